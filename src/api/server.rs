@@ -248,12 +248,12 @@ pub async fn serve(
                 }
             }
             accepted = listening.accept() => match accepted {
-                Ok(stream) => {
+                Ok((stream, process)) => {
                     tokio::select! {
                         () = &mut shutdown => break,
                         () = slots.room() => {}
                     }
-                    let slot = slots.take();
+                    let slot = slots.take(process);
                     let (router, slots) = (router.clone(), Arc::clone(&slots));
                     connections.spawn(async move {
                         attend(stream, router, &slot).await;
@@ -317,6 +317,8 @@ async fn attend(stream: Box<dyn Stream>, router: Router, slot: &Arc<ConnectionSl
 #[derive(Debug)]
 struct ConnectionSlot {
     number: u64,
+    /// The process at its other end, where the system says so.
+    process: Option<u32>,
     /// When it was taken.
     came: Instant,
     /// When its request must have arrived whole.
@@ -371,11 +373,12 @@ impl Seats {
         true
     }
 
-    fn take(&self) -> Arc<ConnectionSlot> {
+    fn take(&self, process: Option<u32>) -> Arc<ConnectionSlot> {
         let mut table = self.lock();
         let came = Instant::now();
         let slot = Arc::new(ConnectionSlot {
             number: table.next,
+            process,
             came,
             read_by: came + READ_LIMIT,
             answering: AtomicBool::new(false),
@@ -399,7 +402,7 @@ mod tests {
     #[test]
     fn the_oldest_seat_without_a_request_is_given_to_the_newcomer() {
         let slots = Seats::default();
-        let taken: Vec<_> = (0..CONNECTION_COUNT).map(|_| slots.take()).collect();
+        let taken: Vec<_> = (0..CONNECTION_COUNT).map(|_| slots.take(None)).collect();
         taken[0].answering.store(true, Ordering::Release);
         assert!(slots.make_room());
         let table = slots.lock();
@@ -412,7 +415,7 @@ mod tests {
     fn no_seat_is_taken_from_those_being_answered() {
         let slots = Seats::default();
         for _ in 0..CONNECTION_COUNT {
-            slots.take().answering.store(true, Ordering::Release);
+            slots.take(None).answering.store(true, Ordering::Release);
         }
         assert!(!slots.make_room());
     }

@@ -148,8 +148,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Bridge(event) => bridge::heard(model, event),
         Event::Read(event) => read(model, event),
         Event::Store(StoreEvent::Journaled { reboot, step }) => {
-            reboot::journaled(model, reboot, step);
-            Vec::new()
+            reboot::journaled(model, reboot, step)
         }
         Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
         Event::Store(StoreEvent::EarlierRuns(earlier)) => {

@@ -59,6 +59,7 @@ use crate::app::{
         reading::Reading,
         reboot::{Launch, Phase, Prepared, Proof, Replaced, Replacing, WITHDRAWN},
         trim::Preview,
+        unsent::OnDisk,
     },
 };
 pub use crate::app::{
@@ -105,6 +106,7 @@ impl Attempt {
             handoff: None,
             trimmed: None,
             held: None,
+            beside: OnDisk::Nothing,
             failure: None,
             epoch,
         }
@@ -484,13 +486,19 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
 }
 
 /// A step is on disk.
-pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) {
+pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) -> Vec<Effect> {
     if let Some(attempt) = &mut model.reboot.attempt
         && attempt.id == id
         && attempt.step() == step
     {
         attempt.journaled = true;
     }
+    let over = model
+        .reboot
+        .beside
+        .take_if(|(one, _)| *one == id && step.is_final());
+    over.map(|(_, kept)| unsent::forget(model, &kept))
+        .unwrap_or_default()
 }
 
 /// The facts for the draft have arrived.

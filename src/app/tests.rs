@@ -17,7 +17,10 @@ use crate::{
     config::{Config, RebootMode},
     guard::{Reading, Source},
     handoff::Generator,
-    lineage::{EndReason, Lineage, ProcessStamp, RunId, TrimRecord, Way, journal::Step},
+    lineage::{
+        EndReason, Lineage, ProcessStamp, RunId, TrimRecord, Way,
+        journal::{JournalEntry, Step},
+    },
     pane::{input::HostInput, screen::ScreenFact},
     transcript::{
         SessionId, Tokens,
@@ -101,6 +104,8 @@ pub(super) struct Bench {
     /// Why the scratchpad cannot be written, if so.
     disk_trouble: Option<String>,
     journaled: Vec<Step>,
+    /// The same, whole.
+    entries: Vec<JournalEntry>,
 }
 
 impl Bench {
@@ -162,6 +167,7 @@ impl Bench {
             missing: None,
             disk_trouble: None,
             journaled: Vec::new(),
+            entries: Vec::new(),
         }
     }
 
@@ -194,6 +200,7 @@ impl Bench {
                 match effect {
                     Effect::Journal(entry) => {
                         self.journaled.push(entry.step);
+                        self.entries.push((*entry).clone());
                         let (reboot, step) = (entry.reboot_id, entry.step);
                         if self.journal_answers {
                             answers.push(Event::Store(StoreEvent::Journaled { reboot, step }));

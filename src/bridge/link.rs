@@ -124,6 +124,19 @@ impl Link {
         matches!(self, Self::InForce { .. })
     }
 
+    /// Whether the client was started with the mods, whatever became of them.
+    #[must_use]
+    pub const fn loads_mods(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Awaited | Self::InForce { .. } => true,
+            Self::Absent(why) => matches!(
+                why,
+                Absence::NoHello | Absence::Silent | Absence::OtherProtocol(_)
+            ),
+        }
+    }
+
     /// It has spoken for our session; whether it came into force by that.
     pub fn heard(&mut self, client: &str, at: At) -> bool {
         let before = std::mem::replace(
@@ -223,6 +236,7 @@ mod tests {
         assert!(link.look(at(56)));
         assert_eq!(link, Link::Absent(Absence::Silent));
         assert!(!link.look(at(99)));
+        assert!(link.loads_mods(), "it may be reading them anew");
         assert!(link.heard("2.1.330", at(100)), "it may come back");
     }
 
@@ -231,6 +245,7 @@ mod tests {
         let mut link = Link::Awaited;
         assert!(link.give_up(Absence::NoHello));
         assert!(!link.give_up(Absence::TooOld("2.1.197".into())));
+        assert!(link.loads_mods() && !Link::Absent(Absence::SwitchedOff).loads_mods());
         assert!(link.heard("2.1.330", at(0)));
         assert!(!link.give_up(Absence::NoHello));
         assert!(link.is_in_force());

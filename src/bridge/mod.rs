@@ -9,6 +9,7 @@
 //!   POST /bridge/poll     ──▶ an order that waits for this session, or none after a while
 //!   POST /bridge/take     the order's number ──▶ whether it is the caller's           the first who asks has it
 //!   POST /bridge/answer   what came of it
+//!   POST /bridge/answers  the second mod, `pitstop-answer`, is loaded: without it no conversation is replaced
 //!   POST /bridge/compact  ──▶ what a compaction that is about to begin leaves      by the second mod, `pitstop-answer`,
 //!                             or to ask again: it is not decided yet                which waits for it
 //! ```
@@ -33,7 +34,7 @@ pub use message::{
     InstanceName, Invalid, OrderBody, Outcome, OutcomeBody, Refusal, Sender, Trigger, TurnEnd,
     Usage,
 };
-pub use orders::{Order, OrderId, Orders, Rejection, Waiting};
+pub use orders::{Order, OrderId, Orders, Owner, Rejection, Waiting};
 pub use tools::{Caller, TOOLS, Tool, ToolBody, ToolsBy};
 
 use crate::transcript::SessionId;

@@ -97,6 +97,9 @@ pub struct Waiting {
     /// What it is.
     #[serde(flatten)]
     pub order: Order,
+    /// Of one that replaces the conversation: whether the second mod is there. Without it the client would summarize.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<bool>,
 }
 
 /// Why a message is not taken.
@@ -114,6 +117,41 @@ pub enum Rejection {
     /// The outcome belongs to another kind of order.
     #[error("expected an outcome of the order's kind for order {0}")]
     OtherKind(OrderId),
+    /// The agent's own process speaks, and this is another one.
+    #[error("expected the process that pitstop hosts")]
+    OtherProcess,
+}
+
+/// The agent's process. Once it has spoken itself no other is heard, whatever token that has: not a program that the agent
+/// runs, nor a client of the same user in another terminal. Where a program in between starts the client, its process is not
+/// known, and the token alone counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Owner {
+    process: Option<u32>,
+    has_spoken: bool,
+    /// Whether its second mod, which answers compactions, is loaded.
+    pub answers: bool,
+}
+
+impl Owner {
+    /// The agent runs as this process.
+    #[must_use]
+    pub const fn of(process: u32) -> Self {
+        Self {
+            process: Some(process),
+            has_spoken: false,
+            answers: false,
+        }
+    }
+
+    /// This process says something; none where the system does not say which it is.
+    pub fn hears(&mut self, process: Option<u32>) -> Result<(), Rejection> {
+        self.has_spoken |= process.is_some() && process == self.process;
+        if self.has_spoken && process != self.process {
+            return Err(Rejection::OtherProcess);
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug)]
@@ -138,6 +176,8 @@ struct Instance {
 /// The orders, and the processes that may take them.
 #[derive(Debug, Default)]
 pub struct Orders {
+    /// Whose words count.
+    pub owner: Owner,
     placed: BTreeMap<OrderId, Placed>,
     instances: BTreeMap<InstanceName, Instance>,
     messages: u64,
@@ -211,6 +251,8 @@ impl Orders {
         Some(Waiting {
             id: *id,
             order: placed.order.clone(),
+            answers: matches!(placed.order, Order::ReplaceConversation { .. })
+                .then_some(self.owner.answers),
         })
     }
 
@@ -434,8 +476,10 @@ mod tests {
         let shown = serde_json::to_value(orders.next(session(1))).unwrap();
         assert_eq!(
             shown,
-            serde_json::json!({"id": 7, "kind": "replace_conversation", "nonce": "n1", "interrupt": false})
+            serde_json::json!({"id": 7, "kind": "replace_conversation", "nonce": "n1", "interrupt": false, "answers": false})
         );
+        orders.owner.answers = true;
+        assert_eq!(orders.next(session(1)).unwrap().answers, Some(true));
         assert_eq!(orders.hand_out(session(1), READ), None, "not taken yet");
         orders.take(&sender("a", 1), READ);
         assert_eq!(orders.hand_out(session(2), READ), None);
@@ -470,6 +514,21 @@ mod tests {
         assert_eq!(orders.decided.len(), COMPACTION_COUNT);
         assert_eq!(orders.client_in(session(1)), Some("2.1.330"));
         assert_eq!(orders.client_in(session(2)), None);
+    }
+
+    #[test]
+    fn once_the_agent_s_own_process_has_spoken_no_other_is_heard() {
+        let mut owner = Owner::default();
+        assert_eq!(owner.hears(Some(1)), Ok(()));
+        owner = Owner::of(7);
+        // Started by a program in between it would never speak itself.
+        assert_eq!(owner.hears(Some(8)), Ok(()));
+        assert_eq!(owner.hears(Some(7)), Ok(()));
+        assert_eq!(owner.hears(Some(8)), Err(Rejection::OtherProcess));
+        assert_eq!(owner.hears(None), Err(Rejection::OtherProcess));
+        assert_eq!(owner.hears(Some(7)), Ok(()));
+        owner = Owner::of(9);
+        assert_eq!(owner.hears(Some(8)), Ok(()));
     }
 
     #[test]
@@ -521,6 +580,7 @@ mod tests {
                 text: "é\n".into(),
                 cursor: 1,
             },
+            answers: None,
         };
         assert_eq!(
             serde_json::to_value(waiting).unwrap(),

@@ -429,6 +429,7 @@ impl Shell {
         if !typed.is_empty() {
             self.write_pane(typed);
         }
+        self.calls.mailbox.owned_by(process.pid);
         self.record(iteration, self.pane.screen.size());
         self.keep(Job::Agent(iteration, process.clone()));
         // A guess that serves where hooks are switched off; the first hook reports the true path.
@@ -488,6 +489,7 @@ impl Shell {
             iteration,
             no_compaction: model.session.agent.holds_compaction,
             tools: model.session.agent.tools,
+            mods: model.session.agent.bridge.link.loads_mods(),
         };
         self.order(order);
         if !made.files {

@@ -99,6 +99,8 @@ pub(super) enum Order {
         no_compaction: bool,
         /// How its agent has its tools.
         tools: ToolsBy,
+        /// Whether its client loads our mods, which it does again once they are there.
+        mods: bool,
     },
 }
 
@@ -301,6 +303,7 @@ impl Writer {
                 iteration,
                 no_compaction,
                 tools,
+                mods,
             } => {
                 if made.lock {
                     self.make_lock_again(&plan, process.as_ref());
@@ -309,6 +312,12 @@ impl Writer {
                     && let Err(error) = plan.write_settings(iteration, no_compaction, tools)
                 {
                     tracing::warn!(%error, "the session's settings are not there again");
+                }
+                if made.files
+                    && mods
+                    && let Err(error) = plan.write_mods(iteration, tools == ToolsBy::Mod)
+                {
+                    tracing::warn!(%error, "the session's mods are not there again");
                 }
             }
             Order::Start(_) => {}

@@ -123,6 +123,7 @@ fn known(
     }
     ranked.extend(costs(model, theme, cells));
     ranked.push((6, source(figure, model, theme, cells)));
+    ranked.extend(without_bridge(model, theme, cells));
     ranked.push((5, thresholds(&figure.lines, theme, cells)));
     ranked.extend(client(&figure.lines, model, theme, cells));
     ranked.extend(cache(model, theme, cells));
@@ -163,6 +164,13 @@ fn source(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Line<'
         theme.dim
     };
     frame::row(text::fit(&format!("{from}, {age}"), cells), style)
+}
+
+/// Why the client's own side reports nothing, where it could be otherwise.
+fn without_bridge(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
+    let why = report::without_bridge(model)?;
+    let said = format!("no bridge: {}", text::safe(&why));
+    Some((7, frame::row(text::fit(&said, cells), theme.dim)))
 }
 
 /// The height of the large figure, in rows.
@@ -258,6 +266,7 @@ fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>
         (2, frame::row(text::fit(detail, cells), theme.dim)),
         (5, thresholds(&nothing.lines, theme, cells)),
     ];
+    ranked.extend(without_bridge(model, theme, cells));
     ranked.extend(limits(model, theme, cells));
     ranked.extend(client(&nothing.lines, model, theme, cells));
     ranked.push((8, base(nothing.window, model, theme, cells)));

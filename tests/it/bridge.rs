@@ -1,7 +1,9 @@
 //! The real client with our mods: what it reports by itself, and that everything goes on where it cannot.
 
 mod answer;
+mod broken;
 mod compaction;
+mod hostile;
 mod in_place;
 
 use std::{fs, process::Command};
@@ -15,7 +17,7 @@ use crate::kit::{
 };
 
 /// The first client that runs mods, by its patch number.
-const MODS_FROM: u32 = 287;
+pub const MODS_FROM: u32 = 287;
 
 fn live() -> Launch {
     Launch::live().set("reboot.mode=\"manual\"")

@@ -218,6 +218,43 @@ fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_
     assert_eq!(supervisor.status()["agent"]["bridge"]["state"], "in_force");
 }
 
+/// The client unloads a mod whose files are gone, and loads it when they are there again.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_real_client_s_bridge_comes_back_when_the_run_s_directory_was_removed() {
+    if !is_at_least(287) {
+        return;
+    }
+    let supervisor = Launch::live().set("reboot.mode=\"manual\"").start();
+    let drafted = |count: u64| {
+        let bridge = |status: &Value| status["agent"]["bridge"]["draft_characters"] == count;
+        supervisor.wait_for_status(bridge, SOON);
+    };
+    drafted(0);
+    supervisor.wait_for_state("idle", SOON);
+    let files = supervisor.launch.project().join(".pitstop");
+    let runs = fs::read_dir(files.join("runs")).expect("runs");
+    let run = runs.flatten().next().expect("the run").path();
+    remove(&run.join("iteration-1/bridge"));
+    supervisor
+        .terminal
+        .wait_for_text("pitstop: unloaded (gone", SOON);
+    supervisor.keys(["a"]);
+    supervisor.terminal.wait_for_text("❯\u{a0}a", SOON);
+    assert_eq!(
+        supervisor.status()["agent"]["bridge"]["draft_characters"],
+        0
+    );
+    remove(&files);
+    supervisor.wait_for_log("the run's directory was removed: made again", SOON);
+    drafted(1);
+    supervisor.keys(["b"]);
+    drafted(2);
+    supervisor
+        .terminal
+        .wait_for_text("loaded (new in bridge/)", SOON);
+}
+
 #[test]
 fn what_is_removed_of_the_project_s_own_files_is_made_again() {
     const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nfeeds are parsed\n";

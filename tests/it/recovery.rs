@@ -49,7 +49,7 @@ fn one_turn(supervisor: &Supervisor) {
 }
 
 /// The reboot that the journal of a home's project holds open.
-fn open_reboot(launch: &Launch) -> Option<JournalEntry> {
+pub fn open_reboot(launch: &Launch) -> Option<JournalEntry> {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let state = launch.the_home().path("state/pitstop");

@@ -177,7 +177,7 @@ fn flags_of_the_real_client_decide_how_it_has_its_tools_and_doctor_says_so() {
 }
 
 /// The real client below settings of an organization, which lie in a copy of `/etc` that this session alone sees.
-fn managed(name: &str, settings: &Value) -> Launch {
+pub fn managed(name: &str, settings: &Value) -> Launch {
     let launch = live();
     let copy = launch.the_home().path("etc");
     std::fs::create_dir_all(copy.join("claude-code")).expect("a directory");

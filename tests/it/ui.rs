@@ -1095,6 +1095,36 @@ fn the_gauge_tells_the_figure_of_the_contract() {
 }
 
 #[test]
+fn the_gauge_says_why_there_is_no_bridge() {
+    use pitstop::bridge::{Absence, Link};
+    let mut model = working((132, 50));
+    for (link, words) in [
+        (
+            Link::Absent(Absence::Flag("--safe-mode")),
+            "no bridge: --safe-mode keeps mods out",
+        ),
+        (
+            Link::Absent(Absence::Silent),
+            "no bridge: it has ceased to report",
+        ),
+        (Link::Absent(Absence::SwitchedOff), ""),
+        (Link::Awaited, ""),
+    ] {
+        model.session.agent.bridge.link = link;
+        assert_eq!(said(&model, "bridge"), !words.is_empty());
+        assert!(said(&model, words), "{:?}", context(&model));
+    }
+    // Before the first figure, too.
+    let mut model = beginning((132, 50), "");
+    model.session.agent.bridge.link = Link::Absent(Absence::NoHello);
+    assert!(
+        said(&model, "no bridge: it has not reported"),
+        "{:?}",
+        context(&model)
+    );
+}
+
+#[test]
 fn three_lines_of_the_gauge_make_sense() {
     let mut model = working((132, 18));
     let (lines, height) = context(&model);

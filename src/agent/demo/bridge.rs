@@ -104,6 +104,7 @@ impl Peer {
         if hello["accepted"] != true {
             return Ok(());
         }
+        self.post("answers", json!({}))?;
         let peer = self.clone();
         thread::spawn(move || {
             for fact in facts {
@@ -357,6 +358,9 @@ impl Session {
         }
         if self.is_busy() {
             return Ok(Some("a turn runs".to_owned()));
+        }
+        if order["answers"] == false {
+            return Ok(Some("nothing answers compactions".to_owned()));
         }
         let Some(bridge) = &self.bridge else {
             return Ok(Some("there is no bridge".to_owned()));

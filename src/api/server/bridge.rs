@@ -25,7 +25,7 @@ use super::routes::{Fault, ServerState, accepted, parse, read_body, send};
 use crate::api::wire::Request;
 use crate::bridge::{
     CompactBody, CompactionId, Decision, FactBody, HelloBody, Invalid, Order, OrderBody, OrderId,
-    Orders, OutcomeBody, PROTOCOL, Rejection, Report, Said, Sender,
+    Orders, OutcomeBody, Owner, PROTOCOL, Rejection, Report, Said, Sender,
 };
 use crate::transcript::SessionId;
 
@@ -77,6 +77,11 @@ impl Mailbox {
         self.change(|orders| orders.decide(id, decision));
     }
 
+    /// The agent runs as this process from now on.
+    pub fn owned_by(&self, process: u32) {
+        self.lock().owner = Owner::of(process);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Orders> {
         // The orders are whole between any two statements, so a panic elsewhere cannot have torn them.
         self.0.orders.lock().unwrap_or_else(PoisonError::into_inner)
@@ -116,6 +121,7 @@ pub(super) async fn bridge(
     let (body, slot) = read_body(request).await?;
     let _answering = slot.answering();
     let sender = parse::<Sender>(&body)?.check()?;
+    state.requests.mailbox.lock().owner.hears(slot.process)?;
     match message.as_str() {
         "hello" => hello(&state, sender, parse(&body)?).await,
         "fact" => {
@@ -142,11 +148,15 @@ pub(super) async fn bridge(
             answered?;
             said(&state, sender, client, Said::Answered(order, outcome)).await
         }
+        "answers" => {
+            state.requests.mailbox.lock().owner.answers = true;
+            Ok(accepted())
+        }
         "compact" => compact(&state, sender, parse(&body)?, &slot).await,
         _ => Err(Fault::new(
             StatusCode::NOT_FOUND,
             "there is no such message",
-            "known are hello, fact, poll, take, answer and compact",
+            "known are hello, fact, poll, take, answer, answers and compact",
         )),
     }
 }

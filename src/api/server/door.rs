@@ -53,16 +53,20 @@ impl Listening {
         self.address().map(|address| address.port())
     }
 
-    /// Waits for the next connection that may be listened to at all.
-    pub(super) async fn accept(&self) -> io::Result<Box<dyn Stream>> {
+    /// Waits for the next connection that may be listened to at all; gives the number of the process at its other end, where the
+    /// system says so.
+    pub(super) async fn accept(&self) -> io::Result<(Box<dyn Stream>, Option<u32>)> {
         let listener = match &self.kind {
-            Kind::Tcp { listener, .. } => return Ok(Box::new(listener.accept().await?.0)),
+            Kind::Tcp { listener, .. } => return Ok((Box::new(listener.accept().await?.0), None)),
             Kind::Unix { listener, .. } => listener,
         };
         loop {
             let (stream, _) = listener.accept().await?;
             match stream.peer_cred() {
-                Ok(peer) if peer.uid() == our_uid() => return Ok(Box::new(stream)),
+                Ok(peer) if peer.uid() == our_uid() => {
+                    let process = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+                    return Ok((Box::new(stream), process));
+                }
                 Ok(peer) => tracing::warn!(uid = peer.uid(), "refused another user's connection"),
                 Err(error) => tracing::warn!(%error, "refused a connection of unknown origin"),
             }

@@ -35,6 +35,8 @@ pub struct Reboot {
     pub unsent: Option<String>,
     /// Where its cursor stood, in UTF-16 units, if that is known.
     pub(in crate::app) cursor: Option<usize>,
+    /// A reboot in place that is over, and the unsent prompt that is kept on disk until its end is there too.
+    pub(in crate::app) beside: Option<(uuid::Uuid, OnDisk)>,
     /// How far ending the agent is, if it is being ended.
     pub ending: Option<Ending>,
     /// The reboot under way.
@@ -71,6 +73,7 @@ impl Reboot {
             new_ids,
             unsent: None,
             cursor: None,
+            beside: None,
             ending: None,
             attempt: None,
             wish: None,
@@ -177,6 +180,8 @@ pub struct Attempt {
     pub trimmed: Option<TrimRecord>,
     /// The compaction of the client's that it answers.
     pub(in crate::app) held: Option<Held>,
+    /// The unsent prompt that is kept on disk while the conversation is replaced around it.
+    pub(in crate::app) beside: OnDisk,
     /// Why it did not come to its end.
     pub(in crate::app) failure: Option<String>,
     /// What its timers are known by.
@@ -493,6 +498,12 @@ impl Attempt {
         let starting = matches!(self.phase, Phase::Starting { .. });
         let agent = self.phase.agent().filter(|_| !starting);
         agent.is_some_and(|agent| agent.launch == Launch::Running)
+    }
+
+    /// Whether the new agent has ended.
+    pub(in crate::app) fn has_died(&self) -> bool {
+        let agent = self.phase.agent();
+        agent.is_some_and(|agent| matches!(agent.launch, Launch::Failed(_)))
     }
 
     /// Whether the new agent's process runs, or did.

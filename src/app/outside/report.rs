@@ -12,6 +12,7 @@ use crate::{
         UsageAction, UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
+    bridge::{Absence, Link},
     clean,
     config::RebootMode,
     guard::{Advice, Assessment, Level, Source, Threshold, assess},
@@ -466,6 +467,16 @@ pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64
         let _ = write!(line, " · ${cost:.2}");
     }
     line
+}
+
+/// Why the client's own side reports nothing; none where it does, is still awaited, or nobody wants it.
+#[must_use]
+pub fn without_bridge(model: &Model) -> Option<String> {
+    match &model.session.agent.bridge.link {
+        Link::Absent(Absence::OtherAgent | Absence::SwitchedOff) => None,
+        Link::Absent(why) => Some(why.to_string()),
+        Link::None | Link::Awaited | Link::InForce { .. } => None,
+    }
 }
 
 /// How many turns are left to the compact line, in words.

@@ -78,7 +78,8 @@ pub(super) fn approval_refusal(model: &mut Model, approval: Approval) -> Option<
 /// instead, and so does one whose agent has ended; what a person has approved is not done in another way.
 pub(super) fn judge(model: &mut Model) -> Option<Vec<Effect>> {
     let why = replace_refusal(model).filter(|_| goes_in_place(model))?;
-    if is_by_auto(model) || model.session.agent.state == AgentState::Exited {
+    let ended = model.session.agent.state == AgentState::Exited;
+    if (is_by_auto(model) || ended) && !holds_compaction(model) {
         take_fresh(model, &why);
         return None;
     }
@@ -207,12 +208,12 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
         _ => return Vec::new(),
     };
     match &ended.end {
-        OrderEnd::Answered(Outcome::Replaced) => {
-            if !handed_out {
-                await_sign(model, Some(id));
-            }
-            replaced(model)
-        }
+        // Who has not asked for the text has not put it in.
+        OrderEnd::Answered(Outcome::Replaced) if !handed_out => prepare::refuse(
+            model,
+            "the client has summarized its conversation itself, and the handoff is not in it",
+        ),
+        OrderEnd::Answered(Outcome::Replaced) => replaced(model),
         // Esc in the middle of it, a turn or a dialog in its way.
         OrderEnd::Answered(Outcome::Failed(why)) => set(model, Replacing::Refused(why.clone())),
         OrderEnd::Answered(other) => {

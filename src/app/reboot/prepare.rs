@@ -2,13 +2,12 @@
 
 use crate::app::{
     effect::{Effect, Preparation, RebootResult, ReplacedCopy},
-    facts::holds_compaction,
     model::{
         Model,
         happened::NoReboot,
         reboot::{Phase, Prepared},
     },
-    reboot::{in_place, moment},
+    reboot::moment,
 };
 use crate::{
     api::wire::AgentState,
@@ -23,7 +22,6 @@ use super::{
 
 /// Everything that the new agent needs is made and checked; without it the reboot is refused and the old agent goes on.
 pub(super) fn preparing(model: &mut Model) -> Vec<Effect> {
-    let held = holds_compaction(model);
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
@@ -36,8 +34,6 @@ pub(super) fn preparing(model: &mut Model) -> Vec<Effect> {
             order(model)
         }
         Prepared::Ordered => Vec::new(),
-        // The client waits, so there is no safe moment to wait for.
-        Prepared::Ready if held => in_place::begin(model),
         Prepared::Ready => enter(model, waiting()),
         Prepared::Refused(why) => {
             let why = why.clone();

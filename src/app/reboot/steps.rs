@@ -156,10 +156,9 @@ fn wait(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     if attempt.kind == Kind::InPlace {
-        // The prompt box keeps what it holds.
         return match in_place::judge(model) {
             Some(effects) => effects,
-            None if in_place::is_chosen(model) => in_place::begin(model),
+            None if in_place::is_chosen(model) => begin_in_place(model),
             None => wait(model),
         };
     }
@@ -189,6 +188,30 @@ fn wait(model: &mut Model) -> Vec<Effect> {
         effects.extend(checkpoint::at_reboot(model));
     }
     effects
+}
+
+/// The prompt box keeps what it holds. Should the client end meanwhile, the disk has it too.
+fn begin_in_place(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return Vec::new();
+    };
+    let Phase::Waiting { draft, .. } = &mut attempt.phase else {
+        return Vec::new();
+    };
+    let mut on_disk = std::mem::take(draft);
+    if let Some(effects) = unsent::keep(model, &mut on_disk) {
+        if let Some(attempt) = &mut model.reboot.attempt {
+            attempt.phase = Phase::Waiting {
+                look: LastLook::Pending,
+                draft: on_disk,
+            };
+        }
+        return effects;
+    }
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.beside = on_disk;
+    }
+    in_place::begin(model)
 }
 
 /// Has the prompt box read off the screen, and where the client's own side can, by that: it knows every line as it is.
@@ -381,6 +404,10 @@ fn verifying(model: &mut Model, agent: NewAgent) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
+    // Its session is resumed, with the handoff in it.
+    if let (Kind::InPlace, Launch::Failed(why)) = (attempt.kind, &agent.launch) {
+        return roll_back(model, why);
+    }
     let nothing_sent = attempt.handoff.is_none();
     let typed = model.session.saying.is_none() || !model.is_generic();
     if nothing_sent || (agent.proof == Proof::Seen && typed) {
@@ -424,6 +451,11 @@ pub(super) fn roll_back(model: &mut Model, why: &str) -> Vec<Effect> {
         return end_attempt(model, Phase::Failed, Some(why));
     }
     attempt.failure = Some(why.to_owned());
+    let beside = std::mem::take(&mut attempt.beside);
+    let mut effects = unsent::outlives(model, beside);
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
     // Its conversation was replaced already, and the session is resumed with that.
     if attempt.kind == Kind::InPlace && attempt.has_begun() {
         let record = record(model, false);
@@ -431,7 +463,7 @@ pub(super) fn roll_back(model: &mut Model, why: &str) -> Vec<Effect> {
             current.reboot = Some(record);
         }
     }
-    let mut effects = close_iteration(model, EndReason::Crash);
+    effects.extend(close_iteration(model, EndReason::Crash));
     effects.extend(enter(model, Phase::RollingBack(Launch::Pending)));
     effects
 }
@@ -479,6 +511,7 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) -> Vec<Effect> {
     };
     let verified = attempt.is_proven();
     let kind = attempt.kind;
+    let died = attempt.has_died();
     let total = record.total_ms();
     let iteration = model.session.iteration;
     let trimmed = record.trim;
@@ -517,6 +550,13 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) -> Vec<Effect> {
     }
     let mut effects = end_attempt(model, Phase::Done, None);
     effects.extend(card);
+    // Behind its proof, which was not on disk yet: from here on it is an agent that ended like any other.
+    if died {
+        effects.extend(close_iteration(model, EndReason::Crash));
+        if model.autopilot.is_none() {
+            model.view.overlay = Some(Overlay::Exited);
+        }
+    }
     effects.extend(save_iteration(model));
     effects
 }
@@ -606,6 +646,10 @@ pub(super) fn end_attempt(model: &mut Model, last: Phase, why: Option<&str>) -> 
         attempt.failure = attempt.failure.take().or_else(|| why.map(str::to_owned));
         if let Phase::Waiting { draft, .. } = &mut attempt.phase {
             on_disk = std::mem::take(draft);
+        }
+        // Killed before the end is on disk, the next start would find the reboot open and the prompt box empty.
+        if attempt.beside != OnDisk::Nothing {
+            model.reboot.beside = Some((attempt.id, std::mem::take(&mut attempt.beside)));
         }
         if step == Step::Failed {
             model.reboot.failure.clone_from(&attempt.failure);

@@ -8,7 +8,7 @@
 //!
 //! It is kept on disk between the two, so that it stands in the next session's box even if pitstop itself ends meanwhile.
 
-use crate::{api::wire::AgentState, bridge::Link};
+use crate::{agent::claude::prompt_box::PromptBox, api::wire::AgentState, bridge::Link};
 
 use crate::app::{
     effect::Effect,
@@ -60,6 +60,18 @@ pub fn forget(model: &Model, on_disk: &OnDisk) -> Vec<Effect> {
     }
     // One from before has its place on disk again.
     vec![Effect::KeepDraft(model.reboot.unsent.clone())]
+}
+
+/// The agent has ended while its conversation was replaced: what was kept goes into the box of the one that resumes its session,
+/// unless it was cleared or submitted meanwhile.
+pub fn outlives(model: &mut Model, on_disk: OnDisk) -> Vec<Effect> {
+    if model.session.agent.prompt_box == PromptBox::Empty {
+        return forget(model, &on_disk);
+    }
+    if let OnDisk::Kept(text) = on_disk {
+        found(model, text);
+    }
+    Vec::new()
 }
 
 /// One was left by a pitstop that did not come to put it back.

@@ -130,6 +130,7 @@ fn what_was_reviewed_takes_the_place_of_the_client_s_summary() {
             Step::Drafting,
             Step::Review,
             Step::Preparing,
+            Step::Waiting,
             Step::Delivering,
             Step::Verifying,
             Step::Done

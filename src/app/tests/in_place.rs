@@ -7,6 +7,7 @@ use crate::{
     },
     bridge::{Draft, Fact, Order, OrderId, Outcome, Said},
     config::RebootWay,
+    lineage::journal::{Evidence, Marker as Told, Recovery, recover},
 };
 
 use super::*;
@@ -23,6 +24,15 @@ fn replaces(effects: &[Effect]) -> Option<(OrderId, String, bool)> {
         } => Some((*id, text.clone(), *interrupt)),
         _ => None,
     })
+}
+
+/// What is kept of the prompt box, one after the other.
+fn kept(effects: &[Effect]) -> Vec<Option<String>> {
+    let kept = |effect: &Effect| match effect {
+        Effect::KeepDraft(text) => Some(text.clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(kept).collect()
 }
 
 fn continued(effects: &[Effect]) -> Option<u64> {
@@ -222,14 +232,118 @@ fn the_draft_and_what_runs_in_the_background_do_not_hold_it_up() {
     assert_eq!(blocked_by(&bench.model), Vec::<&str>::new());
     let effects = bench.press(KeyCode::Enter);
     let (id, ..) = replaces(&effects).expect("the order is given");
-    let touches = |effect: &Effect| matches!(effect, Effect::KeepDraft(_) | Effect::ReadPromptBox);
-    assert!(!effects.iter().any(touches), "{effects:?}");
+    assert_eq!(kept(&effects), [Some(draft.text.clone())]);
     bench.bridge_says(OLD, Said::HandedOut(id));
     bench.compacted();
     let heard = &bench.model.session.agent.bridge.heard;
     assert_eq!(heard.draft, Some(draft));
     assert_eq!(bench.model.reboot.unsent, None);
     assert!(!bench.model.session.agent.background.is_empty());
+}
+
+#[test]
+fn a_draft_is_on_disk_before_the_order_and_stands_in_the_session_that_is_resumed() {
+    for cleared in [false, true] {
+        let mut bench = Bench::bridged();
+        let draft = Draft {
+            text: "half\na\nthought".into(),
+            cursor: 3,
+        };
+        bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(draft.clone())));
+        bench.prompt_box(holds("half\na\nthought"));
+        bench.draft_answers = false;
+        bench.reviewed_in_place();
+        let effects = bench.press(KeyCode::Enter);
+        assert_eq!(kept(&effects), [Some(draft.text.clone())]);
+        assert_eq!(replaces(&effects), None);
+        let on_disk = Event::Read(ReadEvent::DraftKept(Some(draft.text.clone())));
+        let effects = bench.tell(on_disk);
+        let (id, ..) = replaces(&effects).expect("the order is given");
+        bench.bridge_says(OLD, Said::HandedOut(id));
+        if cleared {
+            bench.prompt_box(PromptBox::Empty);
+        }
+        let effects = bench.exited(1);
+        assert_eq!(starts(&effects)[0].session, session(OLD));
+        assert_eq!(kept(&effects), if cleared { vec![None] } else { vec![] });
+        let waits = bench.model.reboot.unsent.clone();
+        assert_eq!(waits, (!cleared).then_some(draft.text));
+    }
+}
+
+#[test]
+fn a_draft_is_kept_until_the_end_of_its_reboot_is_on_disk() {
+    let mut bench = Bench::bridged();
+    let text = "half a thought".to_owned();
+    let draft = Draft {
+        text: text.clone(),
+        cursor: 3,
+    };
+    bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(draft)));
+    bench.prompt_box(holds(&text));
+    bench.handed_out();
+    bench.compacted();
+    bench.spawned(3);
+    bench.journal_answers = false;
+    let effects = bench.gone_on();
+    assert_eq!((bench.step(), kept(&effects)), (None, vec![]));
+    assert_eq!(bench.entries.last().unwrap().step, Step::Done);
+    assert_eq!(kept(&bench.last_is_on_disk()), [None]);
+}
+
+#[test]
+fn no_order_is_given_before_its_step_is_on_disk() {
+    let mut bench = Bench::bridged();
+    bench.reviewed_in_place();
+    bench.journal_answers = false;
+    let mut effects = bench.press(KeyCode::Enter);
+    loop {
+        let step = bench.entries.last().unwrap().step;
+        assert_eq!(replaces(&effects), None, "{step}");
+        effects = bench.last_is_on_disk();
+        if step == Step::Delivering {
+            break;
+        }
+    }
+    assert!(replaces(&effects).is_some());
+}
+
+/// Whatever was written last when both were killed: the handoff is in the transcript and its session is resumed, or it is not
+/// there and is given to no one.
+#[test]
+fn killed_at_each_step_its_handoff_is_there_once_or_not_at_all() {
+    let mut bench = Bench::bridged();
+    bench.handed_out();
+    bench.compacted();
+    bench.spawned(3);
+    bench.gone_on();
+    assert_eq!(bench.entries.last().unwrap().step, Step::Done);
+    let old = Some(session(OLD));
+    for entry in &bench.entries {
+        let step = entry.step;
+        let approved = !matches!(step, Step::Armed | Step::Drafting | Step::Review);
+        if approved {
+            assert_eq!((entry.old_session, entry.new_session), (old, old), "{step}");
+        }
+        for marker in [Told::Seen, Told::Absent, Told::NoTranscript, Told::Unknown] {
+            let evidence = Evidence {
+                old_agent_alive: false,
+                new_agent_alive: false,
+                old_resumable: true,
+                marker,
+            };
+            let found = recover(entry, evidence).recovery;
+            let session = session(OLD);
+            let expected = match (step, marker) {
+                (Step::Done, _) => Recovery::Nothing,
+                (_, Told::Seen) if approved => Recovery::FinishResume { session },
+                // Before the approval nothing can have been handed out.
+                (_, Told::Seen) => continue,
+                _ => Recovery::RollBack { resume: old },
+            };
+            assert_eq!(found, expected, "{step} {marker:?}");
+        }
+    }
 }
 
 #[test]
@@ -248,6 +362,24 @@ fn what_is_refused_has_changed_nothing() {
         assert_eq!(continued(&bench.compacted()), None);
         assert_eq!(bench.model.session.compactions.count(), 1);
     }
+}
+
+#[test]
+fn a_conversation_that_the_client_has_summarized_itself_is_no_reboot() {
+    let mut bench = Bench::bridged();
+    let (id, _) = bench.replacing();
+    bench.compacted();
+    let effects = bench.answered(id, Outcome::Replaced);
+    assert_eq!((continued(&effects), bench.step()), (None, None));
+    assert!(bench.notice().contains("summarized"), "{}", bench.notice());
+    bench.gone_on();
+    assert_eq!(bench.model.session.iteration.get(), 1);
+    assert_eq!(
+        bench.model.session.compactions.count(),
+        1,
+        "it is the client's"
+    );
+    assert_eq!(bench.journaled.last(), Some(&Step::Failed));
 }
 
 #[test]
@@ -350,6 +482,27 @@ fn an_agent_that_dies_behind_the_replacement_is_resumed_with_its_record() {
     let iterations = bench.model.lineage.iterations();
     let record = iterations[1].reboot.as_ref().expect("it was replaced");
     assert_eq!((record.way, record.verified), (Way::InPlace, false));
+    assert_eq!(iterations[1].end_reason, Some(EndReason::Crash));
+}
+
+#[test]
+fn an_agent_that_dies_behind_the_proof_is_resumed_too() {
+    let mut bench = Bench::bridged();
+    bench.handed_out();
+    bench.journal_answers = false;
+    bench.compacted();
+    bench.spawned(3);
+    bench.gone_on();
+    // The step is not on disk yet.
+    let iteration = bench.model.session.pane;
+    let exit = Exit::Code(1);
+    bench.tell(Event::Pane(PaneEvent::Exited { iteration, exit }));
+    bench.last_is_on_disk();
+    let effects = bench.last_is_on_disk();
+    assert_eq!(starts(&effects)[0].session, session(OLD));
+    let iterations = bench.model.lineage.iterations();
+    let record = iterations[1].reboot.as_ref().expect("it was replaced");
+    assert_eq!(record.way, Way::InPlace);
     assert_eq!(iterations[1].end_reason, Some(EndReason::Crash));
 }
 

@@ -172,6 +172,36 @@ fn a_new_agent_that_dies_takes_the_reboot_back() {
     );
 }
 
+impl Bench {
+    /// What was written ahead last is on disk.
+    pub(super) fn last_is_on_disk(&mut self) -> Vec<Effect> {
+        let entry = self.entries.last().expect("a step was written");
+        let (reboot, step) = (entry.reboot_id, entry.step);
+        self.tell(Event::Store(StoreEvent::Journaled { reboot, step }))
+    }
+}
+
+#[test]
+fn a_new_agent_that_dies_behind_its_proof_has_ended_like_any_other() {
+    let mut bench = Bench::new();
+    let start = bench.rebooted();
+    bench.journal_answers = false;
+    bench.spawned(3);
+    bench.last_is_on_disk();
+    assert_eq!(bench.step(), Some(Step::Verifying));
+    bench.started(NEW);
+    bench.prompted(NEW, &start.prompt.unwrap());
+    // The step is not on disk yet.
+    bench.exited(1);
+    assert_eq!(bench.step(), Some(Step::Verifying));
+    let effects = bench.last_is_on_disk();
+    assert_eq!((bench.step(), starts(&effects)), (None, vec![]));
+    let last = bench.model.lineage.iterations().last().unwrap();
+    assert_eq!(last.end_reason, Some(EndReason::Crash));
+    assert!(last.reboot.as_ref().is_some_and(|record| record.verified));
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Exited));
+}
+
 #[test]
 fn a_running_turn_holds_an_approved_reboot_back_until_it_ends() {
     let mut bench = Bench::new();

@@ -1,15 +1,24 @@
 //! Kills at moments that no test has chosen, and signals.
 
-use std::{fs, thread};
+use std::{fs, thread, time::Duration};
 
+use pitstop::lineage::journal::Step;
 use rustix::process::{Pid, Signal};
+use serde_json::Value;
 
 use super::{Moments, Trial, demo};
-use crate::kit::{
-    home::handoffs,
-    poll,
-    supervisor::{Launch, PITSTOP, SOON, Supervisor, agents, key, processes_of, wait_for_end},
-    terminal::{Answers, Spec, Terminal},
+use crate::{
+    bridge::MODS_FROM,
+    kit::{
+        client::is_at_least,
+        home::handoffs,
+        poll,
+        supervisor::{
+            Launch, PITSTOP, SOON, Supervisor, agents, key, processes_of, session_of, wait_for_end,
+        },
+        terminal::{Answers, Spec, Terminal},
+    },
+    recovery::open_reboot,
 };
 
 #[track_caller]
@@ -63,6 +72,165 @@ fn at_random_moments_of_a_reboot_and_of_its_recovery() {
     }
     let trial = Trial::begin(&launch);
     trial.goes_on();
+}
+
+/// What is said before the conversation is replaced, and what stands in the prompt box then.
+const TALK: &str = "the old talk";
+const DRAFT: &str = "half a thought";
+
+/// A session with the bridge in force, a turn and a draft, whose reboot in place is approved by the next Enter.
+fn before_a_reboot_in_place(launch: &Launch) -> Supervisor {
+    let supervisor = launch.start();
+    let bridge = |status: &Value, name: &str| status["agent"]["bridge"][name].clone();
+    supervisor.wait_for_status(|status| bridge(status, "state") == "in_force", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt(TALK);
+    supervisor.wait_until(
+        "the turn is kept",
+        || transcripts(launch).iter().any(|text| text.contains(TALK)),
+        SOON,
+    );
+    supervisor.wait_for_status(|status| bridge(status, "turn_runs") == false, SOON);
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.keys([DRAFT]);
+    let count = DRAFT.len();
+    supervisor.wait_for_status(|status| bridge(status, "draft_characters") == count, SOON);
+    let output = supervisor.run(&["ctl", "reboot", "--way", "in-place"]);
+    assert!(output.status.success(), "{output:?}");
+    supervisor.wait_for_phase("review", SOON);
+    supervisor.keys([key::F5]);
+    supervisor.terminal.wait_for_text("approve", SOON);
+    supervisor
+}
+
+/// How long a reboot in place takes that nothing disturbs, by its own record.
+fn a_whole_reboot_in_place(launch: &Launch) -> Duration {
+    let supervisor = before_a_reboot_in_place(launch);
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_status(
+        |status| status["iteration"] == 2 && status["reboot"]["phase"] == "idle",
+        SOON,
+    );
+    let history = supervisor.history();
+    let steps = history["iterations"][1]["transition_time_ms"].clone();
+    let steps = steps.as_object().expect("its steps");
+    Duration::from_millis(steps.values().filter_map(Value::as_u64).sum())
+}
+
+fn transcripts(launch: &Launch) -> Vec<String> {
+    let of_demo = launch.the_home().path("state/pitstop/demo/projects");
+    let of_demo = fs::read_dir(of_demo).into_iter().flatten().flatten();
+    let of_demo = of_demo.flat_map(|one| fs::read_dir(one.path()).into_iter().flatten().flatten());
+    let files = launch.the_home().transcripts().into_iter();
+    files
+        .chain(of_demo.map(|one| one.path()))
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .collect()
+}
+
+/// The step that the journal holds open, and whether the handoff has arrived.
+struct Kill {
+    step: Option<Step>,
+    arrived: bool,
+}
+
+/// A reboot in place whose supervisor or agent is killed so long after its approval.
+#[track_caller]
+fn kill_in_place(launch: &Launch, moment: Duration, of_agent: bool) -> Kill {
+    let supervisor = before_a_reboot_in_place(launch);
+    let old = session_of(&supervisor.status());
+    let agent = supervisor.agent_pid();
+    supervisor.keys([key::ENTER]);
+    // A moment is wanted here and no condition.
+    thread::park_timeout(moment);
+    let (supervisor, step) = if of_agent {
+        rustix::process::kill_process(agent, Signal::KILL).expect("killed");
+        (supervisor, None)
+    } else {
+        let launch = kill(supervisor);
+        let step = open_reboot(&launch).map(|entry| entry.step);
+        (launch.start(), step)
+    };
+    let is_said = || {
+        if of_agent {
+            let history = supervisor.history();
+            let mut iterations = history["iterations"].as_array().into_iter().flatten();
+            return iterations.any(|one| one["end_reason"] == "crash");
+        }
+        let log = supervisor.log();
+        let starts = [
+            "pitstop was stopped while the reboot",
+            "ended without notice",
+        ];
+        starts.iter().any(|text| log.contains(text))
+    };
+    supervisor.wait_until("what happened is said", is_said, SOON);
+    let status = supervisor.wait_for_status(
+        |status| {
+            let state = &status["agent"]["state"];
+            let over = state == "idle" || (of_agent && state == "exited");
+            status["reboot"]["phase"] == "idle" && over
+        },
+        SOON * 2,
+    );
+    let goes_on = status["agent"]["state"] == "idle";
+    let one_agent = || agents(launch.the_home()).len() == usize::from(goes_on);
+    supervisor.wait_until("one agent, or none", one_agent, SOON);
+    let (session, log) = (session_of(&status), supervisor.log());
+    let counts = handoffs(launch.the_home());
+    let count: usize = counts.values().sum();
+    assert!(count <= 1, "{counts:?}\n{log}");
+    // An agent that is gone before the order is given is followed by a fresh session.
+    let session_told = if of_agent { &session } else { &old };
+    let told = counts.get(session_told).copied();
+    assert_eq!(told.unwrap_or_default(), count, "{counts:?}\n{log}");
+    let open = step.is_some_and(|step| step != Step::Done && step != Step::Failed);
+    assert!(!open || session == old, "the session goes on: {log}");
+    assert!(transcripts(launch).iter().any(|text| text.contains(TALK)));
+    if matches!(step, Some(Step::Delivering | Step::Verifying)) || (of_agent && goes_on) {
+        supervisor.terminal.wait_for_text(DRAFT, SOON);
+    }
+    Kill {
+        step,
+        arrived: count == 1,
+    }
+}
+
+/// So many reboots in place, each killed at a random moment; of every five kills two are of the agent.
+#[track_caller]
+fn kill_reboots_in_place(count: u32, launch: &dyn Fn() -> Launch) {
+    let whole = a_whole_reboot_in_place(&launch());
+    println!("undisturbed: {whole:?}");
+    let mut moments = Moments(20_261_123);
+    let mut arrived = 0;
+    for round in 0..count {
+        // Some fall behind its end.
+        let share = moments.up_to(1_200).as_secs_f64();
+        let moment = whole.mul_f64(share);
+        let of_agent = round % 5 < 2;
+        let kill = kill_in_place(&launch(), moment, of_agent);
+        let who = if of_agent { "agent" } else { "pitstop" };
+        let how = if kill.arrived { "once" } else { "not at all" };
+        println!("{round}: {who} after {moment:?} at {:?}: {how}", kill.step);
+        arrived += u32::from(kill.arrived);
+    }
+    println!(
+        "{count} kills: {arrived} handoffs arrived once, {} not at all",
+        count - arrived
+    );
+}
+
+#[test]
+#[ignore = "a fault of `cargo run --example faults`"]
+fn fifty_times_at_random_moments_of_a_reboot_in_place() {
+    kill_reboots_in_place(50, &|| demo().env("PITSTOP_DEMO_BRIDGE", "1"));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn at_random_moments_of_a_reboot_in_place_of_the_real_client() {
+    assert!(is_at_least(MODS_FROM), "this client runs no mods");
+    kill_reboots_in_place(6, &|| Launch::live().set("reboot.mode=\"manual\""));
 }
 
 #[test]

@@ -22,10 +22,10 @@ const INSTANCE = Math.random().toString(36).slice(2) + Math.random().toString(36
 // Numbers the compactions of this process, so that a question asked again is known to be the same.
 let asked = 0;
 
-const post = async ($, fields) => {
+const post = async ($, name, fields) => {
   const { socketPath, token } = await find($);
   const session = await $.session.id();
-  const response = await $.http.fetch("http://pitstop/bridge/compact", {
+  const response = await $.http.fetch(`http://pitstop/bridge/${name}`, {
     method: "POST",
     socketPath,
     headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
@@ -39,7 +39,7 @@ const post = async ($, fields) => {
 const decide = async ($, question) => {
   for (let failures = 0; ; ) {
     try {
-      const answer = await post($, question);
+      const answer = await post($, "compact", question);
       if (answer.decision !== "wait") return answer;
       failures = 0;
     } catch (error) {
@@ -67,7 +67,22 @@ const answered = async ($, e) => {
   return decision === "skip" ? { skip: why } : undefined;
 };
 
+// The other half orders no compaction before this is known: the client would summarize.
+const report = async ($) => {
+  for (let failures = 0; failures < TRIES; failures += 1) {
+    try {
+      return await post($, "answers", {});
+    } catch {
+      await $.clock.sleep(RETRY);
+    }
+  }
+};
+
 export const register = (on) => {
+  on("session.start", async ($, e, next) => {
+    if (e.isInteractive) void report($);
+    return next(e);
+  });
   on("session.compact", async ($, e, next) => {
     if (e.agentId !== undefined) return next(e);
     return (await answered($, e)) ?? next(e);

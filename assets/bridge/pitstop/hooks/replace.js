@@ -4,7 +4,8 @@
 
 // `pitstop-answer` is asked about this compaction and puts the handoff in. A command begins the turn behind it: only with one
 // of its own does the client repeat its reminders.
-export async function replaceConversation($, { id, nonce, interrupt }, turn) {
+export async function replaceConversation($, { id, nonce, interrupt, answers }, turn) {
+  if (answers === false) return { outcome: "failed", why: "the mod that answers compactions, pitstop-answer, is not loaded" };
   if (interrupt && turn !== undefined) await $.turn.abort({ turnId: turn });
   const { skip } = await $.session.compact({ instructions: `pitstop order ${id}` });
   if (skip !== undefined) return { outcome: "failed", why: skip };

@@ -1,0 +1,213 @@
+//! The real client where mods of ours fail, or are kept out: everything of before works, and it is said what is in force.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use serde_json::{Value, json};
+
+use super::{MODS_FROM, bridge, live, wait_for};
+use crate::{
+    kit::{
+        client::{is_at_least, live_client},
+        messages_api::Answer,
+        supervisor::{Launch, SOON, Supervisor, session_of},
+    },
+    reboot::reboot,
+    tools::managed,
+};
+
+/// What every handoff begins with.
+const MARKER: &str = "pitstop handoff · ";
+
+/// The real client, before whose start `sed` has changed this file of the mods by that script.
+fn with_mods_changed(launch: Launch, file: &str, script: &str) -> Launch {
+    let client = launch.the_home().path("client.sh");
+    let text = format!(
+        "#!/bin/sh\n\
+         mods=; before=\n\
+         for one in \"$@\"; do\n\
+         [ \"$before\" = --plugin-dir ] && mods=$one\n\
+         before=$one\n\
+         done\n\
+         [ -n \"$mods\" ] && sed -i '{script}' \"$mods/{file}\"\n\
+         exec {} \"$@\"\n",
+        live_client().display()
+    );
+    fs::write(&client, text).expect("a script");
+    fs::set_permissions(&client, fs::Permissions::from_mode(0o755)).expect("a mode");
+    launch.client(&client)
+}
+
+/// A script for `sed` by which every handler of a mod throws, but those of this event.
+fn throws_but(event: &str) -> String {
+    let throw = r#"s/async (\$, e, next) => {/& throw new Error("broken");/"#;
+    format!(r#"/on("{event}"/!{throw}"#)
+}
+
+/// Why the bridge is not in force, as everybody is told: scripts, `doctor`, the Context panel.
+#[track_caller]
+fn is_absent(supervisor: &Supervisor, why: &str) {
+    // Until a client that says nothing is given up.
+    let absent = |status: &Value| bridge(status)["state"] == "absent";
+    let status = supervisor.wait_for_status(absent, SOON);
+    assert_eq!(bridge(&status)["why"], why);
+    let reason = bridge(&status)["reason"].as_str().expect("a reason");
+    let doctor = supervisor.run(&["doctor"]);
+    let text = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    let named = |line: &&str| line.contains("bridge") && line.contains(reason);
+    assert!(text.lines().any(|line| named(&line)), "{reason}: {text}");
+    let start: String = reason.chars().take(20).collect();
+    let panel = format!("no bridge: {start}");
+    supervisor.terminal.wait_for_text(&panel, SOON);
+}
+
+/// Everything of before: a turn, its figure, and a reboot into a fresh session that is proven.
+#[track_caller]
+fn works_as_before(supervisor: &Supervisor) {
+    let api = supervisor.launch.api();
+    supervisor.wait_for_state("idle", SOON);
+    let calls = api.main_calls().len();
+    supervisor.prompt("step one");
+    api.wait_for_calls(calls + 1, SOON);
+    let used = |status: &Value| {
+        let used = status["context"]["used"].as_u64();
+        used.is_some_and(|used| used.abs_diff(42_000) < 100)
+    };
+    supervisor.wait_for_status(used, SOON);
+    let before = session_of(&supervisor.wait_for_state("idle", SOON));
+    let (shown, got) = reboot(supervisor);
+    assert!(shown.contains(MARKER) && got.contains(MARKER), "{got}");
+    let status = supervisor.wait_for_status(
+        |status| status["iteration"] == 2 && status["reboot"]["phase"] == "idle",
+        SOON,
+    );
+    assert_ne!(session_of(&status), before);
+    let card = "handoff confirmed";
+    supervisor.terminal.wait_for_text(card, SOON);
+    assert_eq!(supervisor.history()["iterations"][1]["way"], "fresh");
+}
+
+/// A launch whose model says this much is in use.
+fn used(launch: Launch) -> Launch {
+    launch.api().report_usage([42_000; 8]);
+    launch
+        .api()
+        .answer((0..8).map(|_| Answer::text("Understood.")));
+    launch
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_mod_that_throws_at_its_load_leaves_everything_of_before() {
+    assert!(is_at_least(MODS_FROM), "this client runs no mods");
+    let file = "pitstop/hooks/register.js";
+    let script = r#"1i throw new Error("broken");"#;
+    let supervisor = with_mods_changed(used(live()), file, script).start();
+    is_absent(&supervisor, "no_hello");
+    works_as_before(&supervisor);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_mod_that_throws_in_every_handler_leaves_everything_of_before() {
+    assert!(is_at_least(MODS_FROM), "this client runs no mods");
+    let file = "pitstop/hooks/register.js";
+    let script = throws_but("no such event");
+    let supervisor = with_mods_changed(used(live()), file, &script).start();
+    is_absent(&supervisor, "no_hello");
+    works_as_before(&supervisor);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_mod_that_throws_in_every_handler_but_the_first_leaves_everything_of_before() {
+    assert!(is_at_least(MODS_FROM), "this client runs no mods");
+    let file = "pitstop/hooks/register.js";
+    let script = throws_but("session.start");
+    let supervisor = with_mods_changed(used(live()), file, &script).start();
+    // It polls, and so is in force, but says nothing of turns and the prompt box.
+    wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
+    works_as_before(&supervisor);
+}
+
+/// What `pitstop-answer` does not answer the client would summarize itself, and the handoff would be nowhere.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn where_the_mod_that_answers_fails_no_conversation_is_replaced() {
+    assert!(is_at_least(MODS_FROM), "this client runs no mods");
+    let file = "pitstop-answer/hooks/register.js";
+    for (script, why) in [
+        (
+            r#"1i throw new Error("broken");"#.to_owned(),
+            "is not loaded",
+        ),
+        (throws_but("session.start"), "pitstop does not answer"),
+    ] {
+        let supervisor = with_mods_changed(used(live()), file, &script).start();
+        wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
+        supervisor.wait_for_state("idle", SOON);
+        supervisor.prompt("the old talk");
+        supervisor.launch.api().wait_for_calls(1, SOON);
+        supervisor.wait_for_state("idle", SOON);
+        let asked = supervisor.run(&["ctl", "reboot", "--way", "in-place"]);
+        assert!(asked.status.success(), "{asked:?}");
+        supervisor.wait_for_phase("review", SOON);
+        assert_eq!(supervisor.ctl("approve").0, 0);
+        let status = supervisor.wait_for_phase("idle", SOON);
+        assert_eq!(status["iteration"], 1, "{status:#}");
+        supervisor
+            .terminal
+            .wait_for_text("nothing was changed", SOON);
+        supervisor.wait_until(
+            why,
+            || supervisor.screen().replace('\n', "").contains(why),
+            SOON,
+        );
+        assert_eq!(supervisor.launch.api().main_calls().len(), 1, "no summary");
+        works_as_before(&supervisor);
+    }
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn flags_and_settings_that_keep_mods_out_leave_everything_of_before() {
+    assert!(is_at_least(MODS_FROM), "this client runs no mods");
+    for (args, why) in [
+        (&["--safe-mode"][..], "flag"),
+        (&["--bare"], "flag"),
+        (&["--settings", r#"{"disableAllHooks":true}"#], "hooks_off"),
+    ] {
+        let supervisor = used(live().agent_args(args.iter().copied())).start();
+        is_absent(&supervisor, why);
+        works_as_before(&supervisor);
+    }
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE and namespaces"]
+fn managed_settings_that_keep_mods_out_leave_everything_of_before() {
+    assert!(is_at_least(MODS_FROM), "this client runs no mods");
+    // The second is an option of a plugin that the client brings along; releases name it differently.
+    let only = json!({ "options": { "allowManagedModsOnly": true } });
+    let plugins = json!({ "cc-plugin-sec-default@builtin": only, "sec-default@builtin": only });
+    for (settings, why) in [
+        (json!({ "allowManagedHooksOnly": true }), "hooks_off"),
+        (json!({ "pluginConfigs": plugins }), "no_hello"),
+    ] {
+        let supervisor = used(managed("managed-settings.json", &settings)).start();
+        is_absent(&supervisor, why);
+        works_as_before(&supervisor);
+    }
+}
+
+/// The bridge's socket is gone and does not come back: hooks, status line and transcript serve.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_bridge_whose_right_is_lost_in_mid_session_leaves_everything_of_before() {
+    assert!(is_at_least(MODS_FROM), "this client runs no mods");
+    let supervisor = used(live()).start();
+    wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
+    supervisor.wait_for_state("idle", SOON);
+    fs::remove_dir_all(supervisor.launch.the_home().path("run")).expect("removed");
+    supervisor.wait_for_log("was removed: made again", SOON);
+    works_as_before(&supervisor);
+}
