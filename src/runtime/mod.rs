@@ -34,6 +34,7 @@ mod hosted;
 mod hover;
 mod leaving;
 pub mod listen;
+pub mod notices;
 pub mod paint;
 pub mod places;
 pub mod prepare;

@@ -1,13 +1,20 @@
 //! The places of this supervisor's own: the project's lock, the control socket with its tokens, and the run's directory.
 //!
-//! Others remove them: the system the runtime directory at logout, `git clean` what is in the project. So they are looked at
-//! once a second, and what is gone is made again. Where the runtime directory cannot be made again another one serves.
+//! Others remove them: the system the runtime directory at logout, `git clean` what is in the project. So they are watched, and
+//! what is gone is made again. Where the runtime directory cannot be made again another one serves, and what is missing is
+//! tried again once a second.
 //!
 //! ```text
-//!   every second ──► look ──► Event::PlacesChecked, if anything was made again or cannot be ──► loop
+//!   watch ──► look ──► Event::PlacesChecked, if anything was made again or cannot be ──► loop
+//!     ▲        └─► what was made again is watched at once
+//!     └── a notice, or a second if something is missing
 //! ```
 
-use std::{ffi::OsStr, path::Path, time::Duration};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -28,8 +35,7 @@ use crate::{
     store::{PrivateDir, agent_registry, lock::Lock, run_dir::KeptRunDir},
 };
 
-/// How often they are looked at. A hook that finds no socket is lost, so the time without one is to be short.
-const LOOK: Duration = Duration::from_secs(1);
+use super::notices::Notices;
 
 /// How long the door may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
@@ -104,6 +110,16 @@ pub fn bind(paths: &Paths, hash: &str) -> Result<Listening, ApiError> {
 struct Looked {
     made: MadeAgain,
     missing: Vec<String>,
+    /// Another place serves than the usual one.
+    elsewhere: bool,
+}
+
+/// The tokens stand where clients find them.
+struct SecretsKept {
+    /// They had to be written.
+    written: bool,
+    /// A directory in which they should stand did not take them.
+    refused: bool,
 }
 
 /// The task that looks after the places.
@@ -120,26 +136,37 @@ impl Watch {
         let (stop, mut stopped) = watch::channel(false);
         let looking = tokio::spawn(async move {
             let mut missing = None;
+            let mut notices = Notices::of("pitstop's own files");
             loop {
-                tokio::select! {
-                    _ = stopped.wait_for(|stop| *stop) => return places,
-                    () = tokio::time::sleep(LOOK) => {}
-                }
-                // Its disk may be a slow one.
-                let looked = tokio::task::block_in_place(|| places.look());
+                // Their disk may be a slow one.
+                let looked = tokio::task::block_in_place(|| {
+                    notices.watch(places.files());
+                    places.look()
+                });
                 let now = (!looked.missing.is_empty()).then(|| looked.missing.join("; "));
-                if looked.made == MadeAgain::default() && now == missing {
+                let made = looked.made != MadeAgain::default();
+                let again = now.is_some() || looked.elsewhere;
+                if made || now != missing {
+                    missing.clone_from(&now);
+                    let seen = PlacesSeen {
+                        made: looked.made,
+                        missing: now,
+                        socket: places.endpoint.socket.path().to_owned(),
+                        observe: places.secrets.observe_file().to_owned(),
+                    };
+                    // The loop is gone, then.
+                    let _ = events.send(Event::PlacesChecked(Box::new(seen))).await;
+                }
+                if *stopped.borrow() {
+                    return places;
+                }
+                if made && !again {
                     continue;
                 }
-                missing.clone_from(&now);
-                let seen = PlacesSeen {
-                    made: looked.made,
-                    missing: now,
-                    socket: places.endpoint.socket.path().to_owned(),
-                    observe: places.secrets.observe_file().to_owned(),
-                };
-                // The loop is gone, then.
-                let _ = events.send(Event::PlacesChecked(Box::new(seen))).await;
+                tokio::select! {
+                    _ = stopped.wait_for(|stop| *stop) => return places,
+                    () = notices.changed(again) => {}
+                }
             }
         });
         Self { stop, looking }
@@ -157,6 +184,17 @@ impl Watch {
 }
 
 impl Places {
+    /// Each file and directory that is to be where it was made.
+    fn files(&self) -> Vec<PathBuf> {
+        let mut files = vec![
+            self.lock.path().to_owned(),
+            self.endpoint.socket.path().to_owned(),
+        ];
+        files.extend(self.secrets.files().map(Path::to_owned));
+        files.extend(self.run.iter().map(KeptRunDir::path));
+        files
+    }
+
     /// Looks whether everything is where it was made, and makes again what is not.
     fn look(&mut self) -> Looked {
         let mut looked = Looked::default();
@@ -175,7 +213,10 @@ impl Places {
             }
         }
         match self.keep_secrets() {
-            Ok(written) => looked.made.socket |= written,
+            Ok(kept) => {
+                looked.made.socket |= kept.written;
+                looked.elsewhere = kept.refused;
+            }
             Err(error) => looked.missing.push(chain(&error)),
         }
         if let Some(run) = &mut self.run {
@@ -222,9 +263,8 @@ impl Places {
         refused.map_or(Ok(()), Err)
     }
 
-    /// The tokens stand in the first directory that takes them, and wherever an agent was given their path; whether they had
-    /// to be written.
-    fn keep_secrets(&mut self) -> Result<bool, ApiError> {
+    /// The tokens stand in the first directory that takes them, and wherever an agent was given their path.
+    fn keep_secrets(&mut self) -> Result<SecretsKept, ApiError> {
         let socket = self.endpoint.socket.path();
         let (mut stand, mut written, mut refused) = (false, false, None);
         for dir in self.paths.runtime_dirs() {
@@ -238,7 +278,10 @@ impl Places {
         }
         match refused {
             Some(error) if !stand => Err(error),
-            _ => Ok(written),
+            refused => Ok(SecretsKept {
+                written,
+                refused: refused.is_some(),
+            }),
         }
     }
 }

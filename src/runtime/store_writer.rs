@@ -5,7 +5,7 @@
 //!                        └── Journaled ──► loop
 //! ```
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
@@ -33,7 +33,7 @@ use crate::{
     transcript::SessionId,
 };
 
-use super::recovery;
+use super::{notices::Notices, recovery};
 
 /// How many writes may wait; the core asks for a handful a second.
 const JOBS_IN_FLIGHT: usize = 1024;
@@ -43,9 +43,6 @@ const EARLIER_ITERATIONS: u32 = 200;
 
 /// How often a store in trouble is looked at: it tries again once a second.
 const MEND_CHECK: Duration = Duration::from_millis(500);
-
-/// How often it is looked whether the database is still there.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// Something to keep.
 #[derive(Debug)]
@@ -113,11 +110,18 @@ impl StoreWriter {
         tokio::spawn(show(earlier, events.clone()));
         let mut warned = false;
         let mut known = None;
+        let mut notices = Notices::of("the database");
+        let mut watched = false;
         loop {
-            if self.store.was_removed().await
-                && let Some(what) = self.put_back().await
-            {
-                tracing::warn!(what, "the history is not whole again");
+            if !std::mem::replace(&mut watched, true) {
+                off_the_runtime(|| notices.watch(self.store.file().map(PathBuf::from)));
+            }
+            if self.store.was_removed().await {
+                // What is there by now may be removed as well.
+                watched = false;
+                if let Some(what) = self.put_back().await {
+                    tracing::warn!(what, "the history is not whole again");
+                }
             }
             let now = self.store.trouble();
             if now.is_some() != known.is_some() {
@@ -125,12 +129,19 @@ impl StoreWriter {
                 let _ = events
                     .send(Event::Store(StoreEvent::TroubleChanged(now)))
                     .await;
+                watched = false;
+            }
+            if !watched {
+                continue;
             }
             let job = tokio::select! {
                 job = jobs.recv() => job,
                 // The store mends itself between two writes.
                 () = tokio::time::sleep(MEND_CHECK), if known.is_some() => continue,
-                () = tokio::time::sleep(LOOK), if known.is_none() => continue,
+                () = notices.changed(false), if known.is_none() => {
+                    watched = false;
+                    continue;
+                }
             };
             let error = match job {
                 None => return,

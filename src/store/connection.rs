@@ -9,6 +9,7 @@
 //! ```
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak},
     time::Duration,
 };
@@ -134,6 +135,16 @@ impl Store {
             self.shared.notice_removed().await;
         }
         std::mem::take(&mut self.shared.waiting().removed)
+    }
+
+    /// The database's file, if it is one.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match &self.shared.options.target {
+            StoreTarget::Sqlite(file) => Some(file),
+            #[cfg(feature = "postgres")]
+            StoreTarget::Postgres(_) => None,
+        }
     }
 
     /// Why writes wait in memory now, if they do.

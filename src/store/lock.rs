@@ -126,6 +126,12 @@ impl Lock {
         })
     }
 
+    /// The lock's file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Makes the lock's file again where it is gone; whether it was.
     pub fn keep(&mut self) -> Result<bool, LockError> {
         if is_at(&self.file, &self.path) {

@@ -1,11 +1,12 @@
 //! Where pitstop keeps its own things: one supervisor a project, and what happens when these places vanish.
 
 use std::{
+    cell::Cell,
     env, fs,
     io::Write as _,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use pitstop::lineage::Project;
@@ -20,6 +21,9 @@ use crate::kit::{
     supervisor::{Launch, SOON, Supervisor, group_members, key, remove},
     terminal::Exit,
 };
+
+/// How long nothing is to happen until a supervisor is asleep.
+const ASLEEP: Duration = Duration::from_secs(10);
 
 fn demo() -> Launch {
     Launch::quiet_demo().env("PITSTOP_DEMO_REPLY", "Understood.")
@@ -327,6 +331,56 @@ fn an_unattended_run_outlives_its_runtime_directory() {
     assert_eq!(code, Some(0), "{lines}");
     let said = |line: &&str| line.contains("notice") && line.contains("made again");
     assert!(lines.lines().any(|line| said(&line)), "{lines}");
+}
+
+/// How often the threads of a process have gone to sleep so far.
+fn sleeps(process: Pid) -> u64 {
+    let tasks = format!("/proc/{}/task", process.as_raw_nonzero());
+    let status = |task: fs::DirEntry| fs::read_to_string(task.path().join("status")).ok();
+    let count = |status: String| {
+        let line = "voluntary_ctxt_switches:";
+        let found = status.lines().find_map(|found| found.strip_prefix(line));
+        found.and_then(|count| count.trim().parse::<u64>().ok())
+    };
+    let tasks = fs::read_dir(tasks).expect("Linux").flatten();
+    tasks.filter_map(status).filter_map(count).sum()
+}
+
+/// Waits until nothing has woken a supervisor for [`ASLEEP`].
+#[track_caller]
+fn falls_asleep(supervisor: &Supervisor) {
+    let own = || sleeps(supervisor.terminal.pid());
+    let last = Cell::new((own(), Instant::now()));
+    let sleeps = || {
+        let now = own();
+        if now != last.get().0 {
+            last.set((now, Instant::now()));
+        }
+        last.get().1.elapsed() > ASLEEP
+    };
+    supervisor.wait_until("nothing wakes it", sleeps, SOON);
+}
+
+#[test]
+fn an_idle_supervisor_sleeps_and_wakes_when_a_place_of_its_own_is_removed() {
+    let supervisor = demo().start();
+    a_turn(&supervisor, 1);
+    falls_asleep(&supervisor);
+    remove(&supervisor.launch.the_home().path("run"));
+    supervisor.wait_for_log("was removed: made again", SOON);
+    falls_asleep(&supervisor);
+    // What was made again is watched as well.
+    remove(&supervisor.launch.the_home().path("run"));
+    let again = || supervisor.log().matches("was removed: made again").count() == 2;
+    supervisor.wait_until("it is made again", again, SOON);
+    a_turn(&supervisor, 2);
+}
+
+#[test]
+fn an_idle_supervisor_of_any_other_program_sleeps_too() {
+    let supervisor = Launch::generic("sh -c 'echo READY; cat'").start();
+    supervisor.terminal.wait_for_text("READY", SOON);
+    falls_asleep(&supervisor);
 }
 
 /// The project's runs in the database, newest first.

@@ -183,6 +183,12 @@ impl Secrets {
         self.places.iter().any(|place| place.dir == dir)
     }
 
+    /// The files, wherever they were written.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let files = self.places.iter().flat_map(Place::files);
+        files.map(|(file, _)| file)
+    }
+
     /// The tokens, for [`super::serve`].
     #[must_use]
     pub fn keys(&self) -> Keys {
