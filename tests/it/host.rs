@@ -4,6 +4,9 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
     path::Path,
+    process::{Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -14,7 +17,7 @@ use crate::kit::{
     messages_api::Answer,
     output::all,
     supervisor::{Launch, PITSTOP, SOON, Supervisor, key, look, processes_of},
-    terminal::Exit,
+    terminal::{Exit, beside_no_opening, open_pty},
 };
 
 /// How long a supervisor that is told to go may take, with a margin for a debug build on a
@@ -1009,4 +1012,32 @@ fn a_start_in_a_project_with_earlier_work_asks_and_resumes_the_session_that_is_c
         "{}",
         arguments.len()
     );
+}
+
+#[test]
+fn a_program_that_is_started_while_terminals_are_opened_holds_none_of_them() {
+    let held = |_| {
+        let mut list = Command::new("ls");
+        list.args(["-l", "/proc/self/fd"]);
+        list.stdin(Stdio::null()).stdout(Stdio::piped());
+        let child = beside_no_opening(|| list.spawn());
+        let output = child.expect("ls").wait_with_output().expect("a list");
+        String::from_utf8_lossy(&output.stdout)
+            .matches("/dev/pts/")
+            .count()
+    };
+    let ended = AtomicBool::new(false);
+    let held: usize = thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !ended.load(Ordering::SeqCst) {
+                    drop(open_pty(80, 24));
+                }
+            });
+        }
+        let held = (0..200).map(held).sum();
+        ended.store(true, Ordering::SeqCst);
+        held
+    });
+    assert_eq!(held, 0);
 }

@@ -28,7 +28,7 @@ use super::{
     home::Home,
     messages_api::MessagesApi,
     poll,
-    terminal::{Answers, Exit, Spec, Terminal},
+    terminal::{Answers, Exit, Spec, Terminal, beside_no_opening},
 };
 
 /// The program under test.
@@ -361,16 +361,16 @@ impl Launch {
 
     /// Starts the supervisor without a terminal, with nothing on its standard input.
     pub fn start_headless(&self) -> Headless {
-        let mut child = Command::new(PITSTOP)
+        let mut command = Command::new(PITSTOP);
+        command
             .args(self.args())
             .env_clear()
             .envs(self.environment())
             .current_dir(self.project())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
+            .stderr(Stdio::piped());
+        let mut child = beside_no_opening(|| command.spawn()).expect("it starts");
         let lines = Arc::new(Mutex::new(Vec::new()));
         let out = child.stdout.take().map(|out| keep_lines(out, &lines));
         let err = child.stderr.take().map(|err| keep_lines(err, &lines));

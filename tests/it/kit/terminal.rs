@@ -25,7 +25,7 @@ use alacritty_terminal::{
     },
     vte::ansi::{Color, Processor, Rgb},
 };
-use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
+use portable_pty::{CommandBuilder, MasterPty, PtyPair, PtySize, native_pty_system};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, OFlags},
@@ -175,12 +175,25 @@ pub struct Spec<'a> {
     pub answers: Answers,
 }
 
+/// Held while a terminal is opened, and while a program is started that may outlive it.
+static OPENING: Mutex<()> = Mutex::new(());
+
+/// Does this while no terminal is being opened. The other end of one is left to a program that another test starts at that very
+/// moment, and has then no last reader before that program ends.
+pub fn beside_no_opening<T>(work: impl FnOnce() -> T) -> T {
+    let _alone = lock(&OPENING);
+    work()
+}
+
+/// Opens a terminal.
+pub fn open_pty(columns: u16, rows: u16) -> PtyPair {
+    beside_no_opening(|| native_pty_system().openpty(size(columns, rows))).expect("a pty")
+}
+
 impl Terminal {
     /// Runs a program with exactly the given environment.
     pub fn spawn(spec: &Spec<'_>) -> Self {
-        let pair = native_pty_system()
-            .openpty(size(spec.columns, spec.rows))
-            .expect("a pty");
+        let pair = open_pty(spec.columns, spec.rows);
         let settings = format!("{:?}", pair.master.get_termios());
         let mut command = CommandBuilder::new(spec.program);
         command.args(spec.args);
