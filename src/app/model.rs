@@ -204,6 +204,12 @@ impl Model {
         self.say(text.into(), false);
     }
 
+    /// Says something in the message log only: nothing has to be done about it.
+    pub fn note(&mut self, text: &str) {
+        tracing::info!(note = %crate::clean::one_line(text));
+        self.view.log(text, false, self.now.wall);
+    }
+
     /// Tells of trouble in the footer.
     pub fn error(&mut self, text: impl Into<String>) {
         let text = text.into();

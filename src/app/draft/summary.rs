@@ -202,11 +202,30 @@ pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) -> Vec<Effec
             ));
         }
         Err(why) => {
-            model.error(format!("no summary by a model: {why}"));
+            let text = missed(model, &why);
+            model.note(&text);
             note(model, &why, cost_usd, Some(duration_ms));
         }
     }
     keep(model)
+}
+
+/// What is said of a model that gave no summary. The record has the whole reason.
+fn missed(model: &Model, why: &str) -> String {
+    let source = model
+        .draft
+        .summary
+        .current
+        .as_ref()
+        .map(|one| one.made.source);
+    let instead = match source {
+        Some(SummarySource::Fallback) => "the handoff has one made from the transcript instead",
+        Some(SummarySource::Model) => "the handoff keeps the earlier one",
+        None => "the handoff has none",
+    };
+    // What stands in brackets is for the record.
+    let why = why.split_once(" (").map_or(why, |(start, _)| start);
+    format!("no summary by the model: {why}; {instead} ([summary] sets the model and its limits)")
 }
 
 /// Notes on the summary that stays why there is no newer one by a model, and what that has cost.

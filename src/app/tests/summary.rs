@@ -256,8 +256,17 @@ fn a_failure_leaves_the_one_without_a_model_and_its_reason() {
         ..fallback("API Error: 529 Overloaded")
     };
     assert_eq!(made(&bench, 1), expected);
-    let notice = &bench.model.view.notices.back().unwrap();
-    assert!(notice.bad && notice.text.contains("529"), "{notice:?}");
+    let view = &bench.model.view;
+    let shown = view
+        .notices
+        .iter()
+        .any(|notice| notice.text.contains("529"));
+    assert!(!shown, "{:?}", view.notices);
+    let message = view.log.back().unwrap();
+    assert!(!message.bad, "the handoff has a summary all the same");
+    let said = "no summary by the model: API Error: 529 Overloaded; \
+        the handoff has one made from the transcript instead ([summary] sets the model and its limits)";
+    assert_eq!(message.text, said);
     // In the same breath it is not asked again; after a turn it is.
     let effects = bench.press(KeyCode::F(5));
     let Some((again, false)) = ordered(&effects) else {
@@ -285,6 +294,11 @@ fn a_renewal_that_fails_leaves_the_older_one_with_its_age() {
     read(&mut bench, second, "plainer");
     answered(&mut bench, second, Err("no answer within 60 s"));
     assert!(shown(&bench).contains("(Written 2 turns before the end of the session.)\n\nwise"));
+    let message = &bench.model.view.log.back().unwrap().text;
+    assert!(
+        message.contains("the handoff keeps the earlier one"),
+        "{message}"
+    );
     let found = made(&bench, 1);
     assert_eq!(found.source, SummarySource::Model);
     assert_eq!(found.cost_usd, Some(0.5));

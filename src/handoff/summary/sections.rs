@@ -46,7 +46,9 @@ pub fn sections(answer: &str) -> Result<String, String> {
     if !missing.is_empty() {
         let (count, all) = (missing.len(), SECTIONS.len());
         let names = missing.join(", ");
-        return Err(format!("{count} of {all} sections are missing: {names}"));
+        return Err(format!(
+            "its answer is not in the form asked for ({count} of {all} sections are missing: {names})"
+        ));
     }
     let bodies = bodies.map(|body| closed(&body.unwrap_or_default()));
     if bodies.iter().all(|body| body.trim().is_empty()) {
@@ -252,10 +254,10 @@ mod tests {
             .replace("## Current State\n", "");
         assert_eq!(
             sections(&answer).unwrap_err(),
-            "2 of 7 sections are missing: Key Decisions, Current State"
+            "its answer is not in the form asked for (2 of 7 sections are missing: Key Decisions, Current State)"
         );
-        assert!(sections("").unwrap_err().starts_with("7 of 7 "));
-        assert!(sections("Understood.").unwrap_err().starts_with("7 of 7 "));
+        assert!(sections("").unwrap_err().contains("(7 of 7 "));
+        assert!(sections("Understood.").unwrap_err().contains("(7 of 7 "));
         assert_eq!(
             sections(&all("")).unwrap_err(),
             "all of its sections are empty"
@@ -287,7 +289,7 @@ mod tests {
     #[test]
     fn an_open_fence_hides_the_rest_which_is_then_missing() {
         let answer = all("x").replacen("## Files & Code\nx", "## Files & Code\n```rust\nx", 1);
-        assert!(sections(&answer).unwrap_err().starts_with("4 of 7 "));
+        assert!(sections(&answer).unwrap_err().contains("(4 of 7 "));
         let last = format!("{}```\nfn x() {{}}", all("x"));
         assert!(sections(&last).unwrap().ends_with("```\nfn x() {}\n```"));
     }
