@@ -154,9 +154,8 @@ fn a_compaction_that_is_stopped_in_the_real_client_changes_nothing() {
     let holds = || supervisor.screen().contains("The client compacts in");
     supervisor.wait_until("the banner", holds, SOON);
     supervisor.keys([key::ESC]);
-    let gone =
-        |status: &Value| status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle";
-    supervisor.wait_for_status(gone, SOON);
+    supervisor.wait_until("its end", || !holds(), SOON);
+    supervisor.wait_for_state("idle", SOON);
     assert_eq!(supervisor.status()["iteration"], 1);
     assert_eq!(launch.api().main_calls().len(), 1);
 }
