@@ -98,7 +98,7 @@ impl Notices {
     pub async fn changed(&mut self, again: bool) {
         let timed = (again || !self.whole).then(|| Instant::now() + LOOK);
         loop {
-            let settled = self.noticed.map(|noticed| noticed.settled());
+            let settled = self.noticed.map(Noticed::settled);
             let due = settled.into_iter().chain(timed).min();
             tokio::select! {
                 () = next(self.source.as_ref()) => {
@@ -319,7 +319,7 @@ mod system {
     }
 
     fn is_remote(directory: &Path) -> bool {
-        let remote = |kind: FsWord| REMOTE.iter().any(|known| kind as u32 == *known);
+        let remote = |kind: FsWord| REMOTE.contains(&(kind as u32));
         rustix::fs::statfs(directory).is_ok_and(|found| remote(found.f_type))
     }
 }

@@ -354,7 +354,8 @@ fn falls_asleep(supervisor: &Supervisor) {
 
 #[test]
 fn an_idle_supervisor_sleeps_and_wakes_when_a_place_of_its_own_is_removed() {
-    let supervisor = demo().start();
+    // The bridge asks for orders every ten seconds.
+    let supervisor = demo().set("agent.bridge=false").start();
     a_turn(&supervisor, 1);
     falls_asleep(&supervisor);
     remove(&supervisor.launch.the_home().path("run"));
