@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
 use super::{MINE, Trial, demo, make_fifo, make_hole, remove};
 use crate::kit::supervisor::{Launch, SOON};
 
@@ -107,8 +109,12 @@ fn config(harm: impl Fn(&Path)) {
     fs::write(&file, "[guard]\nwarn = 60\n").expect("written");
     let trial = Trial::begin(&launch);
     trial.supervisor.terminal.wait_for_text("warn 108k", SOON);
-    remove(&file);
-    harm(&file);
+    let aside = file.with_file_name("aside");
+    harm(&aside);
+    // In one step: without a file, and with the beginning of a long one, the defaults would be in force.
+    let flags = RenameFlags::EXCHANGE;
+    renameat_with(CWD, &aside, CWD, &file, flags).expect("exchanged");
+    remove(&aside);
     trial
         .supervisor
         .terminal
