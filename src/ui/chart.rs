@@ -30,7 +30,13 @@ use super::{frame, gauge::BARS, text, theme::Theme};
 const SCALE: usize = 8;
 
 /// The widest that a turn is drawn.
-const WIDEST_TURN: usize = 8;
+const WIDEST_TURN: usize = 12;
+
+/// The cells of a line's name at the right, where there is room for it beside the figures.
+const NAME: usize = 9;
+
+/// From how many cells on there is.
+const NAMED: usize = 60;
 
 /// The columns of an earlier iteration.
 const EARLIER: usize = 12;
@@ -59,7 +65,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     let hints = ["Esc close".to_owned()];
     frame::foot(buf, area, &hints, "", theme);
     let room = usize::from(inner.width).saturating_sub(SCALE + 1);
-    let teeth = teeth(model, room);
+    let named = if room < NAMED { 0 } else { NAME };
+    let teeth = teeth(model, room - named);
     let legend = legend(model, usize::from(inner.width), theme);
     let rows = usize::from(inner.height).saturating_sub(2 + legend.len());
     if teeth.is_empty() || room < 8 || rows < 3 {
@@ -202,9 +209,13 @@ fn bars(
                 drawn += tooth.columns.len() + 1;
             }
             if let Some((_, name, _)) = line {
-                let rest = room.saturating_sub(drawn + 9);
-                spans.push(Span::styled("┄".repeat(rest), theme.dim));
-                spans.push(Span::styled(format!(" {name}"), theme.dim));
+                let name = format!(" {name}");
+                let rest = room.saturating_sub(drawn);
+                let dashes = rest.saturating_sub(NAME);
+                spans.push(Span::styled("┄".repeat(dashes), theme.dim));
+                if name.len() <= rest {
+                    spans.push(Span::styled(name, theme.dim));
+                }
             }
             Line::from(spans)
         })

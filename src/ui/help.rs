@@ -80,7 +80,7 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
             ("H M L", "top, middle, bottom of the view"),
             ("{ }", "to the empty line above, below"),
             ("Ctrl-U Ctrl-D", "half a page"),
-            ("Ctrl-B Ctrl-F PgUp…", "a page"),
+            ("Ctrl-B Ctrl-F PgUp/Dn", "a page"),
             ("Ctrl-Y Ctrl-E", "scroll a row, the cursor stays"),
             ("/ ? n N", "find a regex down, up; next, back"),
             ("v V Ctrl-V", "select characters, lines, a block"),
@@ -164,7 +164,11 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
             width: wide,
             ..list
         };
-        frame::rows(buf, area, rows);
+        // What keeps two groups apart is not needed at the top.
+        let blank = rows
+            .first()
+            .is_some_and(|row| column > 0 && row.width() == 0);
+        frame::rows(buf, area, &rows[usize::from(blank)..]);
     }
     let mark = if window.above || window.below {
         format!("{}/{count}", window.last_line)

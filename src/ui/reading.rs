@@ -42,7 +42,7 @@ pub(super) fn lay_out(document: &str, reading: &Reading, area: Rect, theme: &The
     let pattern = reading.pattern.to_lowercase();
     let mut rows: Vec<(usize, Line<'static>)> = Vec::new();
     let mut anchored = None;
-    let mut below = false;
+    let mut below = None;
     let mut headed = None;
     // What is folded is not laid out, which takes most of the time of a frame.
     let (unfolded, lines) = unfolded(document, reading, &sections);
@@ -53,7 +53,7 @@ pub(super) fn lay_out(document: &str, reading: &Reading, area: Rect, theme: &The
         }
         let wanted = anchored.map(|at| at.saturating_add_signed(offset) + height);
         if wanted.is_some_and(|wanted| rows.len() >= wanted.max(height)) {
-            below = true;
+            below = Some(line);
             break;
         }
         let Some(at) = sections.iter().position(|one| one.line == line) else {
@@ -70,10 +70,16 @@ pub(super) fn lay_out(document: &str, reading: &Reading, area: Rect, theme: &The
     let first = anchored.unwrap_or(rows.len()).saturating_add_signed(offset);
     let first = first.min(rows.len().saturating_sub(height));
     let shown = &rows[first..(first + height).min(rows.len())];
+    // A line whose end is not seen is not the last one that was read.
+    let last_line = match shown.last() {
+        Some((line, _)) if below == Some(*line) => *line,
+        Some((line, _)) => line + 1,
+        None => 0,
+    };
     Laid {
         above: first > 0,
-        below,
-        last_line: shown.last().map_or(0, |(line, _)| line + 1),
+        below: below.is_some(),
+        last_line,
         lines: document.split('\n').count(),
         rows: shown.iter().map(|(_, row)| row.clone()).collect(),
     }

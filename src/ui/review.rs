@@ -152,7 +152,7 @@ fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Lin
     let mut lines = vec![frame::row(text::join(&facts, cells), theme.title)];
     lines.extend(wrapped(&waits(model), theme.accent, cells));
     lines.extend(gap.clone());
-    lines.extend(ways(model, cells, theme));
+    lines.extend(ways(model, cells, beside, theme));
     if beside {
         lines.extend(costs(model, theme, cells));
     }
@@ -186,6 +186,38 @@ fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Lin
             cells,
             theme,
         ));
+        lines.extend(contents(&handoff.text, cells, theme));
+    }
+    lines
+}
+
+/// The sections of the message, each with the number of its items.
+fn contents(message: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let sections = sections(message);
+    if sections.is_empty() {
+        return Vec::new();
+    }
+    let all: Vec<&str> = message.split('\n').collect();
+    let mut lines = vec![
+        Line::default(),
+        frame::row("In the handoff".to_owned(), theme.heading),
+    ];
+    for section in sections {
+        let body = all.get(section.line..section.end).unwrap_or_default();
+        let items = body.iter().filter(|line| line.starts_with("- ")).count();
+        let count = match items {
+            0 => String::new(),
+            1 => "1 item".to_owned(),
+            count => format!("{count} items"),
+        };
+        let room = cells.saturating_sub(ITEMS);
+        let title = text::fit(&text::safe(section.title), room).into_owned();
+        let gap = room.saturating_sub(text::width(&title)) + ITEMS - count.len().min(ITEMS);
+        lines.push(Line::from(vec![
+            Span::styled(title, theme.text),
+            Span::raw(" ".repeat(gap)),
+            Span::styled(count, theme.dim),
+        ]));
     }
     lines
 }
@@ -303,11 +335,17 @@ fn is_trim(model: &Model) -> bool {
     attempt.is_some_and(|attempt| attempt.kind == Kind::Trim)
 }
 
+/// The cells of a section's number of items.
+const ITEMS: usize = 10;
+
 /// The cells of a way's name, and of the figure behind its bar.
 const WAY: (usize, usize) = (11, 9);
 
+/// What a fresh session is.
+const FRESH: &str = "a new session with this handoff";
+
 /// What is in use now and what each way would leave, as bars; the way that Enter takes is marked.
-fn ways(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
     let used = model.used();
     let (trims, in_place) = (is_trim(model), in_place::is_chosen(model));
     let mut lines = Vec::new();
@@ -322,6 +360,10 @@ fn ways(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     }
     let takes_fresh = !trims && !in_place;
     lines.push(way(model, Some(takes_fresh), "Fresh", fresh, cells, theme));
+    if beside && takes_fresh && fresh.is_some() {
+        let said = format!("{}{FRESH}", " ".repeat(WAY.0));
+        lines.push(frame::row(text::fit(&said, cells).into_owned(), theme.dim));
+    }
     if in_place::refusal(model).is_none() {
         let row = way(model, Some(in_place), "In place", fresh, cells, theme);
         lines.push(row);
@@ -386,7 +428,7 @@ fn way(
         _ => (" ", theme.dim),
     };
     let said = if name == "Fresh" {
-        "a new session with this handoff"
+        FRESH
     } else {
         "this handoff instead of the conversation"
     };

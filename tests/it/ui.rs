@@ -1446,6 +1446,13 @@ fn the_chart_shows_turns_lines_and_a_tooth_for_each_reboot() {
     snapshot!("chart", &model);
     model.view.host = (80, 24);
     snapshot!("chart_80x24", &model);
+    for columns in [80, 120, 160, 220] {
+        model.view.host = (columns, 35);
+        let shown = shot(&model);
+        for name in [" warn ", " compact "] {
+            assert!(shown.contains(name), "{columns} columns, {name}: {shown}");
+        }
+    }
     let mut model = beginning((80, 24), "");
     act(&mut model, Action::Chart);
     assert!(shot(&model).contains("No figure yet"));
@@ -1469,6 +1476,19 @@ fn what_is_typed_into_help_narrows_it_and_enter_runs_what_is_found() {
         shown.contains("change the way: fresh, in place, or trim this session"),
         "{shown}"
     );
+}
+
+#[test]
+fn a_line_of_the_handoff_that_is_seen_in_part_is_not_counted_as_read() {
+    let mut model = working((120, 35));
+    act(&mut model, Action::Reboot);
+    for rows in 20..60 {
+        model.view.host = (120, rows);
+        let shown = shot(&model);
+        let whole = shown.contains("as good as this one.");
+        assert_eq!(!whole, shown.contains(" ↓ "), "{shown}");
+        assert!(!shown.contains("↓ 34/34"), "{shown}");
+    }
 }
 
 #[test]
