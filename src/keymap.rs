@@ -290,7 +290,7 @@ pub fn default_prefix() -> Chord {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
     /// Two actions, or one action twice, have the same trigger.
-    #[error("expected a free key, found `{trigger}`, which already means `{}`", other.name())]
+    #[error("`{trigger}` is taken: it already means `{}`", other.name())]
     Taken {
         /// The later of the two.
         action: Action,
@@ -476,7 +476,7 @@ mod tests {
             messages,
             [
                 "expected a function key or a chord with ctrl or alt, found `h`, which is needed for typing",
-                "expected a free key, found `f5`, which already means `help`",
+                "`f5` is taken: it already means `help`",
                 "expected a key other than the prefix, found `prefix ctrl-b`",
             ]
         );

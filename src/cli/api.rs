@@ -9,7 +9,7 @@ use super::out::{self, complain};
 /// The longest body that is sent, in bytes: more than the server takes, so that it says so.
 const BODY: u64 = 2 << 20;
 
-/// Sends a request to the supervisor of this directory and prints its answer.
+/// Send a request to the supervisor of this directory and print its answer.
 ///
 /// Such as `pitstop api GET /status`, or `pitstop api POST /control/say --data '{"text": "go on"}'`. The user's own token is
 /// added. Exits with 0 if the request was accepted, 1 if it was refused, 2 on bad usage, 3 if no supervisor runs here.
@@ -78,13 +78,14 @@ fn check(path: &str) -> Result<(), (String, &'static str)> {
     if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err((
             format!("{path:?} is not a path"),
-            "a path begins with a slash and has printable ASCII only, such as /status",
+            "expected printable ASCII that begins with a slash, such as /status",
         ));
     }
     if path.split('?').next() == Some("/events") {
         return Err((
-            "/events never ends, and this command prints whole answers".to_owned(),
-            "follow it with a client of your own, as the README does with curl",
+            "/events is a stream that does not end, and this command prints complete answers only"
+                .to_owned(),
+            "read it with curl, as the README shows",
         ));
     }
     Ok(())

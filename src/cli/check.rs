@@ -13,7 +13,7 @@ use crate::config::{
     load::{self, Flags, Loaded, Source, paths::Paths},
 };
 
-/// Check the configuration and show all that is wrong with it
+/// Check the configuration and show every error in it
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckArgs {
     /// A file to check instead of those that a session here would read
@@ -73,7 +73,7 @@ fn as_text(outcome: &Result<Loaded, ConfigErrors>, style: Style) -> String {
         text.push_str(&warning.render(Severity::Warning, style));
         text.push('\n');
     }
-    text.push_str("ok: the defaults");
+    text.push_str("no errors; in force, the last one wins: the defaults");
     for source in &loaded.sources {
         text.push_str(" < ");
         text.push_str(&crate::clean::one_line(&describe(source)));
@@ -150,7 +150,7 @@ mod tests {
         let outcome = Ok(loaded);
         assert_eq!(
             as_text(&outcome, Style::Plain),
-            "warning: x is ignored\n\nok: the defaults < /home/ada/c.toml < /w/.pitstop/config.toml (trusted) < --set ui.theme=dark\n"
+            "warning: x is ignored\n\nno errors; in force, the last one wins: the defaults < /home/ada/c.toml < /w/.pitstop/config.toml (trusted) < --set ui.theme=dark\n"
         );
         let json = as_json(&outcome);
         assert_eq!(json["ok"], true);

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use super::out;
 
-/// Prints the completion script of a shell.
+/// Print the completion script of a shell.
 ///
 /// For example: pitstop completions bash > ~/.local/share/bash-completion/completions/pitstop
 #[derive(Args, Clone, Debug)]

@@ -33,7 +33,7 @@ const META_LIMIT: usize = 16 * 1024 * 1024;
 /// The most that is read of a recording, in bytes: far above what one may grow to.
 const RECORDING_LIMIT: usize = 1024 * 1024 * 1024;
 
-/// Prints the last shell commands of the present session, with their output.
+/// Print the last shell commands of this session, with their output.
 #[derive(Args, Clone, Debug)]
 pub struct ContextArgs {
     /// Print every session of this project
@@ -50,8 +50,8 @@ pub fn run(args: &ContextArgs) -> i32 {
     match sessions(args.all) {
         Ok(sessions) if sessions.is_empty() && !args.json => {
             complain(
-                "no session of this project is known",
-                "`pitstop` starts one; run this in the directory it was started in",
+                "no session of this project is on record",
+                "start one with `pitstop`, or go to the directory in which it was started",
             );
             out::FAILED
         }

@@ -12,7 +12,7 @@ use crate::{
     lineage::Way,
 };
 
-/// Gives the supervisor of this directory an order.
+/// Send a command to the supervisor of this directory.
 ///
 /// Exits with 0 if it was accepted, 1 if it was refused, 2 on bad usage, 3 if no supervisor runs here.
 #[derive(Args, Clone, Debug)]
@@ -80,13 +80,17 @@ impl Action {
 #[must_use]
 pub fn run(args: &CtlArgs) -> i32 {
     if args.action != Action::Say && args.text.is_some() {
-        out::complain("only `say` takes a text", "");
+        let error = format!(
+            "`{}` takes no text",
+            args.action.order(String::new()).name()
+        );
+        out::complain(&error, "for example: pitstop ctl say \"run the tests\"");
         return out::USAGE;
     }
     if args.way.is_some() && args.action != Action::Reboot {
         out::complain(
-            "--way goes with reboot only",
-            "pitstop ctl reboot --way trim",
+            "--way is only for `pitstop ctl reboot`",
+            "for example: pitstop ctl reboot --way trim",
         );
         return out::USAGE;
     }

@@ -41,7 +41,7 @@ const PROJECT: &str = "tidepool";
 /// How often removing is tried: a process that is about to end may write a last file meanwhile.
 const TRIES: u32 = 5;
 
-/// Hosts the built-in scripted agent: the whole of pitstop without an account.
+/// Try all of pitstop with a built-in scripted agent, without an account.
 ///
 /// It works in a temporary project with a database of its own, which are removed at the end.
 #[derive(Args, Clone, Debug)]

@@ -24,7 +24,7 @@ use crate::{
 /// How long a supervisor may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// Looks at everything that pitstop needs and says what to do about what is amiss.
+/// Check everything that pitstop needs and say how to fix what is wrong.
 ///
 /// Exits with 0 if nothing is broken, 1 if something is, 2 if the configuration is at fault.
 #[derive(Args, Clone, Debug)]
@@ -147,10 +147,10 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
 
 fn configuration(here: &Here) -> Check {
     if here.faulty {
-        return Check::new("configuration", State::Broken, "it has errors")
-            .remedy("`pitstop check` shows all of them with line and column");
+        return Check::new("configuration", State::Broken, "has errors")
+            .remedy("run `pitstop check`: it shows each with its line and column");
     }
-    Check::new("configuration", State::Ok, "it can be used")
+    Check::new("configuration", State::Ok, "no errors")
 }
 
 /// The supervisor of this directory, if one answers; `Err` if there is one that does not.
@@ -159,7 +159,7 @@ fn ask_status() -> Result<Option<StatusReport>, String> {
     match out::try_ask(|door| door.get("/status", deadline)) {
         Ok(answer) => serde_json::from_slice(&answer.body)
             .map(Some)
-            .map_err(|_| "its answer is not in the form that this version knows".to_owned()),
+            .map_err(|_| "its answer is not one that this version understands".to_owned()),
         Err(ClientError::NobodyThere { .. }) => Ok(None),
         Err(error) => Err(chain(&error)),
     }

@@ -55,7 +55,7 @@ const MESSAGE_LIMIT: usize = 64 * 1024;
 /// The most that is read of a hook to see whether it is ours, in bytes.
 const HOOK_LIMIT: u64 = 64 * 1024;
 
-/// Reports commits that people make to the supervisor of this directory.
+/// Report commits made by hand to the supervisor of this directory.
 ///
 /// The hook is put where git looks for it (`core.hooksPath` counts), runs a hook that was there before, prints nothing, and
 /// neither fails nor holds up a commit. It may be installed again at any time.
@@ -107,7 +107,7 @@ impl Done {
 /// Why nothing was done.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
-    #[error("expected a git repository here, but git says: {0}")]
+    #[error("this is not a git repository; git says: {0}")]
     NoRepository(String),
     #[error("cannot run git")]
     NoGit(#[source] io::Error),
@@ -117,7 +117,7 @@ enum Fault {
         path: PathBuf,
         source: io::Error,
     },
-    #[error("both {NAME} and {EARLIER} are in {}, and pitstop has made neither", .0.display())]
+    #[error("{} has both {NAME} and {EARLIER}, and neither is pitstop's", .0.display())]
     Both(PathBuf),
     #[error("the hook {} is not pitstop's: nothing was changed", .0.display())]
     Foreign(PathBuf),

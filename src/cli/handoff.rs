@@ -32,7 +32,7 @@ use crate::{
 /// How many of the newest runs are looked through for a handoff.
 const RUNS: u32 = 16;
 
-/// Prints the handoff as it would be sent now.
+/// Print the handoff as it would be sent now.
 #[derive(Args, Clone, Debug)]
 pub struct HandoffArgs {
     /// Print what the handoff does not say of the session: rules of yours, and recent facts of the work; exit code 1 if anything
@@ -94,7 +94,7 @@ fn fail(error: &dyn std::error::Error) -> i32 {
 fn last_check(flags: &Flags) -> Result<HandoffCheck, i32> {
     let here = Here::find(flags)?;
     if !here.has_store() {
-        return Err(out::none_runs());
+        return Err(out::none_recorded());
     }
     let of = HistoryOf::Project(here.project.clone());
     let past = here.with_store(async |store| last_handoff(store, &of).await)?;
@@ -115,7 +115,7 @@ fn last_check(flags: &Flags) -> Result<HandoffCheck, i32> {
         );
         complain(
             &format!("the transcript of the session {id} is not there"),
-            "the agent has removed it: there is nothing to compare the handoff with",
+            "without it there is nothing to compare the handoff with; the client deletes old transcripts",
         );
         return Err(out::FAILED);
     };

@@ -115,10 +115,10 @@ impl Here {
             if lost > 0 {
                 complain(
                     &format!(
-                        "the store cannot be written now: {}",
+                        "the database cannot be written: {}",
                         trouble.unwrap_or_else(|| "it was closed".to_owned())
                     ),
-                    "`pitstop doctor` says more; nothing was changed",
+                    "nothing was changed; `pitstop doctor` says more",
                 );
                 return Err(out::FAILED);
             }

@@ -37,7 +37,7 @@ const SHORTEST_ID: usize = 4;
 /// The characters of a task that are shown in a table.
 const TASK: usize = 60;
 
-/// Lists the iterations of this run, or of the last one if no supervisor runs here.
+/// List the iterations of this run, or of the last one if no supervisor runs here.
 #[derive(Args, Clone, Debug)]
 pub struct HistoryArgs {
     /// Show one iteration with the handoffs it was given and gave and its whole summary: its number in the newest run, or the
@@ -109,7 +109,7 @@ fn from_store<T>(
 ) -> Result<(T, Here), i32> {
     let here = Here::find(flags)?;
     if !here.has_store() {
-        return Err(out::none_runs());
+        return Err(out::none_recorded());
     }
     let found = here.with_store(async |store| read(store, &here).await)?;
     Ok((found, here))
@@ -154,7 +154,7 @@ fn chart_of(flags: &Flags) -> Result<String, i32> {
     drawn.ok_or_else(|| {
         complain(
             "no turn has been measured here yet",
-            "the figures of a turn are kept when the next one begins, or the session ends",
+            "a turn is recorded when the next one begins, or when the session ends",
         );
         out::FAILED
     })
@@ -177,7 +177,7 @@ fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32
     }
     let changes = detail::changes(&past).ok_or_else(|| {
         complain(
-            "there are no two handoffs to compare: it was not given one, or has not made one",
+            "there are not two handoffs to compare: this iteration was given none, or has made none",
             "",
         );
         out::FAILED
@@ -340,7 +340,7 @@ fn last_run(flags: &Flags) -> Result<RunHistory, i32> {
         runs(store, here, RUNS).await
     })?;
     let last = runs.into_iter().max_by_key(|one| one.run.started_at);
-    last.ok_or_else(out::none_runs)
+    last.ok_or_else(out::none_recorded)
 }
 
 /// A run of a supervisor that is not there any more: what is open was left so by one that died.

@@ -7,7 +7,7 @@ use clap_mangen::Man;
 
 use super::out::{self, complain};
 
-/// Prints the manual page, or writes all of them into a directory.
+/// Print the manual page, or write all of them into a directory.
 ///
 /// For example: pitstop man | man -l -
 #[derive(Args, Clone, Debug)]

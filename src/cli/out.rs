@@ -154,7 +154,17 @@ pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>
 pub fn none_runs() -> i32 {
     complain(
         "no supervisor runs for this directory",
-        "start one with `pitstop`, or go to the directory it was started in",
+        "start one with `pitstop`, or go to the directory in which it was started",
+    );
+    NONE_RUNS
+}
+
+/// Says that nothing is known of this directory.
+#[must_use]
+pub fn none_recorded() -> i32 {
+    complain(
+        "no supervisor runs for this directory, and no earlier run of it is on record",
+        "start one with `pitstop`, or go to the directory in which it was started",
     );
     NONE_RUNS
 }

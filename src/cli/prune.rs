@@ -30,7 +30,7 @@ const USAGE: i32 = 2;
 
 /// Delete old runs with their recordings, and old checkpoints, of this project.
 ///
-/// Never a run that is alive, and never the newest checkpoint of an environment.
+/// A run that is still going on and the newest checkpoint of each environment are always kept.
 #[derive(Args, Clone, Debug)]
 pub struct PruneArgs {
     /// How old they must be, such as 30d or 12h
@@ -242,7 +242,7 @@ fn as_text(pruned: &Pruned, dry_run: bool) -> String {
         row("dead sockets", pruned.leftovers.to_string()),
     ]);
     text.push_str(if dry_run {
-        "nothing was deleted; this would be\n"
+        "dry run: nothing was deleted\n"
     } else {
         "deleted\n"
     });

@@ -31,7 +31,7 @@ const LISTED: u32 = 100;
 /// The shortest beginning of an id that is taken for one, in characters.
 const SHORTEST_ID: usize = 4;
 
-/// Starts a fresh session that is given the handoff of the newest checkpoint.
+/// Start a fresh session with the handoff of the newest checkpoint.
 ///
 /// Without ENV: the checkpoints of this directory. `PITSTOP_ENV`, else `[store] environment`, names another
 /// environment, --from a file. With --list nothing is started. The scratchpad comes back too: lines that you wrote into the
@@ -98,8 +98,8 @@ fn restore(args: &RestoreArgs, host: &HostArgs) -> Result<i32, i32> {
     }
     if args.at.is_some() && found.len() > 1 {
         complain(
-            &format!("expected the id of one checkpoint, found {}", found.len()),
-            "give more of it; `pitstop restore --list` shows them",
+            &format!("this id fits {} checkpoints", found.len()),
+            "give more of the id; `pitstop restore --list` shows them",
         );
         return Err(USAGE);
     }
@@ -240,9 +240,9 @@ fn none_found(args: &RestoreArgs, which: &Checkpoints, known: &[String]) -> Resu
         return Ok(out::print(&text));
     }
     let mut wanted = match (&which.environment, &which.id) {
-        (Some(name), _) => format!("a checkpoint of {name:?}"),
-        (None, Some(id)) => format!("a checkpoint {id}…"),
-        (None, None) => "a checkpoint".to_owned(),
+        (Some(name), _) => format!("checkpoint of {name:?}"),
+        (None, Some(id)) => format!("checkpoint whose id begins with {id}"),
+        (None, None) => "checkpoint".to_owned(),
     };
     if let Some(tag) = &which.tag {
         wanted.push_str(&format!(" tagged {tag:?}"));
@@ -252,7 +252,7 @@ fn none_found(args: &RestoreArgs, which: &Checkpoints, known: &[String]) -> Resu
     } else {
         format!("there are checkpoints of: {}", known.join(", "))
     };
-    complain(&format!("no such checkpoint: expected {wanted}"), &hint);
+    complain(&format!("there is no {wanted}"), &hint);
     Err(out::FAILED)
 }
 

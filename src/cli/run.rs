@@ -31,7 +31,7 @@ pub enum FreshWhen {
     Always,
 }
 
-/// Works on a task by itself, across context windows, until the agent says that it is done.
+/// Work on a task unattended, across context windows, until the agent says that it is done.
 ///
 /// Exit codes: 0 done, or you quit · 1 error · 2 bad usage or configuration · 3 a cap was reached · 4 a breaker tripped ·
 /// 5 the agent could not run · 130 interrupted.
@@ -101,10 +101,7 @@ impl Order {
         let until = args.until.trim();
         if until.is_empty() || until.len() > promise::LIMIT || until.contains(char::is_control) {
             return Err((
-                format!(
-                    "expected one line of 1 to {} bytes after --until",
-                    promise::LIMIT
-                ),
+                format!("--until needs one line of 1 to {} bytes", promise::LIMIT),
                 "the agent writes it on a line of its own when all is done",
             ));
         }
@@ -187,8 +184,8 @@ fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static s
     }
     if one_word && (given.contains('/') || path.extension().is_some()) {
         return Err((
-            format!("expected the task in the file {given}, found no such file"),
-            "one word is taken for the name of a file; a task given as text has several words",
+            format!("there is no task file {given}"),
+            "a task of one word is read as the name of a file; a task given as text has several words",
         ));
     }
     if given.len() as u64 > task::LIMIT {

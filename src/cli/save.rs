@@ -36,7 +36,7 @@ use crate::{
 /// The command line or the configuration is at fault.
 const USAGE: i32 = 2;
 
-/// Saves a checkpoint of the work as it stands, to be taken up by `pitstop restore`.
+/// Save a checkpoint of the work as it stands, for `pitstop restore`.
 ///
 /// Exits with 0 if it is kept, 1 if not, 2 if the arguments are at fault.
 #[derive(Args, Clone, Debug)]
@@ -94,7 +94,7 @@ fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), i32> 
     let Some(checkpoint) = found.first() else {
         complain(
             &format!(
-                "nothing is written to {}: the checkpoint is not in the store yet",
+                "nothing was written to {}: the checkpoint is not in the database yet",
                 file.display()
             ),
             &reply.message,
@@ -144,8 +144,8 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     let written = !notes.is_blank();
     if state == PreservedState::default() && !written && matches!(git, GitState::NoRepository) {
         complain(
-            "there is nothing to save: no supervisor runs here, the scratchpad is empty, and this is no git repository",
-            "say what the work is with --task, or what is next with --next",
+            "there is nothing to save: no supervisor runs here, the scratchpad is empty, and this is not a git repository",
+            "name the work with --task, or the next step with --next",
         );
         return Err(out::FAILED);
     }

@@ -10,7 +10,7 @@ use crate::app::autopilot::facts::facts;
 /// How many of a run's newest lines are shown.
 const LINES: usize = 5;
 
-/// Shows the status of the supervisor of this directory.
+/// Show the status of the supervisor of this directory.
 #[derive(Args, Clone, Debug)]
 pub struct StatusArgs {
     /// Print one JSON object
@@ -69,7 +69,7 @@ fn describe(report: &StatusReport) -> String {
     if let Some(limit) = &report.context.client_limit {
         let lowered = report.context.lines.is_some_and(|lines| lines.lowered);
         let mut parts = vec![format!(
-            "{} at {}, by {}",
+            "{} at {} ({})",
             limit.act,
             tokens(limit.at),
             limit.origin

@@ -52,7 +52,7 @@ const NOT_FOUND: i32 = 127;
 /// The command cannot be run.
 const NOT_RUN: i32 = 126;
 
-/// Runs a test command and reports its outcome to the supervisor of this directory.
+/// Run a test command and report its result to the supervisor of this directory.
 ///
 /// The command's output, input and exit code are its own.
 #[derive(Args, Clone, Debug)]

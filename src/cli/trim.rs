@@ -32,7 +32,7 @@ use crate::{
     },
 };
 
-/// Copy a session under a new id with old tool output removed, to go on in less context
+/// Copy a session without its old tool output, to continue it in less context
 #[derive(Args, Clone, Debug)]
 pub struct TrimArgs {
     /// The session's id, for a session of this directory, or the path of its transcript; without it the newest session
@@ -283,12 +283,12 @@ fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if report.plan.estimated {
         notes.push(
-            "no call shows how full the context is; the tokens before are an estimate".to_owned(),
+            "the transcript does not say how full the context is; the tokens before are an estimate".to_owned(),
         );
     }
     if report.unpaired > 0 {
         notes.push(format!(
-            "{} tool responses answer calls that are not in the transcript: it is damaged",
+            "the transcript is damaged: {} tool responses belong to calls that are not in it",
             report.unpaired
         ));
     }
@@ -297,7 +297,7 @@ fn notes(report: &Report) -> Vec<String> {
     }
     match &report.copy {
         Some(copy) if copy.written.dropped_tail > 0 => notes.push(format!(
-            "the last line is torn; its {} bytes are not in the copy",
+            "the last line is incomplete; its {} bytes are not in the copy",
             copy.written.dropped_tail
         )),
         _ => {}
@@ -318,7 +318,7 @@ fn ending(report: &Report) -> String {
         );
     }
     match report.level {
-        None => "no level is enough: a fresh session with a handoff is the better way (F5 in `pitstop`)\n",
+        None => "no level is enough: reboot into a fresh session with a handoff instead (F5 in `pitstop`)\n",
         Some(0) => "the session is small enough as it is\n",
         Some(_) => "",
     }

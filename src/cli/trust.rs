@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Let this project's .pitstop/config.toml set commands and all else, as it is now
+/// Trust this project's .pitstop/config.toml as it is now, so that it may set commands too
 ///
 /// A project's file may set looks and numbers only, because it may have come with a clone. Trust
 /// is given to the file exactly as it is: when it changes, its other keys are ignored again.
@@ -59,14 +59,17 @@ fn answer(args: &TrustArgs, paths: &Paths) -> Result<String, TrustError> {
         return Ok(if trust::revoke(paths)? {
             format!("no longer trusted: {}\n", one_line(&shown))
         } else {
-            format!("was not trusted: {}\n", one_line(&shown))
+            format!(
+                "nothing to revoke, it was not trusted: {}\n",
+                one_line(&shown)
+            )
         });
     }
     let candidate = trust::candidate(paths)?;
     let mut text = show(&candidate);
     if !args.show {
         trust::trust(paths, &candidate)?;
-        text.push_str("trusted as it is now; when it changes, this is asked again\n");
+        text.push_str("trusted as it is now; run this again when it changes\n");
     }
     Ok(text)
 }
@@ -86,11 +89,14 @@ fn show(candidate: &Candidate) -> String {
         "not trusted"
     };
     if candidate.owner_keys.is_empty() {
-        text.push_str("sets looks and numbers only, which needs no trust\n");
+        text.push_str("it sets only looks and numbers, which needs no trust\n");
     } else {
         let keys = candidate.owner_keys.join(", ");
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "counts only when trusted: {keys} ({state} until now)");
+        let _ = writeln!(
+            text,
+            "in force only when trusted: {keys} ({state} until now)"
+        );
     }
     text
 }
@@ -109,7 +115,7 @@ mod tests {
         };
         assert_eq!(
             show(&candidate),
-            "/w/.pitstop/config.toml:\n  | [agent]\n  | # \\u{1b}[2Jnothing here\\u{202e}\n  | command = \"x\"\ncounts only when trusted: agent.command (not trusted until now)\n"
+            "/w/.pitstop/config.toml:\n  | [agent]\n  | # \\u{1b}[2Jnothing here\\u{202e}\n  | command = \"x\"\nin force only when trusted: agent.command (not trusted until now)\n"
         );
     }
 }

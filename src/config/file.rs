@@ -148,10 +148,7 @@ impl Walk {
             }
             let written = quoted(source.text().get(at.clone()).unwrap_or_default());
             let (message, help) = match error.message() {
-                "duplicate key" => (
-                    format!("expected each name once, found `{written}` again"),
-                    None,
-                ),
+                "duplicate key" => (format!("`{written}` is set twice"), None),
                 text if !text.starts_with("string values must be quoted") => {
                     (format!("not valid TOML: {}", one_line(text)), None)
                 }
@@ -451,7 +448,7 @@ impl Walk {
                 }
                 None => self.expected(
                     value.span(),
-                    "a text without NUL",
+                    "a text without NUL characters",
                     &describe(value.get_ref()),
                 ),
             }

@@ -136,7 +136,7 @@ fn ignored(origins: &Origins, source: usize, entry: &Entry) -> Fault {
             "`{}.{}` is ignored: an untrusted project may set looks and numbers only",
             entry.key.table, entry.key.name
         ),
-        help: Some("read the file, then run `pitstop trust`".to_owned()),
+        help: Some("read the file; if you trust it, run `pitstop trust`".to_owned()),
     }
 }
 
@@ -147,7 +147,7 @@ fn check_guard(guard: &GuardConfig, origins: &Origins, faults: &mut Vec<Fault>) 
         ("warn", guard.warn),
         ("compact", guard.compact),
     ];
-    let help = "the lines must rise: notice < warn < compact <= force_at";
+    let help = "each line must be above the one before: notice < warn < compact <= force_at";
     for [(low_name, low), (high_name, high)] in [[lines[0], lines[1]], [lines[1], lines[2]]] {
         if low >= high {
             let pair = [(low_name, low, "below"), (high_name, high, "above")];
@@ -169,7 +169,7 @@ fn check_guard(guard: &GuardConfig, origins: &Origins, faults: &mut Vec<Fault>) 
     for (name, cap) in set {
         if cap <= below.1 {
             let pair = [(below.0, below.1, "below"), (name, cap, "above")];
-            let help = "the caps must rise: notice_tokens < warn_tokens < compact_tokens";
+            let help = "each cap must be above the one before: notice_tokens < warn_tokens < compact_tokens";
             faults.push(rising(origins, pair, help));
         }
         below = (name, cap);
@@ -195,7 +195,7 @@ fn check_window(config: &Config, origins: &Origins, faults: &mut Vec<Fault>) {
     let context = &config.context;
     if let Some(window) = context.window.filter(|window| *window <= context.reserve) {
         let message = format!(
-            "expected a `window` above `reserve` ({}), found {window}",
+            "`window` must be above `reserve` ({}), and is {window}",
             context.reserve
         );
         let help = "usable = window - reserve; 0 lets pitstop determine the window".to_owned();
@@ -279,11 +279,11 @@ fn taken(place: Option<Box<Place>>, trigger: Trigger, other: Action, by_default:
             .filter(|one| **one != trigger)
             .map(|one| format!("\"{one}\""))
             .collect();
-        format!("free it with `{name} = [{}]`", rest.join(", "))
+        format!("to free it, set `{name} = [{}]`", rest.join(", "))
     });
     Fault {
         place,
-        message: format!("expected a free key, found `{trigger}`, which is `{name}`{how}"),
+        message: format!("`{trigger}` is taken: it is `{name}`{how}"),
         help,
     }
 }

@@ -127,7 +127,7 @@ const fn key(table: &'static str, name: &'static str, voter: Voter, rule: Rule) 
 #[rustfmt::skip]
 pub(super) static KEYS: &[Key] = &[
     key("agent", "command", Owner, Text("the name or path of a program", is_program, |d, v| d.config.agent.command = v)),
-    key("agent", "args", Owner, Texts("a text without NUL", has_no_nul, |d, v| d.config.agent.args = v)),
+    key("agent", "args", Owner, Texts("a text without NUL characters", has_no_nul, |d, v| d.config.agent.args = v)),
     key("agent", "env", Owner, Pairs(|d, v| d.config.agent.env = v)),
     key("agent", "todo_tools", Owner, Flag(|d, v| d.config.agent.todo_tools = v)),
     key("agent", "bridge", Owner, Flag(|d, v| d.config.agent.bridge = v)),

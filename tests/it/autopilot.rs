@@ -372,7 +372,7 @@ fn the_exit_codes_are_those_of_the_contract() {
         (&["run"][..], "--task"),
         (
             &["run", "--task", "no/such.md", "--headless"],
-            "no such file",
+            "there is no task file",
         ),
         (
             &["run", "--task", "a b", "--max-time", "soon", "--headless"],

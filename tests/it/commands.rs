@@ -106,7 +106,7 @@ fn a_project_without_sessions_says_so() {
     let output = context(&home, &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("no session of this project is known")
+        String::from_utf8_lossy(&output.stderr).contains("no session of this project is on record")
     );
     assert_eq!(text(&context(&home, &["--json"])), "{\"sessions\":[]}\n");
 }

@@ -349,7 +349,10 @@ fn hostile_projects_are_ignored_key_by_key_and_named() {
             .iter()
             .map(|warning| {
                 let help = warning.help.as_deref();
-                assert_eq!(help, Some("read the file, then run `pitstop trust`"));
+                assert_eq!(
+                    help,
+                    Some("read the file; if you trust it, run `pitstop trust`")
+                );
                 warning.message.split('`').nth(1).expect("a key")
             })
             .collect();

@@ -79,13 +79,13 @@ pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
         Check::new(
             "client's flags",
             State::Ok,
-            format!("it knows {}", NEEDED_FLAGS.join(", ")),
+            format!("supports {}", NEEDED_FLAGS.join(", ")),
         )
     } else {
         Check::new(
             "client's flags",
             State::Warning,
-            format!("its help does not name {}", missing.join(", ")),
+            format!("`--help` does not list {}", missing.join(", ")),
         )
         .remedy("update the client; without them a reboot cannot be proven")
     });
@@ -106,14 +106,16 @@ static TESTED: LazyLock<[String; 2]> = LazyLock::new(|| {
 /// The client by its own words, beside what pitstop is tested with.
 fn known_client(version: &str, program: &str) -> Check {
     let [floor, current] = &*TESTED;
-    let detail = format!("{version} at {program}; tested are {floor} and {current}");
+    let detail = format!("{version} at {program}; tested with {floor} and {current}");
     match (numbers(version), numbers(floor), numbers(current)) {
-        (Some(found), Some(floor), _) if found < floor => {
-            Check::new("client", State::Warning, format!("{detail}: it is older"))
-                .remedy("update the client: `claude update`")
-        }
+        (Some(found), Some(floor), _) if found < floor => Check::new(
+            "client",
+            State::Warning,
+            format!("{detail}; this one is older"),
+        )
+        .remedy("update the client: `claude update`"),
         (Some(found), _, Some(current)) if found > current => {
-            Check::new("client", State::Ok, format!("{detail}: it is newer"))
+            Check::new("client", State::Ok, format!("{detail}; this one is newer"))
         }
         _ => Check::new("client", State::Ok, detail),
     }
@@ -163,7 +165,7 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
         Some(_) => Check::new(
             name,
             State::Ok,
-            format!("honoured: session {short} has a transcript of its name"),
+            format!("the id that pitstop gives is used: session {short} has a transcript"),
         ),
         None => Check::new(
             name,
@@ -181,7 +183,7 @@ pub(super) fn hooks(report: Option<&StatusReport>) -> Check {
         .map(|place| place.join("settings.json"))
         .filter(|file| switches_hooks_off(file));
     match (report, off) {
-        (Some(report), _) if report.agent.hooked => Check::new(name, State::Ok, "they arrive"),
+        (Some(report), _) if report.agent.hooked => Check::new(name, State::Ok, "pitstop receives them"),
         (_, Some(file)) => Check::new(
             name,
             State::Broken,
@@ -189,11 +191,11 @@ pub(super) fn hooks(report: Option<&StatusReport>) -> Check {
         )
         .remedy("remove it: without hooks the delivery of a handoff is confirmed late or not at all"),
         (Some(report), None) if report.agent.kind == "generic" => {
-            Check::new(name, State::Unknown, "this agent has none")
+            Check::new(name, State::Unknown, "this agent sends none")
         }
-        (Some(_), None) => Check::new(name, State::Warning, "none has arrived in this iteration")
+        (Some(_), None) => Check::new(name, State::Warning, "pitstop has received none in this iteration")
             .remedy(
-                "give the agent a prompt and run `pitstop doctor` again; --bare, --safe-mode and managed settings switch them off",
+                "give the agent a prompt and run `pitstop doctor` again; --bare, --safe-mode and managed settings disable them",
             ),
         (None, None) => Check::new(name, State::Unknown, "no supervisor runs here")
             .remedy("start `pitstop` here and run `pitstop doctor` from another terminal"),
@@ -213,14 +215,14 @@ pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
     };
     let reason = || bridge.reason.clone().unwrap_or_default();
     match (bridge.state.as_str(), bridge.why.as_deref()) {
-        ("in_force", _) => Check::new(name, State::Ok, "in force: the client reports by itself"),
+        ("in_force", _) => Check::new(name, State::Ok, "in force: the client reports to pitstop itself"),
         ("awaited", _) => Check::new(name, State::Unknown, "it has not reported yet")
             .remedy("run `pitstop doctor` again when the agent shows its prompt"),
         (_, Some("other_agent" | "switched_off")) => Check::new(name, State::Ok, reason()),
         (_, Some("too_old")) => Check::new(name, State::Warning, reason())
-            .remedy("update the client: `claude update`; hooks and status line serve until then"),
+            .remedy("update the client: `claude update`; until then hooks and status line are used"),
         _ => Check::new(name, State::Warning, reason()).remedy(
-            "hooks, status line and transcript serve instead; --safe-mode, --bare, disableAllHooks and managed settings keep mods out",
+            "hooks, status line and transcript are used instead; --safe-mode, --bare, disableAllHooks and managed settings prevent mods",
         ),
     }
 }
@@ -229,20 +231,24 @@ pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
 pub(super) fn tools(here: &Here, report: Option<&StatusReport>) -> Check {
     let name = "agent's tools";
     if !here.config.agent.tools {
-        return Check::new(name, State::Ok, "none: [agent] tools is false");
+        return Check::new(
+            name,
+            State::Ok,
+            "none: switched off by [agent] tools = false",
+        );
     }
     match report.map(|report| (report.agent.tools, report.agent.kind.as_str())) {
         None => Check::new(name, State::Unknown, "no supervisor runs here")
-            .remedy("start `pitstop` here and look again from another terminal"),
-        Some((AgentTools::Mod, _)) => Check::new(name, State::Ok, "by the bridge"),
+            .remedy("start `pitstop` here and run `pitstop doctor` from another terminal"),
+        Some((AgentTools::Mod, _)) => Check::new(name, State::Ok, "provided by the bridge"),
         Some((AgentTools::Mcp, _)) => Check::new(
             name,
             State::Ok,
-            "by the MCP server `pitstop`, for the bridge is not in force",
+            "provided by the MCP server `pitstop`, because the bridge is not in force",
         ),
         Some((AgentTools::Awaited, _)) => {
             Check::new(name, State::Unknown, "the bridge has not reported yet")
-                .remedy("look again when the agent shows its prompt")
+                .remedy("run `pitstop doctor` again when the agent shows its prompt")
         }
         Some((AgentTools::None, "claude")) => Check::new(
             name,
@@ -250,10 +256,10 @@ pub(super) fn tools(here: &Here, report: Option<&StatusReport>) -> Check {
             "none in this session",
         )
         .remedy(
-            "the next session gets them by an MCP server; --safe-mode and managed settings keep that out, too",
+            "the next session gets them from an MCP server, unless --safe-mode or managed settings prevent that too",
         ),
         Some((AgentTools::None, _)) => {
-            Check::new(name, State::Ok, "none: only Claude Code gets them")
+            Check::new(name, State::Ok, "none: only Claude Code has them")
         }
     }
 }
@@ -321,18 +327,18 @@ pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Check 
         return match &context.client_limit {
             Some(limit) => {
                 let found = format!(
-                    "it {} at {} tokens, by {}",
+                    "{} at {} tokens ({})",
                     limit.act,
                     tokens(limit.at),
                     limit.origin
                 );
-                let note = ", and the lines were moved below that";
+                let note = "; the lines were moved below it";
                 Check::new(name, State::Ok, if lowered { found + note } else { found })
             }
             None => Check::new(
                 name,
                 State::Ok,
-                "none of its own: it acts when the service refuses",
+                "none of its own: it compacts or stops only when the service refuses a prompt",
             ),
         };
     }
@@ -357,14 +363,14 @@ pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Check 
 fn limits_in_words(settings: &CompactionSettings) -> String {
     let of_window = |window: u64| match settings.limit(None, Tokens(window), None) {
         Some(limit) => format!(
-            "with a window of {} it {} at {}, by {}",
+            "window of {}: {} at {} ({})",
             tokens(window),
             limit.act.word(),
             tokens(limit.at.0),
             limit.origin
         ),
         None => format!(
-            "with a window of {} it acts when the service refuses",
+            "window of {}: only when the service refuses a prompt",
             tokens(window)
         ),
     };
@@ -386,13 +392,12 @@ mod tests {
         };
         assert_eq!(
             words(&[]),
-            "with a window of 200k it acts when the service refuses; \
-             with a window of 1M it compacts at 967k, by its default"
+            "window of 200k: only when the service refuses a prompt; \
+             window of 1M: compacts at 967k (its default)"
         );
         assert!(
-            words(&[("DISABLE_COMPACT", "1")]).starts_with(
-                "with a window of 200k it refuses prompts at 177k, by DISABLE_COMPACT; "
-            )
+            words(&[("DISABLE_COMPACT", "1")])
+                .starts_with("window of 200k: refuses prompts at 177k (DISABLE_COMPACT); ")
         );
     }
 

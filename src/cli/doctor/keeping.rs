@@ -68,7 +68,7 @@ pub(super) fn left_behind(here: &Here, kept: &Kept) -> Check {
         return Check::new(
             name,
             State::Warning,
-            format!("the agent of a pitstop that has died still runs: pid {pid}"),
+            format!("an agent still runs whose pitstop has died: pid {pid}"),
         )
         .remedy("the next `pitstop` in this directory ends it");
     }
@@ -82,14 +82,22 @@ pub(super) fn left_behind(here: &Here, kept: &Kept) -> Check {
         )
         .remedy("`pitstop prune` removes them");
     }
-    Check::new(name, State::Ok, "no dead sockets, no stray agents")
+    Check::new(
+        name,
+        State::Ok,
+        "none: no sockets of dead supervisors, no stray agents",
+    )
 }
 
 pub(super) fn store(here: &Here, kept: &Kept) -> Check {
     let name = "store";
     let place = here.target.place();
     if !kept.exists {
-        return Check::new(name, State::Ok, format!("none yet; it will be {place}"));
+        return Check::new(
+            name,
+            State::Ok,
+            format!("none yet; it will be created as {place}"),
+        );
     }
     match &kept.health {
         Err(error) => Check::new(name, State::Broken, error.clone()).remedy(

@@ -35,7 +35,7 @@ pub(super) fn checks() -> Vec<Check> {
         checks.push(Check::new(
             "terminal's answers",
             State::Unknown,
-            "standard input is no terminal",
+            "not asked: standard input is not a terminal",
         ));
         return checks;
     }
@@ -48,7 +48,7 @@ pub(super) fn checks() -> Vec<Check> {
         None => Check::new(
             "terminal's answers",
             State::Warning,
-            "it does not answer queries",
+            "the terminal does not answer queries",
         )
         .remedy("colours and keys are guessed from TERM; use a newer terminal or multiplexer if they are wrong"),
     });
@@ -152,7 +152,7 @@ fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String
         let found = if multiplexed {
             "not known inside tmux or screen"
         } else {
-            "none are known of this terminal"
+            "this terminal is not known to use any of pitstop's keys itself"
         };
         return Check::new(name, State::Ok, found);
     };
@@ -174,7 +174,7 @@ fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String
         return Check::new(
             name,
             State::Ok,
-            format!("{}: it keeps none of pitstop's keys", taking.terminal),
+            format!("{} uses none of pitstop's keys itself", taking.terminal),
         );
     }
     let found = format!("{} may keep {}", taking.terminal, lost.join(", "));

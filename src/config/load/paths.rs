@@ -39,7 +39,7 @@ pub struct Paths {
 pub enum PathsError {
     /// Neither `HOME`, nor the password database, nor both XDG variables name a directory.
     #[error(
-        "expected a home directory, found none in HOME or the password database; set HOME, or XDG_CONFIG_HOME and XDG_STATE_HOME"
+        "no home directory is named by HOME or the password database; set HOME, or XDG_CONFIG_HOME and XDG_STATE_HOME"
     )]
     NoHome,
 }

@@ -35,7 +35,7 @@ const MAX_BYTES: u64 = 1024 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The project has no file to trust.
-    #[error("expected a file at {}, found none", .0.display())]
+    #[error("this project has no configuration to trust: {} does not exist", .0.display())]
     NoFile(PathBuf),
     /// The project's file is refused even if it is trusted.
     #[error("{0}")]
