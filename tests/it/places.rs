@@ -222,7 +222,7 @@ fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_
     assert_eq!(supervisor.status()["agent"]["bridge"]["state"], "in_force");
 }
 
-/// The client loads a mod anew whose files were removed and are there again.
+/// A mod whose files were removed is unloaded, unless they are there again at once.
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn the_real_client_s_bridge_lives_on_when_the_run_s_directory_was_removed() {
@@ -238,10 +238,7 @@ fn the_real_client_s_bridge_lives_on_when_the_run_s_directory_was_removed() {
     supervisor.wait_for_state("idle", SOON);
     remove(&supervisor.launch.project().join(".pitstop"));
     supervisor.wait_for_log("the run's directory was removed: made again", SOON);
-    supervisor
-        .terminal
-        .wait_for_text("pitstop: hooks.json changed", SOON);
-    // What is reported while it is loaded is lost: typing goes on until one is heard.
+    // The client loads them anew, or has not noticed. What is reported meanwhile is lost: typing goes on until one is heard.
     let hears = || {
         let before = drafted();
         supervisor.keys(["a"]);
