@@ -50,6 +50,7 @@ type Plan = BTreeMap<PathBuf, BTreeSet<OsString>>;
 #[derive(Debug, PartialEq, Eq)]
 enum Gap {
     /// A directory is not there: who looks makes it again.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     Absent,
     /// There will be no notices of something.
     Refused(String),
