@@ -30,6 +30,13 @@ pub(in crate::app) fn prompted(model: &mut Model) {
     };
 }
 
+/// Hooks were lost: one of a prompt here may be among them, whether the transcript has it by now or not.
+pub(in crate::app) fn hooks_lost(model: &mut Model) {
+    let seen = &mut model.session.agent.activity.elsewhere;
+    seen.unreported = None;
+    seen.awaited = (seen.awaited + 1).min(AWAITED_CAP);
+}
+
 /// The transcript has grown, from these facts on.
 pub(in crate::app) fn transcript_read(model: &mut Model, before: &TranscriptFacts) -> Vec<Effect> {
     let agent = &mut model.session.agent;

@@ -9,7 +9,7 @@ use crate::app::{
     event::{MadeAgain, PlacesSeen},
     model::Model,
     reboot::say,
-    session::activity,
+    session::{activity, elsewhere},
 };
 
 /// The places were looked at, and something has changed.
@@ -43,6 +43,7 @@ pub fn checked(model: &mut Model, seen: &PlacesSeen) -> Vec<Effect> {
     let mut effects = Vec::new();
     if socket {
         model.session.agent.hooked = false;
+        elsewhere::hooks_lost(model);
         say::without_hooks(model);
         effects.extend(activity::look_again(model));
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::app::event::{MadeAgain, PlacesSeen, Ran, TranscriptFacts};
+use crate::lineage::TokenTotals;
 
 /// Its process runs, and no hook has spoken.
 fn silent() -> Bench {
@@ -144,6 +145,36 @@ fn socket_made_again() -> Event {
         socket: "/run/p.sock".into(),
         observe: "/run/p.observe".into(),
     }))
+}
+
+#[test]
+fn a_prompt_whose_hook_was_lost_is_not_of_another_process() {
+    let written = |bench: &mut Bench, turns: u64, output: u64| {
+        bench.facts_read(TranscriptFacts {
+            turns,
+            totals: TokenTotals {
+                output: Tokens(output),
+                ..TokenTotals::default()
+            },
+            whole: true,
+            ..TranscriptFacts::default()
+        });
+    };
+    // Its line in the transcript is read before the socket is made again, or after.
+    for read_before in [true, false] {
+        let mut bench = Bench::new();
+        bench.prompted(OLD, "count the herons");
+        written(&mut bench, 1, 20);
+        bench.turn_ended(OLD);
+        if read_before {
+            written(&mut bench, 2, 20);
+        }
+        bench.tell(socket_made_again());
+        // The end of that turn is the first that is heard again.
+        bench.turn_ended(OLD);
+        written(&mut bench, 2, 45);
+        assert_eq!(bench.state(), AgentState::Idle, "{read_before}");
+    }
 }
 
 #[test]
