@@ -279,11 +279,11 @@ mod tests {
         let long = "x".repeat(300);
         for (words, what) in [
             (&["--task", ""][..], "found nothing"),
-            (&["--task", "no/such/file"][..], "no such file"),
-            (&["--task", "task.md"][..], "no such file"),
-            (&["--task", "a b", "--until", " "][..], "after --until"),
-            (&["--task", "a b", "--until", "a\nb"][..], "after --until"),
-            (&["--task", "a b", "--until", &long][..], "after --until"),
+            (&["--task", "no/such/file"][..], "there is no task file"),
+            (&["--task", "task.md"][..], "there is no task file"),
+            (&["--task", "a b", "--until", " "][..], "--until needs"),
+            (&["--task", "a b", "--until", "a\nb"][..], "--until needs"),
+            (&["--task", "a b", "--until", &long][..], "--until needs"),
             (&["--task", "a b", "--max-time", "soon"][..], "such as 4h"),
             (&["--task", "a b", "--max-cost", "much"][..], "such as 2.50"),
             (&["--task", "a b", "--max-cost", "-1"][..], "-1"),

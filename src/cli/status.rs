@@ -250,7 +250,7 @@ mod tests {
              agent       claude 2.1.197 · idle\n\
              iteration   3 · session s-3\n\
              context     128.4k of 180k usable · 71.3 % · warn · status line · 2.0 s ago\n\
-             client      compacts at 167k, by --autocompact\n\
+             client      compacts at 167k (--autocompact)\n\
              reboot      waiting · threshold · waits for turn, typing\n\
              cost        $4.12 · $0.31 a turn · about $0.04 in a fresh session\n\
              cache       warm\n"

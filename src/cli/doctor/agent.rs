@@ -430,6 +430,10 @@ mod tests {
             assert_eq!(state(version), State::Ok, "{version}");
         }
         let newer = known_client("9.0.0", "/bin/claude");
-        assert!(newer.found.ends_with("it is newer"), "{}", newer.found);
+        assert!(
+            newer.found.ends_with("this one is newer"),
+            "{}",
+            newer.found
+        );
     }
 }
