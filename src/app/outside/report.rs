@@ -473,9 +473,11 @@ pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64
 #[must_use]
 pub fn without_bridge(model: &Model) -> Option<String> {
     match &model.session.agent.bridge.link {
-        Link::Absent(Absence::OtherAgent | Absence::SwitchedOff) => None,
+        Link::Absent(Absence::OtherAgent | Absence::SwitchedOff)
+        | Link::None
+        | Link::Awaited
+        | Link::InForce { .. } => None,
         Link::Absent(why) => Some(why.to_string()),
-        Link::None | Link::Awaited | Link::InForce { .. } => None,
     }
 }
 

@@ -101,6 +101,7 @@ fn armed(model: &mut Model) -> Vec<Effect> {
     let approved = attempt.approved.is_some();
     let each_turn = attempt.cause == Cause::Autopilot;
     let waits = holds_compaction(model);
+    let at_once = waits && answers_at_once(model);
     let asked =
         approved || waits || !attempt.is_by_itself() || model.view.overlay == Some(Overlay::Review);
     if !asked && !is_free(model) {
@@ -111,7 +112,7 @@ fn armed(model: &mut Model) -> Vec<Effect> {
     effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
     // A session of one turn is no matter for a summary, which costs as much as the turn, and a client that waits is not kept
     // waiting for one unless a person reads it.
-    if !approved && !each_turn && !(waits && answers_at_once(model)) {
+    if !approved && !each_turn && !at_once {
         effects.extend(summary::refresh(model));
     }
     effects

@@ -227,7 +227,7 @@ fn nobody_answers_and_the_choice_is_taken() {
         bench.git();
         let before = bench.since_start;
         let decided = decisions(&bench.waits_in_vain());
-        let waited = bench.since_start - before;
+        let waited = bench.since_start.saturating_sub(before);
         match (unanswered, &decided[..]) {
             (Unanswered::Client, LEFT) => {
                 assert!(bench.notified("nobody has answered"));
@@ -258,12 +258,13 @@ fn a_person_says_no_and_the_client_goes_its_own_way() {
 
 #[test]
 fn what_is_not_to_be_answered_is_left_to_the_client_at_once() {
-    let cases: [(&str, fn(&mut Bench)); 5] = [
+    type Case = (&'static str, fn(&mut Bench));
+    let cases: [Case; 5] = [
         ("held back", |bench| {
             bench.model.config.guard.replace_compaction = true;
         }),
         ("manual", |bench| {
-            bench.model.reboot.mode = RebootMode::Manual
+            bench.model.reboot.mode = RebootMode::Manual;
         }),
         ("paused", |bench| bench.model.reboot.paused = true),
         ("quitting", |bench| {
