@@ -294,17 +294,21 @@ fn a_reboot_out_of_the_agent_view_leaves_nothing_of_the_old_session() {
     gone(&supervisor, &[&before, &moved], Duration::from_secs(2));
     gone(&supervisor, &["daemon run", "bg-spare"], DAEMON_LINGERS);
     let iterations = supervisor.history()["iterations"].clone();
-    // Nothing was said in the fork, and the client has written nothing of it.
-    assert_eq!(iterations[0]["session_id"], json!(before), "{iterations}");
     assert_eq!(iterations[0]["end_reason"], "user_reboot", "{iterations}");
     let new = supervisor.status()["session_id"].clone();
     assert_eq!(iterations[1]["session_id"], new);
     assert_ne!(new, json!(moved));
-    // What history names holds the whole conversation, so that it can be resumed.
+    // What history names holds the whole conversation, so that it can be resumed: the session, or its fork once the client has written
+    // that, which it does not always before it ends.
+    let named = iterations[0]["session_id"].as_str().unwrap_or_default();
+    assert!(
+        [before, moved].iter().any(|one| one == named),
+        "{iterations}"
+    );
     let transcripts = launch.the_home().transcripts();
     let old = transcripts
         .iter()
-        .find(|path| path.ends_with(format!("{before}.jsonl")));
+        .find(|path| path.ends_with(format!("{named}.jsonl")));
     let text = fs::read_to_string(old.expect("its transcript")).unwrap();
     assert!(text.contains("count the herons") && text.contains("Twelve herons."));
 }
