@@ -3,6 +3,7 @@
 //! ```text
 //! PITSTOP_CLAUDE=PATH cargo bench --bench reboot                      twenty of each, some ten minutes
 //! PITSTOP_BENCH=quick PITSTOP_CLAUDE=PATH cargo bench --bench reboot  a look: three of each
+//! PITSTOP_BENCH_ONLY='fresh,in place' …                               some of: fresh, in place, trim, /compact
 //! ```
 //!
 //! One `pitstop` hosts the client; the ways take turns, round by round, in a conversation that has the same talk each time. The
@@ -42,6 +43,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 const RULE: &str = "Never delete a file below ~/feeds.";
 const DECISION: &str = "the store is SQLite";
 const FILE: &str = "src/tide/parser.rs";
+
+/// How much of a window of 200 000 tokens the stand-in says is in use, before and behind it.
+const FULL: u64 = 135_000;
+const BEHIND: u64 = 40_000;
 
 /// The prompt that begins each round.
 const TALK: &str = "Never delete a file below ~/feeds. Read src/tide/parser.rs and list the dates.";
@@ -85,10 +90,11 @@ fn main() -> Outcome<()> {
     let rounds = if quick { 3 } else { 20 };
     let only = env::var("PITSTOP_BENCH_ONLY").unwrap_or_default();
     let ways = Way::ALL.into_iter();
-    let ways: Vec<Way> = ways.filter(|way| way.name().contains(&only)).collect();
+    let wanted = |way: &Way| only.split(',').any(|one| way.name().contains(one));
+    let ways: Vec<Way> = ways.filter(wanted).collect();
     let launch = Launch::live()
         .set("reboot.mode=\"manual\"")
-        .set("guard.default_window=1000000")
+        .agent_args(["--model", "claude-sonnet-4-5"])
         .agent_args(["--allowed-tools", "Bash(seq:*)"]);
     fs::create_dir_all(launch.project().join("src/tide"))?;
     fs::write(launch.project().join(FILE), "pub fn parse() {}\n")?;
@@ -172,6 +178,8 @@ impl Bench {
             input: json!({ "file_path": self.supervisor.launch.project().join(FILE) }),
         };
         api.answer([read, shell(), shell(), shell(), Answer::text(&decided)]);
+        // So full that a trim is worth its while, and below the line at which the client compacts by itself.
+        api.report_usage([FULL; 5]);
         let before = self.calls().0;
         self.supervisor.prompt(TALK);
         api.wait_for_calls(before + 5, LIMIT);
@@ -209,9 +217,11 @@ impl Bench {
             }
             self.supervisor.wait_for_phase("review", LIMIT);
         }
+        let iteration = self.supervisor.status()["iteration"].as_u64();
         let (main, side) = self.calls();
         let began = Instant::now();
         let end = began + LIMIT;
+        api.report_usage(vec![BEHIND; 1 + usize::from(way == Way::Compact)]);
         if word.is_empty() {
             api.answer([Answer::text("<summary>What the stand-in says.</summary>")]);
             self.supervisor.keys([key::ENTER]);
@@ -223,8 +233,7 @@ impl Bench {
             }
         }
         if matches!(way, Way::Trim | Way::Compact) {
-            let old = main;
-            self.goes_on(&control, way, old)?;
+            self.goes_on(&control, way, iteration)?;
         }
         let summaries = usize::from(way == Way::Compact);
         let calls = api.wait_for_calls(main + summaries + 1, LIMIT);
@@ -243,12 +252,12 @@ impl Bench {
     }
 
     /// Submits `go on` as soon as that is taken.
-    fn goes_on(&self, control: &ApiClient, way: Way, main: usize) -> Outcome<()> {
+    fn goes_on(&self, control: &ApiClient, way: Way, before: Option<u64>) -> Outcome<()> {
         let end = Instant::now() + LIMIT;
         let body = json!({ "text": "go on" }).to_string();
         if way == Way::Trim {
             // Until then the old session would take it.
-            self.status(|status| status["reboot"]["phase"] != "review");
+            self.status(|status| status["iteration"].as_u64() > before);
         }
         let mut trouble = None;
         let taken = poll::within(LIMIT, || {
@@ -263,7 +272,7 @@ impl Bench {
         match trouble {
             Some(error) => Err(error.into()),
             None if taken => Ok(()),
-            None => Err(format!("`go on` is not taken, {main} calls").into()),
+            None => Err("`go on` is not taken".into()),
         }
     }
 }
