@@ -222,29 +222,27 @@ fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_
     assert_eq!(supervisor.status()["agent"]["bridge"]["state"], "in_force");
 }
 
-/// A mod whose files were removed is unloaded, unless they are there again at once.
+/// A client that looks for them only then reads them anew.
 #[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_real_client_s_bridge_lives_on_when_the_run_s_directory_was_removed() {
-    if !is_at_least(287) {
-        return;
-    }
-    let supervisor = Launch::live().set("reboot.mode=\"manual\"").start();
-    let drafted = || {
-        let status = supervisor.try_status()?;
-        status["agent"]["bridge"]["draft_characters"].as_u64()
-    };
-    supervisor.wait_until("the bridge", || drafted() == Some(0), SOON);
-    supervisor.wait_for_state("idle", SOON);
-    remove(&supervisor.launch.project().join(".pitstop"));
-    supervisor.wait_for_log("the run's directory was removed: made again", SOON);
-    // The client loads them anew, or has not noticed. What is reported meanwhile is lost: typing goes on until one is heard.
-    let hears = || {
-        let before = drafted();
-        supervisor.keys(["a"]);
-        drafted() != before
-    };
-    supervisor.wait_until("a draft is reported", hears, SOON);
+fn the_mods_of_a_session_are_written_again_with_the_run_s_directory() {
+    let supervisor = demo().env("PITSTOP_DEMO_BRIDGE", "1").start();
+    let in_force = |status: &Value| status["agent"]["bridge"]["state"] == "in_force";
+    supervisor.wait_for_status(in_force, SOON);
+    let files = supervisor.launch.project().join(".pitstop");
+    let runs = fs::read_dir(files.join("runs")).expect("runs");
+    let run = runs.flatten().next().expect("the run").path();
+    let mods = run.join("iteration-1/bridge");
+    let text = |file: &str| fs::read_to_string(mods.join(file)).unwrap_or_default();
+    let written = [
+        "pitstop/hooks/register.js",
+        "pitstop/hooks/tools.js",
+        "pitstop-answer/hooks/register.js",
+    ];
+    let before = written.map(text);
+    assert!(before.iter().all(|text| !text.is_empty()));
+    remove(&files);
+    let back = || written.map(text) == before;
+    supervisor.wait_until("the mods are back", back, SOON);
 }
 
 #[test]

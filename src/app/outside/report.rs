@@ -472,13 +472,11 @@ pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64
 /// Why the client's own side reports nothing; none where it does, is still awaited, or nobody wants it.
 #[must_use]
 pub fn without_bridge(model: &Model) -> Option<String> {
-    match &model.session.agent.bridge.link {
-        Link::Absent(Absence::OtherAgent | Absence::SwitchedOff)
-        | Link::None
-        | Link::Awaited
-        | Link::InForce { .. } => None,
-        Link::Absent(why) => Some(why.to_string()),
-    }
+    let Link::Absent(why) = &model.session.agent.bridge.link else {
+        return None;
+    };
+    let is_wanted = !matches!(why, Absence::OtherAgent | Absence::SwitchedOff);
+    is_wanted.then(|| why.to_string())
 }
 
 /// How many turns are left to the compact line, in words.
