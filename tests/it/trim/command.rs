@@ -148,7 +148,7 @@ fn a_torn_last_line_is_told() {
     let output = run(&launch, &["trim", OLD, "--level", "10"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        text.contains("note: the last line is torn; its 6 bytes are not in the copy\n"),
+        text.contains("note: the last line is incomplete; its 6 bytes are not in the copy\n"),
         "{text}"
     );
     assert_eq!(entries(&transcript), 2);
@@ -163,7 +163,7 @@ fn without_a_level_that_is_enough_a_fresh_session_is_advised() {
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        text.contains("no level is enough: a fresh session"),
+        text.contains("no level is enough: reboot into a fresh session"),
         "{text}"
     );
     assert_eq!(
