@@ -336,6 +336,8 @@ impl Session {
             Some("replace") => {
                 let text = decision["text"].as_str().unwrap_or_default();
                 self.take_over(text, compacting.trigger)?;
+                // The prompt that waits is the first one behind it.
+                self.turns = usize::from(compacting.prompt.is_some());
             }
             Some("skip") => {}
             _ => self.compact(compacting.trigger)?,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{MODS_FROM, demo, say, wait_for_figure, wait_until_it_rests};
+use super::{MODS_FROM, demo, say, wait_for, wait_for_figure, wait_until_it_rests};
 use crate::kit::{
     client::is_at_least,
     messages_api::Answer,
@@ -171,8 +171,13 @@ fn the_demo_s_compaction_is_answered_with_the_handoff() {
     wait_for_figure(&supervisor, 28_000);
     say(&supervisor, "the pending words");
     supervisor.wait_for_phase("review", SOON);
+    let pid = supervisor.agent_pid();
     assert_eq!(supervisor.ctl("approve").0, 0);
     supervisor.wait_for_iteration(2, SOON);
+    // The prompt that waited is answered, by the same process.
+    wait_for(&supervisor, |bridge| bridge["turn_runs"] == false);
+    supervisor.wait_for_iteration(2, SOON);
+    assert_eq!(supervisor.agent_pid(), pid);
     assert_eq!(cause(&supervisor, 2), "compaction");
     assert_eq!(supervisor.history()["iterations"][1]["compactions"], 0);
 }
