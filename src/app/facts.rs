@@ -121,8 +121,7 @@ pub fn goes_in_place(model: &Model) -> bool {
 
 /// The compaction in which the client waits for a decision.
 pub(in crate::app) fn held(model: &Model) -> Option<&Held> {
-    let attempt = model.reboot.attempt.as_ref()?;
-    attempt.held.as_ref().filter(|held| !held.answered)
+    model.reboot.held().filter(|held| !held.answered)
 }
 
 /// Whether the client waits in a compaction.
@@ -131,7 +130,7 @@ pub fn holds_compaction(model: &Model) -> bool {
     held(model).is_some()
 }
 
-/// How long a person may answer it still, while nobody has.
+/// How long a person may answer it still; none once it is answered.
 #[must_use]
 pub fn answer_left(model: &Model) -> Option<Duration> {
     let attempt = model.reboot.attempt.as_ref()?;

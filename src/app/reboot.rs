@@ -57,7 +57,7 @@ use crate::app::{
     model::{
         Model, Overlay,
         reading::Reading,
-        reboot::{Launch, Phase, Prepared, Proof, Replaced, Replacing, WITHDRAWN},
+        reboot::{Launch, Phase, Prepared, Proof, Replaced, WITHDRAWN},
         trim::Preview,
         unsent::OnDisk,
     },
@@ -620,7 +620,8 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     if attempt.held.is_some() && matches!(attempt.phase, Phase::Replacing(_)) {
-        return cancelled_in_client(model);
+        held::stopped_in_client(model);
+        return Vec::new();
     }
     if attempt.kind == Kind::Trim && waits {
         // Without hooks its screen is the witness: a client that waits for a prompt has taken the session.
@@ -642,17 +643,6 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
             }
         };
         model.error(what);
-    }
-    Vec::new()
-}
-
-/// The client was given the handoff and has not put it in force: its person has stopped the compaction.
-fn cancelled_in_client(model: &mut Model) -> Vec<Effect> {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && let Phase::Replacing(replacing) = &mut attempt.phase
-    {
-        let why = "the client has not taken the handoff: its compaction was stopped".to_owned();
-        *replacing = Replacing::Refused(why);
     }
     Vec::new()
 }

@@ -179,11 +179,11 @@ pub struct GuardConfig {
     pub replace_compaction: bool,
     /// How long a compaction of the client's waits for an answer.
     pub answer_within: Duration,
-    /// What becomes of one that nobody has answered.
+    /// What becomes of one without an answer in time.
     pub unanswered: Unanswered,
 }
 
-/// What becomes of a compaction that nobody has answered in time.
+/// What becomes of a compaction without an answer in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unanswered {
     /// The client goes its own way.

@@ -280,7 +280,7 @@ async fn hold(
     slot: &ConnectionSlot,
 ) -> Result<Response, Fault> {
     let mailbox = &state.requests.mailbox;
-    // Where the first mod has not reported there is nobody whose compaction this would be.
+    // Where the first mod has not reported, the session is not known.
     let client = mailbox.lock().client_in(sender.session).map(str::to_owned);
     let Some(client) = client else {
         return Ok(exact(&Decision::Client));

@@ -85,6 +85,11 @@ impl Reboot {
         }
     }
 
+    /// The compaction of the client's that the reboot under way answers, or has answered.
+    pub(in crate::app) fn held(&self) -> Option<&Held> {
+        self.attempt.as_ref()?.held.as_ref()
+    }
+
     /// Another session begins: what a person was called for was about the one before.
     pub const fn forget_calls(&mut self) {
         self.called = None;

@@ -3,13 +3,13 @@
 //! ```text
 //!  the client asks, and waits ─► review ─► approved ─► the text is given ─► a sign that it is in force ─► the proof
 //!                                   │                                  └─ no sign: it was stopped in the client
-//!                                   └─ a person says no, or nobody answers in time: the client's own way, or the handoff
+//!                                   └─ a person says no, or no answer comes in time: the client's own way, or the handoff
 //! ```
 //!
 //! With `guard.replace_compaction` an automatic one is held back as it is without the bridge.
 //!
 //! It is a reboot in place that the client has begun: it waits in the middle of it, so there is no safe moment to wait for, no
-//! order to give, and no command that begins a turn behind it. Whoever ends the attempt lets the client go on.
+//! order to give, and no command that begins a turn behind it. With the end of the attempt the client goes on.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ use crate::{
 use super::{
     Approval, Attempt, Kind, approve,
     automatic::breaker,
-    cancelled_in_client, close_review,
+    close_review, held,
     steps::{end_attempt, enter},
 };
 use crate::app::{
     effect::Effect,
     event::TimerId,
-    facts::{answer_left, answers_at_once, held},
+    facts::{answer_left, answers_at_once, held as undecided},
     model::{
         Model,
         reboot::{Held, Phase},
@@ -48,12 +48,7 @@ pub fn asked(
     session: SessionId,
     trigger: Trigger,
 ) -> Vec<Effect> {
-    let held = model
-        .reboot
-        .attempt
-        .as_ref()
-        .and_then(|one| one.held.as_ref());
-    if held.is_some_and(|held| held.id == id) {
+    if model.reboot.held().is_some_and(|held| held.id == id) {
         return Vec::new();
     }
     match hold(model, &id, session, trigger) {
@@ -135,7 +130,7 @@ fn refusal(model: &Model, session: SessionId, cause: Cause) -> Option<&'static s
 
 /// The time in which it may be answered has moved on.
 pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    if held(model).is_none_or(|held| held.epoch != epoch) {
+    if undecided(model).is_none_or(|held| held.epoch != epoch) {
         return Vec::new();
     }
     let Some(left) = answer_left(model) else {
@@ -145,7 +140,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
         return vec![Effect::SetTimer(TimerId::Compaction(epoch), left.min(TICK))];
     }
     if model.config.guard.unanswered == Unanswered::Client {
-        model.info("nobody has answered: the compaction is left to the client");
+        model.info("no answer in time: the compaction is left to the client");
         return end(model);
     }
     approve(model, Approval::Auto).unwrap_or_else(|why| {
@@ -162,17 +157,15 @@ fn end(model: &mut Model) -> Vec<Effect> {
 
 /// The turn in which the client compacts was stopped, and the compaction with it.
 pub fn turn_aborted(model: &mut Model) -> Vec<Effect> {
-    let held = model
-        .reboot
-        .attempt
-        .as_ref()
-        .and_then(|one| one.held.as_ref());
-    match held.map(|held| held.answered) {
+    match model.reboot.held().map(|held| held.answered) {
         None => Vec::new(),
         Some(false) => {
             model.info("the compaction was stopped in the client: nothing was changed");
             end(model)
         }
-        Some(true) => cancelled_in_client(model),
+        Some(true) => {
+            held::stopped_in_client(model);
+            Vec::new()
+        }
     }
 }

@@ -5,18 +5,21 @@ use crate::{bridge::Decision, lineage::journal::Step};
 use crate::app::{
     effect::Effect,
     facts::{answers_at_once, holds_compaction},
-    model::{Model, Overlay},
+    model::{
+        Model, Overlay,
+        reboot::{Phase, Replacing},
+    },
 };
 
 /// Gives the client the handoff, if it waits for one.
-pub(super) fn answer(model: &mut Model) -> Option<Vec<Effect>> {
+pub(super) fn answer(model: &mut Model) -> Option<Effect> {
     let attempt = model.reboot.attempt.as_mut()?;
     let held = attempt.held.as_mut().filter(|held| !held.answered)?;
     let text = attempt.handoff.as_ref()?.text.clone();
     held.answered = true;
     let id = held.id.clone();
     let decision = Decision::Replace { text };
-    Some(vec![Effect::DecideCompaction { id, decision }])
+    Some(Effect::DecideCompaction { id, decision })
 }
 
 /// Lets the client go its own way, if it still waits. What is under review goes on as any other reboot.
@@ -25,6 +28,16 @@ pub(super) fn let_go(model: &mut Model) -> Option<Effect> {
     let held = attempt.held.take_if(|held| !held.answered)?;
     let (id, decision) = (held.id, Decision::Client);
     Some(Effect::DecideCompaction { id, decision })
+}
+
+/// The client was given the handoff and has not put it in force: its person has stopped the compaction.
+pub(super) fn stopped_in_client(model: &mut Model) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Phase::Replacing(replacing) = &mut attempt.phase
+    {
+        let why = "the client has not taken the handoff: its compaction was stopped".to_owned();
+        *replacing = Replacing::Refused(why);
+    }
 }
 
 /// Whether it is answered now without asking a person.

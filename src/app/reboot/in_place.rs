@@ -113,7 +113,8 @@ pub(super) fn begin(model: &mut Model) -> Vec<Effect> {
 pub(super) fn replacing(model: &mut Model, now: &Replacing) -> Vec<Effect> {
     match now {
         Replacing::Pending => match held::answer(model) {
-            Some(mut effects) => {
+            Some(answer) => {
+                let mut effects = vec![answer];
                 effects.extend(await_sign(model, None));
                 effects
             }
@@ -127,11 +128,7 @@ pub(super) fn replacing(model: &mut Model, now: &Replacing) -> Vec<Effect> {
 
 /// Nothing was changed. What `auto` has approved is done by a fresh session then, unless a person has said no by Esc.
 fn refused(model: &mut Model, why: &str) -> Vec<Effect> {
-    let held = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|one| one.held.is_some());
+    let held = model.reboot.held().is_some();
     if is_by_auto(model) && !held && !why.to_ascii_lowercase().contains("cancel") {
         take_fresh(model, why);
         return enter(model, waiting());

@@ -4,27 +4,27 @@ use super::*;
 use crate::app::{event::TranscriptFacts, reboot::blocked_by};
 use crate::lineage::TokenTotals;
 
-/// The transcript holds so many turns and so many tokens that the model has said.
-fn transcript(bench: &mut Bench, turns: u64, output: u64) -> Vec<Effect> {
-    let facts = Box::new(TranscriptFacts {
-        turns,
-        totals: TokenTotals {
-            output: Tokens(output),
-            ..TokenTotals::default()
-        },
-        whole: true,
-        ..TranscriptFacts::default()
-    });
-    let session = session(OLD);
-    bench.tell(Event::Read(ReadEvent::Transcript { session, facts }))
+impl Bench {
+    /// The transcript holds so many turns and so many tokens that the model has said.
+    pub(super) fn said_by(&mut self, turns: u64, output: u64) -> Vec<Effect> {
+        self.facts_read(TranscriptFacts {
+            turns,
+            totals: TokenTotals {
+                output: Tokens(output),
+                ..TokenTotals::default()
+            },
+            whole: true,
+            ..TranscriptFacts::default()
+        })
+    }
 }
 
 /// One turn is over, here.
 fn after_a_turn() -> Bench {
     let mut bench = Bench::new();
     bench.prompted(OLD, "count the herons");
-    transcript(&mut bench, 1, 0);
-    transcript(&mut bench, 1, 20);
+    bench.said_by(1, 0);
+    bench.said_by(1, 20);
     bench.turn_ended(OLD);
     bench
 }
@@ -32,13 +32,13 @@ fn after_a_turn() -> Bench {
 #[test]
 fn an_answered_prompt_that_no_hook_has_reported_is_of_another_process() {
     let mut bench = after_a_turn();
-    transcript(&mut bench, 2, 20);
+    bench.said_by(2, 20);
     assert_eq!(
         bench.state(),
         AgentState::Idle,
         "a prompt alone proves nothing"
     );
-    transcript(&mut bench, 2, 45);
+    bench.said_by(2, 45);
     assert_eq!(bench.state(), AgentState::Elsewhere);
     assert_eq!(blocked_by(&bench.model), ["elsewhere"]);
     // It stands for as long as nothing is done here.
@@ -46,11 +46,11 @@ fn an_answered_prompt_that_no_hook_has_reported_is_of_another_process() {
     bench.stands();
     assert_eq!(bench.state(), AgentState::Elsewhere);
     bench.prompted(OLD, "and the ducks");
-    transcript(&mut bench, 3, 45);
+    bench.said_by(3, 45);
     assert_eq!(bench.state(), AgentState::Busy);
     bench.turn_ended(OLD);
     // The end of the own turn is written late.
-    transcript(&mut bench, 3, 70);
+    bench.said_by(3, 70);
     assert_eq!(bench.state(), AgentState::Idle);
 }
 
@@ -58,31 +58,31 @@ fn an_answered_prompt_that_no_hook_has_reported_is_of_another_process() {
 fn turns_of_the_session_here_are_never_taken_for_those_of_another_process() {
     // A turn so short that its lines are read when it is over.
     let mut bench = Bench::new();
-    transcript(&mut bench, 0, 0);
+    bench.said_by(0, 0);
     bench.prompted(OLD, "count the herons");
     bench.turn_ended(OLD);
-    transcript(&mut bench, 1, 20);
+    bench.said_by(1, 20);
     assert_eq!(bench.state(), AgentState::Idle);
     // One that the client begins by itself spins the title.
     bench.titled("⠂ herons");
-    transcript(&mut bench, 2, 40);
+    bench.said_by(2, 40);
     assert_eq!(bench.state(), AgentState::Idle);
     // A session that is resumed brings its turns along.
     let mut bench = Bench::new();
-    transcript(&mut bench, 7, 300);
+    bench.said_by(7, 300);
     assert_eq!(bench.state(), AgentState::Idle);
     // After the agent view the file is another one.
     let mut bench = after_a_turn();
     bench.titled("1 awaiting input · claude agents");
     bench.titled("✳ herons");
-    transcript(&mut bench, 3, 90);
+    bench.said_by(3, 90);
     assert_ne!(bench.state(), AgentState::Elsewhere);
 }
 
 #[test]
 fn a_person_may_reboot_it_all_the_same() {
     let mut bench = after_a_turn();
-    transcript(&mut bench, 2, 45);
+    bench.said_by(2, 45);
     bench.press(KeyCode::F(5));
     bench.git();
     bench.press(KeyCode::Enter);

@@ -1,10 +1,13 @@
 //! The client's compactions, answered with the handoff.
 
 use crate::{
-    app::reboot::{Banner, banner, compaction},
+    app::{
+        event::TranscriptFacts,
+        reboot::{Banner, banner, compaction},
+    },
     bridge::{CompactionId, Decision, Fact, InstanceName, Said, Trigger, TurnEnd},
     config::Unanswered,
-    lineage::{Cause, TokenTotals},
+    lineage::Cause,
 };
 
 use super::*;
@@ -62,27 +65,19 @@ impl Bench {
     }
 
     fn transcript_with(&mut self, handoff: Option<&str>) {
-        let facts = Box::new(crate::app::event::TranscriptFacts {
+        self.facts_read(TranscriptFacts {
             handoff: handoff.map(str::to_owned),
             last_prompt: Some("go on with the parser".to_owned()),
             whole: true,
             ..Default::default()
         });
-        let session = session(OLD);
-        self.tell(Event::Read(ReadEvent::Transcript { session, facts }));
     }
 
     /// The time of the compaction's timer passes.
     fn waits_in_vain(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         for _ in 0..200 {
-            let held = self
-                .model
-                .reboot
-                .attempt
-                .as_ref()
-                .and_then(|one| one.held.as_ref());
-            let Some(epoch) = held.map(|held| held.epoch) else {
+            let Some(epoch) = self.model.reboot.held().map(|held| held.epoch) else {
                 break;
             };
             self.wait(Duration::from_secs(1));
@@ -152,24 +147,14 @@ fn what_was_reviewed_takes_the_place_of_the_client_s_summary() {
 }
 
 #[test]
-fn what_it_writes_into_the_transcript_is_nobody_else_s() {
+fn what_it_writes_into_the_transcript_is_of_no_other_process() {
     let (mut bench, _) = Bench::in_compaction(RebootMode::Ask, Unanswered::Client);
     bench.approved();
     bench.in_force();
     bench.turn_ended(OLD);
     // The handoff, the prompt once more, and the answer, read once all is over.
     for (turns, output) in [(1, 10), (3, 20)] {
-        let facts = Box::new(crate::app::event::TranscriptFacts {
-            turns,
-            totals: TokenTotals {
-                input: Tokens(9),
-                output: Tokens(output),
-            },
-            whole: true,
-            ..Default::default()
-        });
-        let session = session(OLD);
-        bench.tell(Event::Read(ReadEvent::Transcript { session, facts }));
+        bench.said_by(turns, output);
     }
     assert_eq!(bench.state(), AgentState::Idle);
 }
@@ -221,7 +206,7 @@ fn by_the_command_it_is_called_so_in_the_history() {
 }
 
 #[test]
-fn nobody_answers_and_the_choice_is_taken() {
+fn without_an_answer_in_time_the_choice_is_taken() {
     for unanswered in [Unanswered::Client, Unanswered::Handoff] {
         let (mut bench, _) = Bench::in_compaction(RebootMode::Ask, unanswered);
         bench.git();
@@ -230,7 +215,7 @@ fn nobody_answers_and_the_choice_is_taken() {
         let waited = bench.since_start.saturating_sub(before);
         match (unanswered, &decided[..]) {
             (Unanswered::Client, LEFT) => {
-                assert!(bench.notified("nobody has answered"));
+                assert!(bench.notified("no answer in time"));
                 assert_eq!(bench.step(), None);
                 assert_eq!(bench.journaled.last(), Some(&Step::Failed));
                 assert!(waited.as_secs().abs_diff(120) <= 1, "{waited:?}");

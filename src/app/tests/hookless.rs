@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::app::event::{MadeAgain, PlacesSeen, Ran, TranscriptFacts};
-use crate::lineage::TokenTotals;
 
 /// Its process runs, and no hook has spoken.
 fn silent() -> Bench {
@@ -14,7 +13,7 @@ fn silent() -> Bench {
 }
 
 impl Bench {
-    fn facts_read(&mut self, facts: TranscriptFacts) -> Vec<Effect> {
+    pub(super) fn facts_read(&mut self, facts: TranscriptFacts) -> Vec<Effect> {
         let session = self.model.session.id;
         let facts = Box::new(facts);
         self.tell(Event::Read(ReadEvent::Transcript { session, facts }))
@@ -149,30 +148,19 @@ fn socket_made_again() -> Event {
 
 #[test]
 fn a_prompt_whose_hook_was_lost_is_not_of_another_process() {
-    let written = |bench: &mut Bench, turns: u64, output: u64| {
-        bench.facts_read(TranscriptFacts {
-            turns,
-            totals: TokenTotals {
-                output: Tokens(output),
-                ..TokenTotals::default()
-            },
-            whole: true,
-            ..TranscriptFacts::default()
-        });
-    };
     // Its line in the transcript is read before the socket is made again, or after.
     for read_before in [true, false] {
         let mut bench = Bench::new();
         bench.prompted(OLD, "count the herons");
-        written(&mut bench, 1, 20);
+        bench.said_by(1, 20);
         bench.turn_ended(OLD);
         if read_before {
-            written(&mut bench, 2, 20);
+            bench.said_by(2, 20);
         }
         bench.tell(socket_made_again());
         // The end of that turn is the first that is heard again.
         bench.turn_ended(OLD);
-        written(&mut bench, 2, 45);
+        bench.said_by(2, 45);
         assert_eq!(bench.state(), AgentState::Idle, "{read_before}");
     }
 }

@@ -52,6 +52,17 @@ impl Bench {
         assert!(in_place::is_chosen(&self.model));
     }
 
+    /// Three lines stand in the prompt box, and bridge and screen say so.
+    fn half_written(&mut self) -> Draft {
+        let draft = Draft {
+            text: "half\na\nthought".into(),
+            cursor: 3,
+        };
+        self.bridge_says(OLD, Said::Fact(Fact::DraftChanged(draft.clone())));
+        self.prompt_box(holds(&draft.text));
+        draft
+    }
+
     /// Goes as far as the order; its number, and the text.
     fn replacing(&mut self) -> (OrderId, String) {
         self.reviewed_in_place();
@@ -100,13 +111,11 @@ impl Bench {
     }
 
     fn boundaries(&mut self, compactions: u64) -> Vec<Effect> {
-        let facts = Box::new(crate::app::event::TranscriptFacts {
+        self.facts_read(crate::app::event::TranscriptFacts {
             compactions,
             whole: true,
             ..Default::default()
-        });
-        let session = session(OLD);
-        self.tell(Event::Read(ReadEvent::Transcript { session, facts }))
+        })
     }
 }
 
@@ -211,12 +220,7 @@ fn each_sign_serves_and_the_bridge_lives_on_with_its_process() {
 #[test]
 fn the_draft_and_what_runs_in_the_background_do_not_hold_it_up() {
     let mut bench = Bench::bridged();
-    let draft = Draft {
-        text: "half\na\nthought".into(),
-        cursor: 3,
-    };
-    bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(draft.clone())));
-    bench.prompt_box(holds("half\na\nthought"));
+    let draft = bench.half_written();
     bench.prompted(OLD, "work");
     bench.tell(Event::Agent(AgentEvent::TurnEnded {
         session: session(OLD),
@@ -245,12 +249,7 @@ fn the_draft_and_what_runs_in_the_background_do_not_hold_it_up() {
 fn a_draft_is_on_disk_before_the_order_and_stands_in_the_session_that_is_resumed() {
     for cleared in [false, true] {
         let mut bench = Bench::bridged();
-        let draft = Draft {
-            text: "half\na\nthought".into(),
-            cursor: 3,
-        };
-        bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(draft.clone())));
-        bench.prompt_box(holds("half\na\nthought"));
+        let draft = bench.half_written();
         bench.draft_answers = false;
         bench.reviewed_in_place();
         let effects = bench.press(KeyCode::Enter);
