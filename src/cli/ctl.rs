@@ -79,12 +79,14 @@ impl Action {
 /// Runs the command; 0 if the order was accepted, 1 if it was refused, 2 on bad usage, 3 if no supervisor runs here.
 #[must_use]
 pub fn run(args: &CtlArgs) -> i32 {
-    if args.action != Action::Say && args.text.is_some() {
-        let error = format!(
-            "`{}` takes no text",
-            args.action.order(String::new()).name()
+    if args.action != Action::Say
+        && let Some(found) = &args.text
+    {
+        let name = args.action.order(String::new()).name();
+        out::complain(
+            &format!("`{name}` takes no text and no such option, found `{found}`"),
+            "`pitstop ctl --help` says what each order takes",
         );
-        out::complain(&error, "for example: pitstop ctl say \"run the tests\"");
         return out::USAGE;
     }
     if args.way.is_some() && args.action != Action::Reboot {
