@@ -14,6 +14,7 @@ use crate::kit::{
     messages_api::{Answer, user_texts},
     output::all,
     schema,
+    side_by_side::side_by_side,
     supervisor::{Headless, Launch, SOON, Supervisor, key, processes_of},
 };
 
@@ -254,33 +255,26 @@ fn check_end(launch: Launch, code: i32, reason: &str, why: &str) {
 #[test]
 fn each_cap_ends_the_run_with_its_code() {
     let busy = || demo().env("PITSTOP_DEMO_PACE_MS", "5");
-    check_end(
-        busy().order([
-            "--fresh",
-            "always",
-            "--max-iterations",
-            "3",
-            "--max-cost",
-            "0",
-        ]),
-        3,
-        "limit",
-        "max_iterations = 3 reached",
-    );
-    check_end(
-        busy().order(["--max-cost", "0.5"]),
-        3,
-        "limit",
-        "max_cost_usd = 0.5 reached",
-    );
-    // In the middle of a turn that would take a minute.
     let began = Instant::now();
-    check_end(
-        scripted(&["$ sleep 60"]).order(["--max-time", "2s"]),
-        3,
-        "limit",
-        "max_time = 2 s reached",
-    );
+    let always_fresh = ["--fresh", "always", "--max-iterations", "3"];
+    let caps = [
+        (
+            busy().order(always_fresh).order(["--max-cost", "0"]),
+            "max_iterations = 3 reached",
+        ),
+        (
+            busy().order(["--max-cost", "0.5"]),
+            "max_cost_usd = 0.5 reached",
+        ),
+        // In the middle of a turn that would take a minute.
+        (
+            scripted(&["$ sleep 60"])
+                .order(["--max-time", "2s"])
+                .set("reboot.exit_timeout=\"500ms\""),
+            "max_time = 2 s reached",
+        ),
+    ];
+    side_by_side(caps, |(launch, why)| check_end(launch, 3, "limit", why));
     assert!(
         began.elapsed() < Duration::from_secs(50),
         "{:?}",
@@ -290,58 +284,52 @@ fn each_cap_ends_the_run_with_its_code() {
 
 #[test]
 fn each_breaker_ends_a_headless_run_with_its_evidence() {
-    check_end(
-        scripted(&[
-            "$ echo broken 1; false\tfirst",
-            "$ echo broken 2; false\tsecond",
-            "$ echo broken 3; false\tthird",
-        ])
-        .set("loop.same_command_limit=1"),
-        4,
-        "breaker",
-        "breaker same_command tripped: `echo broken 1; false` has failed 1 times in a row: broken 1",
-    );
-    check_end(
-        scripted(&["$ false\ta", "$ false\tb", "$ false\tc", "d"]).set("loop.same_command_limit=3"),
-        4,
-        "breaker",
-        "`false` has failed 3 times",
-    );
-    check_end(
-        scripted(&["a", "b", "c", "d", "e"]).set("loop.no_change_limit=4"),
-        4,
-        "breaker",
-        "breaker no_change tripped: 4 turns in a row",
-    );
-    check_end(
-        scripted(&["a", "stuck", "stuck", "stuck", "e"]).set("loop.same_message_limit=3"),
-        4,
-        "breaker",
-        "breaker same_message tripped: 3 turns in a row have ended with the same words: stuck",
-    );
-    check_end(
-        // Two turns are wanted between two reboots, and one fills the window.
-        demo()
-            .env("PITSTOP_DEMO_PACE_MS", "5")
-            .env("PITSTOP_DEMO_GROWTH", "140000"),
-        4,
-        "breaker",
-        "breaker reboot_thrash tripped",
-    );
+    let failing = [
+        "$ echo broken 1; false\tfirst",
+        "$ echo broken 2; false\tsecond",
+        "$ echo broken 3; false\tthird",
+    ];
+    let breakers = [
+        (
+            scripted(&failing).set("loop.same_command_limit=1"),
+            "breaker same_command tripped: `echo broken 1; false` has failed 1 times in a row: broken 1",
+        ),
+        (
+            scripted(&["$ false\ta", "$ false\tb", "$ false\tc", "d"])
+                .set("loop.same_command_limit=3"),
+            "`false` has failed 3 times",
+        ),
+        (
+            scripted(&["a", "b", "c", "d", "e"]).set("loop.no_change_limit=4"),
+            "breaker no_change tripped: 4 turns in a row",
+        ),
+        (
+            scripted(&["a", "stuck", "stuck", "stuck", "e"]).set("loop.same_message_limit=3"),
+            "breaker same_message tripped: 3 turns in a row have ended with the same words: stuck",
+        ),
+        (
+            // Two turns are wanted between two reboots, and one fills the window.
+            demo()
+                .env("PITSTOP_DEMO_PACE_MS", "5")
+                .env("PITSTOP_DEMO_GROWTH", "140000"),
+            "breaker reboot_thrash tripped",
+        ),
+    ];
     // It dies before it has said a word in every life but the first.
-    check_end(
-        scripted(&["first", "second"])
-            .env("PITSTOP_DEMO_CRASH", "2")
-            .order(["--max-iterations", "3"]),
-        3,
-        "crash",
-        "max_iterations = 3 reached",
+    let dying = scripted(&["first", "second"])
+        .env("PITSTOP_DEMO_CRASH", "2")
+        .order(["--max-iterations", "3"]);
+    let dying = (dying, 3, "crash", "max_iterations = 3 reached");
+    let breakers = breakers.map(|(launch, why)| (launch, 4, "breaker", why));
+    side_by_side(
+        breakers.into_iter().chain([dying]),
+        |(launch, code, reason, why)| check_end(launch, code, reason, why),
     );
 }
 
-#[test]
-fn the_exit_codes_are_those_of_the_contract() {
-    // 0: the user quits.
+/// Exit code 0.
+#[track_caller]
+fn the_user_quits() {
     let launch = json(scripted(&["$ sleep 60"]));
     let mut run = launch.start_headless();
     run.wait_until("it works", |run| run.count("iteration_started") == 1, SOON);
@@ -349,8 +337,11 @@ fn the_exit_codes_are_those_of_the_contract() {
     assert_eq!(run.wait_for_exit(SOON), Some(0));
     assert_eq!(last(&run)["why"], "stopped by the user");
     assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
+}
 
-    // 1: somebody else holds the project.
+/// Exit code 1.
+#[track_caller]
+fn somebody_else_holds_the_project() {
     let launch = json(scripted(&["$ sleep 60"]));
     let mut first = launch.start_headless();
     first.wait_until(
@@ -365,8 +356,11 @@ fn the_exit_codes_are_those_of_the_contract() {
     assert_eq!(second.status.code(), Some(1), "{}", all(&second));
     first.signal(Signal::INT);
     assert_eq!(first.wait_for_exit(SOON), Some(130));
+}
 
-    // 2: usage and configuration.
+/// Exit code 2.
+#[track_caller]
+fn usage_and_configuration() {
     let launch = demo();
     for (args, what) in [
         (&["run"][..], "--task"),
@@ -401,8 +395,12 @@ fn the_exit_codes_are_those_of_the_contract() {
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", all(&output));
         assert!(all(&output).contains(what), "{args:?}: {}", all(&output));
     }
+}
 
-    // 5: there is no agent, and one that ends at once.
+/// Exit code 5.
+#[track_caller]
+fn there_is_no_agent() {
+    let launch = demo();
     let flags = [
         "--task",
         "a b",
@@ -415,6 +413,11 @@ fn the_exit_codes_are_those_of_the_contract() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(5), "{}", all(&output));
+}
+
+/// Exit code 5 as well, after three more tries.
+#[track_caller]
+fn an_agent_ends_at_once() {
     let launch = json(
         Launch::demo()
             .client(Path::new("/bin/false"))
@@ -428,6 +431,18 @@ fn the_exit_codes_are_those_of_the_contract() {
             .unwrap()
             .contains("the agent could not run")
     );
+}
+
+#[test]
+fn the_exit_codes_are_those_of_the_contract() {
+    let codes: [fn(); 5] = [
+        the_user_quits,
+        somebody_else_holds_the_project,
+        usage_and_configuration,
+        there_is_no_agent,
+        an_agent_ends_at_once,
+    ];
+    side_by_side(codes, |code| code());
 }
 
 #[test]
@@ -753,6 +768,58 @@ fn many_iterations_leave_nothing_behind() {
     );
 }
 
+#[track_caller]
+fn sigterm_at_a_moment(moment: u64) {
+    let launch = five_sessions()
+        .env("PITSTOP_DEMO_GROWTH", "70000")
+        .set("reboot.auto_delay=\"50ms\"");
+    let supervisor = launch.start();
+    let random = u64::from(uuid::Uuid::new_v4().as_fields().0) % 6_000;
+    let until = Instant::now() + Duration::from_millis(random);
+    while Instant::now() < until {
+        std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
+    }
+    supervisor.terminal.signal(Signal::TERM);
+    let exit = supervisor.wait_for_exit(SOON);
+    let what = format!("moment {moment}, after {random} ms: {exit:?}");
+    assert_eq!(supervisor.terminal.modes_left_on(), [""; 0], "{what}");
+    assert!(supervisor.terminal.has_its_settings_back(), "{what}");
+    supervisor.wait_until(
+        "no orphan",
+        || processes_of(launch.the_home()).is_empty(),
+        SOON,
+    );
+    let history = launch.command(&["history", "--json"]).output().unwrap();
+    let history: Value = serde_json::from_slice(&history.stdout).unwrap_or_default();
+    let recorded = history["iterations"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    // Before it listens for signals there is nothing to close; a breaker may have come first, and stopped it.
+    if exit.signal.is_some() {
+        assert!(recorded.is_empty(), "{what}: {history:#}");
+        return;
+    }
+    assert_eq!(exit.code, 130, "{what}");
+    for one in &recorded {
+        assert!(one["end_reason"].is_string(), "{what}: {history:#}");
+    }
+    let reason = recorded.last().map(|one| one["end_reason"].clone());
+    let meta = meta(&launch);
+    println!("{what}: {} iterations, {reason:?}", recorded.len());
+    assert_eq!(reasons(&meta).len(), recorded.len(), "{what}");
+    assert!(!reasons(&meta).contains(&"open"), "{what}: {meta:#}");
+    // Between two sessions the last one that lived has its own reason.
+    assert!(
+        reason
+            .as_ref()
+            .is_some_and(|one| one == "shutdown" || one == "context_limit"),
+        "{what}: {history:#}"
+    );
+    let status = launch.command(&["status"]).output().unwrap();
+    assert_eq!(status.status.code(), Some(3), "{what}");
+}
+
 /// The issue wants 50 moments; `PITSTOP_TEST_MOMENTS` asks for more than the suite has time for.
 #[test]
 fn sigterm_at_any_moment_closes_the_record_and_gives_the_terminal_back() {
@@ -760,59 +827,13 @@ fn sigterm_at_any_moment_closes_the_record_and_gives_the_terminal_back() {
         .ok()
         .and_then(|count| count.parse().ok())
         .unwrap_or(6);
-    for moment in 0..moments {
-        let launch = five_sessions()
-            .env("PITSTOP_DEMO_GROWTH", "70000")
-            .set("reboot.auto_delay=\"50ms\"");
-        let supervisor = launch.start();
-        let random = u64::from(uuid::Uuid::new_v4().as_fields().0) % 6_000;
-        let until = Instant::now() + Duration::from_millis(random);
-        while Instant::now() < until {
-            std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
-        }
-        supervisor.terminal.signal(Signal::TERM);
-        let exit = supervisor.wait_for_exit(SOON);
-        let what = format!("moment {moment}, after {random} ms: {exit:?}");
-        assert_eq!(supervisor.terminal.modes_left_on(), [""; 0], "{what}");
-        assert!(supervisor.terminal.has_its_settings_back(), "{what}");
-        supervisor.wait_until(
-            "no orphan",
-            || processes_of(launch.the_home()).is_empty(),
-            SOON,
-        );
-        let history = launch.command(&["history", "--json"]).output().unwrap();
-        let history: Value = serde_json::from_slice(&history.stdout).unwrap_or_default();
-        let recorded = history["iterations"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        // Before it listens for signals there is nothing to close; a breaker may have come first, and stopped it.
-        if exit.signal.is_some() {
-            assert!(recorded.is_empty(), "{what}: {history:#}");
-            continue;
-        }
-        assert_eq!(exit.code, 130, "{what}");
-        for one in &recorded {
-            assert!(one["end_reason"].is_string(), "{what}: {history:#}");
-        }
-        let reason = recorded.last().map(|one| one["end_reason"].clone());
-        let meta = meta(&launch);
-        println!("{what}: {} iterations, {reason:?}", recorded.len());
-        assert_eq!(reasons(&meta).len(), recorded.len(), "{what}");
-        assert!(!reasons(&meta).contains(&"open"), "{what}: {meta:#}");
-        // Between two sessions the last one that lived has its own reason.
-        assert!(
-            reason
-                .as_ref()
-                .is_some_and(|one| one == "shutdown" || one == "context_limit"),
-            "{what}: {history:#}"
-        );
-        let status = launch.command(&["status"]).output().unwrap();
-        assert_eq!(status.status.code(), Some(3), "{what}");
-    }
+    // Three at once: each mostly waits.
+    side_by_side(0..3, |first| {
+        (first..moments).step_by(3).for_each(sigterm_at_a_moment);
+    });
 }
 
-/// What the real client is told, session by session: three turns fill the window.
+/// A run of the real client.
 fn live(order: &[&str]) -> Launch {
     Launch::live()
         .agent_args(["--model", "claude-sonnet-4-5"])
@@ -826,18 +847,19 @@ fn item(number: usize) -> String {
     format!("Part {number} is ported.\n\nDONE: part {number} of the parser")
 }
 
-/// The answers of five sessions of three turns each; the last one gives the promise.
-fn answers() -> Vec<Answer> {
-    (1..=15)
+/// The answers of so many turns; the last one gives the promise.
+fn answers(turns: usize) -> Vec<Answer> {
+    (1..=turns)
         .map(|number| match number {
-            15 => Answer::text(&format!("{}\n\n{PROMISE}", item(number))),
+            last if last == turns => Answer::text(&format!("{}\n\n{PROMISE}", item(last))),
             number => Answer::text(&item(number)),
         })
         .collect()
 }
 
-fn usage() -> impl Iterator<Item = u64> {
-    [40_000, 100_000, 160_000].into_iter().cycle().take(15)
+/// What so many turns report: three fill the window.
+fn usage(turns: usize) -> impl Iterator<Item = u64> {
+    [40_000, 100_000, 160_000].into_iter().cycle().take(turns)
 }
 
 fn session_of(call: &Value) -> String {
@@ -853,12 +875,12 @@ fn starts(calls: &[Value]) -> Vec<&Value> {
         .collect()
 }
 
-/// The API saw five sessions, each told what those before had completed.
+/// The API saw so many sessions, each told what those before had completed.
 #[track_caller]
-fn check_api(launch: &Launch, per_session: usize) {
+fn check_api(launch: &Launch, sessions: usize, per_session: usize) {
     let calls = launch.api().main_calls();
     let starts = starts(&calls);
-    assert_eq!(starts.len(), 5, "session starts");
+    assert_eq!(starts.len(), sessions, "session starts");
     for (number, start) in starts.iter().enumerate() {
         let told = user_texts(start).join("\n");
         assert!(told.contains("Port the parser"), "session {number}: {told}");
@@ -878,11 +900,11 @@ fn check_api(launch: &Launch, per_session: usize) {
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_headless_task_over_five_sessions_of_the_real_client_ends_by_the_promise() {
     let launch = live(&["--headless", "--json"]);
-    launch.api().report_usage(usage());
-    launch.api().answer(answers());
+    launch.api().report_usage(usage(15));
+    launch.api().answer(answers(15));
     let (code, run) = outcome(&launch);
     assert_eq!(code, Some(0), "{:#?}", run.lines());
-    check_api(&launch, 3);
+    check_api(&launch, 5, 3);
     let meta = meta(&launch);
     assert_eq!((reasons(&meta).len(), sessions(&meta).len()), (5, 5));
 }
@@ -898,18 +920,18 @@ fn a_task_survives_a_failing_service_and_a_killed_client() {
     let launch = live(&["--headless", "--json"]);
     let mut script = Vec::new();
     let mut figures = Vec::new();
-    for (at, (answer, used)) in answers().into_iter().zip(usage()).enumerate() {
+    for (at, (answer, used)) in answers(9).into_iter().zip(usage(9)).enumerate() {
         // The client tries once more by itself, so two in a row fail a turn.
         let trouble = match at {
             1 => vec![error(529, "overloaded_error")],
+            2 => vec![Answer::Close],
             4 => vec![error(500, "api_error"), error(500, "api_error")],
-            7 => vec![Answer::Close],
-            10 => vec![
+            5 => vec![
                 error(529, "overloaded_error"),
                 error(529, "overloaded_error"),
             ],
             // Here it is killed: what was said before is on disk.
-            13 => vec![Answer::Stall],
+            7 => vec![Answer::Stall],
             _ => Vec::new(),
         };
         let before = figures.last().copied().unwrap_or(20_000);
@@ -933,9 +955,9 @@ fn a_task_survives_a_failing_service_and_a_killed_client() {
     let code = run.wait_for_exit(RUN);
     assert_eq!(code, Some(0), "{:#?}", run.lines());
     println!("{}", run.lines().join("\n"));
-    check_api(&launch, 3);
+    check_api(&launch, 3, 3);
     let meta = meta(&launch);
-    assert_eq!(sessions(&meta).len(), 5);
+    assert_eq!(sessions(&meta).len(), 3);
     assert_eq!(
         reasons(&meta).iter().filter(|one| **one == "crash").count(),
         1

@@ -13,6 +13,7 @@ use crate::{
     kit::{
         home::handoffs,
         messages_api::Answer,
+        side_by_side::side_by_side,
         supervisor::{
             Launch, SOON, Supervisor, agents, group_members, key, session_of, wait_for_end,
         },
@@ -414,8 +415,8 @@ fn without_any_turn_there_is_nothing_to_resume_and_a_fresh_session_begins() {
 }
 
 #[track_caller]
-fn no_turn(launch: &dyn Fn() -> Launch, borders: &[&str]) {
-    for border in borders {
+fn no_turn(launch: &(dyn Fn() -> Launch + Sync), borders: &[&str]) {
+    side_by_side(borders, |border| {
         let launch = launch();
         let supervisor = launch.clone().env("PITSTOP_CRASH_AT", border).start();
         supervisor.wait_for_state("idle", SOON);
@@ -428,7 +429,7 @@ fn no_turn(launch: &dyn Fn() -> Launch, borders: &[&str]) {
         let told = || handoffs(launch.the_home()).values().sum::<usize>();
         supervisor.wait_until(border, || told() == expected, SOON);
         assert_eq!(agents(launch.the_home()).len(), 1, "{border}");
-    }
+    });
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::{
     kit::{
         client::{is_at_least, live_client},
         messages_api::Answer,
+        side_by_side::side_by_side,
         supervisor::{Launch, SOON, Supervisor, session_of},
     },
     reboot::reboot,
@@ -189,14 +190,15 @@ fn managed_settings_that_keep_mods_out_leave_everything_of_before() {
     // The second is an option of a plugin that the client brings along; releases name it differently.
     let only = json!({ "options": { "allowManagedModsOnly": true } });
     let plugins = json!({ "cc-plugin-sec-default@builtin": only, "sec-default@builtin": only });
-    for (settings, why) in [
+    let both = [
         (json!({ "allowManagedHooksOnly": true }), "hooks_off"),
         (json!({ "pluginConfigs": plugins }), "no_hello"),
-    ] {
+    ];
+    side_by_side(both, |(settings, why)| {
         let supervisor = used(managed("managed-settings.json", &settings)).start();
         is_absent(&supervisor, why);
         works_as_before(&supervisor);
-    }
+    });
 }
 
 /// The bridge's socket is gone and does not come back: hooks, status line and transcript serve.

@@ -9,6 +9,7 @@ pub mod messages_api;
 pub mod output;
 pub mod poll;
 pub mod schema;
+pub mod side_by_side;
 pub mod supervisor;
 pub mod terminal;
 pub mod tmux;
