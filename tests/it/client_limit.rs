@@ -42,8 +42,9 @@ fn wait_for_limit(supervisor: &Supervisor, origin: &str) -> Value {
     )
 }
 
-/// The lines lie below the client's point within a turn, and the reboot comes before the client compacts.
-fn the_reboot_comes_first(launch: &Launch, origin: &str) {
+/// The lines lie below the client's point within a turn.
+#[track_caller]
+fn the_lines_are_lowered(launch: &Launch, origin: &str) -> Supervisor {
     launch.api().report_usage([100_000, 145_000, 20_000]);
     let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);
@@ -57,8 +58,15 @@ fn the_reboot_comes_first(launch: &Launch, origin: &str) {
     supervisor
         .terminal
         .wait_for_text("lowered: Claude compacts at 167k", SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor
+}
 
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_reboot_comes_before_the_compaction_that_a_flag_brings() {
+    let launch = live().agent_args(["--autocompact", "200k"]);
+    let supervisor = the_lines_are_lowered(&launch, "--autocompact");
+    supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("the second");
     supervisor.wait_for_iteration(2, SOON * 2);
     let history = supervisor.history();
@@ -77,25 +85,18 @@ fn the_reboot_comes_first(launch: &Launch, origin: &str) {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_reboot_comes_before_the_compaction_that_a_flag_brings() {
-    let launch = live().agent_args(["--autocompact", "200k"]);
-    the_reboot_comes_first(&launch, "--autocompact");
-}
-
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_reboot_comes_before_the_compaction_that_a_setting_brings() {
+fn the_lines_are_below_the_compaction_that_a_setting_brings() {
     let launch = live();
     let of_model = json!({ "modelSettings": { MODEL: { "autoCompactWindow": WINDOW } } });
     user_settings(&launch, &of_model);
-    the_reboot_comes_first(&launch, "your settings");
+    the_lines_are_lowered(&launch, "your settings");
 }
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_reboot_comes_before_the_compaction_that_a_variable_brings() {
+fn the_lines_are_below_the_compaction_that_a_variable_brings() {
     let launch = live().env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", WINDOW.to_string());
-    the_reboot_comes_first(&launch, "CLAUDE_CODE_AUTO_COMPACT_WINDOW");
+    the_lines_are_lowered(&launch, "CLAUDE_CODE_AUTO_COMPACT_WINDOW");
 }
 
 /// A setting that changes while the client runs counts until the client reports where it compacts: it reads that once (2.1.330).
@@ -137,21 +138,6 @@ fn with_a_window_of_its_own() -> Launch {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     fs::set_permissions(&client, mode).expect("set");
     launch.client(&client)
-}
-
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_client_s_own_figure_is_taken_from_the_bridge() {
-    if !is_at_least(287) {
-        return;
-    }
-    let launch = with_a_window_of_its_own();
-    launch.api().report_usage([100_000]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
-    supervisor.prompt("the first");
-    let status = wait_for_limit(&supervisor, "its own figure");
-    assert_eq!(status["context"]["client_limit"]["at"], 167_000);
 }
 
 /// Its footer shows it.

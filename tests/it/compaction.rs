@@ -296,12 +296,6 @@ fn compaction_of_the_demo_is_told_in_manual() {
     it_is_told_in_manual(growing(demo()));
 }
 
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn compaction_of_the_real_client_is_told_in_manual() {
-    it_is_told_in_manual(growing(live()));
-}
-
 /// The hook is as silent as the others unless the supervisor refuses.
 #[test]
 fn the_hook_prints_a_refusal_and_nothing_else() {

@@ -663,12 +663,6 @@ fn a_pasted_message_arrives_at_the_demo() {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_pasted_message_arrives_at_the_real_client() {
-    a_pasted_message_arrives(live());
-}
-
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_message_that_arrives_changed_is_told() {
     let launch = live()
         .set("reboot.delivery=\"paste\"")

@@ -130,6 +130,13 @@ fn a_list_that_the_human_has_opened_is_no_safe_moment() {
     supervisor.prompt("/model");
     supervisor.terminal.wait_for_text("Select model", SOON);
     supervisor.wait_for_state("unknown", SOON);
+    if is_at_least(287) {
+        let known = |status: &Value| {
+            let reason = status["agent"]["reason"].as_str().unwrap_or_default();
+            reason.contains("by the bridge")
+        };
+        supervisor.wait_for_status(known, SOON);
+    }
     let (code, said) = supervisor.ctl("reboot");
     assert_eq!(code, 0, "{said}");
     supervisor.ctl("approve");

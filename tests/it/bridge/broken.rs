@@ -179,6 +179,10 @@ fn flags_and_settings_that_keep_mods_out_leave_everything_of_before() {
     ] {
         let supervisor = used(live().agent_args(args.iter().copied())).start();
         is_absent(&supervisor, why);
+        if why == "hooks_off" {
+            // The agent has its tools all the same.
+            assert_eq!(supervisor.status()["agent"]["tools"], "mcp");
+        }
         works_as_before(&supervisor);
     }
 }
