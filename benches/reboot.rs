@@ -94,6 +94,9 @@ fn main() -> Outcome<()> {
     let ways: Vec<Way> = ways.filter(wanted).collect();
     let launch = Launch::live()
         .set("reboot.mode=\"manual\"")
+        // As people have it: the tests switch these compilers off.
+        .env("BUN_JSC_useDFGJIT", "1")
+        .env("BUN_JSC_useFTLJIT", "1")
         .agent_args(["--model", "claude-sonnet-4-5"])
         .agent_args(["--allowed-tools", "Bash(seq:*)"]);
     fs::create_dir_all(launch.project().join("src/tide"))?;

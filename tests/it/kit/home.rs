@@ -174,6 +174,9 @@ pub fn client_env(base_url: &str) -> Vec<(OsString, OsString)> {
         ("CLAUDE_CODE_MAX_RETRIES", "1"),
         // In line: newer clients draw on the alternate screen unless they are asked not to.
         ("CLAUDE_CODE_NO_FLICKER", "0"),
+        // A session of a test is over before the optimizing compilers, a tenth of its processor time, have paid.
+        ("BUN_JSC_useDFGJIT", "0"),
+        ("BUN_JSC_useFTLJIT", "0"),
         ("DISABLE_AUTOUPDATER", "1"),
         ("DISABLE_TELEMETRY", "1"),
         ("DISABLE_ERROR_REPORTING", "1"),
