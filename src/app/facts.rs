@@ -325,7 +325,7 @@ pub fn end_reason(model: &Model) -> EndReason {
         Some(attempt)
             if matches!(
                 attempt.cause,
-                Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit
+                Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit | Cause::Compaction
             ) =>
         {
             EndReason::ContextLimit

@@ -392,7 +392,9 @@ mod tests {
         };
         lines.push(tripped.line(at()));
         assert!(lines.iter().all(|line| !line.contains('_')), "{lines:#?}");
-        assert!(lines[1].ends_with("iteration 1 ended: its context window was full"));
+        assert!(
+            lines[1].ends_with("iteration 1 ended: it was rebooted to free its context window")
+        );
         assert!(
             lines
                 .iter()

@@ -365,7 +365,12 @@ pub fn describe(report: &HistoryReport) -> String {
         return "no iterations yet\n".to_owned();
     }
     let mut rows = vec![head()];
-    rows.extend(report.iterations.iter().map(fields));
+    for (at, one) in report.iterations.iter().enumerate() {
+        let next = report.iterations.get(at + 1);
+        let next = next.filter(|next| next.iteration == one.iteration + 1);
+        let cause = next.and_then(|next| next.cause.as_deref()?.parse().ok());
+        rows.push(fields(one, cause));
+    }
     columns(&rows)
 }
 
@@ -386,9 +391,9 @@ fn began(word: &str) -> String {
     cause.map_or_else(|_| word.replace('_', " "), |cause| cause.short().to_owned())
 }
 
-fn ended(word: &str) -> String {
+fn ended(word: &str, next: Option<Cause>) -> String {
     let reason: Result<EndReason, _> = word.parse();
-    reason.map_or_else(|_| word.replace('_', " "), |one| one.short().to_owned())
+    reason.map_or_else(|_| word.replace('_', " "), |one| one.short(next).to_owned())
 }
 
 /// Tokens at the start and at the end, and how often they were compacted between.
@@ -406,10 +411,12 @@ fn figures(iteration: &IterationReport) -> String {
     }
 }
 
-fn fields(iteration: &IterationReport) -> Vec<String> {
+/// A row of the table; why the next iteration was begun says how this one ended.
+fn fields(iteration: &IterationReport, next: Option<Cause>) -> Vec<String> {
     let none = || "–".to_owned();
     let cause = iteration.cause.as_deref().map_or_else(none, began);
-    let reason = iteration.end_reason.as_deref().map_or_else(none, ended);
+    let reason = iteration.end_reason.as_deref();
+    let reason = reason.map_or_else(none, |reason| ended(reason, next));
     let transition: u64 = iteration.transition_time_ms.values().sum();
     let session = iteration.session_id.as_deref().unwrap_or("–");
     vec![
@@ -480,9 +487,9 @@ mod tests {
         };
         assert_eq!(
             describe(&report),
-            "#  session   began    ended     lasted      tokens                  reboot  handoff  cost\n\
-             1  01234567  started  rebooted  3 min 20 s  20k → 155k (compacted)  –       –        $1.50\n\
-             2  s\\u{1b}2  by key   running   900 ms      –                       420 ms  3.1 KB   –\n"
+            "#  session   began    ended            lasted      tokens                  reboot  handoff  cost\n\
+             1  01234567  started  rebooted by key  3 min 20 s  20k → 155k (compacted)  –       –        $1.50\n\
+             2  s\\u{1b}2  by key   running          900 ms      –                       420 ms  3.1 KB   –\n"
         );
     }
 

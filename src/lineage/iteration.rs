@@ -14,11 +14,11 @@ words! {
     EndReason, "an end reason (natural, context_limit, promise_found, user_reboot, shutdown, crash, limit or breaker)", {
         /// The agent ended by itself.
         Natural = "natural",
-        /// The context window was full.
+        /// The context window was the reason: it was at a line, at a good moment past the warn line, or full.
         ContextLimit = "context_limit",
         /// The promise text was found in the agent's last message.
         PromiseFound = "promise_found",
-        /// The human asked for a reboot.
+        /// A reboot was asked for.
         UserReboot = "user_reboot",
         /// The supervisor was asked to end.
         Shutdown = "shutdown",
@@ -32,14 +32,19 @@ words! {
 }
 
 impl EndReason {
-    /// The same in a word or two, for a list.
+    /// The same in a few words, for a list. What the next iteration was begun for says more of a reboot than this word.
     #[must_use]
-    pub const fn short(self) -> &'static str {
+    pub const fn short(self, next: Option<Cause>) -> &'static str {
         match self {
-            Self::Natural => "ended",
-            Self::ContextLimit => "context full",
+            Self::ContextLimit | Self::UserReboot => match next {
+                Some(cause) => cause.as_end(),
+                None => "rebooted",
+            },
+            Self::Natural => match next {
+                Some(Cause::Autopilot) => Cause::Autopilot.as_end(),
+                _ => "ended",
+            },
             Self::PromiseFound => "task done",
-            Self::UserReboot => "rebooted",
             Self::Shutdown => "quit",
             Self::Crash => "died",
             Self::Limit => "cap reached",
@@ -52,9 +57,9 @@ impl EndReason {
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Natural => "its work was over",
-            Self::ContextLimit => "its context window was full",
+            Self::ContextLimit => "it was rebooted to free its context window",
             Self::PromiseFound => "the agent gave the stop phrase",
-            Self::UserReboot => "a person rebooted it",
+            Self::UserReboot => "a reboot was asked for",
             Self::Shutdown => "pitstop was asked to end",
             Self::Crash => "it died",
             Self::Limit => "a cap of the run was reached",

@@ -42,7 +42,7 @@ words! {
 }
 
 impl Cause {
-    /// The same in a few words, for a list.
+    /// The same in a few words, for a list: they follow `began`.
     #[must_use]
     pub const fn short(self) -> &'static str {
         match self {
@@ -51,14 +51,33 @@ impl Cause {
             Self::Api => "through the API",
             Self::Threshold => "at the compact line",
             Self::Breakpoint => "at a good moment",
-            Self::Autopilot => "next turn",
-            Self::AgentExit => "agent restarted",
-            Self::AgentCrash => "restarted after a crash",
-            Self::ContextLimit => "context full",
+            Self::Autopilot => "for the next turn",
+            Self::AgentExit => "after the agent ended",
+            Self::AgentCrash => "after a crash",
+            Self::ContextLimit => "with the context full",
             Self::Compaction => "in place of a compaction",
             Self::CompactCommand => "at /compact",
-            Self::Undo => "resumed",
-            Self::Recovery => "resumed after a failed reboot",
+            Self::Undo => "by undo",
+            Self::Recovery => "after a failed reboot",
+            Self::Restore => "from a checkpoint",
+        }
+    }
+
+    /// How the iteration before ended, in a few words for a list. Full is only what the client refused.
+    #[must_use]
+    pub const fn as_end(self) -> &'static str {
+        match self {
+            Self::Key => "rebooted by key",
+            Self::Ctl => "rebooted by command",
+            Self::Api => "rebooted by API",
+            Self::Threshold => "at the compact line",
+            Self::Breakpoint => "at a good moment",
+            Self::Autopilot => "turn over",
+            Self::ContextLimit => "context full",
+            Self::Compaction => "before a compaction",
+            Self::CompactCommand => "at /compact",
+            Self::Undo => "undone",
+            Self::AgentExit | Self::AgentCrash | Self::Recovery => "rebooted",
             Self::Restore => "checkpoint restored",
         }
     }

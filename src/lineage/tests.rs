@@ -95,6 +95,27 @@ fn the_end_reasons_have_exactly_the_words_of_the_contract() {
 }
 
 #[test]
+fn only_what_the_client_refused_is_called_full() {
+    let full = Some(Cause::ContextLimit);
+    for reason in EndReason::ALL {
+        for next in Cause::ALL.iter().map(|cause| Some(*cause)).chain([None]) {
+            let is_full = reason.short(next).contains("full");
+            assert!(!is_full || next == full, "{reason} {next:?}");
+        }
+    }
+    let short = |next| EndReason::ContextLimit.short(next);
+    assert_eq!(short(full), "context full");
+    assert_eq!(short(Some(Cause::Threshold)), "at the compact line");
+    assert_eq!(short(Some(Cause::Breakpoint)), "at a good moment");
+    assert_eq!(short(None), "rebooted");
+    assert_eq!(
+        EndReason::UserReboot.short(Some(Cause::Key)),
+        "rebooted by key"
+    );
+    assert_eq!(EndReason::Crash.short(Some(Cause::AgentCrash)), "died");
+}
+
+#[test]
 fn iterations_open_and_close_in_turn() {
     let mut lineage = Lineage::new(run());
     assert_eq!(

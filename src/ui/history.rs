@@ -103,7 +103,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         let marked = history::marked(model).is_some_and(|one| one.is(run, iteration.iteration));
         let signs = if marked { ["*", "*"] } else { [" ", "▸"] };
         let sign = signs[usize::from(chosen)];
-        let line = summary(iteration, model, sign, chosen, cells, theme);
+        let line = summary(run, iteration, model, sign, chosen, cells, theme);
         if chosen {
             selected_row = lines.len();
         }
@@ -173,6 +173,7 @@ fn cost_of_run(run: &RunId, model: &Model) -> Option<f64> {
 
 /// `#3 now · 12m · 18k→128k · $4.12`, behind the sign for the selected or the marked one.
 fn summary(
+    run: &RunId,
     iteration: &Iteration,
     model: &Model,
     sign: &str,
@@ -182,9 +183,9 @@ fn summary(
 ) -> Line<'static> {
     let open = iteration.is_open();
     let number = format!("{sign}#{} ", iteration.iteration);
-    let ended = ended_by(iteration).unwrap_or_else(|| "now".to_owned());
+    let ended = history::ended(model, run, iteration).unwrap_or("now");
     let parts = [
-        ended,
+        ended.to_owned(),
         text::span(lived(iteration, model)),
         figures(iteration, model),
         cost_of(iteration, model)
@@ -234,11 +235,6 @@ fn begun_by(iteration: &Iteration) -> String {
     iteration.cause.map_or("started", Cause::short).to_owned()
 }
 
-/// Why it ended.
-fn ended_by(iteration: &Iteration) -> Option<String> {
-    Some(iteration.end_reason?.short().to_owned())
-}
-
 fn lived(iteration: &Iteration, model: &Model) -> Duration {
     let end = iteration.ended_at.unwrap_or(model.now.wall);
     end.signed_duration_since(iteration.started_at)
@@ -273,7 +269,7 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     let differs = history::asked_of_selected(model).and_then(|past| past.difference.as_ref());
     let shows_difference = model.view.history.difference && differs.is_some();
     let messages = past.map_or_else(Vec::new, |past| messages(past, iteration));
-    let mut facts = facts(iteration, model);
+    let mut facts = facts(run, iteration, model);
     facts.extend(summary_made(iteration));
     if messages.is_empty() {
         facts.extend(summary_lines(iteration));
@@ -439,7 +435,7 @@ fn given(record: &RebootRecord) -> (&'static str, String) {
     ("handoff", said)
 }
 
-fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
+fn facts(run: &RunId, iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
     let id = |session: &Option<crate::transcript::SessionId>| {
         session.map_or_else(|| "–".to_owned(), |id| id.to_string())
     };
@@ -452,7 +448,7 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
         ),
     ];
     if let Some(ended) = iteration.ended_at {
-        let reason = ended_by(iteration).unwrap_or_default();
+        let reason = history::ended(model, run, iteration).unwrap_or_default();
         facts.push(("ended", format!("{}, {reason}", time(ended))));
     }
     facts.push(("lasted", text::span(lived(iteration, model))));

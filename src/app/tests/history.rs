@@ -112,9 +112,14 @@ fn a_search_looks_through_the_list_at_once_and_through_handoffs_at_the_enter() {
     bench.press(KeyCode::F(6));
     bench.press(KeyCode::Down);
     typed(&mut bench, "/QUIT");
+    assert_eq!(
+        sessions(&bench),
+        [session(8), session(7)],
+        "as the list says"
+    );
+    typed(&mut bench, "E");
     assert_eq!(sessions(&bench), [], "nothing says that");
-    bench.press(KeyCode::Backspace);
-    for _ in 0..3 {
+    for _ in 0..5 {
         bench.press(KeyCode::Backspace);
     }
     typed(&mut bench, "asked to end");

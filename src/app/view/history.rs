@@ -43,11 +43,30 @@ pub fn all(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
     own.map(move |iteration| (run, iteration)).chain(earlier)
 }
 
+/// How an iteration ended, in a few words; none while it lives.
+#[must_use]
+pub fn ended(model: &Model, run: &RunId, iteration: &Iteration) -> Option<&'static str> {
+    let of_run = if run == model.run() {
+        model.lineage.iterations()
+    } else {
+        let mut earlier = model.view.history.earlier.iter();
+        let found = earlier.find(|one| one.run == *run);
+        found.map_or(&[][..], |one| &one.iterations[..])
+    };
+    let next = iteration.iteration.next();
+    let next = of_run.iter().find(|one| one.iteration == next);
+    let reason = iteration.end_reason?;
+    Some(reason.short(next.and_then(|one| one.cause)))
+}
+
 /// Those that are listed: all, or those that a search has found.
 pub fn listed(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
     let wanted = model.view.history.query.to_lowercase();
     all(model).filter(move |(run, iteration)| {
-        wanted.is_empty() || says(run, iteration, &wanted) || has_found(model, run, iteration)
+        wanted.is_empty()
+            || ended(model, run, iteration).is_some_and(|words| words.contains(&wanted))
+            || says(run, iteration, &wanted)
+            || has_found(model, run, iteration)
     })
 }
 

@@ -34,8 +34,9 @@ pub(super) fn describe(past: &PastSession) -> String {
             report.session_id.clone().unwrap_or_else(|| "–".to_owned()),
         ],
     ];
+    let next = past.gave.as_ref().map(|entry| entry.cause);
     // The short id of the table stands here whole.
-    let named = head().into_iter().zip(fields(&report));
+    let named = head().into_iter().zip(fields(&report, next));
     rows.extend(
         named
             .filter(|(name, _)| name != "session")

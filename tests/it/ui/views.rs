@@ -67,7 +67,7 @@ pub const VIEWS: [View; 27] = [
         history(size, &keys)
     }),
     ("history-search", |size| {
-        history(size, &['/', 'f', 'u', 'l', 'l'].map(KeyCode::Char))
+        history(size, &['/', 'l', 'i', 'n', 'e'].map(KeyCode::Char))
     }),
     ("help", |size| acted(size, Action::Help)),
     ("help-search", |size| {
