@@ -5,7 +5,6 @@ use std::time::Duration;
 use ratatui::{
     buffer::Buffer,
     layout::Rect,
-    style::Style,
     text::{Line, Span},
 };
 
@@ -37,41 +36,60 @@ const WIDEST: u16 = 100;
 
 /// Draws the history panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
-    let focused = model.view.focus == Focus::History && model.view.overlay.is_none();
-    let inner = frame::border(
-        buf,
-        area,
-        frame::title(&name(model), focused, theme),
-        focused,
-        theme,
-    );
+    let selects = model.view.focus == Focus::History && model.view.overlay.is_none();
+    // What is open over the pane has the keys, and says which.
+    let focused = selects && !model.view.history.is_large();
+    let room = usize::from(area.width).saturating_sub(4);
+    let title = frame::title(&name(model, room), focused, theme);
+    let inner = frame::border(buf, area, title, focused, theme);
+    let list = query(buf, inner, model, theme);
+    let mark = rows(buf, list, model, selects, theme);
     if focused {
-        let hints: &[&str] = if model.view.history.typing {
-            &["Enter search handoffs too", "Esc show all"]
-        } else {
-            &[
-                "↑↓ select",
-                "Enter details",
-                "/ search",
-                "R resume",
-                "p play",
-                "m mark",
-                "y copy id",
-                "Esc back",
-            ]
-        };
-        let mut hints: Vec<String> = hints.iter().map(|hint| (*hint).to_owned()).collect();
-        if model.autopilot.is_some() && !model.view.history.typing {
-            hints.insert(2, "t run view".to_owned());
+        frame::foot(buf, area, &hints(model), &mark, theme);
+    } else {
+        frame::foot(buf, area, &[], &mark, theme);
+        if let Some(key) = model.keys().hint(Action::History) {
+            frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
         }
-        if let Some(marked) = history::compared(model).filter(|_| !model.view.history.typing) {
-            hints.insert(1, format!("d compare with #{}", marked.iteration));
-        }
-        frame::foot(buf, area, &hints, "", theme);
-    } else if let Some(key) = model.keys().hint(Action::History) {
-        frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
-    let inner = query(buf, inner, model, theme);
+}
+
+/// The keys of the list.
+fn hints(model: &Model) -> Vec<String> {
+    if model.view.history.typing {
+        return ["Enter search handoffs too", "Esc show all"]
+            .map(str::to_owned)
+            .to_vec();
+    }
+    let mut hints = vec!["Enter details".to_owned()];
+    if model.autopilot.is_some() {
+        hints.insert(0, "t run view".to_owned());
+    }
+    if let Some(marked) = history::compared(model) {
+        hints.insert(0, format!("d compare with #{}", marked.iteration));
+    }
+    let back = if !model.view.history.query.is_empty() {
+        "Esc show all"
+    } else if history::marked(model).is_some() {
+        "Esc unmark"
+    } else {
+        "Esc back"
+    };
+    let rest = [
+        "↑↓ select",
+        "/ search",
+        "R resume",
+        "p play",
+        "m mark",
+        "y copy id",
+        back,
+    ];
+    hints.extend(rest.map(str::to_owned));
+    hints
+}
+
+/// Draws the list, and returns where it stands if not all of it is seen.
+fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &Theme) -> String {
     let count = history::listed(model).count();
     if count == 0 {
         let empty = if model.view.history.query.is_empty() {
@@ -80,59 +98,235 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
             "nothing found"
         };
         frame::rows(buf, inner, &[frame::row(empty, theme.dim)]);
-        return;
+        return String::new();
     }
-    let roomy = count * 2 <= usize::from(inner.height);
     let selected = model.view.history.selected.min(count - 1);
-    let cells = usize::from(inner.width);
+    let (cells, height) = (usize::from(inner.width), usize::from(inner.height));
+    // No more than can be seen: a run may have hundreds.
+    let shown: Vec<_> = history::listed(model).take(selected + height + 1).collect();
+    // A figure at the border is hard to read.
+    let columns = Columns::of(&shown, model, cells.saturating_sub(1));
+    let headings = shown.chunk_by(|one, next| one.0 == next.0).count();
+    let roomy = count * 2 + headings <= height + 1;
     let mut lines = Vec::new();
     let mut selected_row = 0;
     let mut above = model.run();
-    // No more than can be seen: a run may have hundreds.
-    let reach = selected + usize::from(inner.height) + 1;
-    for (at, (run, iteration)) in history::listed(model).enumerate().take(reach) {
-        if run != above {
+    for (at, (run, iteration)) in shown.iter().enumerate() {
+        if *run != above {
             above = run;
-            let began = run.started().format("%Y-%m-%d %H:%M UTC");
-            let cost = cost_of_run(run, model).map(text::dollars);
-            let parts = [format!("run of {began}"), cost.unwrap_or_default()];
-            let heading = format!(" {}", text::join(&parts, cells.saturating_sub(1)));
-            lines.push(frame::row(heading, theme.title));
+            lines.push(frame::row(heading(run, model, cells), theme.title));
         }
-        let chosen = focused && at == selected;
+        let chosen = selects && at == selected;
         let marked = history::marked(model).is_some_and(|one| one.is(run, iteration.iteration));
         let signs = if marked { ["*", "*"] } else { [" ", "▸"] };
         let sign = signs[usize::from(chosen)];
-        let line = summary(run, iteration, model, sign, chosen, cells, theme);
         if chosen {
             selected_row = lines.len();
         }
-        lines.push(line);
-        if roomy || chosen {
-            lines.push(detail(iteration, cells, theme));
+        let first = columns.first(run, iteration, model, sign);
+        let open = iteration.is_open();
+        let style = if open { theme.text } else { theme.dim };
+        let number = if open { theme.accent } else { theme.dim };
+        let second = (roomy || chosen).then(|| columns.second(iteration, model));
+        if chosen {
+            // Grey is hard to read on the ground of a selection.
+            let style = theme.text.patch(theme.selection);
+            let row = |said: String| frame::row(format!("{said:<cells$}"), style);
+            lines.push(row(first.0 + &first.1));
+            lines.extend(second.map(row));
+        } else {
+            lines.push(Line::from(vec![
+                Span::styled(first.0, number),
+                Span::styled(first.1, style),
+            ]));
+            lines.extend(second.map(|said| frame::row(said, theme.dim)));
         }
     }
-    let height = usize::from(inner.height);
     let first = (selected_row + 2).saturating_sub(height).min(selected_row);
     frame::rows(buf, inner, &lines[first..]);
+    text::mark(first > 0, lines.len() > first + height, selected + 1, count)
 }
 
-/// `History · 3 iterations · $14.20`, with the cost of this run; or how many a search has found.
-fn name(model: &Model) -> String {
+/// `run of 2026-11-20 09:00 UTC · $16.15`, above the iterations of an earlier run.
+fn heading(run: &RunId, model: &Model, cells: usize) -> String {
+    let began = run.started().format("%Y-%m-%d %H:%M UTC");
+    let cost = cost_of_run(run, model).map(text::dollars);
+    let parts = [format!("run of {began}"), cost.unwrap_or_default()];
+    format!(" {}", text::join(&parts, cells.saturating_sub(1)))
+}
+
+/// The widths of the list's columns, in cells.
+struct Columns {
+    cells: usize,
+    number: usize,
+    ended: usize,
+    time: usize,
+    tokens: usize,
+    cost: usize,
+    /// Whether the cost stands in the second row of an iteration: the first is too narrow.
+    cost_below: bool,
+}
+
+/// What parts two columns.
+const GAP: usize = 2;
+
+/// How an iteration ended needs about as much.
+const LEAST_ENDED: usize = 12;
+
+impl Columns {
+    fn of(shown: &[(&RunId, &Iteration)], model: &Model, cells: usize) -> Self {
+        let widest = |said: &dyn Fn(&RunId, &Iteration) -> String| {
+            let widths = shown.iter().map(|(run, one)| text::width(&said(run, one)));
+            widths.max().unwrap_or(0)
+        };
+        let number = widest(&|_, one| one.iteration.to_string());
+        let time = widest(&|_, one| text::span(lived(one, model)));
+        let tokens = widest(&|_, one| figures(one, model));
+        let cost = widest(&|_, one| cost_cell(one, model));
+        let ended = widest(&|run, one| ended_cell(run, one, model).to_owned());
+        let column = |wide: usize| if wide == 0 { 0 } else { GAP + wide };
+        let room = cells.saturating_sub(number + 3 + column(time) + column(tokens));
+        let cost_below = room < LEAST_ENDED.min(ended) + column(cost);
+        let room = room.saturating_sub(if cost_below { 0 } else { column(cost) });
+        Self {
+            cells,
+            number,
+            ended: ended.min(room),
+            time,
+            tokens,
+            cost,
+            cost_below,
+        }
+    }
+
+    /// `#2 `, and `at the compact line  41m  19k→132k  $6.35`.
+    fn first(
+        &self,
+        run: &RunId,
+        iteration: &Iteration,
+        model: &Model,
+        sign: &str,
+    ) -> (String, String) {
+        let number = format!("#{}", iteration.iteration);
+        let number = format!("{sign}{number:<wide$} ", wide = self.number + 1);
+        let ended = ended_cell(run, iteration, model);
+        let short = ended
+            .trim_start_matches("at the ")
+            .trim_start_matches("at a ");
+        let ended = if text::width(ended) > self.ended {
+            short
+        } else {
+            ended
+        };
+        let ended = text::fit(ended, self.ended);
+        let mut said = format!("{ended:<wide$}", wide = self.ended);
+        let cost = if self.cost_below { 0 } else { self.cost };
+        for (cell, wide) in [
+            (text::span(lived(iteration, model)), self.time),
+            (figures(iteration, model), self.tokens),
+            (cost_cell(iteration, model), cost),
+        ] {
+            if wide > 0 {
+                said.push_str(&format!("{:GAP$}{cell:>wide$}", ""));
+            }
+        }
+        (number, said)
+    }
+
+    /// `began by key · reboot took 1.6 s · handoff 11.2 KB`, and the cost at its right end if it has no place above.
+    fn second(&self, iteration: &Iteration, model: &Model) -> String {
+        let indent = self.number + 3;
+        let cost = cost_cell(iteration, model);
+        let wide = if self.cost_below && self.cost > 0 {
+            self.cost + 1
+        } else {
+            0
+        };
+        let room = self.cells.saturating_sub(indent + wide);
+        let said = text::join(&began(iteration, room), room);
+        let mut row = format!("{:indent$}{said}", "");
+        if wide > 0 {
+            let above = indent + self.ended + 2 * GAP + self.time + self.tokens;
+            let gap = above.min(self.cells).saturating_sub(text::width(&row));
+            row.push_str(&format!("{cost:>gap$}"));
+        }
+        row
+    }
+}
+
+/// How it ended.
+fn ended_cell(run: &RunId, iteration: &Iteration, model: &Model) -> &'static str {
+    history::ended(model, run, iteration).unwrap_or("now")
+}
+
+fn cost_cell(iteration: &Iteration, model: &Model) -> String {
+    cost_of(iteration, model)
+        .map(text::dollars)
+        .unwrap_or_default()
+}
+
+/// How it began, and how long the reboot took.
+fn began(iteration: &Iteration, cells: usize) -> Vec<String> {
+    let began = format!("began {}", begun_by(iteration));
+    let mut parts = vec![began];
+    if let Some(record) = &iteration.reboot {
+        let took = text::short(record.total_ms());
+        let long = format!("reboot took {took}");
+        let fits = text::width(&parts[0]) + 3 + text::width(&long) <= cells;
+        parts.push(if fits { long } else { format!("reboot {took}") });
+        parts.push(given_cell(record));
+    }
+    parts.extend(text::compactions(iteration.compactions));
+    parts
+}
+
+/// What a reboot gave to the iteration, short.
+fn given_cell(record: &RebootRecord) -> String {
+    if let Some(trim) = record.trim {
+        let (before, after) = (trim.tokens_before, trim.tokens_after);
+        return format!("trim {}→{}", text::rough(before), text::rough(after));
+    }
+    let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
+    let place = match record.way {
+        Way::InPlace => "in place, ",
+        Way::Fresh | Way::Trim => "",
+    };
+    format!("{place}handoff {}", text::bytes(bytes))
+}
+
+/// What it was begun for; it follows `began`.
+fn begun_by(iteration: &Iteration) -> &'static str {
+    iteration.cause.map_or("with the run", Cause::short)
+}
+
+/// `History · 3 iterations · $14.20`, with the cost of this run, which is named where there are earlier ones; or how many a
+/// search has found.
+fn name(model: &Model, room: usize) -> String {
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     if !model.view.history.query.is_empty() {
         let (found, all) = (history::listed(model).count(), history::all(model).count());
         return format!("History · {found} of {all} iteration{}", plural(all));
     }
     let count = model.lineage.iterations().len();
-    let mut name = "History".to_owned();
-    if count > 1 {
-        name.push_str(&format!(" · {count} iterations"));
+    let cost = cost_of_run(model.run(), model).map(text::dollars);
+    let count = format!("{count} iteration{}", plural(count));
+    let parts: Vec<String> = std::iter::once(count).chain(cost.clone()).collect();
+    if model.view.history.earlier.is_empty() {
+        return match model.lineage.iterations().len() {
+            0 | 1 => "History".to_owned(),
+            _ => format!("History · {}", parts.join(" · ")),
+        };
     }
-    if let Some(cost) = cost_of_run(model.run(), model).filter(|_| count > 1) {
-        name.push_str(&format!(" · {}", text::dollars(cost)));
+    let whole = format!("History · this run: {}", parts.join(", "));
+    let short = cost.map_or_else(
+        || "History".to_owned(),
+        |cost| format!("History · this run {cost}"),
+    );
+    if text::width(&whole) <= room {
+        whole
+    } else {
+        short
     }
-    name
 }
 
 /// What is searched for, above the list; what is left of the panel.
@@ -169,70 +363,6 @@ fn cost_of_run(run: &RunId, model: &Model) -> Option<f64> {
     let of_it = history::all(model).filter(|(of, _)| *of == run);
     let costs = of_it.filter_map(|(_, iteration)| cost_of(iteration, model));
     costs.fold(None, |sum, cost| Some(sum.unwrap_or(0.0) + cost))
-}
-
-/// `#3 now · 12m · 18k→128k · $4.12`, behind the sign for the selected or the marked one.
-fn summary(
-    run: &RunId,
-    iteration: &Iteration,
-    model: &Model,
-    sign: &str,
-    chosen: bool,
-    cells: usize,
-    theme: &Theme,
-) -> Line<'static> {
-    let open = iteration.is_open();
-    let number = format!("{sign}#{} ", iteration.iteration);
-    let ended = history::ended(model, run, iteration).unwrap_or("now");
-    let parts = [
-        ended.to_owned(),
-        text::span(lived(iteration, model)),
-        figures(iteration, model),
-        cost_of(iteration, model)
-            .map(text::dollars)
-            .unwrap_or_default(),
-    ];
-    let rest = text::join(&parts, cells.saturating_sub(text::width(&number)));
-    let row = if chosen {
-        theme.selection
-    } else {
-        Style::new()
-    };
-    let number_style = if open { theme.accent } else { theme.dim };
-    let style = if open { theme.text } else { theme.dim };
-    let gap = cells.saturating_sub(text::width(&number) + text::width(&rest));
-    Line::from(vec![
-        Span::styled(number, number_style.patch(row)),
-        Span::styled(rest, style.patch(row)),
-        Span::styled(" ".repeat(gap), row),
-    ])
-}
-
-/// Why it began, and how long the reboot took.
-fn detail(iteration: &Iteration, cells: usize, theme: &Theme) -> Line<'static> {
-    let mut parts = vec![begun_by(iteration)];
-    if let Some(record) = &iteration.reboot {
-        parts.push(format!("in {}", text::short(record.total_ms())));
-        let given = if let Some(trim) = record.trim {
-            let (before, after) = (trim.tokens_before, trim.tokens_after);
-            format!("trim {}→{}", text::rough(before), text::rough(after))
-        } else {
-            let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
-            let place = match record.way {
-                Way::InPlace => "in place, ",
-                Way::Fresh | Way::Trim => "",
-            };
-            format!("{place}handoff {}", text::bytes(bytes))
-        };
-        parts.push(given);
-    }
-    parts.extend(text::compactions(iteration.compactions));
-    let rest = text::join(&parts, cells.saturating_sub(4));
-    frame::row(format!("    {rest}"), theme.dim)
-}
-
-fn begun_by(iteration: &Iteration) -> String {
-    iteration.cause.map_or("started", Cause::short).to_owned()
 }
 
 fn lived(iteration: &Iteration, model: &Model) -> Duration {

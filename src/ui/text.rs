@@ -196,6 +196,17 @@ pub(super) struct Window {
     pub last_line: usize,
 }
 
+/// Where a view stands in what there is more of than it shows: `↑↓ 40/340`, or nothing if all of it is seen.
+pub(super) fn mark(above: bool, below: bool, at: usize, all: usize) -> String {
+    let arrows = match (above, below) {
+        (false, false) => return String::new(),
+        (true, true) => "↑↓",
+        (true, false) => "↑",
+        (false, true) => "↓",
+    };
+    format!("{arrows} {at}/{all}")
+}
+
 /// Takes the rows from `scroll` on, or the last ones if there are fewer: no further than the eye can see, so
 /// that the cost is what is read and not what there is.
 pub(super) fn window(

@@ -36,7 +36,8 @@ pub struct HistoryPanel {
 
 impl HistoryPanel {
     /// Whether something that can be scrolled lies over the pane.
-    pub(in crate::app) const fn is_large(&self) -> bool {
+    #[must_use]
+    pub const fn is_large(&self) -> bool {
         self.detail || self.run_view
     }
 }
