@@ -1,4 +1,6 @@
-//! The history panel: the iterations of this run and of earlier ones, newest first, and the details of one.
+//! The history panel: the iterations of this run and of earlier ones, newest first.
+
+pub(super) mod detail;
 
 use std::time::Duration;
 
@@ -9,30 +11,13 @@ use ratatui::{
 };
 
 use crate::{
-    app::{
-        Model,
-        facts::{cost_of, totals_of},
-        history,
-        model::{Focus, history::Difference},
-    },
-    handoff::summary::SummarySource,
+    app::{Model, facts::cost_of, history, model::Focus},
     keymap::Action,
-    lineage::{
-        Cause, Iteration, RebootRecord, RunId, Way, journal::JournalEntry, past::PastSession,
-    },
+    lineage::{Cause, Iteration, RebootRecord, RunId, Way},
     transcript::Tokens,
 };
 
-use super::{
-    frame,
-    markdown::{self, Marks},
-    text,
-    text::tokens,
-    theme::Theme,
-};
-
-/// The widest that the texts in the details get, in cells.
-const WIDEST: u16 = 100;
+use super::{frame, text, theme::Theme};
 
 /// Draws the history panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
@@ -114,7 +99,7 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
     for (at, (run, iteration)) in shown.iter().enumerate() {
         if *run != above {
             above = run;
-            lines.push(frame::row(heading(run, model, cells), theme.title));
+            lines.push(frame::row(run_heading(run, model, cells), theme.title));
         }
         let chosen = selects && at == selected;
         let marked = history::marked(model).is_some_and(|one| one.is(run, iteration.iteration));
@@ -148,7 +133,7 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
 }
 
 /// `run of 2026-11-20 09:00 UTC · $16.15`, above the iterations of an earlier run.
-fn heading(run: &RunId, model: &Model, cells: usize) -> String {
+fn run_heading(run: &RunId, model: &Model, cells: usize) -> String {
     let began = run.started().format("%Y-%m-%d %H:%M UTC");
     let cost = cost_of_run(run, model).map(text::dollars);
     let parts = [format!("run of {began}"), cost.unwrap_or_default()];
@@ -383,280 +368,4 @@ fn figures(iteration: &Iteration, model: &Model) -> String {
         (None, None) => String::new(),
         (birth, end) => format!("{}→{}", word(birth), word(end)),
     }
-}
-
-/// Draws the details of the selected iteration over the pane.
-pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
-    let Some((run, iteration)) = history::selected(model) else {
-        return;
-    };
-    let past = history::past_of_selected(model);
-    // Of an earlier run the list has no more than it shows.
-    let iteration = match past {
-        Some(Ok(past)) if run != model.run() => &past.iteration,
-        _ => iteration,
-    };
-    let differs = history::asked_of_selected(model).and_then(|past| past.difference.as_ref());
-    let shows_difference = model.view.history.difference && differs.is_some();
-    let messages = past.map_or_else(Vec::new, |past| messages(past, iteration));
-    let mut facts = facts(run, iteration, model);
-    facts.extend(summary_made(iteration));
-    if messages.is_empty() {
-        facts.extend(summary_lines(iteration));
-    }
-    // Whole texts take the whole pane: cut words of the agent's beside them would look like a fault.
-    let area = if messages.is_empty() {
-        let height = (facts.len() as u16).saturating_add(2);
-        frame::centred(pane, pane.width.saturating_sub(4).clamp(36, 76), height)
-    } else {
-        pane
-    };
-    frame::clear(buf, area);
-    let name = if run == model.run() {
-        format!("Iteration {}", iteration.iteration)
-    } else {
-        format!("Iteration {} of run {run}", iteration.iteration)
-    };
-    let title = frame::title(&name, false, theme);
-    let inner = frame::border(buf, area, title, false, theme);
-    let cells = usize::from(inner.width);
-    let text_cells = inner.width.saturating_sub(2).min(WIDEST);
-    let facts = facts.into_iter().map(|(name, value)| {
-        let room = cells.saturating_sub(14);
-        let line = Line::from(vec![
-            Span::styled(format!(" {name:<12} "), theme.dim),
-            Span::styled(text::fit(&value, room).into_owned(), theme.text),
-        ]);
-        (0, line)
-    });
-    let heading = |heading: &str| {
-        [
-            (0, Line::default()),
-            (0, frame::row(format!(" {heading}"), theme.title)),
-        ]
-    };
-    let scroll = model.view.history.scroll;
-    let window = if let Some(difference) = differs.filter(|_| shows_difference) {
-        let rows = difference_rows(difference, cells, text_cells, theme);
-        text::window(rows, scroll, inner.height)
-    } else {
-        let messages = messages.iter().flat_map(|(name, said)| {
-            let rows = markdown::rows(said, text_cells, Marks::Kept, theme);
-            heading(name).into_iter().chain(rows.map(indented))
-        });
-        text::window(facts.chain(messages), scroll, inner.height)
-    };
-    frame::rows(buf, inner, &window.rows);
-    let mut hints = vec!["Enter close"];
-    if window.above || window.below {
-        hints.push("PgUp/PgDn scroll");
-    }
-    if shows_difference {
-        hints.push("d whole texts");
-    } else if differs.is_some() {
-        hints.push("d difference");
-    }
-    hints.extend(["R resume", "p play", "y copy", "m mark", "↑↓ other"]);
-    let hints: Vec<String> = hints.into_iter().map(str::to_owned).collect();
-    frame::foot(buf, area, &hints, "", theme);
-}
-
-/// A row of a text below its heading, which is a cell from the border.
-fn indented((line, mut row): (usize, Line<'static>)) -> (usize, Line<'static>) {
-    row.spans.insert(0, Span::raw(" "));
-    (line, row)
-}
-
-/// A difference below its heading, which takes the whole width.
-fn difference_rows<'a>(
-    difference: &'a Difference,
-    cells: usize,
-    text_cells: u16,
-    theme: &'a Theme,
-) -> impl Iterator<Item = (usize, Line<'static>)> + 'a {
-    let heading = [(difference.heading.clone(), theme.title)];
-    let lead = text::Lead {
-        first: vec![(" ".to_owned(), theme.title)],
-        rest: vec![(" ".to_owned(), theme.title)],
-    };
-    let heading = text::wrap(&heading, &lead, cells.saturating_sub(1));
-    std::iter::once(Line::default())
-        .chain(heading)
-        .map(|row| (0, row))
-        .chain(changes(&difference.text, text_cells, theme).map(indented))
-}
-
-/// The rows of a unified diff: what was added and what is gone differ by their sign, not only by their colour.
-fn changes<'a>(
-    difference: &'a str,
-    cells: u16,
-    theme: &'a Theme,
-) -> impl Iterator<Item = (usize, Line<'static>)> + 'a {
-    let shown = if difference.is_empty() {
-        " nothing"
-    } else {
-        difference
-    };
-    shown.lines().enumerate().flat_map(move |(number, line)| {
-        let style = match line.as_bytes().first() {
-            Some(b'+') => theme.good,
-            Some(b'-') => theme.bad,
-            Some(b'@') => theme.accent,
-            _ => theme.text,
-        };
-        let run = (text::safe_line(line).into_owned(), style);
-        let rows = text::wrap(&[run], &text::Lead::default(), usize::from(cells));
-        rows.into_iter().map(move |row| (number, row))
-    })
-}
-
-/// The whole texts of an iteration: the handoff that it was given, the one that it gave, its summary.
-fn messages(
-    past: &Result<Box<PastSession>, String>,
-    iteration: &Iteration,
-) -> Vec<(&'static str, String)> {
-    let past = match past {
-        Ok(past) => past,
-        Err(why) => return vec![("Handoffs", why.clone())],
-    };
-    let handoff = |entry: &Option<JournalEntry>| entry.as_ref().map(|entry| entry.handoff.clone());
-    let saved = past.checkpoint.as_ref().filter(|_| past.gave.is_none());
-    [
-        ("Handoff it was given", handoff(&past.got)),
-        ("Handoff it gave", handoff(&past.gave)),
-        ("Last checkpoint", saved.map(|one| one.context.clone())),
-        (
-            "Summary",
-            iteration
-                .summary
-                .clone()
-                .or_else(|| past.iteration.summary.clone()),
-        ),
-    ]
-    .into_iter()
-    .filter_map(|(heading, said)| Some((heading, said.filter(|said| !said.trim().is_empty())?)))
-    .collect()
-}
-
-/// What the session was begun with.
-fn given(record: &RebootRecord) -> (&'static str, String) {
-    if let Some(trim) = record.trim {
-        let said = format!(
-            "{} → {} tokens · {} of {} tool responses ({} %)",
-            tokens(trim.tokens_before),
-            tokens(trim.tokens_after),
-            trim.responses,
-            trim.of,
-            trim.level
-        );
-        return ("trimmed", said);
-    }
-    let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
-    let arrived = if record.verified {
-        "delivered and confirmed"
-    } else {
-        "not confirmed"
-    };
-    let said = format!(
-        "{} · {} tokens · {arrived}",
-        text::bytes(bytes),
-        tokens(record.handoff_tokens)
-    );
-    ("handoff", said)
-}
-
-fn facts(run: &RunId, iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
-    let id = |session: &Option<crate::transcript::SessionId>| {
-        session.map_or_else(|| "–".to_owned(), |id| id.to_string())
-    };
-    let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
-    let mut facts = vec![
-        ("session", id(&iteration.session_id)),
-        (
-            "started",
-            format!("{}, {}", time(iteration.started_at), begun_by(iteration)),
-        ),
-    ];
-    if let Some(ended) = iteration.ended_at {
-        let reason = history::ended(model, run, iteration).unwrap_or_default();
-        facts.push(("ended", format!("{}, {reason}", time(ended))));
-    }
-    facts.push(("lasted", text::span(lived(iteration, model))));
-    let context = [
-        Some(figures(iteration, model)),
-        text::compactions(iteration.compactions),
-    ];
-    let context: Vec<String> = context
-        .into_iter()
-        .flatten()
-        .filter(|one| !one.is_empty())
-        .collect();
-    facts.push(("context", context.join(" · ")));
-    let totals = totals_of(iteration, model);
-    facts.push((
-        "tokens",
-        format!("{} in, {} out", tokens(totals.input), tokens(totals.output)),
-    ));
-    facts.extend(cost_of(iteration, model).map(|cost| ("cost", text::dollars(cost))));
-    facts.extend(
-        iteration
-            .parent
-            .map(|parent| ("continues", format!("iteration {parent}"))),
-    );
-    if let Some(record) = &iteration.reboot {
-        facts.push(("from session", id(&record.old_session)));
-        facts.push(given(record));
-        facts.push(("reboot took", text::short(record.total_ms())));
-        for (step, ms) in &record.transition_time_ms {
-            facts.push(("", format!("{step} {}", text::short(*ms))));
-        }
-    }
-    facts
-}
-
-/// Who wrote the summary.
-fn summary_made(iteration: &Iteration) -> Vec<(&'static str, String)> {
-    let made = iteration
-        .summary
-        .as_ref()
-        .and(iteration.summary_made.as_ref());
-    let Some(made) = made else {
-        return Vec::new();
-    };
-    let by = match made.source {
-        SummarySource::Model => "by a model",
-        SummarySource::Fallback => "from the transcript",
-    };
-    let time = made.duration_ms.map(text::short);
-    let cost = made.cost_usd.filter(|cost| *cost > 0.0).map(text::dollars);
-    let parts = [Some(by.to_owned()), time, cost];
-    let parts: Vec<_> = parts.into_iter().flatten().collect();
-    let mut facts = vec![("summary", parts.join(" · "))];
-    let reason = made.reason.as_deref();
-    facts.extend(reason.map(|reason| ("", text::safe(reason).into_owned())));
-    facts
-}
-
-/// A line of each section of the summary that says something.
-fn summary_lines(iteration: &Iteration) -> Vec<(&'static str, String)> {
-    let Some(said) = &iteration.summary else {
-        return Vec::new();
-    };
-    let mut facts = Vec::new();
-    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
-    let mut heading = None;
-    for line in &mut lines {
-        if let Some(title) = line.strip_prefix("### ") {
-            heading = Some(title);
-        } else if let Some(title) = heading.take()
-            && line.trim() != "None."
-        {
-            facts.push(("", format!("{title}: {}", text::safe(line.trim()))));
-        }
-    }
-    // Words of another shape, such as an older version kept.
-    if !said.contains("### ") {
-        facts.push(("", text::safe(said).into_owned()));
-    }
-    facts
 }

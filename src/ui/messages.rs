@@ -36,6 +36,10 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
         1 => "1 message, times in UTC".to_owned(),
         count => format!("{count} messages, times in UTC"),
     };
-    let hints = ["Esc close", "↑↓ read"].map(str::to_owned);
+    let scrolls = (window.above || window.below).then_some("↑↓ PgUp/PgDn scroll");
+    let hints: Vec<String> = std::iter::once("Esc close")
+        .chain(scrolls)
+        .map(str::to_owned)
+        .collect();
     frame::foot(buf, area, &hints, &mark, theme);
 }

@@ -156,7 +156,7 @@ fn rectangles(buf: &mut Buffer, layout: &Layout, model: &Model, screen: &Screen,
     if model.view.focus == Focus::History && model.view.history.run_view {
         run::draw_view(buf, layout.pane, model, theme);
     } else if model.view.focus == Focus::History && model.view.history.detail {
-        history::draw_detail(buf, layout.pane, model, theme);
+        history::detail::draw(buf, layout.pane, model, theme);
     }
 }
 

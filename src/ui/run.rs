@@ -145,9 +145,8 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
         return;
     };
     frame::clear(buf, pane);
-    // The keys are the history's, in whose place it stands elsewhere.
-    let title = frame::title(&format!("Run · {}", report.phase), false, theme);
-    let inner = frame::border(buf, pane, title, false, theme);
+    let title = frame::title(&format!("Run · {}", report.phase), true, theme);
+    let inner = frame::border(buf, pane, title, true, theme);
     let cells = usize::from(inner.width);
     // What is below can be scrolled to.
     let mut rows = fact_rows(&report, cells, u16::MAX, theme);
@@ -163,16 +162,18 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
         };
         rows.extend(text::wrap(&[(said, theme.text)], &lead, cells));
     }
-    let rows = rows.into_iter().map(|row| (0, row));
+    let count = rows.len();
+    let rows = rows.into_iter().enumerate();
     let window = text::window(rows, model.view.history.scroll, inner.height);
     frame::rows(buf, inner, &window.rows);
-    let mut hints = vec!["t close".to_owned()];
+    let mut hints = vec!["Esc close".to_owned()];
     if window.above || window.below {
         hints.push("PgUp/PgDn scroll".to_owned());
     }
     let pause = model.keys().hint(Action::Pause);
     hints.extend(pause.map(|key| format!("{key} pause or resume")));
-    frame::foot(buf, pane, &hints, "", theme);
+    let mark = text::mark(window.above, window.below, window.last_line, count);
+    frame::foot(buf, pane, &hints, &mark, theme);
 }
 
 /// The facts, whole where there are the rows for it, else one row each.

@@ -319,6 +319,67 @@ fn history_shows_an_iteration_in_detail() {
 }
 
 #[test]
+fn history_shows_the_cost_of_each_iteration_at_every_size() {
+    let list = views::VIEWS.iter().find(|view| view.0 == "history");
+    let (_, scene) = list.expect("the view");
+    for size in [(80, 24), (120, 35), (220, 60)] {
+        let shown = shot(&scene(size));
+        for cost in ["$4.12", "$6.35", "$9.80"] {
+            assert!(
+                shown.matches(cost).count() > 1 || cost == "$4.12",
+                "{cost}: {shown}"
+            );
+        }
+        // With few rows the selected one alone has its second.
+        let second = if size.0 < 200 {
+            "began at the compact line"
+        } else {
+            "began by key"
+        };
+        assert!(shown.contains(second), "{shown}");
+    }
+}
+
+#[test]
+fn what_is_open_over_the_pane_has_the_only_hints_and_the_way_out() {
+    for name in ["history-detail", "history-difference", "run-view"] {
+        let view = views::VIEWS.iter().find(|view| view.0 == name);
+        let (_, scene) = view.expect("the view");
+        for size in views::SIZES {
+            let shown = shot(&scene(size));
+            assert_eq!(shown.matches("Esc close").count(), 1, "{name}: {shown}");
+            assert!(!shown.contains("Enter details"), "{name}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn the_details_begin_with_what_a_person_asks_for() {
+    let view = views::VIEWS.iter().find(|view| view.0 == "history-detail");
+    let (_, scene) = view.expect("the view");
+    let mut model = scene((80, 24));
+    let shown = shot(&model);
+    for said in [
+        "ended ",
+        "$6.35",
+        "next step    task 2",
+        "Handoff it was given",
+    ] {
+        assert!(shown.contains(said), "no {said:?}: {shown}");
+    }
+    assert!(!shown.contains("session"), "{shown}");
+    for _ in 0..9 {
+        press(&mut model, KeyCode::PageDown);
+    }
+    let shown = shot(&model);
+    assert!(shown.contains("session      5e551011"), "{shown}");
+    assert!(
+        shown.contains("reboot took  1.6 s: waiting 3 ms"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn history_shows_earlier_runs_and_the_whole_of_what_one_was_given_and_gave() {
     let mut model = working(NORMAL);
     let (run, iterations) = scene::earlier_run();

@@ -206,7 +206,9 @@ pub fn past(run: &RunId, iteration: &Iteration) -> PastSession {
         got: Some(entry(
             "# Handoff\n\n## Pending\n\n- [ ] read dates\u{1b}[2J",
         )),
-        gave: Some(entry("# Handoff\n\n## Pending\n\n- [ ] write dates")),
+        gave: Some(entry(
+            "# Handoff\n\n## Next step\n\n- [ ] write dates\n\n## Pending\n\n- [ ] read times",
+        )),
         state: None,
         checkpoint: None,
     }

@@ -179,7 +179,8 @@ fn history(size: (u16, u16), keys: &[KeyCode]) -> Model {
         for (run, one) in read {
             let mut found = scene::past(&run, &one);
             if let Some(gave) = &mut found.gave {
-                gave.handoff = format!("# Handoff\n\n## Pending\n\n- [ ] task {}", one.iteration);
+                let task = format!("task {}", one.iteration);
+                gave.handoff = format!("# Handoff\n\n## Next step\n\n- [ ] {task}");
             }
             let event = StoreEvent::PastRead {
                 run,

@@ -1,0 +1,370 @@
+//! The details of an iteration: facts, the whole texts of its messages, what changed between two of them.
+
+use chrono::{DateTime, Utc};
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use crate::{
+    app::{
+        Model,
+        facts::{cost_of, totals_of},
+        history,
+        model::history::Difference,
+    },
+    handoff::summary::SummarySource,
+    lineage::{Iteration, RebootRecord, RunId, journal::JournalEntry, past::PastSession},
+    transcript::SessionId,
+};
+
+use super::{
+    super::{
+        frame,
+        markdown::{self, Marks},
+        review,
+        text::{self, tokens},
+        theme::Theme,
+    },
+    begun_by, figures, lived,
+};
+
+/// The widest that the texts get, in cells.
+const WIDEST: u16 = 100;
+
+/// Draws the details of the selected iteration over the pane: what a person asks for first, then the whole texts, ids and
+/// times of steps last. All of the pane is taken: cut words of the agent's beside them would look like a fault.
+pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
+    let Some((run, iteration)) = history::selected(model) else {
+        return;
+    };
+    let past = history::past_of_selected(model);
+    // Of an earlier run the list has no more than it shows.
+    let iteration = match past {
+        Some(Ok(past)) if run != model.run() => &past.iteration,
+        _ => iteration,
+    };
+    let differs = history::asked_of_selected(model).and_then(|past| past.difference.as_ref());
+    let difference = differs.filter(|_| model.view.history.difference);
+    frame::clear(buf, pane);
+    let name = if run == model.run() {
+        format!("Iteration {}", iteration.iteration)
+    } else {
+        format!("Iteration {} of run {run}", iteration.iteration)
+    };
+    let inner = frame::border(buf, pane, frame::title(&name, true, theme), true, theme);
+    let cells = usize::from(inner.width);
+    let text_cells = inner.width.saturating_sub(2).min(WIDEST);
+    let scroll = model.view.history.scroll;
+    let (window, lines) = if let Some(difference) = difference {
+        let rows = difference_rows(difference, cells, text_cells, theme);
+        let lines = difference.text.lines().count().max(1);
+        (text::window(rows, scroll, inner.height), lines)
+    } else {
+        let facts = facts(run, iteration, past, model);
+        let messages = past.map_or_else(Vec::new, |past| messages(past, iteration));
+        let record = record(iteration);
+        let texts: Vec<usize> = messages
+            .iter()
+            .map(|(_, said)| said.split('\n').count())
+            .collect();
+        let lines = facts.len() + texts.iter().sum::<usize>() + 2 * texts.len() + 2 + record.len();
+        let mut above = facts.len();
+        let texts = messages
+            .iter()
+            .zip(texts)
+            .flat_map(|((name, said), count)| {
+                let first = above + 2;
+                above = first + count;
+                let rows = markdown::rows(said, text_cells, Marks::Kept, theme).map(indented);
+                heading(name, first, theme).chain(rows.map(move |(line, row)| (first + line, row)))
+            });
+        let at_end = lines - record.len();
+        let rows = fact_rows(&facts, 0, cells, theme)
+            .chain(texts)
+            .chain(heading("Record", at_end, theme))
+            .chain(fact_rows(&record, at_end, cells, theme));
+        (text::window(rows, scroll, inner.height), lines)
+    };
+    frame::rows(buf, inner, &window.rows);
+    let scrolls = window.above || window.below;
+    let mut hints = vec!["Esc close"];
+    if scrolls {
+        hints.push("PgUp/PgDn scroll");
+    }
+    if difference.is_some() {
+        hints.push("d whole texts");
+    } else if differs.is_some() {
+        hints.push("d difference");
+    }
+    hints.extend(["↑↓ other", "R resume", "p play", "y copy", "m mark"]);
+    let hints: Vec<String> = hints.into_iter().map(str::to_owned).collect();
+    let mark = text::mark(window.above, window.below, window.last_line, lines);
+    frame::foot(buf, pane, &hints, &mark, theme);
+}
+
+/// Facts and their names, wrapped; each is a line from `first` on.
+fn fact_rows<'a>(
+    facts: &'a [(&'static str, String)],
+    first: usize,
+    cells: usize,
+    theme: &'a Theme,
+) -> impl Iterator<Item = (usize, Line<'static>)> + 'a {
+    facts
+        .iter()
+        .enumerate()
+        .flat_map(move |(at, (name, said))| {
+            let name = format!(" {name:<12} ");
+            let lead = text::Lead {
+                rest: vec![(" ".repeat(name.len()), theme.text)],
+                first: vec![(name, theme.dim)],
+            };
+            let rows = text::wrap(&[(said.clone(), theme.text)], &lead, cells);
+            rows.into_iter().map(move |row| (first + at, row))
+        })
+}
+
+/// A blank row and a heading, which end before a line.
+fn heading(
+    said: &str,
+    line: usize,
+    theme: &Theme,
+) -> impl Iterator<Item = (usize, Line<'static>)> + use<> {
+    let heading = frame::row(format!(" {said}"), theme.title);
+    [
+        (line.saturating_sub(2), Line::default()),
+        (line.saturating_sub(1), heading),
+    ]
+    .into_iter()
+}
+
+/// A row of a text below its heading, which is a cell from the border.
+fn indented((line, mut row): (usize, Line<'static>)) -> (usize, Line<'static>) {
+    row.spans.insert(0, Span::raw(" "));
+    (line, row)
+}
+
+/// A difference below its heading, which takes the whole width.
+fn difference_rows<'a>(
+    difference: &'a Difference,
+    cells: usize,
+    text_cells: u16,
+    theme: &'a Theme,
+) -> impl Iterator<Item = (usize, Line<'static>)> + 'a {
+    let heading = [(difference.heading.clone(), theme.title)];
+    let lead = text::Lead {
+        first: vec![(" ".to_owned(), theme.title)],
+        rest: vec![(" ".to_owned(), theme.title)],
+    };
+    let heading = text::wrap(&heading, &lead, cells.saturating_sub(1));
+    std::iter::once(Line::default())
+        .chain(heading)
+        .map(|row| (0, row))
+        .chain(changes(&difference.text, text_cells, theme).map(indented))
+}
+
+/// The rows of a unified diff: what was added and what is gone differ by their sign, not only by their colour. Red is for what
+/// needs a person, and a line that is gone needs none.
+fn changes<'a>(
+    difference: &'a str,
+    cells: u16,
+    theme: &'a Theme,
+) -> impl Iterator<Item = (usize, Line<'static>)> + 'a {
+    let shown = if difference.is_empty() {
+        " nothing"
+    } else {
+        difference
+    };
+    shown.lines().enumerate().flat_map(move |(number, line)| {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => theme.good,
+            Some(b'-') => theme.dim,
+            Some(b'@') => theme.accent,
+            _ => theme.text,
+        };
+        let run = (text::safe_line(line).into_owned(), style);
+        let rows = text::wrap(&[run], &text::Lead::default(), usize::from(cells));
+        rows.into_iter().map(move |row| (number, row))
+    })
+}
+
+/// The whole texts of an iteration: the handoff that it was given, the one that it gave, its summary.
+fn messages(
+    past: &Result<Box<PastSession>, String>,
+    iteration: &Iteration,
+) -> Vec<(&'static str, String)> {
+    let past = match past {
+        Ok(past) => past,
+        Err(why) => return vec![("Handoffs", why.clone())],
+    };
+    let handoff = |entry: &Option<JournalEntry>| entry.as_ref().map(|entry| entry.handoff.clone());
+    let saved = past.checkpoint.as_ref().filter(|_| past.gave.is_none());
+    [
+        ("Handoff it was given", handoff(&past.got)),
+        ("Handoff it gave", handoff(&past.gave)),
+        ("Last checkpoint", saved.map(|one| one.context.clone())),
+        (
+            "Summary",
+            iteration
+                .summary
+                .clone()
+                .or_else(|| past.iteration.summary.clone()),
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(heading, said)| Some((heading, said.filter(|said| !said.trim().is_empty())?)))
+    .collect()
+}
+
+/// What the session was begun with.
+fn given(record: &RebootRecord) -> (&'static str, String) {
+    if let Some(trim) = record.trim {
+        let said = format!(
+            "{} → {} tokens · {} of {} tool responses ({} %)",
+            tokens(trim.tokens_before),
+            tokens(trim.tokens_after),
+            trim.responses,
+            trim.of,
+            trim.level
+        );
+        return ("trimmed", said);
+    }
+    let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
+    let arrived = if record.verified {
+        "delivered and confirmed"
+    } else {
+        "not confirmed"
+    };
+    let said = format!(
+        "{} · {} tokens · {arrived}",
+        text::bytes(bytes),
+        tokens(record.handoff_tokens)
+    );
+    ("handoff", said)
+}
+
+/// How it began and ended, what it took, and what was to come next.
+fn facts(
+    run: &RunId,
+    iteration: &Iteration,
+    past: Option<&Result<Box<PastSession>, String>>,
+    model: &Model,
+) -> Vec<(&'static str, String)> {
+    let time = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M UTC").to_string();
+    let lasted = text::span(lived(iteration, model));
+    let began = format!("{}, {}", time(iteration.started_at), begun_by(iteration));
+    let ended = match iteration.ended_at {
+        Some(at) => {
+            let reason = history::ended(model, run, iteration).unwrap_or_default();
+            ("ended", format!("{}, {reason}, after {lasted}", time(at)))
+        }
+        None => ("lasts", format!("{lasted} so far")),
+    };
+    let mut facts = vec![("began", began), ended];
+    let context = [
+        Some(figures(iteration, model)),
+        text::compactions(iteration.compactions),
+    ];
+    let context: Vec<String> = context
+        .into_iter()
+        .flatten()
+        .filter(|one| !one.is_empty())
+        .collect();
+    facts.push(("context", context.join(" · ")));
+    let totals = totals_of(iteration, model);
+    facts.push((
+        "tokens",
+        format!("{} in, {} out", tokens(totals.input), tokens(totals.output)),
+    ));
+    facts.extend(cost_of(iteration, model).map(|cost| ("cost", text::dollars(cost))));
+    facts.extend(next_step(iteration, past, model).map(|next| ("next step", next)));
+    facts.extend(iteration.reboot.as_ref().map(given));
+    facts.extend(summary_made(iteration));
+    if !matches!(past, Some(Ok(_))) {
+        facts.extend(summary_lines(iteration));
+    }
+    facts.retain(|(_, said)| !said.is_empty());
+    facts
+}
+
+/// What was to come next as it ended; of the iteration that lives, what comes next now.
+fn next_step(
+    iteration: &Iteration,
+    past: Option<&Result<Box<PastSession>, String>>,
+    model: &Model,
+) -> Option<String> {
+    let next = if iteration.is_open() {
+        review::next_step(&model.draft.handoff.current().text)
+    } else {
+        let past = past?.as_ref().ok()?;
+        review::next_step(&past.gave.as_ref()?.handoff)
+    };
+    next.map(|next| text::safe(&next).into_owned())
+}
+
+/// Where it is found, and how long the steps of its reboot took.
+fn record(iteration: &Iteration) -> Vec<(&'static str, String)> {
+    let id =
+        |session: &Option<SessionId>| session.map_or_else(|| "–".to_owned(), |id| id.to_string());
+    let mut facts = vec![("session", id(&iteration.session_id))];
+    let parent = iteration.parent;
+    facts.extend(parent.map(|parent| ("continues", format!("iteration {parent}"))));
+    if let Some(record) = &iteration.reboot {
+        facts.push(("from session", id(&record.old_session)));
+        let steps = record.transition_time_ms.iter();
+        let steps: Vec<String> = steps
+            .map(|(step, ms)| format!("{step} {}", text::short(*ms)))
+            .collect();
+        let took = text::short(record.total_ms());
+        facts.push(("reboot took", format!("{took}: {}", steps.join(", "))));
+    }
+    facts
+}
+
+/// Who wrote the summary.
+fn summary_made(iteration: &Iteration) -> Vec<(&'static str, String)> {
+    let made = iteration
+        .summary
+        .as_ref()
+        .and(iteration.summary_made.as_ref());
+    let Some(made) = made else {
+        return Vec::new();
+    };
+    let by = match made.source {
+        SummarySource::Model => "by a model",
+        SummarySource::Fallback => "from the transcript",
+    };
+    let time = made.duration_ms.map(text::short);
+    let cost = made.cost_usd.filter(|cost| *cost > 0.0).map(text::dollars);
+    let parts = [Some(by.to_owned()), time, cost];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    let mut facts = vec![("summary", parts.join(" · "))];
+    let reason = made.reason.as_deref();
+    facts.extend(reason.map(|reason| ("", text::safe(reason).into_owned())));
+    facts
+}
+
+/// A line of each section of the summary that says something.
+fn summary_lines(iteration: &Iteration) -> Vec<(&'static str, String)> {
+    let Some(said) = &iteration.summary else {
+        return Vec::new();
+    };
+    let mut facts = Vec::new();
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    let mut heading = None;
+    for line in &mut lines {
+        if let Some(title) = line.strip_prefix("### ") {
+            heading = Some(title);
+        } else if let Some(title) = heading.take()
+            && line.trim() != "None."
+        {
+            facts.push(("", format!("{title}: {}", text::safe(line.trim()))));
+        }
+    }
+    // Words of another shape, such as an older version kept.
+    if !said.contains("### ") {
+        facts.push(("", text::safe(said).into_owned()));
+    }
+    facts
+}
