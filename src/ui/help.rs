@@ -11,7 +11,7 @@ use crate::{api::wire::AgentState, app::Model, keymap::Action};
 use super::{frame, text, theme::Theme};
 
 /// Keys that cannot be set, by where they count.
-const FIXED: [(&str, &[(&str, &str)]); 6] = [
+const FIXED: [(&str, &[(&str, &str)]); 8] = [
     (
         "In the review",
         &[
@@ -39,11 +39,15 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
     (
         "In a panel",
         &[
-            ("e i Enter", "edit in place"),
-            ("↑↓ j k", "scroll or select"),
-            ("PgUp PgDn", "a page"),
-            ("g G", "to the beginning, to the end"),
-            ("y", "copy the scratchpad or the handoff"),
+            ("↑↓ j k", "scroll, or select"),
+            ("PgUp PgDn Space", "a page"),
+            ("g G Home End", "to the beginning, to the end"),
+            ("e i Enter", "scratchpad, handoff: edit in place"),
+            ("y", "scratchpad, handoff: copy"),
+            (
+                "v",
+                "scratchpad: earlier versions; ←→ choose, Enter restores",
+            ),
             ("p", "handoff: paste it into the agent's prompt"),
             ("x", "handoff: drop your edit"),
             ("m +", "handoff: list what it misses, add it"),
@@ -51,12 +55,28 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
                 "Tab o z / n N",
                 "handoff: sections and search, as in the review",
             ),
-            (
-                "/ R p",
-                "history: search, resume the session, play its recording",
-            ),
-            ("m d", "history: mark an iteration, compare another with it"),
             ("Esc q", "back to the pane"),
+        ],
+    ),
+    (
+        "In the history",
+        &[
+            (
+                "Enter",
+                "details of an iteration: what it was given and gave",
+            ),
+            ("t", "run view, while there is a run"),
+            (
+                "/",
+                "search; Enter looks through handoffs and summaries, too",
+            ),
+            ("m", "mark an iteration, to compare others with it"),
+            ("d", "compare with the marked one; in details: what changed"),
+            ("R", "resume its session"),
+            ("p", "play its recording"),
+            ("y", "copy the id of its session; in details: the handoff"),
+            ("PgUp PgDn g G", "in details and the run view: scroll"),
+            ("Esc", "close details, search and mark, then the panel"),
         ],
     ),
     (
@@ -80,7 +100,7 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
             ("H M L", "top, middle, bottom of the view"),
             ("{ }", "to the empty line above, below"),
             ("Ctrl-U Ctrl-D", "half a page"),
-            ("Ctrl-B Ctrl-F PgUp/Dn", "a page"),
+            ("Ctrl-B Ctrl-F", "a page; PgUp and PgDn, too"),
             ("Ctrl-Y Ctrl-E", "scroll a row, the cursor stays"),
             ("/ ? n N", "find a regex down, up; next, back"),
             ("v V Ctrl-V", "select characters, lines, a block"),
@@ -94,14 +114,18 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
     (
         "In a recording (history: p)",
         &[
-            ("Space", "play, pause"),
+            ("Space Enter", "play, pause"),
             ("← → h l", "5 seconds back, ahead"),
             (", .", "one step back, ahead"),
             ("- +", "slower, faster"),
             ("0…9 g G", "to a tenth, the beginning, the end"),
-            ("↑↓ PgUp PgDn", "scroll"),
+            ("↑↓ PgUp PgDn", "scroll, where it is higher than the screen"),
             ("Esc q", "close"),
         ],
+    ),
+    (
+        "In the message log and the chart",
+        &[("↑↓ PgUp PgDn g G", "messages: scroll"), ("Esc q", "close")],
     ),
     (
         "Mouse",
@@ -116,10 +140,19 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
 ];
 
 /// The cells of a key, before what it does.
-const KEYS: usize = 22;
+const KEYS: usize = 20;
 
-/// From how many cells on the page stands in two columns.
-const TWO_COLUMNS: u16 = 150;
+/// The cells that a column of the page needs.
+const COLUMN: u16 = 70;
+
+/// A row of the page.
+struct Row {
+    line: Line<'static>,
+    /// The name of the group it belongs to; none for the blank row between two.
+    group: Option<&'static str>,
+    /// Whether it is that name.
+    is_heading: bool,
+}
 
 /// Draws the help page: what was typed, the actions it finds, and the keys that cannot be set.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, theme: &Theme) {
@@ -146,46 +179,107 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
         height: inner.height.saturating_sub(2),
         ..inner
     };
-    let columns = if inner.width < TWO_COLUMNS { 1 } else { 2 };
+    let columns = (inner.width / COLUMN).clamp(1, 3);
     let wide = inner.width / columns;
     let (page, selected) = page(model, usize::from(wide), theme);
-    let shown = list.height * columns;
-    // What is selected stays in sight.
-    let scroll = match selected {
-        Some(row) => (row + 3).saturating_sub(usize::from(shown)) as u16,
-        None => scroll,
-    };
-    let count = page.len();
-    let window = text::window(page.into_iter().enumerate(), scroll, shown);
-    let rows = window.rows.chunks(usize::from(list.height).max(1));
-    for (column, rows) in (0..columns).zip(rows) {
+    let (columns, height) = (usize::from(columns), usize::from(list.height));
+    let first = first_row(&page, selected, usize::from(scroll), columns, height);
+    let (columns, end) = placed(&page, first, columns, height, theme);
+    for (column, rows) in (0..).zip(columns) {
         let area = Rect {
             x: list.x + column * wide,
             width: wide,
             ..list
         };
-        // What keeps two groups apart is not needed at the top.
-        let blank = rows
-            .first()
-            .is_some_and(|row| column > 0 && row.width() == 0);
-        frame::rows(buf, area, &rows[usize::from(blank)..]);
+        frame::rows(buf, area, &rows);
     }
-    let mark = if window.above || window.below {
-        format!("{}/{count}", window.last_line)
-    } else {
-        String::new()
-    };
+    let (above, below) = (first > 0, end < page.len());
+    let mark = text::mark(above, below, end, page.len());
     let esc = if search.query.is_empty() {
         "Esc close"
     } else {
         "Esc whole page"
     };
-    let hints = [esc, "Enter run", "PgDn read"].map(str::to_owned);
+    let run = selected.map(|_| "Enter run");
+    let read = (above || below).then_some("PgUp/PgDn scroll");
+    let hints = [Some(esc), run, read].into_iter().flatten();
+    let hints: Vec<String> = hints.map(str::to_owned).collect();
     frame::foot(buf, area, &hints, &mark, theme);
 }
 
+/// The row that the page begins with: what is selected stays in sight, and nothing is scrolled past the end.
+fn first_row(
+    page: &[Row],
+    selected: Option<usize>,
+    scroll: usize,
+    columns: usize,
+    height: usize,
+) -> usize {
+    let theme = Theme::default();
+    let end = |first: usize| placed(page, first, columns, height, &theme).1;
+    let mut first = scroll.min(page.len());
+    if let Some(row) = selected {
+        first = 0;
+        while end(first) <= row && first < row {
+            first += 1;
+        }
+    }
+    while first > 0 && end(first - 1) == page.len() {
+        first -= 1;
+    }
+    first
+}
+
+/// The rows of each column, from a row of the page on, and the row behind the last one. A column begins with the heading of its
+/// group and does not end with one.
+fn placed(
+    page: &[Row],
+    first: usize,
+    columns: usize,
+    height: usize,
+    theme: &Theme,
+) -> (Vec<Vec<Line<'static>>>, usize) {
+    let mut at = first;
+    let mut placed = Vec::new();
+    for column in 1..=columns {
+        let mut rows = Vec::new();
+        while page.get(at).is_some_and(|row| row.group.is_none()) {
+            at += 1;
+        }
+        if let Some(Row {
+            group: Some(group),
+            is_heading: false,
+            ..
+        }) = page.get(at)
+        {
+            rows.push(frame::row(format!(" {group}, continued"), theme.heading));
+        }
+        let whole = |at: usize| page[at..].iter().skip(1).take_while(|row| !row.is_heading);
+        while rows.len() < height && at < page.len() {
+            // A group that fits whole into the next column begins there.
+            let split = page[at].is_heading && rows.len() + whole(at).count() > height;
+            if split && column < columns && !rows.is_empty() {
+                break;
+            }
+            rows.push(page[at].line.clone());
+            at += 1;
+        }
+        // The end of the page ends with no heading.
+        while at < page.len() && at > first + 1 {
+            let last = &page[at - 1];
+            if !last.is_heading && last.group.is_some() {
+                break;
+            }
+            rows.pop();
+            at -= 1;
+        }
+        placed.push(rows);
+    }
+    (placed, at)
+}
+
 /// The rows of the page, and which of them is selected.
-fn page(model: &Model, cells: usize, theme: &Theme) -> (Vec<Line<'static>>, Option<usize>) {
+fn page(model: &Model, cells: usize, theme: &Theme) -> (Vec<Row>, Option<usize>) {
     let keys = model.keys();
     let search = &model.view.help;
     let all = search.query.trim().is_empty();
@@ -193,50 +287,63 @@ fn page(model: &Model, cells: usize, theme: &Theme) -> (Vec<Line<'static>>, Opti
     let mut page = Vec::new();
     let mut selected = None;
     let found = search.found(keys);
-    if !found.is_empty() {
-        page.push(frame::row(" Everywhere", theme.heading));
-    }
+    let mut rows = Vec::new();
     if all {
         let prefix = "prefix; pressed twice it goes to the agent";
-        page.extend(entry(&keys.prefix().label(), prefix, false, cells, theme));
+        rows.extend(entry(&keys.prefix().label(), prefix, false, cells, theme));
     }
     for action in found {
         let is_chosen = chosen == Some(action);
         if is_chosen {
-            selected = Some(page.len());
+            // Behind the heading.
+            selected = Some(rows.len() + 1);
         }
-        let labels = labels(model, action);
-        page.extend(entry(
-            &labels,
-            action.description(),
-            is_chosen,
-            cells,
-            theme,
-        ));
+        let (labels, does) = (labels(model, action), action.description());
+        rows.extend(entry(&labels, does, is_chosen, cells, theme));
     }
     if all {
         let rest = "goes to the focused pane as it is";
-        page.extend(entry("anything else", rest, false, cells, theme));
+        rows.extend(entry("anything else", rest, false, cells, theme));
     }
+    group(&mut page, "Everywhere", rows, theme);
     for (place, entries) in FIXED {
-        let rows: Vec<Line<'static>> = entries
+        let rows = entries
             .iter()
             .filter(|(key, does)| search.finds(&[place, key, does]))
             .flat_map(|(key, does)| entry(key, does, false, cells, theme))
             .collect();
-        if !rows.is_empty() {
-            page.push(Line::default());
-            page.push(frame::row(format!(" {place}"), theme.heading));
-            page.extend(rows);
-        }
+        group(&mut page, place, rows, theme);
     }
     if page.is_empty() {
-        page.push(frame::row(
-            " Nothing is found: Esc shows the whole page.",
-            theme.dim,
-        ));
+        let said = " Nothing is found: Esc shows the whole page.";
+        page.push(Row {
+            line: frame::row(said, theme.dim),
+            group: Some(""),
+            is_heading: true,
+        });
     }
     (page, selected)
+}
+
+/// Adds a group of keys, if there is one to add.
+fn group(page: &mut Vec<Row>, name: &'static str, rows: Vec<Line<'static>>, theme: &Theme) {
+    if rows.is_empty() {
+        return;
+    }
+    if !page.is_empty() {
+        page.push(Row {
+            line: Line::default(),
+            group: None,
+            is_heading: false,
+        });
+    }
+    let row = |line: Line<'static>, is_heading: bool| Row {
+        line,
+        group: Some(name),
+        is_heading,
+    };
+    page.push(row(frame::row(format!(" {name}"), theme.heading), true));
+    page.extend(rows.into_iter().map(|line| row(line, false)));
 }
 
 /// The triggers of an action, as they are pressed.
@@ -252,17 +359,39 @@ fn labels(model: &Model, action: Action) -> String {
     }
 }
 
-/// A key and what it does, wrapped where that is longer than the page is wide.
+/// A key and what it does, wrapped where that is longer than the page is wide. All of what is selected is on its ground.
 fn entry(keys: &str, does: &str, chosen: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let keys = text::safe(keys);
     let sign = if chosen { "▸ " } else { "  " };
-    let gap = KEYS.saturating_sub(text::width(&keys) + 2).max(1);
-    let lead = text::Lead {
-        first: vec![(format!("{sign}{keys}{}", " ".repeat(gap)), theme.accent)],
-        rest: vec![(" ".repeat(KEYS), theme.text)],
+    let (key_style, style) = if chosen {
+        let style = theme.text.patch(theme.selection);
+        (style, style)
+    } else {
+        (theme.accent, theme.text)
     };
-    let style = if chosen { theme.selection } else { theme.text };
-    text::wrap(&[(does.to_owned(), style)], &lead, cells)
+    let indent = vec![(" ".repeat(KEYS), style)];
+    let named = format!("{sign}{keys}");
+    let mut rows = Vec::new();
+    let first = if text::width(&named) < KEYS {
+        let gap = " ".repeat(KEYS - text::width(&named));
+        vec![(format!("{named}{gap}"), key_style)]
+    } else {
+        // What it does stands below, in its column.
+        rows.push(frame::row(text::fit(&named, cells), key_style));
+        indent.clone()
+    };
+    let lead = text::Lead {
+        first,
+        rest: indent,
+    };
+    rows.extend(text::wrap(&[(does.to_owned(), style)], &lead, cells));
+    if chosen {
+        for row in &mut rows {
+            let rest = cells.saturating_sub(row.width());
+            row.push_span(Span::styled(" ".repeat(rest), style));
+        }
+    }
+    rows
 }
 
 /// Asks whether to quit while the agent works.

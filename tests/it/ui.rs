@@ -205,6 +205,42 @@ fn a_large_screen_has_the_whole_help_page() {
 }
 
 #[test]
+fn help_names_each_key_of_the_views_and_breaks_no_group() {
+    for size in views::SIZES {
+        let mut model = working(size);
+        act(&mut model, Action::Help);
+        let mut all = String::new();
+        for _ in 0..9 {
+            let shown = shot(&model);
+            // A key stands two cells from the edge of its column, the name of its group one.
+            let first = shown.lines().nth(3).unwrap_or_default();
+            let column = usize::from((size.0 - 2) / ((size.0 - 2) / 70).clamp(1, 3));
+            let inner: Vec<char> = first.chars().skip(1).collect();
+            for top in inner
+                .chunks(column)
+                .filter(|top| top.iter().any(|c| c.is_alphabetic()))
+            {
+                assert!(top[0] == ' ' && top[1] != ' ', "{first}");
+            }
+            all.push_str(&shown);
+            press(&mut model, KeyCode::PageDown);
+        }
+        for said in [
+            "scratchpad: earlier versions",
+            "In the history",
+            "details of an iteration",
+            "run view, while there is a run",
+            "copy the id of its session",
+            "In the message log and the chart",
+            "a page; PgUp and PgDn, too",
+            "copy a word, a line",
+        ] {
+            assert!(all.contains(said), "{size:?}: no {said:?}");
+        }
+    }
+}
+
+#[test]
 fn a_watched_run_shows_its_limits_and_the_way_to_help() {
     let narrow = text(&frame(&pictures::run((80, 24))));
     assert!(narrow.contains("F1 help"), "no way to help");
