@@ -13,7 +13,7 @@ use ratatui::{
 };
 
 use crate::{
-    api::wire::{RunLine, RunReport},
+    api::wire::RunReport,
     app::{
         Model,
         autopilot::{
@@ -125,18 +125,57 @@ pub(super) fn draw_panel(buf: &mut Buffer, area: Rect, model: &Model, theme: &Th
             &frame::row(format!(" {key} history "), theme.dim),
         );
     }
-    let cells = usize::from(inner.width);
-    let mut rows = fact_rows(&report, cells, inner.height, theme);
-    let room = usize::from(inner.height).saturating_sub(rows.len());
+    let (cells, height) = (usize::from(inner.width), usize::from(inner.height));
+    let mut rows = panel_facts(&report, cells, height.saturating_sub(TIMELINE), theme);
     let lines = model.autopilot.as_ref().map(|run| &run.timeline);
-    let newest = lines.into_iter().flatten().rev().take(room);
-    // One row each: the ones before it say more than the rest of a long one.
-    rows.extend(newest.map(|line| {
-        let (at, said) = timeline(line, theme);
-        let said = text::fit(&said, cells.saturating_sub(at.width())).into_owned();
-        Line::from(vec![at, Span::styled(said, theme.text)])
-    }));
+    for (at, line) in lines.into_iter().flatten().rev().enumerate() {
+        // A session's id is of no use at a glance.
+        let said = line.text.split(": session ").next().unwrap_or_default();
+        let time = line.at.format(" %H:%M ").to_string();
+        let room = height.saturating_sub(rows.len());
+        let whole = timeline_rows(time, said, cells, theme);
+        // A line that does not fit whole is left out, but for the newest.
+        if whole.len() > room && at > 0 {
+            break;
+        }
+        rows.extend(whole.into_iter().take(room));
+    }
     frame::rows(buf, inner, &rows);
+}
+
+/// The rows of the panel that are kept for the timeline at least.
+const TIMELINE: usize = 1;
+
+/// What is shown whole first where there are not the rows for all.
+const WORTH: [&str; 5] = ["state", "plan", "task", "cost", "iterations"];
+
+/// The facts for the panel, no more rows than there are: wrapped as far as there is room, else without the parts at their end.
+fn panel_facts(report: &RunReport, cells: usize, most: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let facts = styled_facts(report, theme);
+    let mut spare = most.saturating_sub(facts.len());
+    let mut wrapped: Vec<Option<Vec<Line<'static>>>> = vec![None; facts.len()];
+    let worth = |(name, _): &Fact| WORTH.iter().position(|one| one == name);
+    let mut order: Vec<usize> = (0..facts.len()).collect();
+    order.sort_by_key(|at| worth(&facts[*at]).unwrap_or(WORTH.len()));
+    for at in order {
+        let rows = fact_rows(&facts[at], cells, theme);
+        if rows.len() - 1 <= spare {
+            spare -= rows.len() - 1;
+            wrapped[at] = Some(rows);
+        }
+    }
+    let room = cells.saturating_sub(NAME + 1);
+    let short = |(name, said): &Fact| {
+        let parts: Vec<String> = said.content.split(" · ").map(str::to_owned).collect();
+        let name = Span::styled(format!(" {name:<NAME$}"), theme.dim);
+        vec![Line::from(vec![
+            name,
+            Span::styled(text::join(&parts, room), said.style),
+        ])]
+    };
+    let rows = facts.iter().zip(wrapped);
+    let rows = rows.flat_map(|(fact, rows)| rows.unwrap_or_else(|| short(fact)));
+    rows.take(most).collect()
 }
 
 /// Draws the run over the pane: the facts, and the timeline, newest first.
@@ -148,19 +187,15 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     let title = frame::title(&format!("Run · {}", report.phase), true, theme);
     let inner = frame::border(buf, pane, title, true, theme);
     let cells = usize::from(inner.width);
-    // What is below can be scrolled to.
-    let mut rows = fact_rows(&report, cells, u16::MAX, theme);
+    let facts = styled_facts(&report, theme);
+    let facts = facts.iter().flat_map(|fact| fact_rows(fact, cells, theme));
+    let mut rows: Vec<Line<'static>> = facts.collect();
     rows.push(Line::default());
     rows.push(frame::row(" Timeline, newest first (UTC)", theme.title));
     let lines = model.autopilot.as_ref().map(|run| &run.timeline);
-    let newest = lines.into_iter().flatten().rev();
-    for line in newest {
-        let (at, said) = timeline(line, theme);
-        let lead = text::Lead {
-            rest: vec![(" ".repeat(at.width()), theme.text)],
-            first: vec![(at.content.into_owned(), at.style)],
-        };
-        rows.extend(text::wrap(&[(said, theme.text)], &lead, cells));
+    for line in lines.into_iter().flatten().rev() {
+        let at = line.at.format(" %H:%M:%S ").to_string();
+        rows.extend(timeline_rows(at, &line.text, cells, theme));
     }
     let count = rows.len();
     let rows = rows.into_iter().enumerate();
@@ -176,47 +211,49 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     frame::foot(buf, pane, &hints, &mark, theme);
 }
 
-/// The facts, whole where there are the rows for it, else one row each.
-fn fact_rows(report: &RunReport, cells: usize, height: u16, theme: &Theme) -> Vec<Line<'static>> {
+/// A fact's name, and what it says.
+type Fact = (&'static str, Span<'static>);
+
+/// The facts of a run, with what it made in one.
+fn styled_facts(report: &RunReport, theme: &Theme) -> Vec<Fact> {
     // The title has the word already, and a state that needs no more words says nothing new.
     let says = |(name, said): &(&str, String)| *name != "state" || *said != report.phase;
-    let facts: Vec<(Span<'static>, Span<'static>)> = facts(report)
-        .into_iter()
-        .filter(says)
-        .map(|(name, said)| {
-            let style = match (name, &report.phase[..]) {
-                ("state", "tripped") => theme.bad,
-                ("state", "waiting" | "paused") => theme.accent,
-                _ => theme.text,
-            };
-            let name = Span::styled(format!(" {name:<NAME$}"), theme.dim);
-            (name, Span::styled(text::safe(&said).into_owned(), style))
-        })
-        .collect();
-    let whole = facts.iter().flat_map(|(name, said)| {
-        let lead = text::Lead {
-            first: vec![(name.content.to_string(), name.style)],
-            rest: vec![(" ".repeat(name.width()), theme.text)],
+    let mut styled: Vec<Fact> = Vec::new();
+    for (name, said) in facts(report).into_iter().filter(says) {
+        let style = match (name, &report.phase[..]) {
+            ("state", "tripped") => theme.bad,
+            ("state", "waiting" | "paused") => theme.accent,
+            _ => theme.text,
         };
-        text::wrap(&[(said.content.to_string(), said.style)], &lead, cells)
-    });
-    let whole: Vec<Line<'static>> = whole.collect();
-    if whole.len() <= usize::from(height) {
-        return whole;
+        let said = text::safe(&said).into_owned();
+        match styled.last_mut() {
+            Some(("commits", commits)) if name == "test runs" => {
+                commits
+                    .content
+                    .to_mut()
+                    .push_str(&format!(" · test runs: {said}"));
+            }
+            _ => styled.push((name, Span::styled(said, style))),
+        }
     }
-    let room = cells.saturating_sub(NAME + 2);
-    let cut = |(name, said): (Span<'static>, Span<'static>)| {
-        let said = Span::styled(text::fit(&said.content, room).into_owned(), said.style);
-        Line::from(vec![name, said])
+    styled
+}
+
+/// A fact, wrapped.
+fn fact_rows((name, said): &Fact, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let name = format!(" {name:<NAME$}");
+    let lead = text::Lead {
+        rest: vec![(" ".repeat(name.len()), theme.text)],
+        first: vec![(name, theme.dim)],
     };
-    facts.into_iter().map(cut).collect()
+    text::wrap(&[(said.content.to_string(), said.style)], &lead, cells)
 }
 
 /// When something happened, and what.
-fn timeline(line: &RunLine, theme: &Theme) -> (Span<'static>, String) {
-    let at = line.at.format(" %H:%M:%S ").to_string();
-    (
-        Span::styled(at, theme.dim),
-        text::safe(&line.text).into_owned(),
-    )
+fn timeline_rows(at: String, said: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let lead = text::Lead {
+        rest: vec![(" ".repeat(at.len()), theme.text)],
+        first: vec![(at, theme.dim)],
+    };
+    text::wrap(&[(text::safe(said).into_owned(), theme.text)], &lead, cells)
 }

@@ -247,6 +247,14 @@ fn a_watched_run_shows_its_limits_and_the_way_to_help() {
     let mut model = pictures::run((160, 45));
     let panel = text(&frame(&model));
     assert!(panel.contains("$20.27 of $25.00 ($4.73 left)"), "no cost");
+    // What does not fit is wrapped, or left out in whole parts.
+    for said in [
+        "any CSV size.",
+        "3 of 50 (47 left) · 0 turns ",
+        "rebooted by key ",
+    ] {
+        assert!(panel.contains(said), "no {said:?}: {panel}");
+    }
     let large = text(&frame(&pictures::run((220, 60))));
     assert!(large.contains("any CSV size."), "the task is cut");
     act(&mut model, Action::History);
