@@ -2,19 +2,20 @@
 //!
 //! ```text
 //!  180k ┤
-//!  153k ┤┄┄┄┄┄┄┄▂┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ compact
-//!  126k ┤┄┄┄┄▄▇██┄┄┄┄┄┄┄┄▂▄┄┄┄┄┄┄┄┄ warn
-//!       │▂▄▆█████▂▃▅▆▇█████▁▂▃▄
-//!     0 ┴#1      #2        #3
-//!        $9.80   $6.35     $4.12
+//!  153k ┤┄┄┄┄┄┄┄▆┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ compact
+//!  126k ┤┄┄┄┄┄·┄█┄┄┄┄┄┄┄┄▆┄┄┄┄┄┄┄┄┄ warn
+//!   90k ┤┄┄┄·┄┄┄█┄┄┄┄·┄┄┄█┄┄┄┄┄┄┄┄┄ notice
+//!       │▂··    █ ▃··    █ ▁▂▃▄
+//!     0 ┴#1       #2       #3
+//!        $9.80    $6.35    $4.12
 //! ```
 //!
-//! Of earlier iterations the first and the last figure are known; what lies between is drawn as a straight line.
+//! Of earlier iterations the first and the last figure are known; what lies between is hinted at by a straight line of dots. A line
+//! is drawn in the middle of its cells, so a bar that has passed it fills more than half of its cell there, and another less.
 
 use ratatui::{
     buffer::Buffer,
     layout::Rect,
-    style::Style,
     text::{Line, Span},
 };
 
@@ -39,7 +40,7 @@ const NAME: usize = 9;
 const NAMED: usize = 60;
 
 /// The columns of an earlier iteration.
-const EARLIER: usize = 12;
+const EARLIER: usize = 8;
 
 /// A column of the chart.
 #[derive(Clone, Copy)]
@@ -60,7 +61,13 @@ struct Tooth {
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
     let area = frame::body(whole);
     frame::clear(buf, area);
-    let title = frame::title("Context over the turns", true, theme);
+    let mut name = "Context over the turns".to_owned();
+    if let Some(now) = model.session.guard.figure(model.now) {
+        let (used, usable) = (text::tokens(now.used), text::tokens(now.usable));
+        let (percent, level) = (now.percent, now.level.label());
+        name.push_str(&format!(" · {used} of {usable} now, {percent:.0}% {level}"));
+    }
+    let title = frame::title(&name, true, theme);
     let inner = frame::border(buf, area, title, true, theme);
     let hints = ["Esc close".to_owned()];
     frame::foot(buf, area, &hints, "", theme);
@@ -174,7 +181,7 @@ fn bars(
         let share = at.0.min(top) as f64 / top as f64;
         rows - 1 - ((share * rows as f64) as usize).min(rows - 1)
     };
-    let named = [Threshold::Warn, Threshold::Compact].map(|line| {
+    let named = [Threshold::Notice, Threshold::Warn, Threshold::Compact].map(|line| {
         let at = assessed.lines.at(line);
         (row_of(at), line, at)
     });
@@ -194,11 +201,11 @@ fn bars(
             let mut drawn = 0;
             for tooth in teeth {
                 for column in &tooth.columns {
-                    let sign = cell(*column, top, row, rows, line.is_some());
-                    let style = if sign == "┄" {
+                    let sign = cell(*column, top, row, rows, line.map(|(_, _, at)| *at));
+                    let style = if matches!(sign, "┄" | DOT) {
                         theme.dim
                     } else {
-                        shade(*column, assessed, theme)
+                        theme.level(assessed.lines.level(column.used))
                     };
                     spans.push(Span::styled(sign, style));
                 }
@@ -222,22 +229,26 @@ fn bars(
         .collect()
 }
 
-/// What a column shows in a row.
-fn cell(column: Column, top: u64, row: usize, rows: usize, on_line: bool) -> &'static str {
-    let eighths = (column.used.0 as f64 / top as f64 * (rows * 8) as f64).round() as usize;
-    match eighths.saturating_sub((rows - 1 - row) * 8) {
-        0 if on_line => "┄",
-        0 => " ",
-        part => BARS[part.min(8) - 1],
-    }
-}
+/// Where a figure would lie that is not known.
+const DOT: &str = "·";
 
-fn shade(column: Column, assessed: &Assessment, theme: &Theme) -> Style {
-    if column.known {
-        theme.level(assessed.lines.level(column.used))
-    } else {
-        theme.dim
+/// What a column shows in a row, in which a line may lie.
+fn cell(column: Column, top: u64, row: usize, rows: usize, line: Option<Tokens>) -> &'static str {
+    let eighths = (column.used.0 as f64 / top as f64 * (rows * 8) as f64) as usize;
+    let below = (rows - 1 - row) * 8;
+    let blank = if line.is_some() { "┄" } else { " " };
+    if !column.known {
+        let is_top = (below..below + 8).contains(&eighths);
+        return if is_top { DOT } else { blank };
     }
+    let part = eighths.saturating_sub(below).min(8);
+    // The line lies in the middle of the cell.
+    let part = match line {
+        Some(at) if column.used >= at => part.max(6),
+        Some(_) => part.min(2),
+        None => part,
+    };
+    if part == 0 { blank } else { BARS[part - 1] }
 }
 
 /// Number and cost below each tooth.
@@ -270,7 +281,8 @@ fn legend(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
         said.extend(fresh.map(|fresh| format!("about {fresh} in a fresh session")));
     }
     if model.lineage.iterations().len() > 1 {
-        said.push("earlier iterations: first and last figure".to_owned());
+        said.push("earlier ones: only first and last figure known".to_owned());
     }
-    vec![frame::row(text::join(&said, cells), theme.dim)]
+    let said = [(said.join(" · "), theme.dim)];
+    text::wrap(&said, &text::Lead::default(), cells)
 }
