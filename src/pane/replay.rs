@@ -160,6 +160,8 @@ pub struct Replay {
     clock: Duration,
     playing: bool,
     speed: i32,
+    /// How many rows a view that is too low for the screen was moved up by.
+    lifted: u16,
 }
 
 impl fmt::Debug for Replay {
@@ -184,6 +186,7 @@ impl Replay {
             clock: Duration::ZERO,
             playing: true,
             speed: 0,
+            lifted: 0,
         }
     }
 
@@ -255,6 +258,7 @@ impl Replay {
             self.fed = 0;
         }
         self.clock = to;
+        self.lifted = 0;
         self.screen.scroll(Scroll::Bottom);
     }
 
@@ -290,9 +294,36 @@ impl Replay {
         self.seek(self.cast.length() * tenth.min(10) / 10);
     }
 
-    /// Moves the view over what was scrolled out.
-    pub fn scroll(&mut self, scroll: Scroll) {
-        self.screen.scroll(scroll);
+    /// How many rows of the screen do not fit into a view of this height: those above what was written last.
+    #[must_use]
+    pub fn hidden(&self, height: u16) -> u16 {
+        let cursor = usize::from(self.screen.cursor().row) + 1;
+        let written = self.screen.text().lines().count().max(cursor);
+        u16::try_from(written)
+            .unwrap_or(u16::MAX)
+            .saturating_sub(height)
+    }
+
+    /// How many of the hidden rows the view was moved up by.
+    #[must_use]
+    pub const fn lifted(&self) -> u16 {
+        self.lifted
+    }
+
+    /// Moves a view of this height up, or down where negative: over the rows that it hides, then over what was scrolled out.
+    pub fn scroll(&mut self, up: i32, height: u16) {
+        let hidden = i32::from(self.hidden(height));
+        let lifted = i32::from(self.lifted).min(hidden);
+        let out = i32::try_from(self.screen.scroll_offset()).unwrap_or(i32::MAX);
+        let (inside, beyond) = if up > 0 {
+            let inside = up.min(hidden - lifted);
+            (inside, up - inside)
+        } else {
+            let beyond = up.max(-out);
+            ((up - beyond).max(-lifted), beyond)
+        };
+        self.lifted = u16::try_from(lifted + inside).unwrap_or(0);
+        self.screen.scroll(Scroll::Lines(beyond));
     }
 
     /// Time has passed: goes on, but no further than a tick's worth of work.
@@ -496,6 +527,31 @@ mod tests {
         assert!(replay.screen().text().ends_with("end"));
     }
 
+    #[test]
+    fn a_low_view_is_moved_over_what_it_hides_and_then_over_what_was_scrolled_out() {
+        let text = serde_json::to_string(&"line\r\n".repeat(12)).expect("JSON");
+        let file =
+            format!("{{\"version\": 2, \"width\": 9, \"height\": 10}}\n[0.1, \"o\", {text}]\n");
+        let mut replay = Replay::new(Cast::parse(file.as_bytes()).expect("a recording"));
+        replay.seek_tenth(10);
+        replay.tick(Duration::ZERO);
+        let stands = |replay: &Replay| (replay.lifted(), replay.screen().scroll_offset());
+        // Of ten rows six are shown; three more have been scrolled out.
+        assert_eq!((replay.hidden(6), stands(&replay)), (4, (0, 0)));
+        replay.scroll(1, 6);
+        assert_eq!(stands(&replay), (1, 0));
+        replay.scroll(5, 6);
+        assert_eq!(stands(&replay), (4, 2));
+        replay.scroll(100, 6);
+        assert_eq!(stands(&replay), (4, 3));
+        replay.scroll(-1, 6);
+        assert_eq!(stands(&replay), (4, 2));
+        replay.scroll(-4, 6);
+        assert_eq!(stands(&replay), (2, 0));
+        replay.scroll(-100, 6);
+        assert_eq!(stands(&replay), (0, 0));
+    }
+
     proptest! {
         #[test]
         fn no_file_and_no_key_breaks_it(
@@ -514,7 +570,7 @@ mod tests {
                         4 => replay.step(false),
                         5 => replay.change_speed(1),
                         6 => replay.seek_tenth(5),
-                        7 => replay.scroll(Scroll::PageUp),
+                        7 => replay.scroll(3, 2),
                         _ => replay.change_speed(-1),
                     }
                     replay.tick(Duration::from_millis(30));

@@ -92,17 +92,14 @@ pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
     patch(buf, area, screen, &Patch::ALL, depth);
 }
 
-/// Copies the last rows of a screen that may be higher than its rectangle: where a prompt would be.
-pub(super) fn cells_from_bottom(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
-    let cursor = usize::from(screen.cursor().row) + 1;
-    let written = screen.text().lines().count().max(cursor) as u16;
-    let hidden = written.saturating_sub(area.height);
+/// Copies the rows of a screen from one on, whose rectangle may be smaller.
+pub(super) fn cells_from(buf: &mut Buffer, area: Rect, screen: &Screen, first: u16, depth: Depth) {
     lifted(
         buf,
         area,
         screen,
-        &Patch::rows(hidden..u16::MAX),
-        hidden,
+        &Patch::rows(first..u16::MAX),
+        first,
         depth,
     );
 }

@@ -25,13 +25,23 @@ pub(super) fn draw(
     };
     frame::clear(buf, area);
     let size = replay.screen().size();
-    let title = format!(
+    let room = (area.width.saturating_sub(2), area.height.saturating_sub(2));
+    let mut title = format!(
         "Recording of iteration {iteration} · {}×{}",
         size.columns(),
         size.rows()
     );
+    let cropped = (size.columns() > room.0, size.rows() > room.1);
+    if cropped.0 || cropped.1 {
+        let shown = (room.0.min(size.columns()), room.1.min(size.rows()));
+        title.push_str(&format!(", {}×{} of it shown", shown.0, shown.1));
+    }
     let inner = frame::border(buf, area, frame::title(&title, true, theme), true, theme);
-    pane::cells_from_bottom(buf, inner, replay.screen(), theme.depth);
+    // Where a prompt would be, unless the view was moved.
+    let hidden = replay.hidden(inner.height);
+    let lifted = replay.lifted().min(hidden);
+    let first = hidden - lifted;
+    pane::cells_from(buf, inner, replay.screen(), first, theme.depth);
     let sign = match (replay.is_behind(), replay.is_playing()) {
         (true, _) => "…",
         (_, true) => "▶",
@@ -43,19 +53,21 @@ pub(super) fn draw(
         clock(replay.cast().length()),
         replay.speed()
     );
-    if replay.screen().scroll_offset() > 0 {
-        mark.push_str(&format!(" · −{}", replay.screen().scroll_offset()));
+    let above = replay.screen().scroll_offset() + usize::from(lifted);
+    if above > 0 {
+        mark.push_str(&format!(" · −{above}"));
     }
-    let hints = [
+    let mut hints = vec![
         "Esc close",
         "Space play",
         "←→ 5 s",
         ",/. step",
         "-/+ speed",
         "0-9 go to",
-        "↑↓ scroll",
-    ]
-    .map(str::to_owned);
+    ];
+    // Where rows are hidden it is needed most.
+    hints.insert(if hidden > 0 { 2 } else { hints.len() }, "↑↓ scroll");
+    let hints: Vec<String> = hints.into_iter().map(str::to_owned).collect();
     frame::foot(buf, area, &hints, &mark, theme);
 }
 

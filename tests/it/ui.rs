@@ -1545,6 +1545,20 @@ fn the_message_log_has_what_was_said_with_times() {
 }
 
 #[test]
+fn a_recording_that_is_larger_than_the_terminal_says_so_and_is_moved() {
+    let view = views::VIEWS.iter().find(|view| view.0 == "replay");
+    let (_, scene) = view.expect("the view");
+    let mut model = scene((80, 24));
+    let shown = shot(&model);
+    assert!(shown.contains("100×30, 78×21 of it shown"), "{shown}");
+    assert!(shown.contains("↑↓ scroll"), "{shown}");
+    press(&mut model, KeyCode::PageUp);
+    assert!(shot(&model).contains("−21"), "{}", shot(&model));
+    let large = shot(&scene((120, 35)));
+    assert!(!large.contains("shown"), "{large}");
+}
+
+#[test]
 fn the_chart_shows_turns_lines_and_a_tooth_for_each_reboot() {
     let mut model = working(NORMAL);
     act(&mut model, Action::Chart);
@@ -1554,9 +1568,33 @@ fn the_chart_shows_turns_lines_and_a_tooth_for_each_reboot() {
     for columns in [80, 120, 160, 220] {
         model.view.host = (columns, 35);
         let shown = shot(&model);
-        for name in [" warn ", " compact "] {
+        for name in [" notice ", " warn ", " compact ", "128.4k of 180k now, 71%"] {
             assert!(shown.contains(name), "{columns} columns, {name}: {shown}");
         }
+    }
+    // 154k has passed the compact line, 132k and 128k the one of warn: their bars fill more than half of its cell.
+    for size in views::SIZES {
+        model.view.host = size;
+        let shown = shot(&model);
+        let bars = |line: &str| {
+            let row = shown
+                .lines()
+                .find(|row| row.contains('┤') && row.contains(line))
+                .expect("the line");
+            let bars = row.chars().filter(|c| ('▁'..='█').contains(c));
+            bars.collect::<Vec<char>>()
+        };
+        let compact = bars(" compact ");
+        assert!(
+            compact.len() == 1 && compact[0] >= '▆',
+            "{size:?} {compact:?}"
+        );
+        let passed = bars(" warn ").into_iter().filter(|c| *c >= '▆');
+        assert!(passed.count() >= 3, "{size:?}: {shown}");
+        let below = bars(" warn ")
+            .into_iter()
+            .filter(|c| ('▃'..'▆').contains(c));
+        assert_eq!(below.count(), 0, "{size:?}: {shown}");
     }
     let mut model = beginning((80, 24), "");
     act(&mut model, Action::Chart);

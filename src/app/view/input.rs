@@ -614,13 +614,14 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
             MouseEventKind::ScrollUp => -WHEEL_LINES,
             _ => return Vec::new(),
         };
+        let height = replay::height(model);
         match &mut model.view.overlay {
             Some(Overlay::Help { scroll } | Overlay::Messages { scroll }) => {
                 scroll_by(scroll, step);
             }
             Some(Overlay::Replay { .. }) => {
                 if let Some(replay) = &mut model.view.replay {
-                    replay.scroll(Scroll::Lines(-step));
+                    replay.scroll(-step, height);
                 }
             }
             _ => model.view.reading.scroll(step),

@@ -6,10 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::{
     lineage::IterationId,
-    pane::{
-        replay::{Cast, Replay},
-        screen::Scroll,
-    },
+    pane::replay::{Cast, Replay},
 };
 
 use crate::app::{
@@ -44,8 +41,14 @@ pub fn read(model: &mut Model, iteration: IterationId, cast: Result<Cast, String
     }
 }
 
+/// The rows in which a recording is shown: all but the footer and the border.
+pub fn height(model: &Model) -> u16 {
+    model.view.host.1.saturating_sub(3)
+}
+
 /// A key while a recording is played.
 pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let height = height(model);
     let Some(replay) = &mut model.view.replay else {
         model.view.overlay = None;
         return Vec::new();
@@ -66,10 +69,10 @@ pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Home | KeyCode::Char('g') => replay.seek_tenth(0),
         KeyCode::End | KeyCode::Char('G') => replay.seek_tenth(10),
         KeyCode::Char(digit @ '0'..='9') => replay.seek_tenth(digit.to_digit(10).unwrap_or(0)),
-        KeyCode::Up | KeyCode::Char('k') => replay.scroll(Scroll::Lines(1)),
-        KeyCode::Down | KeyCode::Char('j') => replay.scroll(Scroll::Lines(-1)),
-        KeyCode::PageUp => replay.scroll(Scroll::PageUp),
-        KeyCode::PageDown => replay.scroll(Scroll::PageDown),
+        KeyCode::Up | KeyCode::Char('k') => replay.scroll(1, height),
+        KeyCode::Down | KeyCode::Char('j') => replay.scroll(-1, height),
+        KeyCode::PageUp => replay.scroll(i32::from(height), height),
+        KeyCode::PageDown => replay.scroll(-i32::from(height), height),
         _ => return Vec::new(),
     }
     tick_timer(model)
