@@ -22,7 +22,7 @@ use pitstop::{
         model::{Beginning, Identity},
     },
     breakpoint::git::GitState,
-    clock::At,
+    clock::{self, At},
     config::Config,
     handoff::Generator,
     lineage::{Lineage, ProcessStamp, RunId},
@@ -108,6 +108,7 @@ impl Product {
             now: At {
                 since_start: Duration::ZERO,
                 wall,
+                zone: clock::UTC,
             },
         });
         let mut product = Self {
@@ -280,6 +281,7 @@ impl Product {
             let at = At {
                 since_start: self.since_start,
                 wall,
+                zone: clock::UTC,
             };
             for effect in app::update(&mut self.model, at, event) {
                 events.extend(self.answer(effect)?);

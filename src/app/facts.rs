@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 use crate::{
     agent::claude::prompt_box::{self, PromptBox},
     api::wire::AgentState,
@@ -57,7 +59,10 @@ pub fn agent_reason(model: &Model) -> Option<String> {
             Some("another process has added a turn to this session".to_owned())
         }
         AgentState::Idle if !agent.background.is_empty() => Some(agent.background.to_string()),
-        AgentState::Limit => limit_reset(model),
+        // In UTC, as everything in a report.
+        AgentState::Limit => {
+            limit_reset(model).map(|reset| format!("until {}", reset.format("%H:%M UTC")))
+        }
         AgentState::Exited if agent.daemon.goes_on => {
             Some("the session goes on in Claude Code's background".to_owned())
         }
@@ -65,11 +70,10 @@ pub fn agent_reason(model: &Model) -> Option<String> {
     }
 }
 
-/// Until when a usage limit holds the agent, if that is known: `until 14:00 UTC`.
-pub(in crate::app) fn limit_reset(model: &Model) -> Option<String> {
+/// Until when a usage limit holds the agent, if that is known.
+pub(in crate::app) fn limit_reset(model: &Model) -> Option<DateTime<Utc>> {
     let held = model.session.agent.state == AgentState::Limit;
-    let reset = model.session.agent.limit_reset.filter(|_| held)?;
-    Some(format!("until {}", reset.format("%H:%M UTC")))
+    model.session.agent.limit_reset.filter(|_| held)
 }
 
 /// Whether the title says that no turn runs.

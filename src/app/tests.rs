@@ -135,6 +135,7 @@ impl Bench {
         let now = At {
             since_start: Duration::ZERO,
             wall,
+            zone: crate::clock::UTC,
         };
         let model = model_of(Beginning {
             identity: Identity {
@@ -176,6 +177,7 @@ impl Bench {
         At {
             since_start: self.since_start,
             wall,
+            zone: crate::clock::UTC,
         }
     }
 

@@ -8,6 +8,7 @@ fn at(seconds: u64) -> At {
     At {
         since_start: Duration::from_secs(seconds),
         wall: Utc.timestamp_opt(1_795_000_000, 0).unwrap() + Duration::from_secs(seconds),
+        zone: crate::clock::UTC,
     }
 }
 

@@ -224,6 +224,7 @@ mod tests {
         At {
             since_start: Duration::from_secs(seconds),
             wall: chrono::DateTime::from_timestamp(1_800_000_000, 0).expect("a valid moment"),
+            zone: crate::clock::UTC,
         }
     }
 

@@ -12,10 +12,12 @@ use super::out::{self, columns, complain, duration, tokens};
 use crate::api::wire::{HistoryReport, IterationReport};
 use crate::app::report::iteration_report;
 use crate::clean;
+use crate::clock::Zone;
 use crate::config::load::Flags;
 use crate::format;
 use crate::lineage::past::PastSession;
 use crate::lineage::{Cause, EndReason, IterationId, metrics};
+use crate::runtime::zone;
 use crate::store::{HistoryOf, RunHistory, Store, StoreError};
 use crate::transcript::SessionId;
 
@@ -271,7 +273,7 @@ fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     Ok(if args.json {
         format!("{}\n", all_json(&reports))
     } else {
-        all_table(&reports)
+        all_table(&reports, zone)
     })
 }
 
@@ -297,14 +299,15 @@ fn all_json(runs: &[(&RunHistory, HistoryReport)]) -> Value {
     json!({ "runs": runs.iter().map(run).collect::<Vec<_>>() })
 }
 
-fn all_table(runs: &[(&RunHistory, HistoryReport)]) -> String {
+fn all_table(runs: &[(&RunHistory, HistoryReport)], zone: Zone) -> String {
     if runs.is_empty() {
         return "nothing found\n".to_owned();
     }
     let tables: Vec<String> = runs
         .iter()
         .map(|(run, report)| {
-            let began = run.run.started_at.format("%Y-%m-%d %H:%M UTC");
+            let began = run.run.started_at;
+            let began = began.with_timezone(&zone(began)).format("%Y-%m-%d %H:%M");
             let mut parts = vec![format!("run {}", run.run.run), began.to_string()];
             parts.extend(cost(report).map(format::dollars));
             let task = run.run.task.as_deref();
@@ -539,17 +542,17 @@ mod tests {
         let started = DateTime::from_timestamp(1_795_000_000, 0).unwrap();
         let one = run(started, &[1.0, 0.5]);
         let reports = [(&one, report(&one))];
-        let table = all_table(&reports);
+        let table = all_table(&reports, |_| crate::clock::UTC);
         assert!(
             table.starts_with(
-                "run 20261118-110640-010203 · 2026-11-18 11:06 UTC · $1.50 · port the importer\n"
+                "run 20261118-110640-010203 · 2026-11-18 11:06 · $1.50 · port the importer\n"
             ),
             "{table}"
         );
         let json = all_json(&reports);
         assert_eq!(json["runs"][0]["cost_usd"], 1.5);
         assert_eq!(json["runs"][0]["iterations"][1]["cost_usd"], 0.5);
-        assert_eq!(all_table(&[]), "nothing found\n");
+        assert_eq!(all_table(&[], |_| crate::clock::UTC), "nothing found\n");
     }
 
     #[test]

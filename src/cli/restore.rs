@@ -16,8 +16,10 @@ use super::{
 };
 use crate::{
     app::checkpoint::MANUAL,
+    clock::Zone,
     config::load::Flags,
     lineage::checkpoint::{Checkpoint, MAX_BYTES},
+    runtime::zone,
     store::{Checkpoints, HistoryOf, Store, StoreError},
     supervisor::program::DEMO,
 };
@@ -92,7 +94,7 @@ fn restore(args: &RestoreArgs, host: &HostArgs) -> Result<i32, i32> {
         let text = if args.json {
             format!("{}\n", as_json(&found))
         } else {
-            table(&found, args.all)
+            table(&found, args.all, zone)
         };
         return Ok(out::print(&text));
     }
@@ -235,7 +237,7 @@ fn none_found(args: &RestoreArgs, which: &Checkpoints, known: &[String]) -> Resu
         let text = if args.json {
             format!("{}\n", as_json(&[]))
         } else {
-            table(&[], false)
+            table(&[], false, zone)
         };
         return Ok(out::print(&text));
     }
@@ -270,13 +272,13 @@ fn is_alike(one: &Checkpoint, other: &Checkpoint) -> bool {
         && (&one.environment, one_work) == (&other.environment, other_work)
 }
 
-fn table(found: &[Checkpoint], each: bool) -> String {
+fn table(found: &[Checkpoint], each: bool, zone: Zone) -> String {
     if found.is_empty() {
         return "no checkpoints\n".to_owned();
     }
     let head = [
         "id",
-        "saved (UTC)",
+        "saved",
         "made",
         "environment",
         "iteration",
@@ -298,7 +300,10 @@ fn table(found: &[Checkpoint], each: bool) -> String {
                 let tags = one.tags.iter().filter(|tag| *tag != MANUAL);
                 vec![
                     one.id.to_string().chars().take(8).collect(),
-                    one.created_at.format("%Y-%m-%d %H:%M:%S").to_string(),
+                    one.created_at
+                        .with_timezone(&zone(one.created_at))
+                        .format("%Y-%m-%d %H:%M:%S")
+                        .to_string(),
                     made,
                     one.environment.clone(),
                     one.iteration
@@ -358,18 +363,26 @@ mod tests {
         by_hand.tags = vec![MANUAL.to_owned(), "v1".to_owned()];
         let found = [one.clone(), one.clone(), by_hand, one.clone()];
         assert_eq!(
-            table(&found, false),
-            "id        saved (UTC)          made         environment  iteration  tags                 next  task\n\
+            table(&found, false, |_| crate::clock::UTC),
+            "id        saved                made         environment  iteration  tags                 next  task\n\
              0a1b2c3d  1970-01-01 00:00:00  2 automatic  web          –          auto-save, tokens-7  1     ship\\u{1b}[2J it\n\
              0a1b2c3d  1970-01-01 00:00:00  BY HAND      web          –          v1                   1     ship\\u{1b}[2J it\n\
              0a1b2c3d  1970-01-01 00:00:00  automatic    web          –          auto-save, tokens-7  1     ship\\u{1b}[2J it\n"
         );
-        assert_eq!(table(&found, true).lines().count(), 5);
+        assert_eq!(
+            table(&found, true, |_| crate::clock::UTC).lines().count(),
+            5
+        );
         let mut later = one.clone();
         later.next_steps.clear();
-        assert_eq!(table(&[later, one.clone()], false).lines().count(), 3);
+        assert_eq!(
+            table(&[later, one.clone()], false, |_| crate::clock::UTC)
+                .lines()
+                .count(),
+            3
+        );
         assert_eq!(as_json(&[one])["checkpoints"][0]["handoff_bytes"], 5);
-        assert_eq!(table(&[], false), "no checkpoints\n");
+        assert_eq!(table(&[], false, |_| crate::clock::UTC), "no checkpoints\n");
     }
 
     #[test]

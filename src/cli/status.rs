@@ -6,6 +6,8 @@ use clap::Args;
 use super::out::{self, columns, duration, tokens};
 use crate::api::wire::{CacheReport, ContextReport, RunReport, StatusReport};
 use crate::app::autopilot::facts::facts;
+use crate::clock::{UTC, Zone};
+use crate::runtime::zone;
 
 /// How many of a run's newest lines are shown.
 const LINES: usize = 5;
@@ -23,14 +25,18 @@ pub struct StatusArgs {
 pub fn run(args: &StatusArgs) -> i32 {
     match out::get::<StatusReport>("/status") {
         Ok((_, json)) if args.json => out::print(&format!("{json}\n")),
-        Ok((report, _)) => out::print(&describe(&report)),
+        Ok((report, _)) => out::print(&describe(&report, zone)),
         Err(code) => code,
     }
 }
 
 /// The report for people.
-fn describe(report: &StatusReport) -> String {
+fn describe(report: &StatusReport, zone: Zone) -> String {
     let agent = &report.agent;
+    // The reason has it in UTC.
+    let reset = agent
+        .limit_reset
+        .map(|at| format!("until {}", local(at, zone)));
     let mut rows = vec![
         vec!["project".to_owned(), report.project.clone()],
         row(
@@ -48,7 +54,7 @@ fn describe(report: &StatusReport) -> String {
                     Some(version) => format!("{} {version}", agent.kind),
                     None => agent.kind.clone(),
                 },
-                match &agent.reason {
+                match reset.as_ref().or(agent.reason.as_ref()) {
                     Some(reason) => format!("{}: {reason}", agent.state.phrase()),
                     None => agent.state.phrase().to_owned(),
                 },
@@ -85,13 +91,13 @@ fn describe(report: &StatusReport) -> String {
     }
     rows.push(row("reboot", &parts));
     if let Some(run) = &report.run {
-        rows.extend(run_rows(run));
+        rows.extend(run_rows(run, zone));
     }
     if let Some(cost) = report.cost_usd {
         rows.push(row("cost", &cost_parts(cost, report)));
     }
     if let Some(cache) = &report.prompt_cache {
-        rows.push(row("cache", &cache_parts(cache)));
+        rows.push(row("cache", &cache_parts(cache, zone)));
     }
     if let Some(trouble) = &report.store_trouble {
         rows.push(row("history", &[format!("in memory: {trouble}")]));
@@ -115,10 +121,15 @@ fn cost_parts(cost: f64, report: &StatusReport) -> Vec<String> {
     parts
 }
 
+/// The time of day, in local time.
+fn local(at: DateTime<Utc>, zone: Zone) -> String {
+    at.with_timezone(&zone(at)).format("%H:%M").to_string()
+}
+
 /// Whether the next call can read from the prompt cache.
-fn cache_parts(cache: &CacheReport) -> Vec<String> {
+fn cache_parts(cache: &CacheReport, zone: Zone) -> Vec<String> {
     if cache.warm {
-        let until = |at: DateTime<Utc>| format!("warm until {}", at.format("%H:%M UTC"));
+        let until = |at: DateTime<Utc>| format!("warm until {}", local(at, zone));
         return vec![cache.expires_at.map_or_else(|| "warm".to_owned(), until)];
     }
     let mut parts = vec!["cold".to_owned()];
@@ -131,17 +142,17 @@ fn cache_parts(cache: &CacheReport) -> Vec<String> {
 }
 
 /// How far an autonomous run is, and its newest lines.
-fn run_rows(run: &RunReport) -> Vec<Vec<String>> {
+fn run_rows(run: &RunReport, zone: Zone) -> Vec<Vec<String>> {
     let name = |name: &str| match name {
         "state" => "run".to_owned(),
         "time" | "cost" => format!("run {name}"),
         name => name.to_owned(),
     };
-    let facts = facts(run).into_iter();
+    let facts = facts(run, run.waits_until.map_or(UTC, zone)).into_iter();
     let mut rows: Vec<Vec<String>> = facts.map(|(fact, said)| vec![name(fact), said]).collect();
     let skipped = run.timeline.len().saturating_sub(LINES);
     rows.extend(run.timeline.iter().skip(skipped).map(|line| {
-        let at = line.at.format("%H:%M:%S");
+        let at = line.at.with_timezone(&zone(line.at)).format("%H:%M:%S");
         vec!["log".to_owned(), format!("{at}  {}", line.text)]
     }));
     rows
@@ -203,6 +214,7 @@ mod tests {
                 version: Some("2.1.197".into()),
                 state: AgentState::Idle,
                 reason: None,
+                limit_reset: None,
                 hooked: true,
                 todo_list: TodoList::Kept,
                 bridge: BridgeReport::default(),
@@ -244,7 +256,7 @@ mod tests {
     #[test]
     fn people_get_aligned_lines_with_nothing_raw_in_them() {
         assert_eq!(
-            describe(&report()),
+            describe(&report(), |_| UTC),
             "project     /home/me/pro\\u{1b}ject\n\
              supervisor  pitstop 0.1.0 · pid 42 · reboots: ask\n\
              agent       claude 2.1.197 · idle\n\
@@ -262,7 +274,7 @@ mod tests {
         let mut report = report();
         report.context = ContextReport::default();
         report.session_id = None;
-        let text = describe(&report);
+        let text = describe(&report, |_| UTC);
         assert!(text.contains("context     no figure yet\n"));
         assert!(text.contains("3 · session not known yet\n"));
     }

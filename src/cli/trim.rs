@@ -24,7 +24,10 @@ use crate::{
         load::{self, Flags, paths::Paths},
     },
     guard::{Room, reading::WindowEvidence, threshold::Threshold},
-    runtime::trim::{CopyError, Surveyed},
+    runtime::{
+        trim::{CopyError, Surveyed},
+        zone,
+    },
     supervisor::program::demo_dir,
     transcript::{
         SessionId, Tokens,
@@ -260,7 +263,9 @@ fn as_text(report: &Report) -> String {
         text.push_str(&format!(
             "the newest session here: {}, last written at {}\n",
             newest.id,
-            written.format("%Y-%m-%d %H:%M UTC")
+            written
+                .with_timezone(&zone(written))
+                .format("%Y-%m-%d %H:%M")
         ));
     }
     text.push_str(&columns(&rows));

@@ -279,6 +279,7 @@ pub(super) mod tests {
             since_start: Duration::from_secs(seconds),
             wall: chrono::DateTime::from_timestamp(1_800_000_000 + seconds.cast_signed(), 0)
                 .expect("a valid moment"),
+            zone: crate::clock::UTC,
         }
     }
 

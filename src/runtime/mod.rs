@@ -58,7 +58,7 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, FixedOffset, Local, Offset, TimeZone, Utc};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -200,6 +200,12 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
 #[must_use]
 pub fn wall() -> DateTime<Utc> {
     SystemTime::now().into()
+}
+
+/// How far local time is from UTC at a moment, by `TZ` or the system's setting; both are looked at again about once a second.
+#[must_use]
+pub fn zone(at: DateTime<Utc>) -> FixedOffset {
+    Local.offset_from_utc_datetime(&at.naive_utc()).fix()
 }
 
 /// Waits for a moment. The runtime's timers are late by one to two milliseconds, which is what an echo is not to wait: for
@@ -363,9 +369,11 @@ impl Shell {
     }
 
     fn at(&self) -> At {
+        let wall = wall();
         At {
             since_start: self.started.elapsed(),
-            wall: wall(),
+            wall,
+            zone: zone(wall),
         }
     }
 

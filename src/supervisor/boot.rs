@@ -118,6 +118,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         now: At {
             since_start: Duration::ZERO,
             wall: at,
+            zone: runtime::zone(at),
         },
     });
     model.view.tour = start.tour.then(Tour::default);

@@ -132,9 +132,9 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
     text::mark(first > 0, lines.len() > first + height, selected + 1, count)
 }
 
-/// `run of 2026-11-20 09:00 UTC · $16.15`, above the iterations of an earlier run.
+/// `run of 2026-11-20 09:00 · $16.15`, above the iterations of an earlier run.
 fn run_heading(run: &RunId, model: &Model, cells: usize) -> String {
-    let began = run.started().format("%Y-%m-%d %H:%M UTC");
+    let began = model.now.local(run.started()).format("%Y-%m-%d %H:%M");
     let cost = cost_of_run(run, model).map(text::dollars);
     let parts = [format!("run of {began}"), cost.unwrap_or_default()];
     format!(" {}", text::join(&parts, cells.saturating_sub(1)))

@@ -20,7 +20,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     let rows = log.iter().rev().enumerate().flat_map(|(at, message)| {
         let style = if message.bad { theme.bad } else { theme.text };
         let sign = if message.bad { "! " } else { "  " };
-        let time = format!(" {} ", message.at.format("%H:%M:%S"));
+        let time = format!(" {} ", model.now.local(message.at).format("%H:%M:%S"));
         let indent = text::width(&time) + 2;
         let lead = text::Lead {
             first: vec![(time, theme.dim), (sign.to_owned(), theme.bad)],
@@ -33,8 +33,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     let window = text::window(rows, scroll, inner.height);
     frame::rows(buf, inner, &window.rows);
     let mark = match log.len() {
-        1 => "1 message, times in UTC".to_owned(),
-        count => format!("{count} messages, times in UTC"),
+        1 => "1 message".to_owned(),
+        count => format!("{count} messages"),
     };
     let scrolls = (window.above || window.below).then_some("↑↓ PgUp/PgDn scroll");
     let hints: Vec<String> = std::iter::once("Esc close")

@@ -23,6 +23,7 @@ use crate::{
         model::Focus,
     },
     autopilot::cap::duration,
+    clock::At,
     keymap::Action,
 };
 
@@ -44,7 +45,7 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
             theme.accent
         };
         let key = model.keys().hint(Action::Pause).unwrap_or_default();
-        parts.push(Span::styled(standing(&report, &key), style));
+        parts.push(Span::styled(standing(&report, &key, model.now), style));
     }
     let of = |most: Option<String>| most.map_or_else(String::new, |most| format!(" of {most}"));
     let most = report.max_iterations.map(|most| format!("/{most}"));
@@ -89,9 +90,9 @@ pub(super) fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     Some(Span::styled(text::safe(&why).into_owned(), style))
 }
 
-fn standing(report: &RunReport, key: &str) -> String {
+fn standing(report: &RunReport, key: &str, now: At) -> String {
     match (&report.phase[..], report.waits_until, &report.paused_by) {
-        ("waiting", Some(until), _) => format!("waits until {}", until.format("%H:%M UTC")),
+        ("waiting", Some(until), _) => format!("waits until {}", now.local(until).format("%H:%M")),
         ("waiting", None, _) => match report.waits_s {
             Some(left) => format!("waits {}", countdown(left)),
             None => "waits".to_owned(),
@@ -126,12 +127,18 @@ pub(super) fn draw_panel(buf: &mut Buffer, area: Rect, model: &Model, theme: &Th
         );
     }
     let (cells, height) = (usize::from(inner.width), usize::from(inner.height));
-    let mut rows = panel_facts(&report, cells, height.saturating_sub(TIMELINE), theme);
+    let mut rows = panel_facts(
+        &report,
+        model.now,
+        cells,
+        height.saturating_sub(TIMELINE),
+        theme,
+    );
     let lines = model.autopilot.as_ref().map(|run| &run.timeline);
     for (at, line) in lines.into_iter().flatten().rev().enumerate() {
         // A session's id is of no use at a glance.
         let said = line.text.split(": session ").next().unwrap_or_default();
-        let time = line.at.format(" %H:%M ").to_string();
+        let time = model.now.local(line.at).format(" %H:%M ").to_string();
         let room = height.saturating_sub(rows.len());
         let whole = timeline_rows(time, said, cells, theme);
         // A line that does not fit whole is left out, but for the newest.
@@ -150,8 +157,14 @@ const TIMELINE: usize = 1;
 const WORTH: [&str; 5] = ["state", "plan", "task", "cost", "iterations"];
 
 /// The facts for the panel, no more rows than there are: wrapped as far as there is room, else without the parts at their end.
-fn panel_facts(report: &RunReport, cells: usize, most: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let facts = styled_facts(report, theme);
+fn panel_facts(
+    report: &RunReport,
+    now: At,
+    cells: usize,
+    most: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let facts = styled_facts(report, now, theme);
     let mut spare = most.saturating_sub(facts.len());
     let mut wrapped: Vec<Option<Vec<Line<'static>>>> = vec![None; facts.len()];
     let worth = |(name, _): &Fact| WORTH.iter().position(|one| one == name);
@@ -187,14 +200,14 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     let title = frame::title(&format!("Run · {}", report.phase), true, theme);
     let inner = frame::border(buf, pane, title, true, theme);
     let cells = usize::from(inner.width);
-    let facts = styled_facts(&report, theme);
+    let facts = styled_facts(&report, model.now, theme);
     let facts = facts.iter().flat_map(|fact| fact_rows(fact, cells, theme));
     let mut rows: Vec<Line<'static>> = facts.collect();
     rows.push(Line::default());
-    rows.push(frame::row(" Timeline, newest first (UTC)", theme.title));
+    rows.push(frame::row(" Timeline, newest first", theme.title));
     let lines = model.autopilot.as_ref().map(|run| &run.timeline);
     for line in lines.into_iter().flatten().rev() {
-        let at = line.at.format(" %H:%M:%S ").to_string();
+        let at = model.now.local(line.at).format(" %H:%M:%S ").to_string();
         rows.extend(timeline_rows(at, &line.text, cells, theme));
     }
     let count = rows.len();
@@ -215,11 +228,11 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
 type Fact = (&'static str, Span<'static>);
 
 /// The facts of a run, with what it made in one.
-fn styled_facts(report: &RunReport, theme: &Theme) -> Vec<Fact> {
+fn styled_facts(report: &RunReport, now: At, theme: &Theme) -> Vec<Fact> {
     // The title has the word already, and a state that needs no more words says nothing new.
     let says = |(name, said): &(&str, String)| *name != "state" || *said != report.phase;
     let mut styled: Vec<Fact> = Vec::new();
-    for (name, said) in facts(report).into_iter().filter(says) {
+    for (name, said) in facts(report, now.zone).into_iter().filter(says) {
         let style = match (name, &report.phase[..]) {
             ("state", "tripped") => theme.bad,
             ("state", "waiting" | "paused") => theme.accent,

@@ -284,6 +284,7 @@ fn status() -> StatusReport {
             version: None,
             state: AgentState::Idle,
             reason: None,
+            limit_reset: None,
             hooked: false,
             todo_list: TodoList::Empty,
             bridge: BridgeReport::default(),

@@ -51,6 +51,20 @@ fn the_recording_of_an_iteration_is_played_in_the_history() {
     );
 }
 
+/// Where the person is five hours ahead of UTC.
+#[test]
+fn times_on_the_screen_are_local_and_those_for_programs_are_not() {
+    let launch = Launch::generic("sh child.sh").env("TZ", "XYZ-5");
+    let supervisor = recorded_by(launch, "echo hello");
+    let history = supervisor.history();
+    let started = history["iterations"][0]["started_at"].as_str();
+    let started = started.and_then(|at| at.parse::<chrono::DateTime<chrono::Utc>>().ok());
+    let local = started.expect("a moment in UTC") + chrono::TimeDelta::hours(5);
+    supervisor.keys([key::F6, key::ENTER]);
+    let said = local.format("%Y-%m-%d %H:%M, with the run").to_string();
+    supervisor.terminal.wait_for_text(&said, SOON);
+}
+
 #[test]
 fn what_is_typed_is_recorded_only_where_that_is_wanted() {
     for wanted in [true, false] {

@@ -363,6 +363,32 @@ fn history_shows_an_iteration_in_detail() {
 }
 
 #[test]
+fn times_on_the_screen_are_those_of_the_person_at_it() {
+    for (name, scene) in views::VIEWS {
+        let shown = shot(&scene((220, 60)));
+        assert!(!shown.contains("UTC"), "{name}: {shown}");
+    }
+    let east = chrono::FixedOffset::east_opt(5 * 3_600).expect("a zone");
+    for (name, utc, local) in [
+        (
+            "history",
+            "run of 2026-11-20 09:00",
+            "run of 2026-11-20 14:00",
+        ),
+        ("history-detail", "2026-11-21 08:15", "2026-11-21 13:15"),
+        ("run-view", "09:11:54 iteration 3", "14:11:54 iteration 3"),
+        ("run", "09:11 iteration 3", "14:11 iteration 3"),
+        ("messages", "09:11:", "14:11:"),
+    ] {
+        let view = views::VIEWS.iter().find(|view| view.0 == name);
+        let mut model = view.expect("the view").1((220, 60));
+        assert!(shot(&model).contains(utc), "{name}: {}", shot(&model));
+        model.now.zone = east;
+        assert!(shot(&model).contains(local), "{name}: {}", shot(&model));
+    }
+}
+
+#[test]
 fn history_shows_the_cost_of_each_iteration_at_every_size() {
     let list = views::VIEWS.iter().find(|view| view.0 == "history");
     let (_, scene) = list.expect("the view");
@@ -1333,8 +1359,8 @@ fn the_prompt_cache_and_the_cost_of_a_turn_are_shown_where_they_are_known() {
 #[test]
 fn usage_limits_are_shown_where_there_is_room() {
     let mut model = working((132, 50));
-    model.session.agent.limits = vec!["5-hour limit 40 %, resets 14:00 UTC".to_owned()];
-    assert!(said(&model, "5-hour limit 40 %, resets 14:00 UTC"));
+    model.session.agent.limits = vec!["5-hour limit 40 %, resets 14:00".to_owned()];
+    assert!(said(&model, "5-hour limit 40 %, resets 14:00"));
 }
 
 #[test]
@@ -1806,7 +1832,7 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
             true,
         ),
         (background, AgentState::Idle, "idle · ", false),
-        (limited, AgentState::Limit, "limit until 10:00 UTC", false),
+        (limited, AgentState::Limit, "limit until 10:00", false),
         (
             made(Some(Event::Pane(exited))),
             AgentState::Exited,

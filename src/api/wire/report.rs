@@ -146,6 +146,9 @@ pub struct AgentReport {
     /// What it asks or waits for, or why its state is not known.
     #[serde(default)]
     pub reason: Option<String>,
+    /// When the usage limit that holds it starts again, if that is known, UTC.
+    #[serde(default)]
+    pub limit_reset: Option<DateTime<Utc>>,
     /// Whether any of its hooks has arrived in this iteration.
     #[serde(default)]
     pub hooked: bool,
@@ -518,6 +521,7 @@ mod tests {
                 version: None,
                 state: AgentState::Starting,
                 reason: None,
+                limit_reset: None,
                 hooked: false,
                 todo_list: TodoList::Empty,
                 bridge: BridgeReport::default(),
@@ -543,7 +547,7 @@ mod tests {
             "version": "0.1.0", "pid": 42, "project": "/home/me/project", "run_id": "r1",
             "mode": "ask", "zoomed": false, "iteration": 1, "session_id": null,
             "agent": {"kind": "demo", "command": "pitstop demo", "version": null, "state": "starting",
-                      "reason": null, "hooked": false, "todo_list": "empty",
+                      "reason": null, "limit_reset": null, "hooked": false, "todo_list": "empty",
                       "bridge": {"state": "", "why": null, "reason": null, "age_ms": null, "turn_runs": null,
                                  "prompt_origin": null, "draft_characters": null, "base_tokens": null, "categories": []},
                       "tools": "none"},

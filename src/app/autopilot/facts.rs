@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use chrono::FixedOffset;
+
 use crate::{api::wire::RunReport, autopilot::cap::duration, format::dollars};
 
 /// A minute, from which on a countdown is shown by the minute.
@@ -9,11 +11,11 @@ const MINUTE: u64 = 60;
 
 /// What stands where, the most important first: a name and what there is to say.
 #[must_use]
-pub fn facts(run: &RunReport) -> Vec<(&'static str, String)> {
+pub fn facts(run: &RunReport, zone: FixedOffset) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("task", run.task.clone()),
         ("until", format!("the agent says \"{}\"", run.promise)),
-        ("state", state(run)),
+        ("state", state(run, zone)),
     ];
     if run.done + run.open > 0 {
         let next = run.next.as_ref().map(|next| format!(" · next: {next}"));
@@ -41,7 +43,7 @@ pub fn facts(run: &RunReport) -> Vec<(&'static str, String)> {
 }
 
 /// Where it stands, and what it waits for with the time that is left.
-fn state(run: &RunReport) -> String {
+fn state(run: &RunReport, zone: FixedOffset) -> String {
     let mut said = match (&run.phase[..], &run.paused_by) {
         ("paused", Some(by)) => format!("paused by {by}"),
         ("tripped", _) => "stopped by a breaker".to_owned(),
@@ -51,7 +53,10 @@ fn state(run: &RunReport) -> String {
         said.push_str(&format!(" {}", countdown(left)));
     }
     if let Some(until) = run.waits_until {
-        said.push_str(&format!(", until {}", until.format("%H:%M UTC")));
+        said.push_str(&format!(
+            ", until {}",
+            until.with_timezone(&zone).format("%H:%M")
+        ));
     }
     if let Some(why) = &run.why {
         said.push_str(&format!(": {why}"));
@@ -164,7 +169,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_run_is_described_with_what_is_left_of_its_caps() {
-        let facts: Vec<String> = facts(&run())
+        let facts: Vec<String> = facts(&run(), crate::clock::UTC)
             .into_iter()
             .map(|(name, said)| format!("{name}: {said}"))
             .collect();

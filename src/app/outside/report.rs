@@ -26,7 +26,7 @@ use crate::{
 
 use crate::app::{
     autopilot,
-    facts::{agent_reason, blocked_by, cost_of, totals_of},
+    facts::{agent_reason, blocked_by, cost_of, limit_reset, totals_of},
     model::Model,
     session::{bridge, cost},
 };
@@ -65,6 +65,7 @@ pub fn status(model: &Model) -> StatusReport {
             version: model.session.agent.version.clone(),
             state: model.session.agent.state,
             reason: agent_reason(model).map(|reason| clean::one_line(&reason).into_owned()),
+            limit_reset: limit_reset(model),
             hooked: model.session.agent.hooked,
             todo_list: todo_list(model),
             bridge: bridge::report(model),

@@ -56,7 +56,8 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
         outcome: None,
         trim: None,
     };
-    let saved = checkpoint.created_at.format("%Y-%m-%d %H:%M UTC");
+    let saved = model.now.local(checkpoint.created_at);
+    let saved = saved.format("%Y-%m-%d %H:%M");
     model.info(format!(
         "goes on from the checkpoint of {} saved {saved}",
         checkpoint.environment

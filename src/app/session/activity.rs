@@ -50,12 +50,12 @@ pub(in crate::app) const DRAWN_WITHIN: Duration = Duration::from_secs(3);
 /// How many open calls are remembered: more than a client runs side by side.
 const MAX_CALLS: usize = 256;
 
-/// What the agent does, in the words that the screen, `status` and the log share.
+/// What the agent does, in the words of the screen: `limit until 14:00`, in local time.
 #[must_use]
 pub fn phrase(model: &Model) -> String {
     let phrase = model.session.agent.state.phrase();
     match limit_reset(model) {
-        Some(until) => format!("{phrase} {until}"),
+        Some(reset) => format!("{phrase} until {}", model.now.local(reset).format("%H:%M")),
         None => phrase.to_owned(),
     }
 }

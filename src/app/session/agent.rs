@@ -3,6 +3,7 @@
 use crate::{
     agent::{AgentEvent, StartSource, StatusLine, claude},
     api::wire::AgentState,
+    clock::At,
     guard::Source,
     transcript::SessionId,
 };
@@ -177,13 +178,14 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
 }
 
 fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
+    let now = model.now;
     let agent = &mut model.session.agent;
     agent.version = line.version.clone().or_else(|| agent.version.take());
     agent.model = line.model_name.clone().or_else(|| agent.model.take());
     agent.prompt_cache = line.prompt_cache.or(agent.prompt_cache);
     agent.limits = [("5 h", line.five_hour), ("7 d", line.seven_day)]
         .into_iter()
-        .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit)))
+        .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit, now)))
         .collect();
     agent.limit_reset = [line.five_hour, line.seven_day]
         .into_iter()
@@ -220,12 +222,12 @@ fn moment(seconds: u64) -> Option<chrono::DateTime<chrono::Utc>> {
     chrono::DateTime::from_timestamp(i64::try_from(seconds).ok()?, 0)
 }
 
-fn limit_words(name: &str, limit: crate::agent::RateLimit) -> String {
+fn limit_words(name: &str, limit: crate::agent::RateLimit, now: At) -> String {
     let reset = limit
         .resets_at
         .and_then(moment)
         .map_or_else(String::new, |at| {
-            format!(", resets {}", at.format("%H:%M UTC"))
+            format!(", resets {}", now.local(at).format("%H:%M"))
         });
     format!("{name} limit {:.0} %{reset}", limit.used_percentage)
 }

@@ -251,7 +251,7 @@ fn facts(
     past: Option<&Result<Box<PastSession>, String>>,
     model: &Model,
 ) -> Vec<(&'static str, String)> {
-    let time = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M UTC").to_string();
+    let time = |at: DateTime<Utc>| model.now.local(at).format("%Y-%m-%d %H:%M").to_string();
     let lasted = text::span(lived(iteration, model));
     let began = format!("{}, {}", time(iteration.started_at), begun_by(iteration));
     let ended = match iteration.ended_at {

@@ -90,6 +90,7 @@ impl Home {
             ("TERM", "xterm-256color".into()),
             ("COLORTERM", "truecolor".into()),
             ("LANG", "C.UTF-8".into()),
+            ("TZ", "UTC".into()),
             ("XDG_RUNTIME_DIR", at("run")),
             ("XDG_STATE_HOME", at("state")),
             ("XDG_CONFIG_HOME", at("config")),

@@ -16,7 +16,7 @@ use pitstop::{
         model::{Beginning, Identity},
     },
     bridge::{CompactionId, InstanceName, Report, Said, Trigger},
-    clock::At,
+    clock::{self, At},
     config::Config,
     handoff::Generator,
     keymap::Action,
@@ -87,6 +87,7 @@ pub fn at(seconds: u64) -> At {
     At {
         since_start: Duration::from_secs(seconds),
         wall: start + TimeDelta::seconds(seconds.cast_signed()),
+        zone: clock::UTC,
     }
 }
 
