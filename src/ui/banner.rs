@@ -17,6 +17,7 @@ use ratatui::{
 };
 
 use crate::{
+    api::wire::AgentState,
     app::{
         Model, breakpoint,
         reboot::{self, Banner, QuietReason},
@@ -34,6 +35,8 @@ const REASON: usize = 60;
 /// What is said: the whole, in parts of which the last may be left out, and in a word where there is no room.
 struct Words {
     parts: Vec<String>,
+    /// How many parts are not left out unless all of them are.
+    least: usize,
     short: String,
     style: Style,
 }
@@ -63,10 +66,10 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     }
 }
 
-/// As many parts as fit, the first two or the short form in any case.
+/// As many parts as fit, or the short form.
 fn fitted(words: &Words, cells: usize) -> String {
-    for count in (2..=words.parts.len().max(2)).rev() {
-        let kept = &words.parts[..count.min(words.parts.len())];
+    for count in (words.least..=words.parts.len()).rev() {
+        let kept = &words.parts[..count];
         let said = format!(" {} ", kept.join(" · "));
         if text::width(&said) <= cells {
             return said;
@@ -87,6 +90,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             let style = if needed { theme.bad } else { theme.accent };
             Words {
                 parts: keys.behind(asked(model, attempt.cause, figure)),
+                least: 2,
                 short: format!("Reboot? {}", keys.reboot),
                 style: loud(style),
             }
@@ -100,6 +104,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             };
             Words {
                 parts: keys.behind(waits),
+                least: 2,
                 short: "Reboot waits".to_owned(),
                 style: loud(theme.accent),
             }
@@ -113,6 +118,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             parts.push("typing delays it".to_owned());
             Words {
                 parts,
+                least: 2,
                 short: format!("Reboot in {seconds} s, {} stops", keys.reboot),
                 style: loud(theme.accent),
             }
@@ -130,6 +136,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             };
             Words {
                 parts: keys.behind(asks),
+                least: 2,
                 short: format!("Agent asks: reboot? {}", keys.reboot),
                 style: loud(theme.accent),
             }
@@ -141,6 +148,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             parts.extend(keys.does(Action::Defer, "defers"));
             Words {
                 parts,
+                least: 1,
                 short: said,
                 style: loud(theme.bad),
             }
@@ -150,6 +158,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
                 format!("Reboot approved, waits {}", ends(&blocks)),
                 format!("{} Enter goes ahead at once", keys.reboot),
             ],
+            least: 2,
             short: "Reboot waits".to_owned(),
             style: loud(theme.accent),
         },
@@ -183,19 +192,35 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// The client waits in a compaction.
+/// The client waits in a compaction. Both answers are named wherever there is room for a word; why it compacts comes next.
 fn held(model: &Model, left: Duration, keys: &Keys<'_>, theme: &Theme) -> Words {
     let seconds = left.as_millis().div_ceil(1000);
     let mut parts = vec![match model.config.guard.unanswered {
-        Unanswered::Client => format!("The client compacts in {seconds} s"),
+        Unanswered::Client => format!("Claude compacts in {seconds} s"),
         Unanswered::Handoff => format!("The handoff replaces a compaction in {seconds} s"),
     }];
-    parts.extend(keys.does(Action::Reboot, "reviews the handoff instead"));
-    parts.extend(keys.does(Action::Defer, "leaves it to the client"));
+    parts.extend(keys.does(Action::Reboot, "review"));
+    parts.extend(keys.does(Action::Defer, "allow"));
+    let least = parts.len();
+    parts.extend(reason(model).map(str::to_owned));
+    let answers = [Action::Reboot, Action::Defer].map(|action| keys.model.keys().hint(action));
+    let answers: Vec<String> = answers.into_iter().flatten().collect();
     Words {
         parts,
-        short: format!("Compaction in {seconds} s, {} reviews", keys.reboot),
+        least,
+        short: format!("Compacts in {seconds} s: {}", answers.join(" or ")),
         style: theme.bad.add_modifier(Modifier::BOLD | Modifier::REVERSED),
+    }
+}
+
+/// Why the client compacts, as far as that is known.
+pub(super) fn reason(model: &Model) -> Option<&'static str> {
+    let cause = model.reboot.attempt.as_ref()?.cause;
+    match (cause, model.session.agent.state) {
+        (Cause::CompactCommand, _) => Some("/compact was typed"),
+        (Cause::Compaction, AgentState::Idle) => Some("Claude is idle"),
+        (Cause::Compaction, AgentState::Busy) => Some("Claude's limit is reached"),
+        _ => None,
     }
 }
 
@@ -216,6 +241,7 @@ fn quiet(reason: &QuietReason, turns: u32, keys: &Keys<'_>, theme: &Theme) -> Wo
     parts.extend(detail.map(|(_, detail)| text::safe(detail).into_owned()));
     Words {
         parts,
+        least: 2,
         short: "No reboot yet".to_owned(),
         style: theme.accent,
     }

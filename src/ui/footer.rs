@@ -18,7 +18,12 @@ use ratatui::{
 
 use crate::{
     api::wire::AgentState,
-    app::{Model, activity, facts, layout::Layout, reboot, report::mode_word},
+    app::{
+        Model, activity, facts,
+        layout::Layout,
+        reboot::{self, compaction},
+        report::mode_word,
+    },
     keymap::Action,
     lineage::journal::Step,
     pane::screen::{Progress, Screen},
@@ -173,15 +178,21 @@ fn banner(
     });
     let Some(beside) = copied.cloned().or(notice) else {
         let mut left = vec![Span::raw(" ")];
-        // The words alone.
-        left.extend(gauge::strip(model, theme, 15).spans);
+        let held = compaction::is_held(model);
+        // The words alone; how full it is decides nothing while the client waits in a compaction.
+        if !held {
+            left.extend(gauge::strip(model, theme, 15).spans);
+        }
         // What the agent does gives way where the banner would not be whole.
         if cells >= 60 {
-            let state = format!(" · {}", state(model));
+            let gap = if held { "" } else { " · " };
+            let state = format!("{gap}{}", state(model));
             left.push(Span::styled(state, state_style(model, theme)));
         }
         left.extend(standing(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
-        left.push(Span::styled(" ·", theme.dim));
+        if left.len() > 1 {
+            left.push(Span::raw(" "));
+        }
         let left = frame::cut(Line::from(left), cells);
         let room = cells.saturating_sub(left.width());
         let Some(line) = banner::line(model, room, theme) else {
@@ -189,6 +200,10 @@ fn banner(
         };
         buf.set_line(area.x, area.y, &left, area.width);
         buf.set_line(area.x + left.width() as u16, area.y, &line, room as u16);
+        let rest = room.saturating_sub(line.width() + 2);
+        let hints = hints(model, theme, rest);
+        let wide = hints.width() as u16;
+        buf.set_line(area.right() - wide, area.y, &hints, wide);
         return true;
     };
     let Some(short) = banner::short(model, cells / 2, theme) else {

@@ -81,7 +81,10 @@ pub(super) fn foot(buf: &mut Buffer, area: Rect, hints: &[String], mark: &str, t
     let y = area.bottom() - 1;
     let room = usize::from(area.width - 2);
     let mut left = room;
-    if !mark.is_empty() && text::width(mark) + 2 <= room {
+    // Where the reader stands matters less than the first key and the way out.
+    let needed = least(hints) + 2;
+    let fits = text::width(mark) + 2 + needed.min(room) <= room || hints.is_empty();
+    if !mark.is_empty() && text::width(mark) + 2 <= room && fits {
         let mark = framed(row(mark, theme.dim));
         let wide = mark.width() as u16;
         buf.set_line(area.right() - 1 - wide, y, &mark, wide);
@@ -94,17 +97,37 @@ pub(super) fn foot(buf: &mut Buffer, area: Rect, hints: &[String], mark: &str, t
     }
 }
 
-/// `e edit · Ctrl-q p pause`, as much of it as fits; the key of each stands first.
+/// What parts two hints.
+const GAP: &str = " · ";
+
+/// Whether a hint is the way out: it is the last one that is left out.
+fn is_way_out(hint: &str) -> bool {
+    &hint[..key_length(hint)] == "Esc" || hint.ends_with(" close")
+}
+
+/// The cells of the first hint and the way out.
+fn least(hints: &[String]) -> usize {
+    let first = hints.first().map_or(0, |hint| text::width(hint));
+    let rest = hints.iter().skip(1).find(|hint| is_way_out(hint));
+    first + rest.map_or(0, |hint| text::width(GAP) + text::width(hint))
+}
+
+/// `e edit · Ctrl-q p pause`, as much of it as fits and the way out in any case; the key of each stands first.
 pub(super) fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'static> {
-    let mut spans = Vec::new();
+    let mut kept = vec![false; hints.len()];
     let mut used = 0;
-    for hint in hints {
-        let gap = if spans.is_empty() { "" } else { " · " };
-        let wide = text::width(gap) + text::width(hint);
-        if used + wide > cells {
-            continue;
+    let out = hints.iter().position(|hint| is_way_out(hint));
+    for at in out.into_iter().chain(0..hints.len()) {
+        let gap = if used == 0 { 0 } else { text::width(GAP) };
+        let wide = gap + text::width(&hints[at]);
+        if !kept[at] && used + wide <= cells {
+            used += wide;
+            kept[at] = true;
         }
-        used += wide;
+    }
+    let mut spans = Vec::new();
+    for (hint, _) in hints.iter().zip(kept).filter(|(_, kept)| *kept) {
+        let gap = if spans.is_empty() { "" } else { GAP };
         let (key, does) = hint.split_at(key_length(hint));
         spans.push(Span::styled(gap, theme.dim));
         spans.push(Span::styled(key.to_owned(), theme.accent));
@@ -218,5 +241,16 @@ mod tests {
         ] {
             assert_eq!(&hint[..key_length(hint)], key);
         }
+    }
+
+    #[test]
+    fn the_way_out_is_the_last_hint_that_gives_way() {
+        let hints = ["e edit", "z fold all", "/ find", "Esc back"].map(str::to_owned);
+        let line = |cells| hint_line(&hints, cells, &Theme::default()).to_string();
+        assert_eq!(line(80), "e edit · z fold all · / find · Esc back");
+        assert_eq!(line(30), "e edit · z fold all · Esc back");
+        assert_eq!(line(19), "e edit · Esc back");
+        assert_eq!(line(16), "Esc back");
+        assert_eq!(line(7), "e edit");
     }
 }

@@ -24,14 +24,14 @@ use ratatui::{
 
 use crate::{
     api::wire::AgentState,
-    app::{Model, cost, report, trim},
+    app::{Model, cost, reboot::compaction, report, trim},
     guard::{Advice, Assessment, Figure, Lines, Source, Threshold},
     keymap::Action,
     transcript::Tokens,
 };
 
 use super::{
-    frame, text,
+    banner, frame, text,
     text::{dollars, tokens},
     theme::Theme,
 };
@@ -48,7 +48,8 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let mut title = frame::title("Context", false, theme);
     if let Some(figure) = &figure {
         let style = theme.level(figure.level).add_modifier(Modifier::BOLD);
-        title.push_span(Span::styled(format!("· {} ", figure.level.label()), style));
+        let level = standing(figure, model);
+        title.push_span(Span::styled(format!("· {level} "), style));
     }
     let inner = frame::border(buf, area, title, false, theme);
     if inner.is_empty() {
@@ -63,6 +64,15 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         None => unknown(model, theme, cells),
     };
     frame::rows(buf, inner, &ranked(lines, height));
+}
+
+/// The level; where the client is about to compact, that and no line decides what comes next.
+fn standing(figure: &Figure, model: &Model) -> &'static str {
+    if compaction::is_held(model) {
+        "compaction"
+    } else {
+        figure.level.label()
+    }
 }
 
 /// Keeps as many lines as there is room for, those of the lowest ranks.
@@ -105,6 +115,9 @@ fn known(
         let bold = level.add_modifier(Modifier::BOLD);
         ranked.push((1, between(&of, theme.text, percent, bold, cells)));
     }
+    if compaction::is_held(model) && !large {
+        ranked.push((2, frame::row(text::fit(&format!("Claude is {COMPACTS}"), cells), theme.accent)));
+    }
     if figure.advice == Advice::SaveAndReboot && model.reboot.attempt.is_none() {
         let key = model.keys().hint(Action::Reboot).unwrap_or_default();
         let advice = text::join(&["time for a reboot".to_owned(), key], cells);
@@ -118,14 +131,17 @@ fn known(
             frame::row(text::fit(&format!("≠ {said}"), cells), theme.accent),
         ));
     }
-    if let Some(growth) = growth(model, !large) {
+    let held = compaction::is_held(model);
+    if let Some(growth) = growth(model, !large).filter(|_| !held) {
         ranked.push((4, frame::row(text::join(&growth, cells), theme.text)));
     }
     ranked.extend(costs(model, theme, cells));
     ranked.push((6, source(figure, model, theme, cells)));
     ranked.extend(without_bridge(model, theme, cells));
-    ranked.push((5, thresholds(&figure.lines, theme, cells)));
-    ranked.extend(client(&figure.lines, model, theme, cells));
+    if !held {
+        ranked.push((5, thresholds(&figure.lines, theme, cells)));
+        ranked.extend(client(&figure.lines, model, theme, cells));
+    }
     ranked.extend(cache(model, theme, cells));
     ranked.extend(limits(model, theme, cells));
     ranked.push((8, base(figure.window, model, theme, cells)));
@@ -173,6 +189,9 @@ fn without_bridge(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Lin
     Some((7, frame::row(text::fit(&said, cells), theme.dim)))
 }
 
+/// What comes next, whatever the figure is.
+const COMPACTS: &str = "about to compact";
+
 /// The height of the large figure, in rows.
 const LARGE: usize = 3;
 
@@ -184,9 +203,18 @@ fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> 
         .into_iter()
         .find(|line| figure.lines.at(*line) > figure.used)
         .map(|line| format!("{line} at {}", tokens(figure.lines.at(line))));
-    let beside = [Some(of_usable(figure)), report::turns_left(model)];
+    let next = next.unwrap_or_else(|| "past the compact line".to_owned());
+    let beside = if compaction::is_held(model) {
+        let why = banner::reason(model).map(str::to_owned);
+        vec![Some(of_usable(figure)), Some(COMPACTS.to_owned()), why]
+    } else {
+        vec![
+            Some(of_usable(figure)),
+            report::turns_left(model),
+            Some(next),
+        ]
+    };
     let beside = beside.into_iter().flatten();
-    let beside = beside.chain([next.unwrap_or_else(|| "past the compact line".to_owned())]);
     let beside = beside.chain(std::iter::repeat(String::new()));
     let drawn = digits(&percent);
     let rows = drawn.into_iter().zip(beside).map(|(digits, beside)| {
@@ -453,7 +481,7 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
         return frame::row(text::fit("no figure yet", cells), theme.dim);
     };
     let level = theme.level(figure.level).add_modifier(Modifier::BOLD);
-    let words = format!("{:.0}% {}", figure.percent, figure.level.label());
+    let words = format!("{:.0}% {}", figure.percent, standing(&figure, model));
     let stale = if figure.stale { "?" } else { "" };
     let words = format!("{words}{stale}");
     let room = cells.saturating_sub(text::width(&words) + 1);

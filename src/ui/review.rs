@@ -477,7 +477,7 @@ fn cause(model: &Model) -> String {
         Some(Cause::AgentExit) => "the agent has ended",
         Some(Cause::AgentCrash) => "the agent has crashed",
         Some(Cause::ContextLimit) => "the context window is full",
-        Some(Cause::Compaction) => "the client is about to compact",
+        Some(Cause::Compaction) => banner::reason(model).unwrap_or("a compaction of Claude's"),
         Some(Cause::CompactCommand) => "/compact was typed",
         Some(Cause::Undo) => "undo",
         Some(Cause::Recovery) => "recovery",
@@ -491,10 +491,12 @@ fn waits(model: &Model) -> String {
     if let Some(left) = compaction::left(model) {
         let seconds = left.as_millis().div_ceil(1000);
         let next = match model.config.guard.unanswered {
-            Unanswered::Client => "the client goes its own way",
-            Unanswered::Handoff => "the handoff goes ahead",
+            Unanswered::Client => "it compacts by itself",
+            Unanswered::Handoff => "it gets this handoff",
         };
-        return format!("The client waits for it. Unanswered, {next} in {seconds} s.");
+        return format!(
+            "Claude is about to compact and waits for your answer; in {seconds} s {next}."
+        );
     }
     let blocks: Vec<&str> = reboot::blocked_by(model)
         .into_iter()
@@ -514,6 +516,9 @@ fn is_approved(model: &Model) -> bool {
     attempt.is_some_and(|attempt| attempt.step() == Step::Waiting)
 }
 
+/// What no answer of ours leaves: the other answer to a client that waits.
+const COMPACTS: &str = "Esc lets Claude compact";
+
 fn keys_of(model: &Model, cells: u16) -> Vec<String> {
     let approved = is_approved(model);
     let trims = is_trim(model);
@@ -523,11 +528,18 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
         (false, true) => "Enter/a trim",
     };
     let edited = model.draft.handoff.edited.is_some();
+    let held = compaction::is_held(model);
+    let out = match (held, approved) {
+        (true, _) if cells < 60 => "Esc compacts",
+        (true, _) => COMPACTS,
+        (false, true) => "Esc cancel",
+        (false, false) => "Esc close",
+    };
     let mut keys = vec![
         approve,
         "e edit",
-        "d defer",
-        "Esc cancel",
+        out,
+        "d defer 3 turns",
         "↑↓ read",
         "/ find",
         "z fold all",
@@ -540,9 +552,8 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
     }
     let next = trim::next_way(model);
     let offered = matches!(trim::offer(model), Ok(_) | Err(NotOffered::Reading));
-    if compaction::is_held(model) {
-        keys.retain(|key| *key != "d defer" && *key != "Esc cancel");
-        keys.push("Esc leaves it to the client");
+    if held {
+        keys.retain(|key| *key != "d defer 3 turns");
     } else if !approved && (next != Way::Trim || offered) {
         let key = match next {
             Way::Fresh => "w fresh",
@@ -550,11 +561,6 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
             Way::Trim => "w trim",
         };
         keys.insert(1, key);
-    }
-    // Where not all fit, the way out must be among them.
-    if cells < 72 {
-        keys.retain(|key| *key != "Esc cancel");
-        keys.insert(1, "Esc cancel");
     }
     keys.into_iter().map(str::to_owned).collect()
 }

@@ -575,8 +575,26 @@ fn a_reboot_that_waits_for_a_person_stands_on_the_screen_at_every_width() {
     let footer = whole.lines().last().expect("a footer");
     assert_eq!(
         footer.trim_end(),
-        " 86% compact · idle · Reboot advised · F5 review · Ctrl-q d defer"
+        " 86% compact · idle  Reboot advised · F5 review · Ctrl-q d defer        F1 help"
     );
+}
+
+#[test]
+fn every_view_names_the_way_out_of_it_at_every_width() {
+    for (name, scene) in views::VIEWS {
+        // A wide list of keys gives way last of all to the one that leaves.
+        let out = match name {
+            "pane" | "banner" | "stages" | "card" | "failed" | "run" => continue,
+            "compaction" => ["Ctrl-q d"; 2],
+            "quit" => ["any other key stays"; 2],
+            _ => ["Esc", " close"],
+        };
+        for columns in [40, 60, 80, 100, 118, 120, 132, 160, 220] {
+            let shown = shot(&scene((columns, 35)));
+            let named = out.iter().any(|out| shown.contains(out));
+            assert!(named, "{name}, {columns}: {shown}");
+        }
+    }
 }
 
 #[test]
