@@ -366,7 +366,7 @@ fn open_review(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     model.view.overlay = Some(Overlay::Review);
-    model.view.reading = Reading::default();
+    model.view.reading = Reading::at_first_section(&model.draft.handoff.current().text);
     model.draft.handoff.lists_missing = false;
     let mut effects = trim::survey(model);
     let drafted = model

@@ -116,7 +116,13 @@ fn known(
         ranked.push((1, between(&of, theme.text, percent, bold, cells)));
     }
     if compaction::is_held(model) && !large {
-        ranked.push((2, frame::row(text::fit(&format!("Claude is {COMPACTS}"), cells), theme.accent)));
+        ranked.push((
+            2,
+            frame::row(
+                text::fit(&format!("Claude is {COMPACTS}"), cells),
+                theme.accent,
+            ),
+        ));
     }
     if figure.advice == Advice::SaveAndReboot && model.reboot.attempt.is_none() {
         let key = model.keys().hint(Action::Reboot).unwrap_or_default();

@@ -6,13 +6,13 @@ use crate::{
     app::{
         Model,
         model::{Focus, Overlay},
-        reading::from_first_section,
+        reading::{Reading, glance},
     },
     handoff::Handoff,
     keymap::Action,
 };
 
-use super::{frame, reading, review, scratchpad, text, theme::Theme};
+use super::{frame, markdown::Marks, reading, review, scratchpad, text, theme::Theme};
 
 /// Draws the handoff panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
@@ -61,12 +61,9 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         ..inner
     };
     // The marker line and the words to the model come first in every message: the review shows them too.
-    let list = listed(model);
-    let shown = list
-        .as_deref()
-        .unwrap_or_else(|| from_first_section(handoff.body()));
+    let shown = listed(model).unwrap_or_else(|| glance(handoff.body()));
     let reader = &model.draft.handoff.reading;
-    let laid = reading::lay_out(shown, reader, body, theme);
+    let laid = reading::lay_out(&shown, reader, body, Marks::Rendered, theme);
     frame::rows(buf, body, &laid.rows);
     let searching = reading::search_keys(reader).filter(|_| focused);
     let typed = searching.is_some();
@@ -77,7 +74,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
             hints.push("x drop edit".to_owned());
         }
         let keys = [
-            "z fold all",
+            fold_key(reader, &shown),
             "y copy",
             "p paste",
             "/ find",
@@ -89,6 +86,15 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     }
     let mark = reading::mark(&laid, reader);
     frame::foot(buf, area, &hints, &mark, theme);
+}
+
+/// What the key for all sections does.
+pub(super) fn fold_key(reading: &Reading, text: &str) -> &'static str {
+    if reading.is_all_open(text) {
+        "z fold all"
+    } else {
+        "z open all"
+    }
 }
 
 /// `3.1k tokens · 12.4 KB`, and whether a human has rewritten it.

@@ -35,7 +35,15 @@ pub(super) struct Laid {
 }
 
 /// Lays the document out from where the reader stands: no further than the eye can see.
-pub(super) fn lay_out(document: &str, reading: &Reading, area: Rect, theme: &Theme) -> Laid {
+pub(super) fn lay_out(
+    document: &str,
+    reading: &Reading,
+    area: Rect,
+    marks: Marks,
+    theme: &Theme,
+) -> Laid {
+    // The end of the last line is no line of its own.
+    let document = document.trim_end_matches('\n');
     let sections = sections(document);
     let height = usize::from(area.height);
     let offset = isize::try_from(reading.offset).unwrap_or(0);
@@ -46,7 +54,7 @@ pub(super) fn lay_out(document: &str, reading: &Reading, area: Rect, theme: &The
     let mut headed = None;
     // What is folded is not laid out, which takes most of the time of a frame.
     let (unfolded, lines) = unfolded(document, reading, &sections);
-    for (line, row) in markdown::rows(&unfolded, area.width, Marks::Kept, theme) {
+    for (line, row) in markdown::rows(&unfolded, area.width, marks, theme) {
         let line = lines.get(line).copied().unwrap_or(line);
         if anchored.is_none() && line >= reading.anchor {
             anchored = Some(rows.len());

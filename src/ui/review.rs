@@ -27,7 +27,9 @@ use crate::{
     transcript::Tokens,
 };
 
-use super::{banner, frame, gauge, handoff, reading, scratchpad, text, theme::Theme};
+use super::{
+    banner, frame, gauge, handoff, markdown::Marks, reading, scratchpad, text, theme::Theme,
+};
 
 /// From this width on, inside of the border, there are two columns.
 const TWO_COLUMNS: u16 = 116;
@@ -113,7 +115,13 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     let message = listed
         .as_deref()
         .unwrap_or_else(|| &model.draft.handoff.current().text);
-    let laid = reading::lay_out(message, &model.view.reading, parts.document, theme);
+    let laid = reading::lay_out(
+        message,
+        &model.view.reading,
+        parts.document,
+        Marks::Kept,
+        theme,
+    );
     frame::rows(buf, parts.document, &laid.rows);
     let keys = reading::search_keys(&model.view.reading);
     let keys = keys.unwrap_or_else(|| keys_of(model, area.width));
@@ -239,9 +247,7 @@ fn labelled(label: &str, said: Option<String>, cells: usize, theme: &Theme) -> V
 /// What the message names as the next step.
 pub(super) fn next_step(message: &str) -> Option<String> {
     let sections = sections(message);
-    let step = sections
-        .iter()
-        .find(|section| section.title.eq_ignore_ascii_case("next step"))?;
+    let step = sections.iter().find(|section| section.is_next_step())?;
     let mut lines = message.split('\n').take(step.end).skip(step.line + 1);
     let first = lines.find(|line| !line.trim().is_empty())?;
     let words = first.trim().trim_start_matches("- ");
@@ -360,7 +366,7 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
     }
     let takes_fresh = !trims && !in_place;
     lines.push(way(model, Some(takes_fresh), "Fresh", fresh, cells, theme));
-    if beside && takes_fresh && fresh.is_some() {
+    if takes_fresh && fresh.is_some() {
         let said = format!("{}{FRESH}", " ".repeat(WAY.0));
         lines.push(frame::row(text::fit(&said, cells).into_owned(), theme.dim));
     }
@@ -378,6 +384,10 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
         Ok(offer) => {
             let after = trimmed(offer, used);
             lines.push(way(model, Some(trims), "Trim", Some(after), cells, theme));
+            // Where the handoff stands below, what is chosen is explained and nothing else.
+            if !beside && !trims {
+                return lines;
+            }
             let plural = if offer.of == 1 { "" } else { "s" };
             let (removed, of) = (offer.figure.responses, offer.of);
             format!("{removed} of {of} tool response{plural} removed")
@@ -535,6 +545,7 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
         (false, true) => "Esc cancel",
         (false, false) => "Esc close",
     };
+    let text = &model.draft.handoff.current().text;
     let mut keys = vec![
         approve,
         "e edit",
@@ -542,7 +553,7 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
         "d defer 3 turns",
         "↑↓ read",
         "/ find",
-        "z fold all",
+        handoff::fold_key(&model.view.reading, text),
         "Tab next",
         "o fold",
         "y copy",

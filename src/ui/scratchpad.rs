@@ -115,8 +115,10 @@ fn draw_version(
     frame::foot(buf, area, &hints, &frame::position(&window, shown), theme);
 }
 
-/// The notes without a heading that only repeats the panel's name.
+/// The notes without a heading that only repeats the panel's name, and without the end of the last line, which is no line of
+/// its own.
 fn without_title(notes: &str) -> &str {
+    let notes = notes.trim_end_matches('\n');
     match notes.strip_prefix("# Scratchpad") {
         Some(rest) if rest.starts_with('\n') => rest.trim_start_matches('\n'),
         _ => notes,

@@ -1669,6 +1669,7 @@ fn what_is_typed_into_help_narrows_it_and_enter_runs_what_is_found() {
 fn a_line_of_the_handoff_that_is_seen_in_part_is_not_counted_as_read() {
     let mut model = working((120, 35));
     act(&mut model, Action::Reboot);
+    press(&mut model, KeyCode::Char('g'));
     for rows in 20..60 {
         model.view.host = (120, rows);
         let shown = shot(&model);

@@ -42,7 +42,12 @@ fn compare(model: &mut Model) {
 pub fn toggle_missing(model: &mut Model) {
     let listed = model.draft.handoff.lists_missing;
     model.draft.handoff.lists_missing = !listed && !model.draft.handoff.check.is_complete();
-    model.draft.handoff.reading = Reading::default();
+    let listed = model.draft.handoff.lists_missing;
+    model.draft.handoff.reading = if listed {
+        Reading::default()
+    } else {
+        Reading::folded()
+    };
 }
 
 /// Adds what the message misses to it, as an edit of the human's.
@@ -252,13 +257,17 @@ pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec
 
 /// Opens the editor on the message below its marker line.
 pub fn edit(model: &mut Model) {
-    model.draft.handoff.editor = Some(Editor::new(model.draft.handoff.current().body()));
+    let body = model.draft.handoff.current().body();
+    model.draft.handoff.editor = Some(Editor::new(body.trim_start_matches('\n')));
 }
 
 /// Keeps what the editor holds as the message in the human's own words.
 pub fn save_edit(model: &mut Model) {
     if let Some(text) = model.draft.handoff.editor.as_ref().map(Editor::text) {
-        take_edit(model, &text);
+        // The blank lines below the marker are not edited.
+        let body = model.draft.handoff.current().body();
+        let blank = body.len() - body.trim_start_matches('\n').len();
+        take_edit(model, &format!("{}{text}", "\n".repeat(blank)));
     }
 }
 

@@ -225,7 +225,7 @@ impl HandoffPanel {
             },
             edited: None,
             editor: None,
-            reading: Reading::default(),
+            reading: Reading::folded(),
             check: Check::default(),
             lists_missing: false,
         }

@@ -11,6 +11,8 @@ pub struct Reading {
     pub offset: i32,
     /// The section that folds by key.
     pub section: Option<usize>,
+    /// Whether only the first section is open at first, however short the others are.
+    pub(in crate::app) folded: bool,
     /// Sections that are not as they were at first: open, or folded.
     pub(in crate::app) toggled: BTreeSet<usize>,
     /// The pattern being typed, if one is.

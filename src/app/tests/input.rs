@@ -121,7 +121,15 @@ fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
     let event = KeyEvent::new(KeyCode::Char('s'), KeyModifiers::CONTROL);
     let raw = vec![b'?'];
     bench.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
-    assert!(bench.model.draft.handoff.current().body().starts_with('X'));
+    assert!(
+        bench
+            .model
+            .draft
+            .handoff
+            .current()
+            .body()
+            .starts_with("\nX")
+    );
     bench.press(KeyCode::Esc);
     assert!(bench.model.draft.handoff.editor.is_none());
     assert_eq!(bench.model.view.overlay, Some(Overlay::Review));

@@ -31,7 +31,7 @@ use crate::app::{
         focus::{leave_editors, set_focus},
         help::HelpKey,
         history, layout,
-        reading::from_first_section,
+        reading::glance,
         replay,
     },
 };
@@ -349,7 +349,11 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         KeyCode::Char('m') => {
             handoff::toggle_missing(model);
-            model.view.reading = Reading::default();
+            model.view.reading = if model.draft.handoff.lists_missing {
+                Reading::default()
+            } else {
+                Reading::at_first_section(&model.draft.handoff.current().text)
+            };
             Ok(Vec::new())
         }
         KeyCode::Char('+') => {
@@ -457,7 +461,7 @@ fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 fn read_handoff(model: &mut Model, key: KeyEvent) {
     let panel = &mut model.draft.handoff;
     let listed = panel.lists_missing.then(|| panel.check.list());
-    let text = listed.unwrap_or_else(|| from_first_section(panel.current().body()).to_owned());
+    let text = listed.unwrap_or_else(|| glance(panel.current().body()));
     panel.reading.key(key, &text);
 }
 

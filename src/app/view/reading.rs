@@ -7,7 +7,7 @@ use crate::scratchpad::lines::{Fences, Place, heading};
 
 pub use crate::app::model::reading::Reading;
 
-/// A section of at most so many lines is open at first.
+/// A section of at most so many lines is open at first, where not only the first one is.
 const SHORT: usize = 8;
 
 /// A heading with the lines below it, up to the next one.
@@ -63,11 +63,73 @@ pub fn from_first_section(body: &str) -> &str {
     body.get(skipped..).unwrap_or(body)
 }
 
+/// A message as a glance at it needs it: the next step first, and without the sentences before the first section.
+#[must_use]
+pub fn glance(body: &str) -> String {
+    let body = from_first_section(body);
+    let sections = sections(body);
+    let step = sections.iter().find(|one| one.is_next_step());
+    let Some(step) = step.filter(|step| step.line > 0) else {
+        return body.to_owned();
+    };
+    let lines: Vec<&str> = body.split('\n').collect();
+    let (before, rest) = lines.split_at(step.line);
+    let (first, behind) = rest.split_at(step.end - step.line);
+    let mut lines = [first, before, behind].concat();
+    // What stood last has no blank line behind it.
+    if first.last().is_some_and(|line| !line.trim().is_empty()) {
+        lines.insert(first.len(), "");
+    }
+    lines.join("\n")
+}
+
+impl Section<'_> {
+    /// Whether it says what comes next.
+    #[must_use]
+    pub const fn is_next_step(&self) -> bool {
+        self.title.eq_ignore_ascii_case("next step")
+    }
+}
+
 impl Reading {
+    /// At the beginning, with no section open but the first.
+    #[must_use]
+    pub fn folded() -> Self {
+        Self {
+            folded: true,
+            ..Self::default()
+        }
+    }
+
+    /// At the first section: what stands before it is above.
+    #[must_use]
+    pub fn at_first_section(text: &str) -> Self {
+        let line = sections(text).first().map_or(0, |first| first.line);
+        Self {
+            anchor: line,
+            ..Self::default()
+        }
+    }
+
     /// Whether a section is open.
     #[must_use]
     pub fn is_open(&self, at: usize, section: &Section<'_>) -> bool {
-        (section.lines <= SHORT) != self.toggled.contains(&at)
+        self.is_open_at_first(at, section) != self.toggled.contains(&at)
+    }
+
+    const fn is_open_at_first(&self, at: usize, section: &Section<'_>) -> bool {
+        if self.folded {
+            at == 0
+        } else {
+            section.lines <= SHORT
+        }
+    }
+
+    /// Whether every section is open.
+    #[must_use]
+    pub fn is_all_open(&self, text: &str) -> bool {
+        let mut sections = sections(text).into_iter().enumerate();
+        sections.all(|(at, section)| self.is_open(at, &section))
     }
 
     /// Whether a line is in a section that is folded. Headings themselves are not.
@@ -172,16 +234,13 @@ impl Reading {
 
     /// Opens every section, or folds every one if all are open.
     fn toggle_all(&mut self, text: &str) {
+        let all_open = self.is_all_open(text);
         let sections = sections(text);
-        let all_open = sections
-            .iter()
-            .enumerate()
-            .all(|(at, section)| self.is_open(at, section));
-        let differs = |section: &Section<'_>| (section.lines <= SHORT) == all_open;
+        let differs = |at, section: &Section<'_>| self.is_open_at_first(at, section) == all_open;
         self.toggled = sections
             .iter()
             .enumerate()
-            .filter(|(_, section)| differs(section))
+            .filter(|(at, section)| differs(*at, section))
             .map(|(at, _)| at)
             .collect();
     }
@@ -245,6 +304,23 @@ mod tests {
         assert_eq!(titles, ["One", "Two"]);
         assert_eq!((all[0].line, all[0].end, all[1].end), (2, 10, 21));
         assert!(sections("").is_empty());
+    }
+
+    #[test]
+    fn a_glance_begins_with_the_next_step_and_the_rest_is_folded() {
+        let body = "\nYou take over.\n\n## Objective\n\nstream\n\n## Next step\n\n- [ ] test\n\n## Done\n\n- read";
+        let expected = "## Next step\n\n- [ ] test\n\n## Objective\n\nstream\n\n## Done\n\n- read";
+        assert_eq!(glance(body), expected);
+        let last = "## Objective\nstream\n## Next step\ntest";
+        assert_eq!(glance(last), "## Next step\ntest\n\n## Objective\nstream");
+        assert_eq!(glance("## Done\nread"), "## Done\nread");
+        let mut reading = Reading::folded();
+        let all = sections(expected);
+        let open = |reading: &Reading| [0, 1, 2].map(|at| reading.is_open(at, &all[at]));
+        assert_eq!(open(&reading), [true, false, false]);
+        let mut press = |code| assert!(reading.key(KeyEvent::from(code), expected));
+        press(KeyCode::Char('z'));
+        assert_eq!(open(&reading), [true; 3]);
     }
 
     #[test]
