@@ -111,7 +111,7 @@ fn known(
         ranked.extend(rows.into_iter().map(|row| (1, row)));
     } else {
         let of = of_usable(figure);
-        let percent = format!("{:.0}%", figure.percent);
+        let percent = format!("{:.0} %", figure.percent);
         let bold = level.add_modifier(Modifier::BOLD);
         ranked.push((1, between(&of, theme.text, percent, bold, cells)));
     }
@@ -382,7 +382,7 @@ fn thresholds(lines: &Lines, theme: &Theme, cells: usize) -> Line<'static> {
     let named = [
         (Threshold::Warn, "warn"),
         (Threshold::Compact, "compact"),
-        (Threshold::Force, "limit"),
+        (Threshold::Force, "forced at"),
     ];
     let said = named.map(|(line, name)| format!("{name} {}", tokens(lines.at(line))));
     // The last one is for unattended runs: it comes only where there is ample room.
@@ -400,7 +400,10 @@ fn growth(model: &Model, with_turns: bool) -> Option<Vec<String>> {
 
 fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let mut said = vec![format!("{} window", tokens(window))];
-    said.extend(trim::base_load(model).map(|base| format!("fresh at {}", tokens(base))));
+    // The figure of the review; before there was a fresh session, what this one began with.
+    let fresh = trim::fresh_tokens(model).map(|fresh| format!("fresh ~{}", tokens(fresh)));
+    let base = || Some(format!("began at {}", tokens(trim::base_load(model)?)));
+    said.extend(fresh.or_else(base));
     said.extend(text::compactions(model.session.compactions.count()));
     frame::row(text::join(&said, cells), theme.dim)
 }
@@ -436,19 +439,20 @@ pub(super) fn bar(
     let share = |tokens: Tokens| (tokens.0 as f64 / usable.0.max(1) as f64).clamp(0.0, 1.0);
     let eighths = (share(used) * (cells * 8) as f64).round() as usize;
     let cell_of = |at| ((share(at) * cells as f64) as usize).min(cells.saturating_sub(1));
-    let ticks = [Threshold::Warn, Threshold::Compact].map(|one| cell_of(lines.at(one)));
-    let client = lines.client().map(cell_of);
+    // The cell of each sign, and whether what is used has passed it.
+    let tick = |at: Tokens| (cell_of(at), used >= at);
+    let ticks = [Threshold::Warn, Threshold::Compact].map(|one| tick(lines.at(one)));
+    let client = lines.client().map(tick);
     let spans = (0..cells).map(|at| {
         let filled = eighths.saturating_sub(at * 8).min(8);
-        let tick = if ticks.contains(&at) {
-            Some("┊")
-        } else {
-            (client == Some(at)).then_some("|")
-        };
+        let here = |(cell, passed): (usize, bool)| (cell == at).then_some(passed);
+        let line = ticks.into_iter().filter_map(here).max();
+        let line = line.map(|passed| ("┊", passed));
+        let tick = line.or_else(|| Some(("|", client.and_then(here)?)));
         match (filled, tick) {
-            // A cell holds one sign: a tick in a cell that is partly used counts by its larger part.
-            (5..=8, Some(tick)) => Span::styled(tick, fill.add_modifier(Modifier::REVERSED)),
-            (_, Some(tick)) => Span::styled(tick, theme.accent),
+            // A cell holds one sign, and a line that is passed must look so, however little of its cell is used.
+            (_, Some((tick, true))) => Span::styled(tick, fill.add_modifier(Modifier::REVERSED)),
+            (_, Some((tick, false))) => Span::styled(tick, theme.accent),
             (0, None) => Span::styled("·", theme.unused),
             (part, None) => Span::styled(EIGHTHS[part - 1], fill),
         }
@@ -487,7 +491,7 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
         return frame::row(text::fit("no figure yet", cells), theme.dim);
     };
     let level = theme.level(figure.level).add_modifier(Modifier::BOLD);
-    let words = format!("{:.0}% {}", figure.percent, standing(&figure, model));
+    let words = format!("{:.0} % {}", figure.percent, standing(&figure, model));
     let stale = if figure.stale { "?" } else { "" };
     let words = format!("{words}{stale}");
     let room = cells.saturating_sub(text::width(&words) + 1);

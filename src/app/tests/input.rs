@@ -133,5 +133,13 @@ fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
     bench.press(KeyCode::Esc);
     assert!(bench.model.draft.handoff.editor.is_none());
     assert_eq!(bench.model.view.overlay, Some(Overlay::Review));
-    assert!(bench.model.draft.handoff.current().body().starts_with('X'));
+    assert!(
+        bench
+            .model
+            .draft
+            .handoff
+            .current()
+            .body()
+            .starts_with("\nX")
+    );
 }
