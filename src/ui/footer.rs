@@ -21,6 +21,7 @@ use crate::{
     app::{
         Model, activity, facts,
         layout::Layout,
+        model::{Focus, Notice, Overlay},
         reboot::{self, compaction},
         report::mode_word,
     },
@@ -52,7 +53,7 @@ pub(super) fn draw(
             .copy
             .as_ref()
             .is_some_and(|copy| copy.search.is_some());
-        if !searches && banner(buf, area, model, copied.as_ref(), theme) {
+        if !searches && banner(buf, layout, model, copied.as_ref(), theme) {
             return;
         }
     }
@@ -68,7 +69,12 @@ pub(super) fn draw(
     let used = left.width();
     buf.set_line(area.x, area.y, &left, area.width);
 
-    let hints = hints(model, theme, cells.saturating_sub(used + wanted + 2));
+    // A notice is cut before help is left out.
+    let room = cells.saturating_sub(used + wanted + 2);
+    let help = model.keys().hint(Action::Help).filter(|_| cells >= 60);
+    let help = help.map_or(0, |key| text::width(&key) + " help ".len() + 1);
+    let least = help.min(cells.saturating_sub(used + 2));
+    let hints = hints(model, layout, theme, room.max(least));
     let hint_cells = hints.width();
     if hint_cells > 0 {
         let x = area.right() - hint_cells as u16;
@@ -162,11 +168,12 @@ fn standing(model: &Model) -> impl Iterator<Item = &'static str> {
 /// beside it, and so has copy mode, while the banner is cut to a word.
 fn banner(
     buf: &mut Buffer,
-    area: Rect,
+    layout: &Layout,
     model: &Model,
     copied: Option<&Line<'static>>,
     theme: &Theme,
 ) -> bool {
+    let area = layout.footer.intersection(buf.area);
     let cells = usize::from(area.width);
     let notice = model.view.notices.back().map(|notice| {
         let (sign, style) = if notice.bad {
@@ -201,7 +208,7 @@ fn banner(
         buf.set_line(area.x, area.y, &left, area.width);
         buf.set_line(area.x + left.width() as u16, area.y, &line, room as u16);
         let rest = room.saturating_sub(line.width() + 2);
-        let hints = hints(model, theme, rest);
+        let hints = hints(model, layout, theme, rest);
         let wide = hints.width() as u16;
         buf.set_line(area.right() - wide, area.y, &hints, wide);
         return true;
@@ -257,6 +264,10 @@ fn state(model: &Model) -> String {
     if model.outside.quitting.is_some() {
         return "quitting".to_owned();
     }
+    let asks = model.session.agent.state == AgentState::Dialog;
+    if moment::is_under_way(model) && !asks {
+        return "rebooting".to_owned();
+    }
     let phrase = activity::phrase(model);
     // What goes on in the background while the agent waits for a prompt.
     if model.session.agent.state == AgentState::Idle && !model.session.agent.background.is_empty() {
@@ -301,7 +312,17 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
             theme.accent,
         ));
     }
-    let Some(notice) = model.view.notices.back() else {
+    // The dialog and the card say it all; what has come since does not wait for them.
+    if model.view.overlay == Some(Overlay::Exited) {
+        return None;
+    }
+    let told = |notice: &&Notice| {
+        let card = model.view.card.as_ref().filter(|_| moment::is_shown(model));
+        card.is_some_and(|card| {
+            notice.at.since_start <= card.at.since_start && (!notice.bad || card.is_failure())
+        })
+    };
+    let Some(notice) = model.view.notices.back().filter(|notice| !told(notice)) else {
         let asks = matches!(
             model.session.agent.state,
             AgentState::Dialog | AgentState::Unknown | AgentState::Elsewhere | AgentState::Exited
@@ -341,13 +362,55 @@ fn reboot_step(model: &Model) -> Option<String> {
         step => {
             let ms = u64::try_from(model.now.since(since).as_millis()).unwrap_or(u64::MAX);
             let doing = moment::doing(attempt, step);
-            Some(format!("reboot: {doing} {:.1} s", ms as f64 / 1e3))
+            Some(format!("{doing} {:.1} s", ms as f64 / 1e3))
         }
     }
 }
 
+/// The keys that do something now, the most useful first.
+fn wanted(model: &Model, layout: &Layout) -> Vec<(Action, String, &'static str)> {
+    let key = |action: Action, word| Some((action, model.keys().hint(action)?, word));
+    // What lies over everything has its own keys in its border.
+    if model.view.overlay.is_some() {
+        let wanted = [key(Action::Help, "help"), key(Action::Quit, "quit")];
+        return wanted.into_iter().flatten().collect();
+    }
+    let all = layout.panels.len() + 1 == Focus::ALL.len();
+    // Below this width the pane has the whole screen.
+    let zooms = layout.bordered || model.view.zoomed;
+    let wanted = [
+        key(Action::Help, "help"),
+        key(Action::Reboot, "reboot"),
+        panels(model).filter(|_| !all),
+        key(Action::Zoom, "zoom").filter(|_| zooms),
+        key(Action::FocusNext, "focus"),
+        key(Action::Mode, "who decides"),
+        key(Action::Quit, "quit"),
+    ];
+    wanted.into_iter().flatten().collect()
+}
+
+/// `F3/4/6 panels`: the keys of the panels that are not in sight.
+fn panels(model: &Model) -> Option<(Action, String, &'static str)> {
+    let actions = [Action::Scratchpad, Action::Handoff, Action::History];
+    let keys: Vec<String> = actions
+        .map(|one| model.keys().hint(one))
+        .into_iter()
+        .flatten()
+        .collect();
+    let first = keys.first()?;
+    let numbers = keys.iter().skip(1).filter_map(|key| key.strip_prefix('F'));
+    let key = match first.strip_prefix('F') {
+        Some(_) if numbers.clone().count() == 2 => {
+            numbers.fold(first.clone(), |all, number| format!("{all}/{number}"))
+        }
+        _ => first.clone(),
+    };
+    Some((Action::Scratchpad, key, "panels"))
+}
+
 /// The most useful keys that fit, or what the prefix waits for.
-fn hints(model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
+fn hints(model: &Model, layout: &Layout, theme: &Theme, cells: usize) -> Line<'static> {
     if model.view.prefixed {
         let prefix = model.keys().prefix().label();
         let full = format!(" {prefix} … then a key, ? for help ");
@@ -360,20 +423,9 @@ fn hints(model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
         let style = theme.accent.add_modifier(Modifier::REVERSED);
         return frame::row(text::fit(&said, cells.max(12)), style);
     }
-    let wanted = [
-        (Action::Help, "help"),
-        (Action::Reboot, "reboot"),
-        (Action::Zoom, "zoom"),
-        (Action::FocusNext, "focus"),
-        (Action::Mode, "who decides"),
-        (Action::Quit, "quit"),
-    ];
     let mut shown: Vec<(usize, String, &str)> = Vec::new();
     let mut used = 1;
-    for (action, word) in wanted {
-        let Some(key) = model.keys().hint(action) else {
-            continue;
-        };
+    for (action, key, word) in wanted(model, layout) {
         let wide = text::width(&key) + 1 + word.len() + usize::from(!shown.is_empty()) * 2;
         if used + wide > cells {
             break;

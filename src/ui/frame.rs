@@ -97,6 +97,9 @@ pub(super) fn foot(buf: &mut Buffer, area: Rect, hints: &[String], mark: &str, t
     }
 }
 
+/// The key of a hint that is no key of its own.
+const ANY_KEY: &str = "any other key";
+
 /// What parts two hints.
 const GAP: &str = " · ";
 
@@ -137,7 +140,10 @@ pub(super) fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'
 }
 
 /// How much of a hint is its key: the first word, and behind a prefix the key that follows it.
-fn key_length(hint: &str) -> usize {
+pub(super) fn key_length(hint: &str) -> usize {
+    if hint.starts_with(ANY_KEY) {
+        return ANY_KEY.len();
+    }
     let first = hint.find(' ').unwrap_or(hint.len());
     let second = hint[first..].trim_start().split_once(' ');
     match second {
@@ -222,6 +228,16 @@ pub(super) fn clear(buf: &mut Buffer, area: Rect) {
             }
         }
     }
+}
+
+/// Empties the rows of a box that lies over a wider rectangle: words cut at its sides would look like a fault.
+pub(super) fn clear_beside(buf: &mut Buffer, whole: Rect, area: Rect) {
+    let rows = Rect {
+        x: whole.x,
+        width: whole.width,
+        ..area
+    };
+    clear(buf, rows);
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ use crate::{
 };
 
 use super::{
-    banner, frame, text,
+    banner, frame, moment, text,
     text::{dollars, tokens},
     theme::Theme,
 };
@@ -47,7 +47,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let figure = model.session.guard.figure(model.now);
     let mut title = frame::title("Context", false, theme);
     if let Some(figure) = &figure {
-        let style = theme.level(figure.level).add_modifier(Modifier::BOLD);
+        let style = style(figure, model, theme).add_modifier(Modifier::BOLD);
         let level = standing(figure, model);
         title.push_span(Span::styled(format!("· {level} "), style));
     }
@@ -66,13 +66,35 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     frame::rows(buf, inner, &ranked(lines, height));
 }
 
-/// The level; where the client is about to compact, that and no line decides what comes next.
-fn standing(figure: &Figure, model: &Model) -> &'static str {
+/// What the figure stands for, where the lines do not decide what comes next.
+fn apart(model: &Model) -> Option<&'static str> {
     if compaction::is_held(model) {
-        "compaction"
+        Some("compaction")
+    } else if moment::is_under_way(model) {
+        Some("before the reboot")
+    } else if has_ended(model) {
+        Some("last known")
     } else {
-        figure.level.label()
+        None
     }
+}
+
+/// The level, or what stands in its place.
+fn standing(figure: &Figure, model: &Model) -> &'static str {
+    apart(model).unwrap_or_else(|| figure.level.label())
+}
+
+/// The level's style. A figure of what is over needs no person.
+fn style(figure: &Figure, model: &Model, theme: &Theme) -> Style {
+    if moment::is_under_way(model) || has_ended(model) {
+        theme.dim
+    } else {
+        theme.level(figure.level)
+    }
+}
+
+fn has_ended(model: &Model) -> bool {
+    model.session.agent.state == AgentState::Exited
 }
 
 /// Keeps as many lines as there is room for, those of the lowest ranks.
@@ -94,7 +116,7 @@ fn known(
     cells: usize,
     large: bool,
 ) -> Vec<(u8, Line<'static>)> {
-    let level = theme.level(figure.level);
+    let level = style(figure, model, theme);
     let mut ranked = vec![(
         0,
         bar(
@@ -124,7 +146,8 @@ fn known(
             ),
         ));
     }
-    if figure.advice == Advice::SaveAndReboot && model.reboot.attempt.is_none() {
+    let asks = apart(model).is_none() && model.reboot.attempt.is_none();
+    if figure.advice == Advice::SaveAndReboot && asks {
         let key = model.keys().hint(Action::Reboot).unwrap_or_default();
         let advice = text::join(&["time for a reboot".to_owned(), key], cells);
         ranked.push((2, frame::row(advice, level.add_modifier(Modifier::BOLD))));
@@ -137,7 +160,7 @@ fn known(
             frame::row(text::fit(&format!("≠ {said}"), cells), theme.accent),
         ));
     }
-    let held = compaction::is_held(model);
+    let held = apart(model).is_some();
     if let Some(growth) = growth(model, !large).filter(|_| !held) {
         ranked.push((4, frame::row(text::join(&growth, cells), theme.text)));
     }
@@ -177,7 +200,7 @@ fn source(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Line<'
     };
     let age = match figure.age.as_secs() {
         _ if figure.stale => format!("stale: {}", text::ago(figure.age)),
-        0..10 => "live".to_owned(),
+        0..10 if !has_ended(model) => "live".to_owned(),
         _ => text::ago(figure.age),
     };
     let style = if figure.stale {
@@ -203,7 +226,7 @@ const LARGE: usize = 3;
 
 /// The percent in letters three rows high, and beside it what it is a share of and what comes next.
 fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<Line<'static>> {
-    let level = theme.level(figure.level).add_modifier(Modifier::BOLD);
+    let level = style(figure, model, theme).add_modifier(Modifier::BOLD);
     let percent = format!("{:.0}%", figure.percent.min(999.0));
     let next = [Threshold::Notice, Threshold::Warn, Threshold::Compact]
         .into_iter()
@@ -213,6 +236,8 @@ fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> 
     let beside = if compaction::is_held(model) {
         let why = banner::reason(model).map(str::to_owned);
         vec![Some(of_usable(figure)), Some(COMPACTS.to_owned()), why]
+    } else if apart(model).is_some() {
+        vec![Some(of_usable(figure))]
     } else {
         vec![
             Some(of_usable(figure)),
@@ -490,15 +515,20 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
     let Some(figure) = model.session.guard.figure(model.now) else {
         return frame::row(text::fit("no figure yet", cells), theme.dim);
     };
-    let level = theme.level(figure.level).add_modifier(Modifier::BOLD);
+    let level = style(&figure, model, theme).add_modifier(Modifier::BOLD);
     let words = format!("{:.0} % {}", figure.percent, standing(&figure, model));
     let stale = if figure.stale { "?" } else { "" };
-    let words = format!("{words}{stale}");
+    let words = if moment::is_under_way(model) {
+        // The footer says that it is being left.
+        format!("{:.0} %", figure.percent)
+    } else {
+        format!("{words}{stale}")
+    };
     let room = cells.saturating_sub(text::width(&words) + 1);
     if room < 6 {
         return frame::row(text::fit(&words, cells), level);
     }
-    let fill = theme.level(figure.level);
+    let fill = style(&figure, model, theme);
     let mut line = bar(
         figure.used,
         figure.usable,

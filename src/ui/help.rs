@@ -480,15 +480,17 @@ fn question(
         .enumerate()
         .flat_map(|(at, key)| {
             let gap = if at == 0 { "" } else { " · " };
+            let (key, does) = key.split_at(frame::key_length(key));
             [
                 (gap.to_owned(), theme.dim),
-                ((*key).to_owned(), theme.accent),
+                (key.to_owned(), theme.accent),
+                (does.to_owned(), theme.dim),
             ]
         })
         .collect();
     lines.extend(text::wrap(&keys, &text::Lead::default(), cells));
     let area = frame::centred(pane, wide, (lines.len() as u16).saturating_add(2));
-    frame::clear(buf, area);
+    frame::clear_beside(buf, pane, area);
     let inner = frame::border(buf, area, frame::title(title, true, theme), true, theme);
     let inner = Rect {
         x: inner.x + 1,

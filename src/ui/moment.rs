@@ -1,12 +1,14 @@
 //! The moment of a reboot, over the pane: its stages while it goes on, then a card with what it has brought.
 //!
 //! ```text
-//! ┏▸Rebooting ━━━━━━━━━━━━━━━━━━━━━━━━━━━┓     ┏▸Rebooted in 1.4 s ━━━━━━━━━━━━━━━━━┓
-//! ┃ ✓ ending the old session     0.2 s   ┃     ┃ 160k → 12k tokens                  ┃
-//! ┃ … starting the new session   0.9 s   ┃     ┃ 23 items carried over, confirmed   ┃
-//! ┃   confirming the handoff             ┃     ┃ Ctrl-q u undoes it                 ┃
-//! ┗━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┛     ┗━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┛
+//! ╭ Rebooting ───────────────────────────╮     ╭ Rebooted in 1.4 s ─────────────────╮
+//! │ ✓ ending the old session     0.2 s   │     │ 160k → 12k tokens                  │
+//! │ … starting the new session   0.9 s   │     │ 23 items carried over, confirmed   │
+//! │   confirming the handoff             │     │ Ctrl-q u undoes it                 │
+//! ╰──────────────────────────────────────╯     ╰────────────────────────────────────╯
 //! ```
+//!
+//! It takes no keys, so it has not the sign of what does.
 //!
 //! A dialog of the agent is never covered: it may be what the reboot waits for.
 
@@ -66,6 +68,11 @@ fn stages(model: &Model) -> Option<&Attempt> {
     (!attempt.is_harmless() && !attempt.is_overdue()).then_some(attempt)
 }
 
+/// Whether the session that is shown is being left.
+pub(super) fn is_under_way(model: &Model) -> bool {
+    stages(model).is_some()
+}
+
 /// Draws it over the pane's cells.
 pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     if !is_shown(model) || pane.width < 24 || pane.height < 6 {
@@ -88,8 +95,14 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
         y: pane.y + (pane.height - height) / 3,
         ..centre
     };
-    frame::clear(buf, area);
-    let inner = frame::border(buf, area, frame::title(&title, true, theme), true, theme);
+    frame::clear_beside(buf, pane, area);
+    let failed =
+        matches!(&model.view.card, Some(card) if stages(model).is_none() && card.is_failure());
+    let mut title = frame::title(&title, false, theme);
+    if failed {
+        title = title.patch_style(theme.bad);
+    }
+    let inner = frame::border(buf, area, title, false, theme);
     let inner = Rect {
         x: inner.x + 1,
         width: inner.width.saturating_sub(2),
@@ -185,7 +198,8 @@ fn card_lines(
                 (_, false) => "not confirmed",
             };
             let parts: Vec<String> = carried.into_iter().chain([proof.to_owned()]).collect();
-            lines.extend(wrapped(parts.join(" · "), theme.good));
+            let style = if *proven { theme.good } else { theme.accent };
+            lines.extend(wrapped(parts.join(" · "), style));
             if let Some(key) = model.keys().hint(Action::Undo) {
                 lines.extend(wrapped(format!("{key} undoes it"), theme.dim));
             }
@@ -207,10 +221,15 @@ fn card_lines(
                 "The agent was not touched and goes on."
             };
             lines.extend(wrapped(goes_on.to_owned(), theme.text));
-            if let Some(key) = model.keys().hint(Action::Reboot) {
-                lines.extend(wrapped(format!("{key} tries again"), theme.dim));
+            let keys = [(Action::Reboot, "retries"), (Action::Messages, "messages")];
+            let mut hints = Vec::new();
+            for (action, does) in keys {
+                let key = model.keys().hint(action);
+                hints.extend(key.map(|key| format!("{key} {does}")));
             }
-            ("Reboot failed".to_owned(), lines)
+            hints.push("typing closes it".to_owned());
+            lines.extend(wrapped(hints.join(" · "), theme.dim));
+            ("! Reboot failed".to_owned(), lines)
         }
     }
 }

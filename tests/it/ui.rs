@@ -534,11 +534,12 @@ fn trouble_is_shown_while_a_reboot_is_under_way() {
         tell(&mut model, 714, Event::Read(prepared));
     }
     let footer = |model: &Model| shot(model).lines().last().unwrap_or_default().to_owned();
+    let shown = footer(&model);
     assert!(
-        footer(&model).contains("reboot: ending"),
-        "{}",
-        footer(&model)
+        shown.starts_with(" rebooting ") && shown.contains("  ending the old session"),
+        "{shown}"
     );
+    assert!(!shown.contains("idle"), "{shown}");
     tell(&mut model, 715, Event::TimerFired(TimerId::Age));
     act(&mut model, Action::Undo);
     let shown = footer(&model);
@@ -1513,13 +1514,13 @@ fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
     assert_eq!(attempt.step(), Step::Ending);
     model.now = at(715);
     let shown = shot(&model);
-    assert!(shown.contains("▸Rebooting"), "{shown}");
+    assert!(shown.contains("╭ Rebooting ─"), "{shown}");
     assert!(shown.contains("… ending the old session"), "{shown}");
     assert!(shown.contains("1.0 s"), "{shown}");
     assert!(shown.contains("confirming the handoff"), "{shown}");
     // A dialog of the agent is never covered.
     model.session.agent.state = AgentState::Dialog;
-    assert!(!shot(&model).contains("▸Rebooting"));
+    assert!(!shot(&model).contains("╭ Rebooting ─"));
     model.session.agent.state = AgentState::Idle;
     model.reboot.attempt = None;
     let card = |outcome| {
@@ -1538,7 +1539,7 @@ fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
     });
     let shown = shot(&model);
     for said in [
-        "▸Rebooted in 1.4 s",
+        "╭ Rebooted in 1.4 s ─",
         "160k → 128k tokens",
         "23 items carried over · handoff confirmed",
         "Ctrl-q u undoes it",
@@ -1563,11 +1564,11 @@ fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
     });
     let shown = shot(&model);
     for said in [
-        "▸Reboot failed",
+        "╭ ! Reboot failed ─",
         "It failed while starting the new session.",
         "claude not found in PATH",
         "The old session is resumed; nothing is lost.",
-        "F5 tries again",
+        "F5 retries · Ctrl-q l messages · typing closes it",
     ] {
         assert!(shown.contains(said), "{said}: {shown}");
     }

@@ -56,6 +56,14 @@ pub struct Card {
     pub awaits_figure: bool,
 }
 
+impl Card {
+    /// Whether the reboot was given up.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed { .. })
+    }
+}
+
 /// How a reboot came out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
