@@ -156,7 +156,8 @@ fn status(
         }
     }
     let hints = hints(model, copy, cells.saturating_sub(line.width() + 2), theme);
-    let gap = cells.saturating_sub(line.width() + hints.width());
+    // The hints of the footer end a cell before its end, here too.
+    let gap = cells.saturating_sub(line.width() + hints.width() + 1);
     line.push_span(Span::raw(" ".repeat(gap)));
     line.spans.extend(hints.spans);
     line

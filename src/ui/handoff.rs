@@ -46,7 +46,8 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     frame::corner(buf, area, &corner);
     if let Some(editor) = editor {
         scratchpad::editor(buf, inner, editor, theme);
-        frame::foot(buf, area, &scratchpad::editor_hints(editor), "", theme);
+        let mark = scratchpad::place(inner, editor);
+        frame::foot(buf, area, &scratchpad::editor_hints(editor), &mark, theme);
         return;
     }
     // The message itself keeps at least half of the panel.

@@ -107,8 +107,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     rule(buf, &parts, theme);
     if let Some(editor) = &model.draft.handoff.editor {
         scratchpad::editor(buf, parts.document, editor, theme);
-        let hints = ["Esc done", "Ctrl-F find", "Ctrl-Z undo"].map(str::to_owned);
-        frame::foot(buf, area, &hints, "", theme);
+        let mark = scratchpad::place(parts.document, editor);
+        frame::foot(buf, area, &scratchpad::editor_hints(editor), &mark, theme);
         return;
     }
     let listed = handoff::listed(model);

@@ -46,7 +46,8 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     );
     if let Some(editor) = &notes.editor {
         self::editor(buf, inner, editor, theme);
-        frame::foot(buf, area, &editor_hints(editor), "", theme);
+        let mark = place(inner, editor);
+        frame::foot(buf, area, &editor_hints(editor), &mark, theme);
         return;
     }
     if let Some(version) = notes.looked_at() {
@@ -150,9 +151,32 @@ pub(super) fn editor_hints(editor: &Editor) -> Vec<String> {
     if editor.search.is_some() {
         return ["Enter done", "Ctrl-G next"].map(str::to_owned).to_vec();
     }
-    ["Esc done", "Ctrl-S save", "Ctrl-F find", "Ctrl-Z undo"]
-        .map(str::to_owned)
-        .to_vec()
+    [
+        "Esc save and leave",
+        "Ctrl-F find",
+        "Ctrl-Z undo",
+        "Ctrl-S save",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// Where the cursor stands in a text that is longer than its rectangle, in lines: `↓ 3/40`. Ask once it was drawn.
+pub(super) fn place(area: Rect, editor: &Editor) -> String {
+    let (body, _) = parts(area, editor);
+    let (top, _) = editor.area.scroll_offset();
+    // A row behind the last one is taken for the last one.
+    let begins = |row: usize| editor.area.screen_to_data(row, 0);
+    let behind = usize::from(top) + usize::from(body.height);
+    let below = behind > 0 && begins(behind) != begins(behind - 1);
+    let arrows = match (top > 0, below) {
+        (false, false) => return String::new(),
+        (true, true) => "↑↓",
+        (true, false) => "↑",
+        (false, true) => "↓",
+    };
+    let row = editor.area.cursor().0;
+    format!("{arrows} {}/{}", row + 1, editor.area.lines().len())
 }
 
 /// The editor's text, and the line below it that asks for a pattern.

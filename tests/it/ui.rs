@@ -581,6 +581,34 @@ fn a_reboot_that_waits_for_a_person_stands_on_the_screen_at_every_width() {
 }
 
 #[test]
+fn a_panel_has_what_it_needs_before_another_has_blank_rows() {
+    let rows = |model: &Model, focus| {
+        let layout = layout::layout(model);
+        let panel = layout.panels.iter().find(|(panel, _)| *panel == focus);
+        panel.map_or(0, |(_, area)| area.height)
+    };
+    let model = working((220, 60));
+    let shown = shot(&model);
+    assert!(shown.contains("• CI has no heaptrack"), "{shown}");
+    assert!(!shown.contains("↓"), "{shown}");
+    // What has the keys grows, the history too.
+    let mut focused = working((160, 45));
+    let before = rows(&focused, Focus::History);
+    act(&mut focused, Action::History);
+    assert!(rows(&focused, Focus::History) >= before);
+    for panel in [Focus::Scratchpad, Focus::Handoff, Focus::History] {
+        assert!(rows(&focused, panel) >= 4, "{panel:?}");
+    }
+    for height in 24..80 {
+        let model = working((160, height));
+        let layout = layout::layout(&model);
+        let all: u16 = layout.panels.iter().map(|(_, area)| area.height).sum();
+        let gauge = layout.context.expect("a context panel").height;
+        assert_eq!(all + gauge, height - 1);
+    }
+}
+
+#[test]
 fn every_view_names_the_way_out_of_it_at_every_width() {
     for (name, scene) in views::VIEWS {
         // A wide list of keys gives way last of all to the one that leaves.

@@ -231,6 +231,12 @@ impl HandoffPanel {
         }
     }
 
+    /// Whether a person edits it, or has unfolded a part of it.
+    #[must_use]
+    pub fn is_worked_in(&self) -> bool {
+        self.editor.is_some() || self.lists_missing || !self.reading.toggled.is_empty()
+    }
+
     /// The message as it would be sent now.
     #[must_use]
     pub fn current(&self) -> &Handoff {

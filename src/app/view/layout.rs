@@ -176,7 +176,7 @@ fn news(model: &Model) -> Focus {
 /// The fewest rows in which the context panel makes sense, and those in which another panel does.
 const LEAST: (u16, u16) = (5, 4);
 
-/// Panels in a column at the right: the gauge as high as it needs, the rest shared.
+/// Panels in a column at the right: the gauge as high as it needs, the rest shared by need.
 fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], model: &Model) {
     let focus = model.view.focus;
     layout.strip = false;
@@ -194,7 +194,11 @@ fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], model: 
     }
     // Limits, the curve over the turns and the base load come where the other panels do not miss the rows.
     let wanted = match body.height {
-        44.. => 14,
+        44.. => {
+            let limits = model.session.agent.limits.len() as u16;
+            let client = u16::from(model.session.client.limit().is_some());
+            (13 + limits + client).min(15)
+        }
         34..44 => 11,
         _ => 8,
     };
@@ -207,34 +211,99 @@ fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], model: 
         height: gauge,
     });
     let mut y = body.y + gauge;
-    let mut left = body.height - gauge;
-    // The scratchpad and the handoff are read; the history is glanced at, the run in its place is watched; what has the keys is
-    // worked in.
-    let shares = |panel: Focus| match panel {
-        Focus::History if model.autopilot.is_some() => 4,
-        Focus::History => 2,
-        panel if panel == focus => 6,
-        _ => 3,
-    };
-    let mut total: u16 = panels.iter().map(|panel| shares(*panel)).sum();
-    for panel in panels {
-        let height = left * shares(panel) / total.max(1);
-        total -= shares(panel);
+    let heights = heights(&panels, body.height - gauge, width, model);
+    for (panel, height) in panels.into_iter().zip(heights) {
         if height > 0 {
-            layout.panels.push((
-                panel,
-                Rect {
-                    x,
-                    y,
-                    width,
-                    height,
-                },
-            ));
+            let area = Rect {
+                x,
+                y,
+                width,
+                height,
+            };
+            layout.panels.push((panel, area));
         }
         y += height;
-        left -= height;
     }
 }
+
+/// How the rows are shared: each panel gets what it needs first, then all have their part of the rest.
+fn heights(panels: &[Focus], rows: u16, width: u16, model: &Model) -> Vec<u16> {
+    let mut heights: Vec<u16> = panels.iter().map(|_| 0).collect();
+    let needs: Vec<u16> = panels.iter().map(|one| need(*one, width, model)).collect();
+    for _ in 0..rows {
+        let wants = |at: &usize| heights[*at] < needs[*at];
+        let some_want = (0..panels.len()).any(|at| wants(&at));
+        let takes = (0..panels.len()).filter(|at| !some_want || wants(at));
+        // The one that has least of its share, in lengths that all can be divided by.
+        let filled = |at: &usize| {
+            let (height, share) = (
+                u32::from(heights[*at]),
+                u32::from(share(panels[*at], model)),
+            );
+            (height >= u32::from(LEAST.1), height * 12 / share)
+        };
+        match takes.min_by_key(filled) {
+            Some(at) => heights[at] += 1,
+            None => break,
+        }
+    }
+    heights
+}
+
+/// The scratchpad and the handoff are read; the history is glanced at, the run in its place is watched; what has the keys is
+/// worked in.
+fn share(panel: Focus, model: &Model) -> u16 {
+    match panel {
+        panel if panel == model.view.focus => 6,
+        Focus::History if model.autopilot.is_some() => 4,
+        Focus::History => 2,
+        _ => 3,
+    }
+}
+
+/// The rows that a panel needs, its border among them, as far as that is known without laying it out.
+fn need(panel: Focus, width: u16, model: &Model) -> u16 {
+    let cells = usize::from(width.saturating_sub(2).max(1));
+    let rows = match panel {
+        // What is worked in may become longer.
+        Focus::Scratchpad if model.draft.notes.editor.is_some() => MOST,
+        Focus::Handoff if model.draft.handoff.is_worked_in() => MOST,
+        Focus::Scratchpad => {
+            let notes = model.draft.notes.text.trim_end();
+            let notes = notes.strip_prefix("# Scratchpad\n").unwrap_or(notes);
+            let mut rows = 0;
+            for line in notes.trim_start_matches('\n').split('\n') {
+                rows += line
+                    .chars()
+                    .take(MOST * cells)
+                    .count()
+                    .div_ceil(cells)
+                    .max(1);
+                if rows >= MOST {
+                    break;
+                }
+            }
+            rows
+        }
+        // The next step is open, with a blank row below it, and the others are folded.
+        Focus::Handoff => {
+            let handoff = model.draft.handoff.current();
+            let sections = handoff.text.matches("\n## ").count();
+            sections + 3 + handoff.warnings.len() * 2
+        }
+        // Two rows for each, and what there was before this run.
+        Focus::History if model.autopilot.is_none() => {
+            let earlier = &model.view.history.earlier;
+            let before: usize = earlier.iter().map(|run| run.iterations.len() * 2 + 1).sum();
+            model.lineage.iterations().len() * 2 + before
+        }
+        Focus::History | Focus::Pane => MOST,
+    };
+    rows.min(MOST) as u16 + 2
+}
+
+/// More rows than this a panel does not ask for.
+const MOST: usize = 60;
 
 /// Two panels side by side below the pane.
 fn strip(layout: &mut Layout, body: Rect, panel: Focus) {
