@@ -124,7 +124,9 @@ fn left(
     let decided = format!(" · {}", reboots(model));
     // A link's target needs its room whole more than this does.
     let target = hover::target(model).map_or(0, |target| text::width(target) + 3);
-    if width(&left) + text::width(&decided) + wanted.min(40) + target <= cells {
+    // A reboot that goes on has been decided on.
+    let decides = !moment::is_under_way(model);
+    if decides && width(&left) + text::width(&decided) + wanted.min(40) + target <= cells {
         left.push(Span::styled(decided, theme.dim));
     }
     if let Some(target) = hover::target(model) {
@@ -191,9 +193,8 @@ fn banner(
             left.extend(gauge::strip(model, theme, 15).spans);
         }
         // What the agent does gives way where the banner would not be whole.
-        if cells >= 60 {
-            let gap = if held { "" } else { " · " };
-            let state = format!("{gap}{}", state(model));
+        if cells >= 60 && !held {
+            let state = format!(" · {}", state(model));
             left.push(Span::styled(state, state_style(model, theme)));
         }
         left.extend(standing(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));

@@ -541,3 +541,30 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
     line.push_span(Span::styled(words, level));
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::{Guard, GuardSettings};
+
+    #[test]
+    fn a_line_looks_passed_once_it_is_and_never_before() {
+        let guard = Guard::new(GuardSettings::default());
+        let theme = Theme::default();
+        for (used, cells) in (0..=200_u64).flat_map(|one| [8, 35, 57].map(|cells| (one, cells))) {
+            let used = Tokens(used * 1_000);
+            let found = guard.assess(used);
+            let fill = theme.level(found.level);
+            let line = bar(used, found.usable, &found.lines, fill, &theme, cells);
+            let ticks = line.spans.iter().filter(|span| span.content == "┊");
+            let passed = |span: &&Span<'_>| span.style.add_modifier.contains(Modifier::REVERSED);
+            let lines = [Threshold::Warn, Threshold::Compact].map(|one| found.lines.at(one));
+            let expected = lines.iter().filter(|at| **at <= used).count();
+            assert_eq!(
+                ticks.filter(passed).count(),
+                expected,
+                "{used:?} in {cells} cells"
+            );
+        }
+    }
+}

@@ -96,11 +96,12 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
         ..centre
     };
     frame::clear_beside(buf, pane, area);
-    let failed =
-        matches!(&model.view.card, Some(card) if stages(model).is_none() && card.is_failure());
+    let failed = model.view.card.as_ref().filter(|card| card.is_failure());
     let mut title = frame::title(&title, false, theme);
-    if failed {
-        title = title.patch_style(theme.bad);
+    if failed.is_some() && stages(model).is_none() {
+        for span in &mut title.spans {
+            span.style = theme.bad;
+        }
     }
     let inner = frame::border(buf, area, title, false, theme);
     let inner = Rect {
