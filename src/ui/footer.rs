@@ -313,15 +313,15 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
             theme.accent,
         ));
     }
-    // The dialog and the card say it all; what has come since does not wait for them.
+    // The dialog says it all, and so does the card of a reboot that is done: what has come since does not wait for it.
     if model.view.overlay == Some(Overlay::Exited) {
         return None;
     }
+    let card = model.view.card.as_ref();
+    let card = card.filter(|card| moment::is_shown(model) && !card.is_failure());
     let told = |notice: &&Notice| {
-        let card = model.view.card.as_ref().filter(|_| moment::is_shown(model));
-        card.is_some_and(|card| {
-            notice.at.since_start <= card.at.since_start && (!notice.bad || card.is_failure())
-        })
+        let came_with = card.is_some_and(|card| notice.at.since_start <= card.at.since_start);
+        came_with && !notice.bad
     };
     let Some(notice) = model.view.notices.back().filter(|notice| !told(notice)) else {
         let asks = matches!(

@@ -59,13 +59,13 @@ fn cause(supervisor: &Supervisor, iteration: usize) -> Value {
 fn what_was_reviewed_takes_the_place_of_the_real_client_s_summary() {
     let launch = live("ask");
     let supervisor = full(&launch);
-    let holds = || supervisor.screen().contains("The client compacts in");
+    let holds = || supervisor.screen().contains("Claude compacts in");
     supervisor.wait_until("the banner", holds, SOON);
     assert_eq!(launch.api().main_calls().len(), 1, "the client waits");
     supervisor.keys([key::F5]);
     supervisor
         .terminal
-        .wait_for_text("Esc leaves it to the client", SOON);
+        .wait_for_text("Esc lets Claude compact", SOON);
     supervisor.keys([key::ENTER]);
     let calls = launch.api().wait_for_calls(2, SOON);
     goes_on_from_the_handoff(&calls[1]);
@@ -151,7 +151,7 @@ fn a_compaction_in_the_middle_of_the_real_client_s_turn_keeps_the_tool_s_result(
 fn a_compaction_that_is_stopped_in_the_real_client_changes_nothing() {
     let launch = live("ask");
     let supervisor = full(&launch);
-    let holds = || supervisor.screen().contains("The client compacts in");
+    let holds = || supervisor.screen().contains("Claude compacts in");
     supervisor.wait_until("the banner", holds, SOON);
     supervisor.keys([key::ESC]);
     supervisor.wait_until("its end", || !holds(), SOON);
