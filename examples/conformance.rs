@@ -25,7 +25,7 @@ use std::{
 
 use pitstop::pane::{
     PaneSize, PaneSpec,
-    pty::{self, Pty, PtyMessage, PtyNews, Signal},
+    pty::{self, Pty, PtyEvent, PtyMessage, Signal},
     recording::Recording,
     screen::Screen,
 };
@@ -180,10 +180,10 @@ impl Stage {
     fn listen(&mut self) {
         loop {
             match self.news.try_recv() {
-                Ok(message) => match message.news {
-                    PtyNews::Output(bytes) => self.output(&bytes),
-                    PtyNews::OutputEnded => self.ended = true,
-                    PtyNews::Stopped(_) | PtyNews::Exited(_) => {}
+                Ok(message) => match message.event {
+                    PtyEvent::Output(bytes) => self.output(&bytes),
+                    PtyEvent::OutputEnded => self.ended = true,
+                    PtyEvent::Stopped(_) | PtyEvent::Exited(_) => {}
                 },
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {

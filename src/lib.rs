@@ -26,7 +26,7 @@
 //! - [`handoff`]: what the next session is given
 //! - [`lineage`]: the chain of iterations
 //! - [`store`]: what is kept: the database, private files, the lock
-//! - [`autopilot`]: the unattended run: promise, caps, breakers, when to go on
+//! - [`autopilot`]: the unattended run: stop phrase, caps, breakers, when to go on
 //! - [`config`]: what the user may set
 //! - [`api`]: the doors for hooks, scripts and people elsewhere
 //! - [`app`]: the pure core

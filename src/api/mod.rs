@@ -7,8 +7,8 @@
 
 pub mod client;
 pub mod endpoint;
+pub mod events;
 pub mod metrics;
-pub mod news;
 pub mod server;
 pub mod wire;
 

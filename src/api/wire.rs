@@ -38,8 +38,8 @@ pub use field::FieldError;
 
 pub use super::{
     endpoint::Endpoint,
+    events::{ApiEvent, ApiEventKind},
     metrics::MetricsReport,
-    news::{News, NewsKind},
 };
 use crate::{bridge, lineage::Way};
 

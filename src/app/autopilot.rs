@@ -17,8 +17,8 @@ use crate::{
     agent::{ToolCall, ToolOutput},
     api::wire::AgentState,
     autopilot::{
-        Autopilot, End, Fresh, Pause, Phase, Plan, RunNews, Thrash, Trip, Verdict, Wait,
-        breaker::excerpt, cap::duration, news::first_line, prompt,
+        Autopilot, End, Fresh, Pause, Phase, Plan, RunEvent, Thrash, Trip, Verdict, Wait,
+        breaker::excerpt, cap::duration, events::first_line, prompt,
     },
     config::RebootMode,
     guard::threshold::Threshold,
@@ -48,7 +48,7 @@ pub use publish::{publish, report};
 pub use turn::{figure_observed, figures_in, task_read, turn_ended, turn_failed};
 
 use hold::{hold, say_held};
-use publish::{call, turn_news};
+use publish::{call, turn_event};
 use turn::{background_time, fresh, settle, type_prompt, wait_over};
 
 /// How long after a turn the figures may take: the client waits 300 ms before it updates its status line.
@@ -65,7 +65,7 @@ const SETTLE_FRESH: Duration = Duration::from_millis(20);
 const IDLE: Duration = Duration::from_secs(20);
 
 /// When a typed prompt that was not seen to arrive is given up: its further Enters are over by then.
-const DEAF: Duration = Duration::from_secs(45);
+const SUBMIT_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// How long an agent may take from its process to its first word; a dialog at its start keeps it silent for ever.
 const SILENT: Duration = Duration::from_secs(90);
@@ -92,7 +92,7 @@ pub fn begin(
 ) -> Vec<Effect> {
     let start = prompt::start(&plan.task, &plan.promise);
     let caps = plan.caps;
-    let news = RunNews::RunStarted {
+    let event = RunEvent::RunStarted {
         task: first_line(&plan.task),
         promise: plan.promise.clone(),
         max_iterations: caps.max_iterations,
@@ -126,7 +126,7 @@ pub fn begin(
         timeline: VecDeque::new(),
     });
     handoff::draft(model);
-    let mut effects = vec![run_event(news)];
+    let mut effects = vec![run_event(event)];
     publish::remember(model, &effects);
     effects.extend(clock(model));
     effects.extend(first.unwrap_or_else(|| iteration::begin(model, false, None, Some(start))));
@@ -209,7 +209,7 @@ pub(super) fn watch(model: &mut Model) -> Vec<Effect> {
         let mut effects = watch_reboot(model);
         // The reboot was begun because the figures are in.
         if model.session.agent.state != AgentState::Busy {
-            effects.extend(turn_news(model));
+            effects.extend(turn_event(model));
         }
         return effects;
     }
@@ -223,7 +223,7 @@ pub(super) fn watch(model: &mut Model) -> Vec<Effect> {
         return say_held(model);
     }
     match (state, &run.pilot.phase) {
-        (AgentState::Starting, _) => set_once(model, Due::Silent, SILENT),
+        (AgentState::Starting, _) => set_once(model, Due::StartupTimeout, SILENT),
         (AgentState::Busy, Phase::Settling | Phase::Sent) => {
             set_phase(model, Phase::Working);
             Vec::new()
@@ -282,7 +282,7 @@ fn after_dialog(model: &mut Model) -> Vec<Effect> {
     run.due = None;
     let (due, time) = match &run.pilot.phase {
         Phase::Settling => (Due::Settle, SETTLE),
-        Phase::Sent => (Due::Deaf, DEAF),
+        Phase::Sent => (Due::SubmitTimeout, SUBMIT_TIMEOUT),
         Phase::Waiting(wait) => (Due::WaitOver, wait.until.saturating_sub(now)),
         Phase::Working | Phase::Tripped(_) | Phase::Ended(_) => return watch(model),
     };
@@ -377,7 +377,7 @@ fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
             background: false,
         }),
     );
-    let news = RunNews::Waiting {
+    let event = RunEvent::Waiting {
         why: why.to_owned(),
         seconds: pause.time.as_secs(),
         until: pause.reset,
@@ -388,7 +388,7 @@ fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
             duration(pause.time)
         ));
     }
-    let mut effects = vec![run_event(news)];
+    let mut effects = vec![run_event(event)];
     effects.extend(set(model, Due::WaitOver, pause.time));
     effects
 }
@@ -413,7 +413,7 @@ fn thrash(model: &mut Model, why: String) -> Vec<Effect> {
 
 /// A breaker has tripped.
 fn trip(model: &mut Model, trip: &Trip) -> Vec<Effect> {
-    let mut effects = vec![run_event(RunNews::Tripped {
+    let mut effects = vec![run_event(RunEvent::Tripped {
         breaker: trip.name().to_owned(),
         evidence: trip.to_string(),
     })];
@@ -451,7 +451,7 @@ fn finish(model: &mut Model, end: End) -> Vec<Effect> {
     let attended = run.pilot.plan.attended;
     run.pilot.phase = Phase::Ended(end);
     run.due = None;
-    let mut effects = turn_news(model);
+    let mut effects = turn_event(model);
     if attended {
         effects.push(Effect::Call(excerpt(&text)));
     }
@@ -473,16 +473,16 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     match due {
         Due::Settle => settle(model),
         Due::Figure => turn::figure_late(model),
-        Due::Deaf => trip(model, &Trip::Deaf { what: "a prompt" }),
+        Due::SubmitTimeout => trip(model, &Trip::NoAnswer { what: "a prompt" }),
         Due::WaitOver => wait_over(model),
-        Due::Silent => silent(model),
+        Due::StartupTimeout => silent(model),
         Due::Dialog => {
             let about = agent_reason(model).unwrap_or_default();
             trip(model, &Trip::Dialog { about })
         }
         Due::Undelivered => trip(
             model,
-            &Trip::Deaf {
+            &Trip::NoAnswer {
                 what: "the handoff",
             },
         ),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::{
-    api::wire::{News, Reply},
-    autopilot::RunNews,
+    api::wire::{ApiEvent, Reply},
+    autopilot::RunEvent,
     bridge::{CompactionId, Decision, Order, OrderId},
     lineage::{
         Cause, Iteration, IterationId, Meta, RunId, Way, checkpoint::Checkpoint,
@@ -196,7 +196,7 @@ pub enum Effect {
     /// Answer a call.
     Answer(CallId, Reply),
     /// Tell those who listen to events.
-    Publish(Box<News>),
+    Publish(Box<ApiEvent>),
     /// Put a text on the clipboard: the host terminal's, and the system's where there is one.
     Copy(String),
     /// Put the agent's text on the clipboard of the host terminal, as it asked.
@@ -217,14 +217,14 @@ pub enum Effect {
     /// Call a person: a desktop notification or the bell, as the user wants it.
     Call(String),
     /// Write to the run's log.
-    LogRun(Box<RunNews>),
+    LogRun(Box<RunEvent>),
     /// Leave, with this exit code, after everything has been written.
     Quit(i32),
 }
 
 /// The order to write this to the run's log.
-pub(in crate::app) fn run_event(news: RunNews) -> Effect {
-    Effect::LogRun(Box::new(news))
+pub(in crate::app) fn run_event(event: RunEvent) -> Effect {
+    Effect::LogRun(Box::new(event))
 }
 
 /// What one event has the shell do, in order.
@@ -358,7 +358,7 @@ pub struct RebootResult {
     pub took_ms: Option<u64>,
 }
 
-/// The rungs of the ladder by which an agent is ended, mildest first.
+/// The signals of the ladder by which an agent is ended, mildest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopSignal {
     /// Escape, to stop the running turn.
@@ -374,7 +374,7 @@ pub enum StopSignal {
 }
 
 impl StopSignal {
-    /// The next sterner rung.
+    /// The next sterner signal.
     #[must_use]
     pub const fn next(self) -> Option<Self> {
         match self {
@@ -416,13 +416,13 @@ mod tests {
 
     #[test]
     fn every_rung_leads_to_a_kill_of_the_group() {
-        for rung in [
+        for signal in [
             StopSignal::Interrupt,
             StopSignal::Exit,
             StopSignal::Hangup,
             StopSignal::Terminate,
         ] {
-            let last = std::iter::successors(Some(rung), |rung| rung.next()).last();
+            let last = std::iter::successors(Some(signal), |signal| signal.next()).last();
             assert_eq!(last, Some(StopSignal::Kill));
         }
     }

@@ -19,7 +19,7 @@ use crate::{
     lineage::{
         IterationId, ProcessStamp, RunId, TokenTotals, TrimRecord, journal::Step, past::PastSession,
     },
-    pane::{copy::CopyNews, input::HostInput, replay::Cast, screen::ScreenFact},
+    pane::{copy::CopyOutcome, input::HostInput, replay::Cast, screen::ScreenFact},
     scratchpad::versions::Versions,
     transcript::{
         SessionId, Tokens, human::HumanWords, todo::Todos, trim::TrimPlan, work::WorkAtHand,
@@ -201,7 +201,7 @@ pub enum PaneEvent {
         target: Option<String>,
     },
     /// The screen has done what a reader asked for.
-    CopyMode(CopyNews),
+    CopyMode(CopyOutcome),
     /// The agent's prompt box has come or gone, or holds another text while something waits for that.
     PromptBoxSeen(PromptBox),
     /// The pane's text carries the marker of the handoff that was pasted (generic agents have no hooks).
@@ -423,7 +423,7 @@ pub enum Document {
 /// A timer. Those with an epoch are obsolete once the model's epoch for them has moved on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimerId {
-    /// A rung of the ending ladder took too long.
+    /// A signal of the ending ladder took too long.
     StopTimeout(u64),
     /// The Enter after typed text is due.
     Enter(u64),

@@ -245,7 +245,7 @@ pub fn editor_refusal(model: &Model) -> Option<String> {
 #[must_use]
 pub fn unsent(model: &Model) -> Unsent {
     // Of other programs no prompt box is known.
-    if model.is_generic() || model.session.saying.is_some() || is_text_of_ours(model) {
+    if model.is_generic() || model.session.submission.is_some() || is_text_of_ours(model) {
         return Unsent::Nothing;
     }
     if let Some(draft) = model.session.agent.bridge.draft(model.session.id)
@@ -270,7 +270,7 @@ pub fn unsent(model: &Model) -> Unsent {
 
 /// Whether what stands there was typed by us: the agent died before it was submitted.
 fn is_text_of_ours(model: &Model) -> bool {
-    let Some((text, since)) = &model.session.said else {
+    let Some((text, since)) = &model.session.submitted else {
         return false;
     };
     let by_person = |typed: At| typed.since_start >= since.since_start;
@@ -281,7 +281,7 @@ fn is_text_of_ours(model: &Model) -> bool {
 /// What keeps a text from being typed into the agent's prompt now, whatever else the agent does.
 #[must_use]
 pub fn typing_refusal(model: &Model) -> Option<&'static str> {
-    if model.session.saying.is_some() {
+    if model.session.submission.is_some() {
         return Some("another text is on its way to the agent");
     }
     if model.is_generic() {
@@ -303,9 +303,9 @@ pub fn typing_refusal(model: &Model) -> Option<&'static str> {
 pub fn is_text_under_way(model: &Model) -> bool {
     model
         .session
-        .saying
+        .submission
         .as_ref()
-        .is_some_and(|saying| saying.enters == 0)
+        .is_some_and(|submission| submission.enters == 0)
 }
 
 /// The body of a message that was not delivered, while the old session is being resumed: it stays at hand for
@@ -399,7 +399,7 @@ pub fn run_task(model: &Model) -> Option<&str> {
         .map(|run| run.pilot.plan.task.as_str())
 }
 
-/// What the handoff says of the promise; empty where there is no run.
+/// What the handoff says of the stop phrase; empty where there is no run.
 #[must_use]
 pub fn closing_words(model: &Model) -> String {
     let run = model.autopilot.as_ref();

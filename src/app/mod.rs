@@ -21,8 +21,8 @@ pub use draft::{breakpoint, checkpoint, handoff, record, scratchpad, signal, sum
 pub use effect::{Effect, Effects};
 pub use event::Event;
 pub use model::Model;
-pub use outside::{control, news, report, reported, restore, tools};
-pub use reboot::{ending, in_place, iteration, leave, moment, say, trim, unsent};
+pub use outside::{changes, control, report, reported, restore, tools};
+pub use reboot::{ending, in_place, iteration, leave, moment, submit, trim, unsent};
 pub use session::{
     activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless,
     host_output, human, places, process, signs, turn,
@@ -145,7 +145,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Host(event) => input::host(model, event),
         Event::Pane(event) => pane(model, event),
         Event::Agent(event) => agent::said(model, event),
-        Event::Bridge(event) => bridge::heard(model, event),
+        Event::Bridge(event) => bridge::received(model, event),
         Event::Read(event) => read(model, event),
         Event::Store(StoreEvent::Journaled { reboot, step }) => {
             reboot::journaled(model, reboot, step)
@@ -204,7 +204,7 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
             model.view.hovered = target;
             Vec::new()
         }
-        PaneEvent::CopyMode(news) => copy::answered(model, news),
+        PaneEvent::CopyMode(outcome) => copy::answered(model, outcome),
         PaneEvent::PromptBoxSeen(prompt_box) => activity::box_changed(model, prompt_box),
         PaneEvent::MarkerSeen => {
             reboot::marker_seen(model);
@@ -297,7 +297,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
 fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
     match id {
         TimerId::StopTimeout(epoch) => ending::signal_over(model, epoch),
-        TimerId::Enter(epoch) => say::timer(model, epoch),
+        TimerId::Enter(epoch) => submit::timer(model, epoch),
         TimerId::AutoDelay(epoch) => reboot::tick(model, epoch),
         TimerId::Compaction(epoch) => reboot::compaction::timer(model, epoch),
         TimerId::Verify(_) | TimerId::WarmUp(_) => reboot::timer(model, id),

@@ -26,7 +26,7 @@ pub mod in_place;
 pub mod iteration;
 pub mod leave;
 pub mod moment;
-pub mod say;
+pub mod submit;
 pub mod trim;
 pub mod unsent;
 
@@ -253,7 +253,7 @@ pub fn undo(model: &mut Model) -> Result<Vec<Effect>, String> {
         }
         effects = finish(model, false);
         // What is still to be typed was for this session.
-        model.session.saying = None;
+        model.session.submission = None;
     }
     let record = model
         .current_iteration()

@@ -62,8 +62,8 @@ mod input;
 mod orders;
 mod promises;
 mod reboot;
-mod say;
 mod scratchpad;
+mod submit;
 mod summary;
 mod tools;
 mod tour;
@@ -186,14 +186,14 @@ impl Bench {
     }
 
     /// Takes an event and returns what is to be done, but for the journal, which is answered.
-    pub(super) fn tell(&mut self, event: Event) -> Vec<Effect> {
+    pub(super) fn send(&mut self, event: Event) -> Vec<Effect> {
         let at = self.at();
         let effects = update(&mut self.model, at, event);
-        self.obey(effects)
+        self.settle(effects)
     }
 
     /// Answers the journal, and gives back the rest of what is to be done.
-    fn obey(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
+    fn settle(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
         let mut done = Vec::new();
         let at = self.at();
         while !effects.is_empty() {
@@ -265,7 +265,7 @@ impl Bench {
             pid: 77,
             start_time: "x".to_owned(),
         };
-        self.tell(Event::Pane(PaneEvent::Spawned {
+        self.send(Event::Pane(PaneEvent::Spawned {
             iteration,
             process,
             new_ids: new_ids(next),
@@ -274,14 +274,14 @@ impl Bench {
 
     fn exited(&mut self, code: u32) -> Vec<Effect> {
         let iteration = self.model.session.iteration;
-        self.tell(Event::Pane(PaneEvent::Exited {
+        self.send(Event::Pane(PaneEvent::Exited {
             iteration,
             exit: Exit::Code(code),
         }))
     }
 
     fn started(&mut self, number: u128) -> Vec<Effect> {
-        self.tell(Event::Agent(AgentEvent::SessionStarted {
+        self.send(Event::Agent(AgentEvent::SessionStarted {
             session: session(number),
             source: StartSource::Startup,
             model: None,
@@ -291,24 +291,24 @@ impl Bench {
 
     /// The agent shows an empty prompt box.
     fn ready(&mut self) -> Vec<Effect> {
-        self.tell(Event::Pane(PaneEvent::PasteModeSet { on: true }));
+        self.send(Event::Pane(PaneEvent::PasteModeSet { on: true }));
         self.prompt_box(PromptBox::Empty)
     }
 
     fn prompt_box(&mut self, prompt_box: PromptBox) -> Vec<Effect> {
-        self.tell(Event::Pane(PaneEvent::PromptBoxSeen(prompt_box)))
+        self.send(Event::Pane(PaneEvent::PromptBoxSeen(prompt_box)))
     }
 
     fn titled(&mut self, text: &str) -> Vec<Effect> {
         let title = ScreenFact::Title(text.to_owned());
-        self.tell(Event::Pane(PaneEvent::Screen(title)))
+        self.send(Event::Pane(PaneEvent::Screen(title)))
     }
 
     /// Title and prompt box stand for long enough.
     fn stands(&mut self) -> Vec<Effect> {
         self.wait(Duration::from_secs(4));
         let epoch = self.model.session.calm_epoch;
-        self.tell(Event::TimerFired(TimerId::Calm(epoch)))
+        self.send(Event::TimerFired(TimerId::Calm(epoch)))
     }
 
     fn state(&self) -> AgentState {
@@ -316,7 +316,7 @@ impl Bench {
     }
 
     fn prompted(&mut self, number: u128, prompt: &str) -> Vec<Effect> {
-        let effects = self.tell(Event::Agent(AgentEvent::PromptSubmitted {
+        let effects = self.send(Event::Agent(AgentEvent::PromptSubmitted {
             session: session(number),
             prompt: prompt.to_owned(),
             transcript_path: None,
@@ -328,7 +328,7 @@ impl Bench {
     }
 
     fn turn_ended(&mut self, number: u128) -> Vec<Effect> {
-        self.tell(Event::Agent(AgentEvent::TurnEnded {
+        self.send(Event::Agent(AgentEvent::TurnEnded {
             session: session(number),
             last_message: None,
             background: Background::default(),
@@ -344,20 +344,20 @@ impl Bench {
             source: Source::StatusLine,
             at,
         };
-        self.tell(Event::Read(ReadEvent::Estimate(reading)))
+        self.send(Event::Read(ReadEvent::Estimate(reading)))
     }
 
     fn press(&mut self, code: KeyCode) -> Vec<Effect> {
         let event = KeyEvent::new(code, KeyModifiers::NONE);
-        self.tell(Event::Host(HostEvent::Input(HostInput::Key {
+        self.send(Event::Host(HostEvent::Input(HostInput::Key {
             event,
             raw: vec![b'?'],
         })))
     }
 
     fn git(&mut self) -> Vec<Effect> {
-        let mut effects = self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)));
-        effects.extend(self.tell(Event::Read(ReadEvent::HandoffFiles(Box::default()))));
+        let mut effects = self.send(Event::Read(ReadEvent::Git(GitState::NoRepository)));
+        effects.extend(self.send(Event::Read(ReadEvent::HandoffFiles(Box::default()))));
         effects
     }
 
@@ -431,7 +431,7 @@ fn signals(effects: &[Effect]) -> Vec<StopSignal> {
     effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Signal(rung) => Some(*rung),
+            Effect::Signal(signal) => Some(*signal),
             _ => None,
         })
         .collect()

@@ -167,7 +167,7 @@ pub enum Trip {
         about: String,
     },
     /// What is typed or sent does not arrive.
-    Deaf {
+    NoAnswer {
         /// What did not.
         what: &'static str,
     },
@@ -186,7 +186,7 @@ impl Trip {
             Self::Service { .. } => "service",
             Self::Deaths { .. } => "agent_dies",
             Self::Dialog { .. } => "dialog",
-            Self::Deaf { .. } => "no_answer",
+            Self::NoAnswer { .. } => "no_answer",
         }
     }
 }
@@ -231,7 +231,7 @@ impl fmt::Display for Trip {
                     "a dialog waits and no person is there to answer it: {about}"
                 )
             }
-            Self::Deaf { what } => write!(f, "{what} does not arrive at the agent"),
+            Self::NoAnswer { what } => write!(f, "{what} does not arrive at the agent"),
         }
     }
 }

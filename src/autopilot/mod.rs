@@ -1,11 +1,11 @@
-//! The unattended run: promise, caps, breakers, when to go on.
+//! The unattended run: stop phrase, caps, breakers, when to go on.
 //!
 //! ```text
 //!            prompt seen                turn over              nothing speaks against it
 //!   sent ───────────────► working ───────────────► settling ───────────────────────────────► sent
 //!    ▲                      │  │                       │                                      or a reboot
 //!    │                      │  └─ failed, died ──► waiting ──► settling
-//!    └──────────────────────┴──── promise, cap ──► ended        breaker ──► tripped ──(a person)──► settling
+//!    └──────────────────────┴─ stop phrase, cap ─► ended        breaker ──► tripped ──(a person)──► settling
 //! ```
 //!
 //! This room owns the rules: it gets what happened and says what follows. It types, starts and ends nothing; `app`
@@ -13,10 +13,10 @@
 
 pub mod breaker;
 pub mod cap;
-pub mod news;
+pub mod events;
 pub mod patience;
-pub mod promise;
 pub mod prompt;
+pub mod stop_phrase;
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -24,7 +24,7 @@ use chrono::{DateTime, Utc};
 
 pub use breaker::{Breakers, Limits, Thrash, Trip};
 pub use cap::{Cap, Caps, Spent};
-pub use news::RunNews;
+pub use events::RunEvent;
 pub use patience::{Patience, Pause};
 
 use crate::{
@@ -99,8 +99,8 @@ pub enum Phase {
 /// Why a run is over.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
-    /// The promise was given.
-    Promise,
+    /// The stop phrase was given.
+    StopPhrase,
     /// A cap was reached.
     Cap(Cap),
     /// A breaker tripped.
@@ -119,7 +119,7 @@ impl End {
     #[must_use]
     pub const fn code(&self) -> i32 {
         match self {
-            Self::Promise => 0,
+            Self::StopPhrase => 0,
             Self::Cap(_) => 3,
             Self::Tripped(_) => 4,
             Self::NoAgent(_) => 5,
@@ -131,7 +131,7 @@ impl End {
     #[must_use]
     pub const fn reason(&self) -> EndReason {
         match self {
-            Self::Promise => EndReason::PromiseFound,
+            Self::StopPhrase => EndReason::StopPhraseFound,
             Self::Cap(_) => EndReason::Limit,
             Self::Tripped(_) => EndReason::Breaker,
             Self::NoAgent(_) => EndReason::Crash,
@@ -143,7 +143,7 @@ impl End {
 impl std::fmt::Display for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Promise => f.write_str("the promise was given"),
+            Self::StopPhrase => f.write_str("the stop phrase was given"),
             Self::Cap(cap) => write!(f, "{cap}"),
             Self::Tripped(trip) => write!(f, "breaker {} tripped: {trip}", trip.name()),
             Self::NoAgent(why) => write!(f, "the agent could not run: {why}"),
@@ -290,8 +290,8 @@ impl Autopilot {
     #[must_use]
     pub fn ended(&self, spent: &Spent) -> Option<End> {
         let said = self.message.as_deref().unwrap_or_default();
-        if promise::is_given(&self.plan.promise, said) {
-            return Some(End::Promise);
+        if stop_phrase::is_given(&self.plan.promise, said) {
+            return Some(End::StopPhrase);
         }
         self.plan.caps.reached(spent).map(End::Cap)
     }
@@ -384,9 +384,9 @@ impl Autopilot {
             return None;
         };
         let said = self.message.as_deref().unwrap_or_default();
-        let line = promise::line(&self.plan.promise, said);
+        let line = stop_phrase::line(&self.plan.promise, said);
         let evidence = match (end, line) {
-            (End::Promise, Some(line)) => format!("the agent said: {}", breaker::excerpt(line)),
+            (End::StopPhrase, Some(line)) => format!("the agent said: {}", breaker::excerpt(line)),
             _ => end.to_string(),
         };
         Some(RunEnd {
@@ -396,7 +396,7 @@ impl Autopilot {
         })
     }
 
-    /// A person says go on: what was tripped or waited for is forgotten. A promise given meanwhile still counts.
+    /// A person says go on: what was tripped or waited for is forgotten. A stop phrase given meanwhile still counts.
     pub fn resume(&mut self) {
         self.paused_by = None;
         if let Phase::Tripped(_) = self.phase {

@@ -57,7 +57,7 @@ fn fill(template: &str, task: &str, promise: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::autopilot::promise;
+    use crate::autopilot::stop_phrase;
 
     #[test]
     fn the_agent_is_given_the_task_and_how_to_end_it() {
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn what_it_is_sent_to_go_on_does_not_hold_the_promise() {
         // An agent that repeats its orders must not end the run by that.
-        assert!(!promise::is_given(promise::DEFAULT, &go_on()));
+        assert!(!stop_phrase::is_given(stop_phrase::DEFAULT, &go_on()));
         assert!(!go_on().contains('{'));
     }
 }

@@ -60,7 +60,7 @@ fn turns_go_on_until_the_promise_is_given() {
         assert_eq!(run.next_prompt(), prompt::go_on());
     }
     let over = run.turn_ended(Some("It works.\n\nALL DONE"), &spent(1));
-    assert_eq!(over, Verdict::End(End::Promise));
+    assert_eq!(over, Verdict::End(End::StopPhrase));
     assert_eq!(run.turns, 10);
 }
 
@@ -115,7 +115,7 @@ fn cost_and_time_end_it_and_the_promise_wins_over_them() {
     let mut two = run();
     assert_eq!(
         two.turn_ended(Some("ALL DONE"), &over),
-        Verdict::End(End::Promise)
+        Verdict::End(End::StopPhrase)
     );
     assert_eq!(run().time_left(at(30)), Some(Duration::from_secs(70)));
     assert_eq!(run().time_left(at(300)), Some(Duration::ZERO));
@@ -128,7 +128,10 @@ fn a_pause_holds_everything_and_the_promise_is_not_forgotten() {
     assert_eq!(run.turn_ended(Some("ALL DONE"), &spent(9)), Verdict::Settle);
     run.resume();
     assert_eq!(run.phase, Phase::Settling);
-    assert_eq!(run.settled(1, false, &spent(1)), Verdict::End(End::Promise));
+    assert_eq!(
+        run.settled(1, false, &spent(1)),
+        Verdict::End(End::StopPhrase)
+    );
 }
 
 #[test]
@@ -308,7 +311,7 @@ fn what_waits_to_be_said_is_bounded() {
 fn every_end_has_the_code_of_the_contract() {
     let trip = Trip::NoChange { turns: 1 };
     for (end, code, reason) in [
-        (End::Promise, 0, EndReason::PromiseFound),
+        (End::StopPhrase, 0, EndReason::StopPhraseFound),
         (End::Stopped { code: 0 }, 0, EndReason::Shutdown),
         (End::Cap(Cap::Iterations(1)), 3, EndReason::Limit),
         (End::Tripped(trip), 4, EndReason::Breaker),

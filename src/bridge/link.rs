@@ -111,7 +111,7 @@ pub enum Link {
         /// The client's version, by its hello.
         client: String,
         /// When it last spoke.
-        heard: At,
+        reported: At,
     },
     /// It does not report.
     Absent(Absence),
@@ -138,12 +138,12 @@ impl Link {
     }
 
     /// It has spoken for our session; whether it came into force by that.
-    pub fn heard(&mut self, client: &str, at: At) -> bool {
+    pub fn received(&mut self, client: &str, at: At) -> bool {
         let before = std::mem::replace(
             self,
             Self::InForce {
                 client: client.to_owned(),
-                heard: at,
+                reported: at,
             },
         );
         !before.is_in_force()
@@ -160,10 +160,10 @@ impl Link {
 
     /// Looks whether it has been silent for too long; whether it is lost by that.
     pub fn look(&mut self, at: At) -> bool {
-        let Self::InForce { heard, .. } = self else {
+        let Self::InForce { reported, .. } = self else {
             return false;
         };
-        let lost = at.since(*heard) > SILENCE;
+        let lost = at.since(*reported) > SILENCE;
         if lost {
             *self = Self::Absent(Absence::Silent);
         }
@@ -183,7 +183,7 @@ impl Link {
 
 /// What the bridge said last of one session.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Heard {
+pub struct Reported {
     /// The session.
     pub session: Option<SessionId>,
     /// The prompt box.
@@ -200,7 +200,7 @@ pub struct Heard {
     pub usage: Option<Usage>,
 }
 
-impl Heard {
+impl Reported {
     /// What the window holds before a word was said: all in use but the messages.
     #[must_use]
     pub fn base(&self) -> Option<Tokens> {
@@ -231,14 +231,14 @@ mod tests {
     #[test]
     fn it_is_in_force_from_its_first_word_until_it_is_silent_for_long() {
         let mut link = Link::Awaited;
-        assert!(link.heard("2.1.330", at(0)));
-        assert!(!link.heard("2.1.330", at(10)));
+        assert!(link.received("2.1.330", at(0)));
+        assert!(!link.received("2.1.330", at(10)));
         assert!(!link.look(at(55)));
         assert!(link.look(at(56)));
         assert_eq!(link, Link::Absent(Absence::Silent));
         assert!(!link.look(at(99)));
         assert!(link.loads_mods(), "it may be reading them anew");
-        assert!(link.heard("2.1.330", at(100)), "it may come back");
+        assert!(link.received("2.1.330", at(100)), "it may come back");
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
         assert!(link.give_up(Absence::NoHello));
         assert!(!link.give_up(Absence::TooOld("2.1.197".into())));
         assert!(link.loads_mods() && !Link::Absent(Absence::SwitchedOff).loads_mods());
-        assert!(link.heard("2.1.330", at(0)));
+        assert!(link.received("2.1.330", at(0)));
         assert!(!link.give_up(Absence::NoHello));
         assert!(link.is_in_force());
     }

@@ -28,7 +28,7 @@ mod orders;
 mod tools;
 
 pub use files::{FILES, FIRST_VERSION, text_of};
-pub use link::{Absence, Heard, Link, SILENCE, too_old};
+pub use link::{Absence, Link, Reported, SILENCE, too_old};
 pub use message::{
     Category, CategoryKind, CompactBody, CompactionId, Decision, Draft, Fact, FactBody, HelloBody,
     InstanceName, Invalid, OrderBody, Outcome, OutcomeBody, Refusal, Sender, Trigger, TurnEnd,

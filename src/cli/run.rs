@@ -1,4 +1,4 @@
-//! `pitstop run`: keeps an agent at one task across context windows until a promise, a cap or a breaker.
+//! `pitstop run`: keeps an agent at one task across context windows until a stop phrase, a cap or a breaker.
 
 use std::{
     ffi::OsString,
@@ -13,7 +13,7 @@ use super::{
     out::complain,
 };
 use crate::{
-    autopilot::{Caps, Fresh, Limits, Plan, promise},
+    autopilot::{Caps, Fresh, Limits, Plan, stop_phrase},
     config::{Config, units::parse_duration},
     runtime::{front::Speech, task},
 };
@@ -41,7 +41,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE|TEXT")]
     pub task: String,
     /// The text by which the agent says that the whole task is done
-    #[arg(long, value_name = "TEXT", default_value = promise::DEFAULT)]
+    #[arg(long, value_name = "TEXT", default_value = stop_phrase::DEFAULT)]
     pub until: String,
     /// End after this many iterations (sessions); 0 for no cap
     #[arg(long, value_name = "N")]
@@ -99,9 +99,13 @@ impl Order {
     fn new(args: &RunArgs) -> Result<Self, (String, &'static str)> {
         let (task, file) = task_of(&args.task)?;
         let until = args.until.trim();
-        if until.is_empty() || until.len() > promise::LIMIT || until.contains(char::is_control) {
+        if until.is_empty() || until.len() > stop_phrase::LIMIT || until.contains(char::is_control)
+        {
             return Err((
-                format!("--until needs one line of 1 to {} bytes", promise::LIMIT),
+                format!(
+                    "--until needs one line of 1 to {} bytes",
+                    stop_phrase::LIMIT
+                ),
                 "the agent writes it on a line of its own when all is done",
             ));
         }
@@ -244,7 +248,7 @@ mod tests {
         let config = Config::default();
         let plan = parse(&["--task", "build it"]).unwrap().plan(&config);
         assert_eq!(plan.caps.max_iterations, Some(50));
-        assert_eq!(plan.promise, promise::DEFAULT);
+        assert_eq!(plan.promise, stop_phrase::DEFAULT);
         assert!(plan.attended);
         let words = [
             "--task",

@@ -34,7 +34,7 @@ use tokio::time::timeout;
 use super::{observer, out};
 use crate::api::wire::{TEST_NAMES_LIMIT, TestBody};
 use crate::breakpoint::test_run;
-use crate::pane::pty::{self, PtyNews};
+use crate::pane::pty::{self, PtyEvent};
 use crate::pane::{PaneSize, PaneSpec};
 
 /// How much of the end of the output is kept for the counts, in bytes: what the recogniser reads.
@@ -298,23 +298,23 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
             _ = resized.recv() => { pty.resize(size()).ok(); continue }
             () = rest => None,
         };
-        match message.map(|message| message.news) {
-            Some(PtyNews::Output(bytes)) => {
+        match message.map(|message| message.event) {
+            Some(PtyEvent::Output(bytes)) => {
                 tail.push(&bytes);
                 let mut stdout = io::stdout().lock();
                 // A terminal that has gone away sends SIGHUP.
                 stdout.write_all(&bytes).and_then(|()| stdout.flush()).ok();
             }
-            Some(PtyNews::Stopped(_)) => {
+            Some(PtyEvent::Stopped(_)) => {
                 stop(&raw)?;
                 pty.signal(pty::Signal::Continue).ok();
             }
-            Some(PtyNews::Exited(exit)) => {
+            Some(PtyEvent::Exited(exit)) => {
                 let signal = exit.signal.map(|signal| 128 + signal);
                 code = Some(exit.code.or(signal).unwrap_or(out::FAILED));
             }
-            Some(PtyNews::OutputEnded) if code.is_none() => {}
-            Some(PtyNews::OutputEnded) | None => break,
+            Some(PtyEvent::OutputEnded) if code.is_none() => {}
+            Some(PtyEvent::OutputEnded) | None => break,
         }
     }
     pty.release();

@@ -16,8 +16,8 @@ words! {
         Natural = "natural",
         /// The context window was the reason: it was at a line, at a good moment past the warn line, or full.
         ContextLimit = "context_limit",
-        /// The promise text was found in the agent's last message.
-        PromiseFound = "promise_found",
+        /// The stop phrase was found in the agent's last message.
+        StopPhraseFound = "promise_found",
         /// A reboot was asked for.
         UserReboot = "user_reboot",
         /// The supervisor was asked to end.
@@ -44,7 +44,7 @@ impl EndReason {
                 Some(Cause::Autopilot) => Cause::Autopilot.as_end(),
                 _ => "ended",
             },
-            Self::PromiseFound => "task done",
+            Self::StopPhraseFound => "task done",
             Self::Shutdown => "quit",
             Self::Crash => "died",
             Self::Limit => "cap reached",
@@ -58,7 +58,7 @@ impl EndReason {
         match self {
             Self::Natural => "its work was over",
             Self::ContextLimit => "it was rebooted to free its context window",
-            Self::PromiseFound => "the agent gave the stop phrase",
+            Self::StopPhraseFound => "the agent gave the stop phrase",
             Self::UserReboot => "a reboot was asked for",
             Self::Shutdown => "pitstop was asked to end",
             Self::Crash => "it died",

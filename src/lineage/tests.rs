@@ -211,7 +211,7 @@ fn meta_has_exactly_the_names_of_its_schema_and_no_nulls() {
     );
 
     lineage.current_mut().unwrap().summary = Some("did it".to_owned());
-    lineage.close(at(60), EndReason::PromiseFound).unwrap();
+    lineage.close(at(60), EndReason::StopPhraseFound).unwrap();
     lineage
         .open(Some(session(8)), Some(Cause::Key), at(61))
         .unwrap();

@@ -1,4 +1,4 @@
-//! The PTY behind a pane: spawn, read, write, resize, signal, and the news of the end.
+//! The PTY behind a pane: spawn, read, write, resize, signal, and the report of its end.
 //!
 //! ```text
 //!            reader thread ── Output, OutputEnded ──▶┐
@@ -117,12 +117,12 @@ pub struct PtyMessage {
     /// As handed to [`spawn`].
     pub iteration: u64,
     /// What happened.
-    pub news: PtyNews,
+    pub event: PtyEvent,
 }
 
 /// What happened in a pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PtyNews {
+pub enum PtyEvent {
     /// The child wrote.
     Output(Vec<u8>),
     /// Nothing will be written any more: all who had the terminal open are gone.
@@ -202,7 +202,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Starts a program on a PTY of its own and of this size, as the leader of a new session.
 ///
-/// Its news go to `messages`, marked with `iteration`. It gets no open files but the terminal.
+/// Its events go to `messages`, marked with `iteration`. It gets no open files but the terminal.
 /// Known limit of portable-pty: `SHELL` is added to the environment if it is not in it, and a file
 /// that the system refuses to execute is seen as an exit with a code, not as an error here.
 pub fn spawn(
@@ -304,11 +304,11 @@ impl Sender {
     }
 
     /// False if the loop is gone.
-    fn send(&self, news: PtyNews) -> bool {
+    fn send(&self, event: PtyEvent) -> bool {
         self.messages
             .blocking_send(PtyMessage {
                 iteration: self.iteration,
-                news,
+                event,
             })
             .is_ok()
     }
@@ -477,15 +477,15 @@ fn read_all(bytes: &File, closing: &AtomicBool, sender: &Sender) {
         if more && sender.is_full() {
             continue;
         }
-        let output = PtyNews::Output(buffer[..std::mem::take(&mut filled)].to_vec());
+        let output = PtyEvent::Output(buffer[..std::mem::take(&mut filled)].to_vec());
         if !sender.send(output) {
             return;
         }
     }
     if filled > 0 {
-        sender.send(PtyNews::Output(buffer[..filled].to_vec()));
+        sender.send(PtyEvent::Output(buffer[..filled].to_vec()));
     }
-    sender.send(PtyNews::OutputEnded);
+    sender.send(PtyEvent::OutputEnded);
 }
 
 /// Waits until the terminal can be read or written, or the time is up.
@@ -613,10 +613,10 @@ fn await_end(pid: Pid, life: &Mutex<Life>, sender: &Sender) {
     let exit = loop {
         match rustix::process::waitid(WaitId::Pid(pid), end) {
             Ok(Some(status)) if status.stopped() => {
-                // Take the news of the stop, or the next wait would return it again.
+                // Take the report of the stop, or the next wait would return it again.
                 let take = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
                 let _ = rustix::process::waitid(WaitId::Pid(pid), take);
-                sender.send(PtyNews::Stopped(
+                sender.send(PtyEvent::Stopped(
                     status.stopping_signal().unwrap_or_default(),
                 ));
             }
@@ -636,7 +636,7 @@ fn await_end(pid: Pid, life: &Mutex<Life>, sender: &Sender) {
         life.exited = true;
         life.reap_if_done();
     }
-    sender.send(PtyNews::Exited(exit));
+    sender.send(PtyEvent::Exited(exit));
 }
 
 fn exit_of(status: &WaitIdStatus) -> PaneExit {

@@ -113,7 +113,7 @@ pub struct Flushing(Receiver<()>);
 impl Flushing {
     /// Waits until it is there, or is known never to be. This may take as long as the disk takes.
     pub fn wait(self) {
-        // Nothing is ever sent: its end is the news.
+        // Nothing is ever sent: its end is the message.
         let _ = self.0.recv();
     }
 }

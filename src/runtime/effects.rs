@@ -16,7 +16,7 @@ use crate::{
         event::{BridgeEvent, Exit, HandoffFiles, MadeAgain, NewIds, PaneEvent, ReadEvent},
         layout,
     },
-    autopilot::RunNews,
+    autopilot::RunEvent,
     breakpoint::git,
     clean::chain,
     lineage::{EndReason, RunId},
@@ -84,7 +84,7 @@ impl Shell {
             Effect::ScrollPane(scroll) => self.pane.screen.scroll(scroll),
             Effect::CopyMode(order) => self.copy_mode(&order),
             Effect::FocusPane(focused) => self.focus_pane(focused),
-            Effect::Signal(rung) => self.signal(rung),
+            Effect::Signal(signal) => self.signal(signal),
             Effect::Start(start) => self.start(start),
             Effect::Prepare(preparation) => self.prepare(*preparation),
             Effect::RunPostReboot(about) => self.run_post_reboot(*about),
@@ -139,7 +139,7 @@ impl Shell {
                 self.timers.insert(id, Instant::now() + after);
             }
             Effect::Answer(call, reply) => self.calls.answer(call, reply),
-            Effect::Publish(news) => self.calls.feed.publish(*news),
+            Effect::Publish(event) => self.calls.feed.publish(*event),
             Effect::Copy(text) => self.copy(text),
             Effect::StoreClipboard(text) => self.store_clipboard(&text),
             Effect::Bell => self.terminal.host_output.bell(),
@@ -147,7 +147,7 @@ impl Shell {
             Effect::HostTitle(title) => self.terminal.host_output.title(&title),
             Effect::HostProgress(progress) => self.terminal.host_output.progress(progress),
             Effect::Call(why) => self.call_person(&why),
-            Effect::LogRun(news) => self.report(&news),
+            Effect::LogRun(event) => self.report(&event),
             Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
         }
     }
@@ -316,7 +316,7 @@ impl Shell {
         }
     }
 
-    fn signal(&mut self, rung: StopSignal) {
+    fn signal(&mut self, signal: StopSignal) {
         if self.pane.starting.take().is_some() {
             // It has not begun, so that it need not be ended.
             let (iteration, exit) = (self.core.view().session.pane, Exit::Code(0));
@@ -326,7 +326,7 @@ impl Shell {
         if self.core.view().outside.quitting.is_some() {
             self.pane.remains.look(pty.pid());
         }
-        let signal = match rung {
+        let signal = match signal {
             StopSignal::Interrupt => return,
             StopSignal::Exit => {
                 // To the agent alone: its children end by its own hand. The process is not reaped before we
@@ -344,7 +344,7 @@ impl Shell {
             StopSignal::Kill => pty::Signal::Kill,
         };
         if let Err(error) = pty.signal(signal) {
-            tracing::debug!(%error, ?rung, "not signalled");
+            tracing::debug!(%error, ?signal, "not signalled");
         }
     }
 
@@ -648,12 +648,12 @@ impl Shell {
         }
     }
 
-    fn report(&self, news: &RunNews) {
+    fn report(&self, event: &RunEvent) {
         let now = super::wall();
-        tracing::info!(news = %crate::clean::one_line(&news.to_string()), "run");
+        tracing::info!(event = %crate::clean::one_line(&event.to_string()), "run");
         self.terminal
             .front
-            .report(news, now, self.core.view().run().as_str());
+            .report(event, now, self.core.view().run().as_str());
     }
 
     /// Calls a person by the host terminal: OSC 777 where it is known to be the form understood, else OSC 9, and the bell.
@@ -688,7 +688,7 @@ impl Shell {
             self.services.watcher.forget_beside(&old);
         }
         self.services.watcher.watch_beside(&path);
-        // Of the session that was started, all is news that was not there at the start; of another one that the agent
+        // Of the session that was started, all is new that was not there at the start; of another one that the agent
         // turns to, all that comes from now on.
         let history = match self.services.begun {
             Some((begun, before)) if begun == session => before,

@@ -12,7 +12,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use crate::{autopilot::RunNews, redact};
+use crate::{autopilot::RunEvent, redact};
 
 use super::{
     Woken,
@@ -157,11 +157,11 @@ impl Front {
     }
 
     /// Reports an event of the run.
-    pub fn report(&self, news: &RunNews, at: DateTime<Utc>, run: &str) {
+    pub fn report(&self, event: &RunEvent, at: DateTime<Utc>, run: &str) {
         let Some(lines) = &self.lines else { return };
         let line = match lines.speech {
-            Speech::Lines => redact::redact(&news.line(at)).into_owned(),
-            Speech::Json => redact::json(&news.json_line(at, run)).into_owned(),
+            Speech::Lines => redact::redact(&event.line(at)).into_owned(),
+            Speech::Json => redact::json(&event.json_line(at, run)).into_owned(),
         };
         if let Some(sender) = &lines.sender
             && sender.try_send(line).is_err()

@@ -16,7 +16,7 @@ use crate::{
     lineage::IterationId,
     pane::{
         PaneSize,
-        pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
+        pty::{self, PaneExit, Pty, PtyEvent, PtyMessage},
         recording::{Recording, RecordingError},
         screen::{DrawnRow, Screen},
     },
@@ -104,21 +104,21 @@ pub(super) fn new_screen(size: PaneSize, ui: &UiConfig) -> Screen {
 impl Shell {
     /// The pane's process or its output.
     pub(super) fn pane_message(&mut self, message: PtyMessage) {
-        let PtyMessage { iteration, news } = message;
+        let PtyMessage { iteration, event } = message;
         let current = iteration == self.core.view().session.pane.get();
-        match news {
-            PtyNews::Output(bytes) if current => self.output(&bytes),
-            PtyNews::Stopped(_) if current => {
+        match event {
+            PtyEvent::Output(bytes) if current => self.output(&bytes),
+            PtyEvent::Stopped(_) if current => {
                 // The child leads its session: no other process could continue it.
                 if let Some(pty) = &self.pane.pty {
                     let _ = pty.signal(pty::Signal::Continue);
                 }
             }
-            PtyNews::Exited(exit) if current => self.exited(exit),
-            PtyNews::Output(_)
-            | PtyNews::OutputEnded
-            | PtyNews::Stopped(_)
-            | PtyNews::Exited(_) => {}
+            PtyEvent::Exited(exit) if current => self.exited(exit),
+            PtyEvent::Output(_)
+            | PtyEvent::OutputEnded
+            | PtyEvent::Stopped(_)
+            | PtyEvent::Exited(_) => {}
         }
     }
 
@@ -227,8 +227,8 @@ impl Shell {
         let seen = PromptBox::read(&rows, text.cursor);
         let known = &self.core.view().session.agent.prompt_box;
         let asked = std::mem::take(&mut self.pane.prompt_box_asked);
-        let follows =
-            self.core.view().session.saying.is_some() || self.core.view().reboot.attempt.is_some();
+        let follows = self.core.view().session.submission.is_some()
+            || self.core.view().reboot.attempt.is_some();
         let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
         if asked || (seen != *known && (follows || !alike)) {
             self.post(Event::Pane(PaneEvent::PromptBoxSeen(seen)));

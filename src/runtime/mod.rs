@@ -65,9 +65,9 @@ use crate::{
     api::{Call, Feed, server::Mailbox},
     app::{
         self, Core, Effect, Event, Model,
+        changes::ModelSnapshot,
         event::{HostEvent, ReadEvent, TimerId},
         layout::layout,
-        news::ModelSnapshot,
     },
     clock::At,
     config::load::{Flags, paths::Paths},
@@ -398,8 +398,8 @@ impl Shell {
         let blocked = key.then(|| app::reboot::blocked_by(self.core.view()));
         let prefixed = self.core.view().view.prefixed;
         let effects = self.core.update(at, event);
-        for news in before.news(self.core.view(), &effects) {
-            self.calls.feed.publish(news);
+        for events in before.events(self.core.view(), &effects) {
+            self.calls.feed.publish(events);
         }
         let echoes = |effect: &Effect| matches!(effect, Effect::Forward(_));
         if effects.iter().any(echoes) {

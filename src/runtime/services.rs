@@ -14,7 +14,7 @@ use crate::{
     api::{
         Call, Feed,
         server::Mailbox,
-        wire::{News, NewsKind, Reply, Request},
+        wire::{ApiEvent, ApiEventKind, Reply, Request},
     },
     app::{
         Event, compaction,
@@ -117,7 +117,7 @@ impl Calls {
 }
 
 /// A hook as those hear of it who listen to events.
-fn hook_news(event: &str, parsed: &AgentEvent) -> News {
+fn hook_event(event: &str, parsed: &AgentEvent) -> ApiEvent {
     let call = match parsed {
         AgentEvent::ToolStarted { call, .. } | AgentEvent::ToolFinished { call, .. } => Some(call),
         _ => None,
@@ -126,8 +126,8 @@ fn hook_news(event: &str, parsed: &AgentEvent) -> News {
         "event": event, "session_id": parsed.session(),
         "tool": call.map(|call| &call.name), "tool_use_id": call.and_then(|call| call.id.as_ref()),
     });
-    let kind = NewsKind::Hook;
-    News { kind, data }
+    let kind = ApiEventKind::Hook;
+    ApiEvent { kind, data }
 }
 
 impl Shell {
@@ -140,7 +140,7 @@ impl Shell {
                 let mut refusal = None;
                 match parse_hook(&event, &body) {
                     Ok(parsed) => {
-                        self.calls.feed.publish(hook_news(&event, &parsed));
+                        self.calls.feed.publish(hook_event(&event, &parsed));
                         refusal = compaction::refusal(self.core.view(), &parsed);
                         self.post(Event::Agent(parsed));
                     }

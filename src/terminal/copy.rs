@@ -1,7 +1,7 @@
 //! Scroll and copy mode as data: what can be asked of a screen that is being read, and what it answers.
 //!
 //! ```text
-//!   keys, mouse ──▶ app::copy ──CopyOrder──▶ Screen::copy ──CopyNews──▶ app::copy ──▶ clipboard
+//!   keys, mouse ──▶ app::copy ──CopyOrder──▶ Screen::copy ──CopyOutcome──▶ app::copy ──▶ clipboard
 //! ```
 //!
 //! The screen keeps a still of the grid while it is read: output goes on behind it, and nothing that is being
@@ -144,7 +144,7 @@ impl SelectionKind {
 
 /// What an order has led to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CopyNews {
+pub struct CopyOutcome {
     /// What is being selected.
     pub selecting: Option<SelectionKind>,
     /// The text to be copied, if that was asked.

@@ -30,7 +30,7 @@ use alacritty_terminal::term::cell::{Cell, Hyperlink};
 use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use vte::ansi::{NamedColor, Processor, Timeout};
 
-use super::copy::{CopyMark, CopyNews, CopyOrder};
+use super::copy::{CopyMark, CopyOrder, CopyOutcome};
 use super::side_channel::{SideChannel, Signal, StringCap, plain};
 use super::{ColourScheme, HostPalette, Modes, PaneSize, begun_character};
 
@@ -453,7 +453,7 @@ impl Screen {
                 }
                 (Some(signal), _) => {
                     self.processor.advance(&mut self.engine, step);
-                    if self.obey(signal, after, now) {
+                    if self.handle(signal, after, now) {
                         return;
                     }
                 }
@@ -476,7 +476,7 @@ impl Screen {
     }
 
     /// Does what the side channel asks for; true if what comes after it is taken care of, too.
-    fn obey(&mut self, signal: Signal, after: &[u8], now: Option<Instant>) -> bool {
+    fn handle(&mut self, signal: Signal, after: &[u8], now: Option<Instant>) -> bool {
         match signal {
             Signal::FrameBegin => return self.begin_frame(after, now),
             Signal::FrameEnd => self.end_frame(),
@@ -666,24 +666,26 @@ impl Screen {
     }
 
     /// Does what a reader asks for in copy mode.
-    pub fn copy(&mut self, order: &CopyOrder) -> CopyNews {
+    pub fn copy(&mut self, order: &CopyOrder) -> CopyOutcome {
         match (order, &mut self.still) {
-            (CopyOrder::Enter, Some(_)) | (CopyOrder::Leave, None) => return CopyNews::default(),
+            (CopyOrder::Enter, Some(_)) | (CopyOrder::Leave, None) => {
+                return CopyOutcome::default();
+            }
             (CopyOrder::Enter | CopyOrder::Refresh, _) => {
                 let shown = self.frozen.as_ref().map(|frozen| &frozen.cells[..]);
                 let still = Still::take(&self.engine, shown, self.engine.present());
                 self.still = Some(Box::new(still));
             }
             (CopyOrder::Leave, Some(_)) => self.still = None,
-            (_, None) => return CopyNews::default(),
+            (_, None) => return CopyOutcome::default(),
             (order, Some(still)) => {
-                let news = still.obey(order);
+                let outcome = still.run(order);
                 self.revision += 1;
-                return news;
+                return outcome;
             }
         }
         self.revision += 1;
-        CopyNews::default()
+        CopyOutcome::default()
     }
 
     /// Whether the child has changed its screen since the view left it.

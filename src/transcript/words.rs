@@ -1,6 +1,6 @@
 //! An assistant's own words: what is left of its Markdown without code fences and quotations.
 //!
-//! What stands in a fence or in a quotation is talk about something and not said; signals (`handoff`) and the promise of
+//! What stands in a fence or in a quotation is talk about something and not said; signals (`handoff`) and the stop phrase of
 //! an autonomous run (`autopilot`) count only outside of both. Lines that are signals speak to pitstop, not to a reader.
 
 /// Follows the code fences of a text, line by line.

@@ -309,7 +309,7 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
         .filter(|_| model.outside.quitting.is_some())
     {
         return Some(Span::styled(
-            format!("ending the agent: {}", ending.rung.word()),
+            format!("ending the agent: {}", ending.signal.word()),
             theme.accent,
         ));
     }

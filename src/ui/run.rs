@@ -29,7 +29,7 @@ use crate::{
 
 use super::{frame, text, theme::Theme};
 
-/// How much of the promise is shown, in cells.
+/// How much of the stop phrase is shown, in cells.
 const PROMISE: usize = 24;
 
 /// The run's parts, the most important first; none where there is no run.

@@ -17,8 +17,8 @@ use pitstop::api::server::{
     BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE, Mailbox, READ_LIMIT,
 };
 use pitstop::api::wire::{
-    AgentReport, AgentState, AgentTools, BridgeReport, ContextReport, Control, HandoffReport,
-    HistoryReport, IterationReport, MetricsReport, News, NewsKind, NotedReply, OrderReply,
+    AgentReport, AgentState, AgentTools, ApiEvent, ApiEventKind, BridgeReport, ContextReport,
+    Control, HandoffReport, HistoryReport, IterationReport, MetricsReport, NotedReply, OrderReply,
     RebootReport, Reply, Report, Request, SaveReply, StatusLineReply, StatusReport, TodoList,
     ToolReply, UsageAction, UsageActionKind, UsageReply,
 };

@@ -167,9 +167,9 @@ fn a_task_over_five_sessions_of_the_demo_ends_by_the_promise() {
     assert_eq!(exit.code, 0, "{}", supervisor.log());
     check_five_sessions(&launch);
     let said = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
-    assert!(said.contains("\x1b]9;pitstop: the run is over: the promise was given"));
+    assert!(said.contains("\x1b]9;pitstop: the run is over: the stop phrase was given"));
     assert!(
-        said.ends_with("the run is over: the promise was given\r\n"),
+        said.ends_with("the run is over: the stop phrase was given\r\n"),
         "{said:?}"
     );
     assert_eq!(supervisor.terminal.modes_left_on(), [""; 0]);

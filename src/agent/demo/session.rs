@@ -101,7 +101,7 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
             return Ok(1);
         }
     };
-    let (incoming, news) = channel();
+    let (incoming, arrivals) = channel();
     catch_signals(&incoming)?;
     let terminal = Terminal::open()?;
     read_input(incoming.clone());
@@ -155,13 +155,13 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         control,
     };
     session.welcome(&resumed);
-    let (reason, code) = session.live(&news)?;
+    let (reason, code) = session.live(&arrivals)?;
     session.close(reason, terminal);
     Ok(code)
 }
 
 impl Session {
-    fn live(&mut self, news: &Receiver<Incoming>) -> io::Result<(&'static str, i32)> {
+    fn live(&mut self, arrivals: &Receiver<Incoming>) -> io::Result<(&'static str, i32)> {
         if self.dialog.is_none() {
             self.begin()?;
         }
@@ -176,7 +176,7 @@ impl Session {
                 let live = self.shown();
                 self.canvas.frame(&above, &live)?;
             }
-            match news.recv_timeout(self.patience()) {
+            match arrivals.recv_timeout(self.patience()) {
                 Ok(incoming) => self.take(incoming)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(("other", 0)),

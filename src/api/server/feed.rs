@@ -1,10 +1,10 @@
-//! The feed of news: one writer, the loop; any number of readers, one for each open `GET /events`.
+//! The feed of events: one writer, the loop; any number of readers, one for each open `GET /events`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::api::news::{News, Ring};
+use crate::api::events::{ApiEvent, Ring};
 
 /// What happens, for those who listen. Clones are the same feed.
 #[derive(Clone, Debug)]
@@ -35,8 +35,8 @@ impl Feed {
     }
 
     /// Sends to all listeners. It never waits: a slow one misses something and is notified of that.
-    pub fn publish(&self, news: News) {
-        let newest = self.ring().push(news);
+    pub fn publish(&self, event: ApiEvent) {
+        let newest = self.ring().push(event);
         self.0.newest.send_replace(newest);
     }
 
@@ -46,7 +46,7 @@ impl Feed {
     }
 
     /// What came after number `seen`; none if some of it is gone.
-    pub(super) fn after(&self, seen: u64, limit: usize) -> Option<Vec<(u64, News)>> {
+    pub(super) fn after(&self, seen: u64, limit: usize) -> Option<Vec<(u64, ApiEvent)>> {
         self.ring().after(seen, limit)
     }
 

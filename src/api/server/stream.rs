@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 
 use super::routes::{Fault, ServerState, call, seat_of};
 use super::{ConnectionSlot, Feed};
-use crate::api::news::{News, NewsKind};
+use crate::api::events::{ApiEvent, ApiEventKind};
 use crate::api::wire::{Reply, Request};
 
 /// The most streams of one door at a time.
@@ -109,8 +109,8 @@ async fn begin(
     let seen = state.requests.feed.newest();
     let mut first = String::new();
     if missing {
-        let gap = News {
-            kind: NewsKind::Gap,
+        let gap = ApiEvent {
+            kind: ApiEventKind::Gap,
             data: json!({"message": "events after the given id are no longer kept"}),
         };
         first.push_str(&gap.to_event(None));
@@ -118,8 +118,8 @@ async fn begin(
     let Reply::Status(status) = call(state, slot, Request::Status).await? else {
         return Err(Fault::ending());
     };
-    let status = News {
-        kind: NewsKind::Status,
+    let status = ApiEvent {
+        kind: ApiEventKind::Status,
         data: serde_json::to_value(status).unwrap_or_default(),
     };
     first.push_str(&status.to_event(Some(&state.requests.feed.id(seen))));
@@ -131,7 +131,7 @@ impl Reader {
         if !first.is_empty() && !self.send(first).await {
             return;
         }
-        let mut news = self.feed.watch();
+        let mut event = self.feed.watch();
         loop {
             let Some(batch) = self.feed.after(self.seen, BATCH) else {
                 return self.give_up("events went past it");
@@ -149,7 +149,7 @@ impl Reader {
             }
             let silent = tokio::select! {
                 // Both senders live as long as the door.
-                _ = news.changed() => false,
+                _ = event.changed() => false,
                 _ = self.closing.wait_for(|closing| *closing) => return,
                 () = self.out.closed() => return,
                 () = sleep(KEEP_ALIVE) => true,

@@ -2,7 +2,7 @@
 
 use crate::{
     api::wire::AgentState,
-    autopilot::{End, Phase, RunNews},
+    autopilot::{End, Phase, RunEvent},
     config::RebootMode,
     lineage::journal::Step,
 };
@@ -14,7 +14,7 @@ use crate::app::{
     effect::{Effect, run_event},
     facts::{is_safe, typing_refusal},
     model::{Model, Overlay, run::Due},
-    reboot::{self, Approval, say},
+    reboot::{self, Approval, submit},
 };
 
 /// A person wants something said though the run is held: at a safe moment it is.
@@ -33,7 +33,7 @@ pub(super) fn say_held(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     run.said = true;
-    say::say(model, &text).unwrap_or_default()
+    submit::submit(model, &text).unwrap_or_default()
 }
 
 /// Whether the run deals with an agent that has ended by itself. One that a person has ended is the person's affair.
@@ -100,7 +100,7 @@ pub(super) fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
     model.reboot.paused = true;
     let key = resume_key(model);
     model.info(format!("the run is paused by {by}: {key} resumes it"));
-    vec![run_event(RunNews::Paused { by: by.to_owned() })]
+    vec![run_event(RunEvent::Paused { by: by.to_owned() })]
 }
 
 /// The run goes on after a pause or a trip.
@@ -135,7 +135,7 @@ fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
     if model.view.overlay == Some(Overlay::Exited) {
         model.view.overlay = None;
     }
-    let mut effects = vec![run_event(RunNews::Resumed)];
+    let mut effects = vec![run_event(RunEvent::Resumed)];
     if model.session.agent.state == AgentState::Exited {
         effects.extend(reboot::restart(model));
     } else {

@@ -2,7 +2,7 @@
 
 use crate::{
     api::wire::{RunLine, RunReport},
-    autopilot::{Autopilot, End, Phase, RunNews, breaker::excerpt, news::first_line},
+    autopilot::{Autopilot, End, Phase, RunEvent, breaker::excerpt, events::first_line},
     clean,
     lineage::Cause,
 };
@@ -17,14 +17,14 @@ use crate::app::{
 const TIMELINE: usize = 500;
 const TIMELINE_REPORTED: usize = 20;
 
-fn run_ended(model: &Model, code: i32) -> RunNews {
+fn run_ended(model: &Model, code: i32) -> RunEvent {
     let spent = spent(model);
     let pilot = model.autopilot.as_ref().map(|run| &run.pilot);
     let why = match pilot.map(|pilot| &pilot.phase) {
         Some(Phase::Ended(end)) => end.to_string(),
         _ => End::Stopped { code }.to_string(),
     };
-    RunNews::RunEnded {
+    RunEvent::RunEnded {
         code,
         why,
         iterations: spent.iterations,
@@ -39,7 +39,7 @@ pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.autopilot.is_none() {
         return;
     }
-    let news = news(model, effects);
+    let event = event(model, effects);
     let leaving = effects
         .iter()
         .position(|effect| matches!(effect, Effect::Quit(_)));
@@ -48,14 +48,14 @@ pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
         Some(Effect::Quit(code)) => Some(run_event(run_ended(model, *code))),
         _ => None,
     };
-    effects.splice(at..at, news.into_iter().chain(end));
+    effects.splice(at..at, event.into_iter().chain(end));
     remember(model, effects);
 }
 
 /// Iterations that have begun or ended since the last look, and what the footer says.
 ///
 /// A notice that says no more than a line among these effects, such as that of a commit, is left out.
-fn news(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
+fn event(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
     let now = model.now;
     let runs = model.session.agent.process.is_some();
     let Some(run) = &mut model.autopilot else {
@@ -69,7 +69,7 @@ fn news(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
     for one in unseen.into_iter().rev() {
         if (runs || !one.is_open()) && Some(one.iteration) > run.begun {
             run.begun = Some(one.iteration);
-            lines.extend(one.session_id.map(|session_id| RunNews::IterationStarted {
+            lines.extend(one.session_id.map(|session_id| RunEvent::IterationStarted {
                 iteration: one.iteration,
                 session_id,
                 cause: one.cause.map_or("start", Cause::as_str).to_owned(),
@@ -77,7 +77,7 @@ fn news(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
         }
         if let Some(end_reason) = one.end_reason {
             run.ended = Some(one.iteration);
-            lines.push(RunNews::IterationEnded {
+            lines.push(RunEvent::IterationEnded {
                 iteration: one.iteration,
                 end_reason,
             });
@@ -85,12 +85,12 @@ fn news(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
     }
     let said = |text: &str| {
         let logged =
-            |effect: &Effect| matches!(effect, Effect::LogRun(news) if news.to_string() == text);
+            |effect: &Effect| matches!(effect, Effect::LogRun(event) if event.to_string() == text);
         effects.iter().any(logged)
     };
     let notices = model.view.notices.iter();
     let fresh = notices.filter(|notice| notice.at == now && !said(&notice.text));
-    lines.extend(fresh.map(|notice| RunNews::Notice {
+    lines.extend(fresh.map(|notice| RunEvent::Notice {
         text: notice.text.clone(),
         bad: notice.bad,
     }));
@@ -106,12 +106,12 @@ pub(super) fn call(model: &mut Model, why: &str) -> Vec<Effect> {
         return Vec::new();
     }
     let why = excerpt(why);
-    let news = run_event(RunNews::PersonNeeded { why: why.clone() });
-    vec![Effect::Call(why), news]
+    let event = run_event(RunEvent::PersonNeeded { why: why.clone() });
+    vec![Effect::Call(why), event]
 }
 
 /// Tells of the turn that has ended, with the figures as they are by now.
-pub(super) fn turn_news(model: &mut Model) -> Vec<Effect> {
+pub(super) fn turn_event(model: &mut Model) -> Vec<Effect> {
     let spent = spent(model);
     let figure = model.session.guard.figure(model.now);
     let Some(run) = &mut model.autopilot else {
@@ -120,7 +120,7 @@ pub(super) fn turn_news(model: &mut Model) -> Vec<Effect> {
     let Some(message) = run.untold.take() else {
         return Vec::new();
     };
-    vec![run_event(RunNews::TurnEnded {
+    vec![run_event(RunEvent::TurnEnded {
         iteration: model.session.iteration,
         turn: run.pilot.turns,
         used_tokens: figure.as_ref().map(|figure| figure.used),
@@ -216,7 +216,7 @@ pub(super) fn remember(model: &mut Model, effects: &[Effect]) {
         return;
     };
     for effect in effects {
-        let Effect::LogRun(news) = effect else {
+        let Effect::LogRun(event) = effect else {
             continue;
         };
         if run.timeline.len() == TIMELINE {
@@ -224,7 +224,7 @@ pub(super) fn remember(model: &mut Model, effects: &[Effect]) {
         }
         run.timeline.push_back(RunLine {
             at,
-            text: clean::one_line(&news.to_string()).into_owned(),
+            text: clean::one_line(&event.to_string()).into_owned(),
         });
     }
 }

@@ -8,14 +8,14 @@ use std::{
 use crate::{
     agent::Failure,
     api::wire::AgentState,
-    autopilot::{Phase, RunNews, Trip, Wait, breaker::excerpt, cap::duration, news::first_line},
+    autopilot::{Phase, RunEvent, Trip, Wait, breaker::excerpt, cap::duration, events::first_line},
     guard::{Level, Source},
     lineage::Cause,
 };
 
 use super::{
-    DEAF, DIALOG, FIGURE, follow, heed, hold, is_always_fresh,
-    publish::{call, start_of, turn_news},
+    DIALOG, FIGURE, SUBMIT_TIMEOUT, follow, heed, hold, is_always_fresh,
+    publish::{call, start_of, turn_event},
     set, set_phase, trip,
 };
 use crate::app::{
@@ -26,7 +26,7 @@ use crate::app::{
         Model,
         run::{Due, Judged},
     },
-    reboot::{self, say},
+    reboot::{self, submit},
 };
 
 /// How long a wake-up of the client is waited for: it sets one at most an hour ahead.
@@ -45,7 +45,7 @@ pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
     run.untold = Some(first_line(message.unwrap_or_default()));
     run.figure_in = false;
     if run.pilot.is_held() {
-        return turn_news(model);
+        return turn_event(model);
     }
     follow(model, verdict, "")
 }
@@ -59,7 +59,7 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Ef
     if run.pilot.is_over() || model.outside.quitting.is_some() {
         return Vec::new();
     }
-    let mut effects = vec![run_event(RunNews::TurnFailed {
+    let mut effects = vec![run_event(RunEvent::TurnFailed {
         iteration: model.session.iteration,
         message: excerpt(message),
     })];
@@ -119,7 +119,7 @@ pub fn figure_observed(model: &mut Model) -> Vec<Effect> {
 fn known(model: &Model) -> Judged {
     Judged {
         used: model.used(),
-        turns: model.session.agent.bridge.heard.turns_measured,
+        turns: model.session.agent.bridge.reported.turns_measured,
     }
 }
 
@@ -159,7 +159,7 @@ pub(super) fn settle(model: &mut Model) -> Vec<Effect> {
     if let Some(run) = &mut model.autopilot {
         run.judged = known;
     }
-    let mut effects = turn_news(model);
+    let mut effects = turn_event(model);
     if awaits_background(model) {
         effects.extend(wait_for_background(model));
         return effects;
@@ -181,7 +181,7 @@ pub fn task_read(model: &mut Model, task: Result<String, String>) -> Vec<Effect>
         Ok(task) => {
             if run.pilot.task_read(task) {
                 let task = first_line(&run.pilot.plan.task);
-                effects.push(run_event(RunNews::TaskChanged { task }));
+                effects.push(run_event(RunEvent::TaskChanged { task }));
                 handoff::draft(model);
             }
         }
@@ -234,12 +234,12 @@ pub(super) fn type_prompt(model: &mut Model) -> Vec<Effect> {
     };
     let text = run.pilot.next_prompt();
     set_phase(model, Phase::Sent);
-    let mut effects = say::say(model, &text).unwrap_or_default();
-    effects.push(run_event(RunNews::Prompted {
+    let mut effects = submit::submit(model, &text).unwrap_or_default();
+    effects.push(run_event(RunEvent::Prompted {
         iteration: model.session.iteration,
         prompt: start_of(&text),
     }));
-    effects.extend(set(model, Due::Deaf, DEAF));
+    effects.extend(set(model, Due::SubmitTimeout, SUBMIT_TIMEOUT));
     effects
 }
 
@@ -318,7 +318,7 @@ fn wait_for_background(model: &mut Model) -> Vec<Effect> {
             background: true,
         }),
     );
-    let mut effects = vec![run_event(RunNews::Waiting {
+    let mut effects = vec![run_event(RunEvent::Waiting {
         why,
         seconds: time.as_secs(),
         until: None,

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::{
     agent::ToolCall,
-    api::wire::NewsKind,
-    autopilot::RunNews,
+    api::wire::ApiEventKind,
+    autopilot::RunEvent,
     breakpoint::{
         Breakpoint, Merit, Signal,
         commit::{self, Made},
@@ -223,9 +223,9 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Ef
     let what = described(&signal);
     model.info(what.clone());
     let sha = Some(made.sha.clone());
-    let mut effects = seen(model, signal, NewsKind::Commit, tags, about, sha);
+    let mut effects = seen(model, signal, ApiEventKind::Commit, tags, about, sha);
     if model.autopilot.is_some() {
-        effects.push(run_event(RunNews::Committed {
+        effects.push(run_event(RunEvent::Committed {
             iteration: model.session.iteration,
             sha: made.sha.clone(),
             what,
@@ -274,9 +274,9 @@ pub(in crate::app) fn tested(
         Signal::TestsFailed { failed }
     };
     let what = described(&signal);
-    let mut effects = seen(model, signal, NewsKind::Tests, tags, about, None);
+    let mut effects = seen(model, signal, ApiEventKind::Tests, tags, about, None);
     if model.autopilot.is_some() {
-        effects.push(run_event(RunNews::TestsEnded {
+        effects.push(run_event(RunEvent::TestsEnded {
             iteration: model.session.iteration,
             passed: total.passed,
             count: total.count,
@@ -292,7 +292,7 @@ pub(in crate::app) fn tested(
 fn seen(
     model: &mut Model,
     signal: Signal,
-    kind: NewsKind,
+    kind: ApiEventKind,
     tags: Vec<String>,
     about: Value,
     sha: Option<String>,
@@ -303,7 +303,7 @@ fn seen(
         _ => None,
     };
     let wanted = match kind {
-        NewsKind::Commit => model.config.context.checkpoint_at_commits,
+        ApiEventKind::Commit => model.config.context.checkpoint_at_commits,
         _ => model.config.context.checkpoint_at_tests,
     };
     if signal.merit() == Merit::Good {
@@ -311,11 +311,11 @@ fn seen(
     } else {
         model.draft.moments.pass();
     }
-    let news = crate::api::wire::News {
+    let event = crate::api::wire::ApiEvent {
         kind,
         data: about.clone(),
     };
-    let mut effects = vec![Effect::Publish(Box::new(news))];
+    let mut effects = vec![Effect::Publish(Box::new(event))];
     if !wanted {
         return effects;
     }

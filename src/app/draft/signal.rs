@@ -23,14 +23,14 @@ use crate::app::{
 /// The Stop hook reports the last message of a turn.
 pub fn by_hook(model: &mut Model, message: &str) -> Vec<Effect> {
     let mut signals = signal::parse(message);
-    signals.retain(|signal| model.draft.heard.by_hook(signal));
-    model.draft.heard.end_hook();
+    signals.retain(|signal| model.draft.seen_signals.by_hook(signal));
+    model.draft.seen_signals.end_hook();
     take_in(model, signals)
 }
 
 /// The transcript shows what the assistant has said.
 pub fn by_transcript(model: &mut Model, mut signals: Vec<Signal>) -> Vec<Effect> {
-    signals.retain(|signal| model.draft.heard.by_transcript(signal));
+    signals.retain(|signal| model.draft.seen_signals.by_transcript(signal));
     take_in(model, signals)
 }
 
@@ -39,7 +39,7 @@ pub fn by_pane(model: &mut Model, iteration: IterationId, signals: Vec<Signal>) 
     if iteration != model.session.iteration {
         return Vec::new();
     }
-    let news = model.draft.heard.by_pane(signals);
+    let news = model.draft.seen_signals.by_pane(signals);
     take_in(model, news)
 }
 

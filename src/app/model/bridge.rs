@@ -1,7 +1,7 @@
 //! The client's own side of the session, as it is known.
 
 use crate::{
-    bridge::{Draft, Heard, Link},
+    bridge::{Draft, Link, Reported},
     transcript::SessionId,
 };
 
@@ -11,14 +11,15 @@ pub struct Bridge {
     /// Whether it reports.
     pub link: Link,
     /// What it said last.
-    pub heard: Heard,
+    pub reported: Reported,
 }
 
 impl Bridge {
     /// What it said of a session, while it reports.
     #[must_use]
-    pub fn of(&self, session: SessionId) -> Option<&Heard> {
-        (self.link.is_in_force() && self.heard.session == Some(session)).then_some(&self.heard)
+    pub fn of(&self, session: SessionId) -> Option<&Reported> {
+        (self.link.is_in_force() && self.reported.session == Some(session))
+            .then_some(&self.reported)
     }
 
     /// What it said last of the prompt box of a session, while it reports: nothing of an empty one, since one behind a dialog

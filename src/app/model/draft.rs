@@ -9,10 +9,10 @@ use crate::{
 };
 
 use super::{
-    heard::Heard,
     moments::Moments,
     panels::{HandoffPanel, NotesPanel},
     requests::Requests,
+    seen_signals::SeenSignals,
     summaries::Summaries,
     todo::TodoList,
 };
@@ -37,7 +37,7 @@ pub struct Draft {
     /// The agent's own to-do list.
     pub todo: TodoList,
     /// Which signals were heard from where.
-    pub heard: Heard,
+    pub seen_signals: SeenSignals,
     /// The human's first and latest request.
     pub requests: Requests,
     /// The work at hand, as the transcript shows it.
@@ -66,7 +66,7 @@ impl Draft {
             handoff_files: HandoffFiles::default(),
             commands: String::new(),
             todo: TodoList::default(),
-            heard: Heard::default(),
+            seen_signals: SeenSignals::default(),
             requests: Requests::default(),
             work: WorkAtHand::default(),
             signalled: PreservedState::default(),

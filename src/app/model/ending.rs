@@ -5,12 +5,12 @@ use crate::app::effect::StopSignal;
 /// How far ending the agent is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// The rung that is being tried.
-    pub rung: StopSignal,
+    /// The signal that is being tried.
+    pub signal: StopSignal,
     /// The epoch of its timers.
     pub(in crate::app) epoch: u64,
     /// Whether there is no time for manners.
     pub(in crate::app) urgent: bool,
-    /// Whether the last rung has failed too.
+    /// Whether the last signal has failed too.
     pub hopeless: bool,
 }

@@ -9,9 +9,9 @@ use crate::{api::wire::RunLine, autopilot::Autopilot, lineage::IterationId, tran
 pub(in crate::app) enum Due {
     Settle,
     Figure,
-    Deaf,
+    SubmitTimeout,
     WaitOver,
-    Silent,
+    StartupTimeout,
     Dialog,
     Undelivered,
     Background,

@@ -10,7 +10,7 @@ use crate::{
 
 use super::{
     agent::AgentView, client_limits::ClientLimits, compactions::Compactions, costs::TurnCosts,
-    orders::Orders, saying::Saying, spending::Spending,
+    orders::Orders, spending::Spending, submission::Submission,
 };
 
 /// The session that the agent is in.
@@ -46,9 +46,9 @@ pub struct Session {
     /// When the agent last called for a person, as far as that was passed on.
     pub called_at: Option<At>,
     /// What we typed last to be submitted, and when that began.
-    pub said: Option<(String, At)>,
+    pub submitted: Option<(String, At)>,
     /// The prompt that is being typed on request, until it is taken.
-    pub saying: Option<Saying>,
+    pub submission: Option<Submission>,
     /// The epoch of the timer that waits for a calm title to stay.
     pub calm_epoch: u64,
 }
@@ -71,8 +71,8 @@ impl Session {
             transcript_lost: false,
             title: String::new(),
             called_at: None,
-            said: None,
-            saying: None,
+            submitted: None,
+            submission: None,
             calm_epoch: 0,
         }
     }

@@ -18,7 +18,7 @@ use crate::app::{
     event::{CallId, TimerId},
     facts::{EDITOR, blocked_by, is_unattended},
     model::{Focus, Model, Overlay},
-    reboot::{self, Approval, leave::leave, say},
+    reboot::{self, Approval, leave::leave, submit},
     session::{agent, figures::guard_settings, host_output},
 };
 
@@ -42,7 +42,7 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
         Control::Say(text) if model.autopilot.is_some() => autopilot::say(model, text),
         Control::Say(text) => match says_not_now(model) {
             Some(block) => Err(format!("not a safe moment: {block}")),
-            None => say::say(model, &text).map_err(str::to_owned),
+            None => submit::submit(model, &text).map_err(str::to_owned),
         },
     };
     match done {

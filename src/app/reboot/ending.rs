@@ -1,4 +1,4 @@
-//! Ending the agent: a ladder from the mildest means to the sternest, each rung with a deadline.
+//! Ending the agent: a ladder from the mildest means to the sternest, each with a deadline.
 //!
 //! ```text
 //! Escape ─► SIGINT ─► SIGHUP ─► SIGTERM ─► SIGKILL
@@ -22,7 +22,7 @@ use crate::app::{
     reboot::iteration::close_iteration,
 };
 
-/// The deadline of each rung while the machine or the terminal is going away.
+/// The deadline of each signal while the machine or the terminal is going away.
 const URGENT: Duration = Duration::from_millis(700);
 
 /// After SIGKILL a process is gone at once unless the kernel holds it.
@@ -38,12 +38,12 @@ pub fn begin(model: &mut Model, urgent: bool) -> Vec<Effect> {
     {
         return Vec::new();
     }
-    let rung = if urgent {
+    let signal = if urgent {
         StopSignal::Hangup
     } else {
         first_signal(model)
     };
-    try_signal(model, rung, urgent)
+    try_signal(model, signal, urgent)
 }
 
 fn first_signal(model: &Model) -> StopSignal {
@@ -55,16 +55,16 @@ fn first_signal(model: &Model) -> StopSignal {
     }
 }
 
-fn try_signal(model: &mut Model, rung: StopSignal, urgent: bool) -> Vec<Effect> {
+fn try_signal(model: &mut Model, signal: StopSignal, urgent: bool) -> Vec<Effect> {
     let epoch = model.next_epoch();
     model.reboot.ending = Some(Ending {
-        rung,
+        signal,
         epoch,
         urgent,
         hopeless: false,
     });
     let reboot = &model.config.reboot;
-    let deadline = match rung {
+    let deadline = match signal {
         _ if urgent => URGENT,
         StopSignal::Interrupt => reboot.interrupt_timeout,
         StopSignal::Exit => reboot.exit_timeout,
@@ -72,24 +72,24 @@ fn try_signal(model: &mut Model, rung: StopSignal, urgent: bool) -> Vec<Effect> 
         StopSignal::Terminate => reboot.terminate_timeout,
         StopSignal::Kill => KILL_TIMEOUT,
     };
-    let act = match rung {
+    let act = match signal {
         StopSignal::Interrupt => Effect::Type(b"\x1b".to_vec()),
         StopSignal::Exit | StopSignal::Hangup | StopSignal::Terminate | StopSignal::Kill => {
-            Effect::Signal(rung)
+            Effect::Signal(signal)
         }
     };
     vec![act, Effect::SetTimer(TimerId::StopTimeout(epoch), deadline)]
 }
 
-/// A rung has had its time: the next one.
+/// A signal has had its time: the next one.
 pub fn signal_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
     let Some(ending) = model.reboot.ending.filter(|ending| ending.epoch == epoch) else {
         return Vec::new();
     };
-    if let Some(next) = ending.rung.next() {
+    if let Some(next) = ending.signal.next() {
         model.info(format!(
             "the agent did not end on {}: {}",
-            ending.rung.word(),
+            ending.signal.word(),
             next.word()
         ));
         return try_signal(model, next, ending.urgent);
@@ -111,7 +111,7 @@ pub fn signal_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
 pub fn turn_over(model: &mut Model) -> Vec<Effect> {
     match model.reboot.ending {
         Some(Ending {
-            rung: StopSignal::Interrupt,
+            signal: StopSignal::Interrupt,
             urgent,
             ..
         }) => try_signal(model, StopSignal::Exit, urgent),

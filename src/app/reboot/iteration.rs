@@ -98,7 +98,7 @@ pub fn open_in_place(model: &mut Model, cause: Cause) {
     agent.turns = 0;
     agent.last_message = None;
     agent.prompt_cache = None;
-    agent.bridge.heard.usage = None;
+    agent.bridge.reported.usage = None;
     // The handoff stands there as a prompt that no hook reports, and what waited for an answer is written once more.
     agent.activity.elsewhere = Elsewhere {
         awaited: agent.activity.elsewhere.awaited + 2,
@@ -135,7 +135,7 @@ pub(in crate::app) fn new_session(model: &mut Model) {
     model.session.transcript = TranscriptFacts::default();
     model.session.transcript_lost = false;
     model.draft.todo.carry_over();
-    model.draft.heard.forget();
+    model.draft.seen_signals.forget();
     model.draft.commands.clear();
     model.draft.summary = Summaries::default();
 }

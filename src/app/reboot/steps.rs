@@ -32,7 +32,7 @@ use crate::app::{
     reboot::{
         ending, held, in_place,
         iteration::{close_iteration, open_iteration},
-        moment, say, trim, unsent,
+        moment, submit, trim, unsent,
     },
 };
 
@@ -251,14 +251,14 @@ pub fn draft_read(model: &mut Model, ended: EndedOrder) {
         return;
     }
     *look = LastLook::Done;
-    let heard = &mut model.session.agent.bridge.heard;
+    let reported = &mut model.session.agent.bridge.reported;
     match ended.end {
-        OrderEnd::Answered(Outcome::Draft(draft)) if heard.session == Some(ended.session) => {
-            heard.draft = Some(draft);
+        OrderEnd::Answered(Outcome::Draft(draft)) if reported.session == Some(ended.session) => {
+            reported.draft = Some(draft);
         }
         other => {
             tracing::warn!(?other, "the bridge could not read the prompt box");
-            heard.draft = None;
+            reported.draft = None;
         }
     }
 }
@@ -394,7 +394,7 @@ fn delivering(model: &mut Model, agent: NewAgent) -> Vec<Effect> {
             // Others have hooks; in their prompt a marker shows before anything is submitted.
             effects.push(Effect::WatchPane(handoff.marker.nonce.clone()));
         }
-        effects.extend(say::say(model, &handoff.text).unwrap_or_default());
+        effects.extend(submit::submit(model, &handoff.text).unwrap_or_default());
     }
     let timeout = model.config.reboot.verify_timeout;
     effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
@@ -410,7 +410,7 @@ fn verifying(model: &mut Model, agent: NewAgent) -> Vec<Effect> {
         return roll_back(model, why);
     }
     let nothing_sent = attempt.handoff.is_none();
-    let typed = model.session.saying.is_none() || !model.is_generic();
+    let typed = model.session.submission.is_none() || !model.is_generic();
     if nothing_sent || (agent.proof == Proof::Seen && typed) {
         let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
         if model.config.reboot.warmup_prompt.is_none() {
@@ -436,7 +436,7 @@ fn warming(model: &mut Model, due: bool, launch: &Launch) -> Vec<Effect> {
     }
     let prompt = model.config.reboot.warmup_prompt.clone();
     // A prompt box that is not empty, or not there, is waited for.
-    let Ok(mut effects) = say::say(model, &prompt.unwrap_or_default()) else {
+    let Ok(mut effects) = submit::submit(model, &prompt.unwrap_or_default()) else {
         return Vec::new();
     };
     effects.extend(finish(model, true));

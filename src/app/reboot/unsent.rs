@@ -14,7 +14,7 @@ use crate::app::{
     effect::Effect,
     facts::typing_refusal,
     model::{Model, unsent::OnDisk},
-    reboot::say,
+    reboot::submit,
 };
 pub use crate::app::{facts::unsent, model::unsent::Unsent};
 
@@ -99,5 +99,5 @@ pub fn put_back(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let (text, cursor) = (text.clone(), model.reboot.cursor);
-    say::put(model, &text, cursor).unwrap_or_default()
+    submit::fill(model, &text, cursor).unwrap_or_default()
 }

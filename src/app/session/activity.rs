@@ -34,7 +34,7 @@ use crate::app::{
         Model,
         activity::{Question, TitleState},
     },
-    reboot::say,
+    reboot::submit,
 };
 
 /// How long title and prompt box must stand before they are believed over the hooks.
@@ -201,7 +201,7 @@ pub fn box_changed(model: &mut Model, prompt_box: PromptBox) -> Vec<Effect> {
         question.drawn |= !is_present;
     }
     let asks = activity.question.is_some();
-    let mut effects = say::box_changed(model);
+    let mut effects = submit::box_changed(model);
     if is_present != was_present {
         effects.extend(if asks && is_present {
             look_in(model, ANSWERED)

@@ -14,7 +14,8 @@ use crate::{
     agent::{AgentKind, claude},
     api::wire::{AgentState, AgentTools, BridgeReport},
     bridge::{
-        self, Absence, Fact, Heard, Link, Order, Outcome, Report, SILENCE, Said, ToolsBy, TurnEnd,
+        self, Absence, Fact, Link, Order, Outcome, Report, Reported, SILENCE, Said, ToolsBy,
+        TurnEnd,
     },
     guard::Source,
 };
@@ -27,7 +28,7 @@ use crate::app::{
         orders::{EndedOrder, OrderEnd, Purpose},
     },
     orders,
-    reboot::{self, compaction, in_place, say},
+    reboot::{self, compaction, in_place, submit},
     session::{activity, figures, signs},
 };
 
@@ -72,7 +73,7 @@ pub fn tools_by(model: &Model, kind: AgentKind, user_args: &[String]) -> ToolsBy
 }
 
 /// What is known of it has changed.
-pub fn heard(model: &mut Model, event: BridgeEvent) -> Vec<Effect> {
+pub fn received(model: &mut Model, event: BridgeEvent) -> Vec<Effect> {
     match event {
         BridgeEvent::Offered { iteration, absence } => {
             if iteration != model.session.pane {
@@ -128,10 +129,10 @@ fn said(model: &mut Model, report: Report) -> Vec<Effect> {
         tracing::debug!(session = %report.session, "the bridge spoke for another session");
         return effects;
     }
-    if model.session.agent.bridge.heard.session != Some(model.session.id) {
-        model.session.agent.bridge.heard = Heard {
+    if model.session.agent.bridge.reported.session != Some(model.session.id) {
+        model.session.agent.bridge.reported = Reported {
             session: Some(model.session.id),
-            ..Heard::default()
+            ..Reported::default()
         };
     }
     let came = model
@@ -139,7 +140,7 @@ fn said(model: &mut Model, report: Report) -> Vec<Effect> {
         .agent
         .bridge
         .link
-        .heard(&report.client, model.now);
+        .received(&report.client, model.now);
     if came {
         tracing::info!(client = %report.client, "the bridge is in force");
         model.session.agent.without_mods = false;
@@ -160,7 +161,7 @@ fn said(model: &mut Model, report: Report) -> Vec<Effect> {
     match report.said {
         Said::Fact(fact) => effects.extend(happened(model, fact)),
         // It comes again after a failure, in which the end of a turn may have been lost.
-        Said::Hello => model.session.agent.bridge.heard.turn = None,
+        Said::Hello => model.session.agent.bridge.reported.turn = None,
         Said::HandedOut(id) => effects.extend(in_place::handed_out(model, id)),
         _ => {}
     }
@@ -168,7 +169,7 @@ fn said(model: &mut Model, report: Report) -> Vec<Effect> {
 }
 
 fn happened(model: &mut Model, fact: Fact) -> Vec<Effect> {
-    let heard = &mut model.session.agent.bridge.heard;
+    let reported = &mut model.session.agent.bridge.reported;
     match fact {
         Fact::SessionStarted { source } => {
             tracing::debug!(source, "the bridge has a session");
@@ -176,10 +177,10 @@ fn happened(model: &mut Model, fact: Fact) -> Vec<Effect> {
                 return in_place::replaced(model);
             }
         }
-        Fact::TurnStarted { .. } => heard.turn = Some(true),
+        Fact::TurnStarted { .. } => reported.turn = Some(true),
         Fact::TurnEnded { reason, .. } => {
-            heard.turn = Some(false);
-            heard.turns_ended += 1;
+            reported.turn = Some(false);
+            reported.turns_ended += 1;
             // Of other ends a hook says what they have left going on.
             return if reason == TurnEnd::Aborted {
                 let mut effects = signs::turn_aborted(model);
@@ -189,14 +190,14 @@ fn happened(model: &mut Model, fact: Fact) -> Vec<Effect> {
                 activity::look_again(model)
             };
         }
-        Fact::PromptSubmitted { origin, .. } => heard.origin = Some(origin),
-        Fact::DraftChanged(draft) => heard.draft = Some(draft),
+        Fact::PromptSubmitted { origin, .. } => reported.origin = Some(origin),
+        Fact::DraftChanged(draft) => reported.draft = Some(draft),
         Fact::Usage(usage) => {
             if usage.used.is_some() {
-                heard.turns_measured = heard.turns_ended;
+                reported.turns_measured = reported.turns_ended;
             }
             if !usage.categories.is_empty() {
-                heard.usage = Some(usage.clone());
+                reported.usage = Some(usage.clone());
             }
             return figures::usage_pushed(model, &usage);
         }
@@ -216,17 +217,17 @@ fn order_ended(model: &mut Model, ended: EndedOrder) -> Vec<Effect> {
             Vec::new()
         }
         Purpose::Dialog => signs::probed(model, &ended),
-        Purpose::Prompt => say::order_ended(model, &ended),
+        Purpose::Prompt => submit::order_ended(model, &ended),
         Purpose::Replace => in_place::order_ended(model, &ended),
     }
 }
 
 fn first_draft(model: &mut Model, ended: EndedOrder) {
-    let heard = &mut model.session.agent.bridge.heard;
+    let reported = &mut model.session.agent.bridge.reported;
     match ended.end {
-        OrderEnd::Answered(Outcome::Draft(draft)) if heard.session == Some(ended.session) => {
+        OrderEnd::Answered(Outcome::Draft(draft)) if reported.session == Some(ended.session) => {
             // A change that was reported meanwhile is newer.
-            heard.draft.get_or_insert(draft);
+            reported.draft.get_or_insert(draft);
         }
         other => tracing::warn!(?other, "the bridge could not read the prompt box"),
     }
@@ -294,22 +295,22 @@ pub fn report(model: &Model) -> BridgeReport {
         reason: why.map(ToString::to_string),
         ..BridgeReport::default()
     };
-    let (Some(heard), Link::InForce { heard: at, .. }) =
+    let (Some(reported), Link::InForce { reported: at, .. }) =
         (bridge.of(model.session.id), &bridge.link)
     else {
         return stands;
     };
     let age = model.now.since(*at).as_millis();
-    let usage = heard.usage.as_ref();
+    let usage = reported.usage.as_ref();
     BridgeReport {
         age_ms: Some(u64::try_from(age).unwrap_or(u64::MAX)),
-        turn_runs: heard.turn,
-        prompt_origin: heard.origin.clone(),
-        draft_characters: heard
+        turn_runs: reported.turn,
+        prompt_origin: reported.origin.clone(),
+        draft_characters: reported
             .draft
             .as_ref()
             .map(|draft| draft.text.chars().count() as u64),
-        base_tokens: heard.base().map(|base| base.0),
+        base_tokens: reported.base().map(|base| base.0),
         categories: usage.map_or_else(Vec::new, |usage| usage.categories.clone()),
         ..stands
     }

@@ -12,7 +12,7 @@ use crate::app::{
     effect::Effect,
     event::Ran,
     model::Model,
-    reboot::say,
+    reboot::submit,
     session::{activity, turn},
 };
 
@@ -41,7 +41,7 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) -> V
     if turns_before > 0 && model.session.transcript.turns > turns_before {
         // What a hook would have proven.
         if let Some(prompt) = model.session.transcript.last_prompt.clone() {
-            say::prompted(model, &prompt);
+            submit::prompted(model, &prompt);
         }
         begin_turn(model);
     }

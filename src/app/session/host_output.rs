@@ -71,7 +71,7 @@ mod tests {
     use crate::app::{Event, event::PaneEvent};
 
     fn says(bench: &mut Bench, fact: ScreenFact) -> Vec<Effect> {
-        let mut effects = bench.tell(Event::Pane(PaneEvent::Screen(fact)));
+        let mut effects = bench.send(Event::Pane(PaneEvent::Screen(fact)));
         effects.retain(|effect| !matches!(effect, Effect::SetTimer(..)));
         effects
     }
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(bench.model.session.agent.progress, Some(percent));
         let iteration = bench.model.session.iteration;
         let exit = crate::app::event::Exit::Code(1);
-        let effects = bench.tell(Event::Pane(PaneEvent::Exited { iteration, exit }));
+        let effects = bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
         assert!(effects.contains(&Effect::HostProgress(Progress::None)));
         assert_eq!(bench.model.session.agent.progress, None);
     }

@@ -8,7 +8,7 @@ use crate::app::{
     effect::Effect,
     event::{MadeAgain, PlacesSeen},
     model::Model,
-    reboot::say,
+    reboot::submit,
     session::{activity, elsewhere},
 };
 
@@ -44,7 +44,7 @@ pub fn checked(model: &mut Model, seen: &PlacesSeen) -> Vec<Effect> {
     if socket {
         model.session.agent.hooked = false;
         elsewhere::hooks_lost(model);
-        say::without_hooks(model);
+        submit::without_hooks(model);
         effects.extend(activity::look_again(model));
     }
     if lock || files {

@@ -77,7 +77,7 @@ pub fn probed(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
     if ended.session != model.session.id || agent.state != AgentState::Unknown {
         return Vec::new();
     }
-    let runs = agent.activity.turn && agent.bridge.heard.turn != Some(false);
+    let runs = agent.activity.turn && agent.bridge.reported.turn != Some(false);
     match &ended.end {
         // In a turn the agent asks; outside of one a person has opened a list of the client's.
         OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) if runs => {
@@ -123,8 +123,8 @@ fn by_signs(model: &mut Model) -> Vec<Effect> {
     let (title, present) = (activity.title, model.session.agent.prompt_box.is_present());
     let hidden = activity.box_seen && !present;
     let hookless = is_hookless(model);
-    let heard = model.session.agent.bridge.of(model.session.id);
-    let runs = heard.is_some_and(|heard| heard.turn == Some(true));
+    let reported = model.session.agent.bridge.of(model.session.id);
+    let runs = reported.is_some_and(|reported| reported.turn == Some(true));
     let spins = title == Some(TitleState::Spins);
     let calm = title == Some(TitleState::Calm);
     match model.session.agent.state {

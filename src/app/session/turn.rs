@@ -20,12 +20,12 @@ use crate::app::{
     event::TimerId,
     facts::{is_at_refusal, is_last, is_typing},
     model::Model,
-    reboot::{self, ending, say},
+    reboot::{self, ending, submit},
     session::{activity, client_limit, elsewhere, human},
 };
 
 pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
-    say::prompted(model, prompt);
+    submit::prompted(model, prompt);
     elsewhere::prompted(model);
     let before = keep_turn(model);
     turn_begins(model);
@@ -51,7 +51,7 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
     model.session.costs.begin_turn(model.used());
     model.session.agent.draft = false;
     model.session.agent.background = Background::default();
-    model.draft.heard.turn_begins();
+    model.draft.seen_signals.turn_begins();
 }
 
 /// The client takes no more prompts in this session.

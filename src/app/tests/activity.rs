@@ -5,14 +5,14 @@ use crate::agent::ToolCall;
 
 impl Bench {
     fn tool_starts(&mut self, name: &str, id: &str) -> Vec<Effect> {
-        self.tell(Event::Agent(AgentEvent::ToolStarted {
+        self.send(Event::Agent(AgentEvent::ToolStarted {
             session: session(OLD),
             call: call(name, id),
         }))
     }
 
     fn tool_ends(&mut self, name: &str, id: &str) -> Vec<Effect> {
-        self.tell(Event::Agent(AgentEvent::ToolFinished {
+        self.send(Event::Agent(AgentEvent::ToolFinished {
             session: session(OLD),
             call: call(name, id),
             output: crate::agent::ToolOutput::default(),
@@ -20,7 +20,7 @@ impl Bench {
     }
 
     fn asks(&mut self, about: &str) -> Vec<Effect> {
-        self.tell(Event::Agent(AgentEvent::DialogOpened {
+        self.send(Event::Agent(AgentEvent::DialogOpened {
             session: session(OLD),
             about: about.to_owned(),
         }))
@@ -168,7 +168,7 @@ fn a_question_that_is_not_drawn_here_does_not_stay_for_ever() {
     bench.titled("✳ other");
     bench.wait(Duration::from_millis(1500));
     let stood = TimerId::Calm(bench.model.session.calm_epoch);
-    bench.tell(Event::TimerFired(stood));
+    bench.send(Event::TimerFired(stood));
     assert_eq!(bench.state(), AgentState::Dialog);
     bench.stands();
     assert_eq!(bench.state(), AgentState::Idle);
@@ -207,14 +207,14 @@ fn work_without_a_turn_is_work() {
 fn a_subagent_in_the_background_is_named_and_begins_no_turn() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
-    bench.tell(Event::Agent(AgentEvent::TurnEnded {
+    bench.send(Event::Agent(AgentEvent::TurnEnded {
         session: session(OLD),
         last_message: Some("I wait".to_owned()),
         background: in_background(&["a1"]),
         transcript_path: None,
     }));
     bench.titled("◐ work");
-    bench.tell(Event::Agent(AgentEvent::ToolStarted {
+    bench.send(Event::Agent(AgentEvent::ToolStarted {
         session: session(OLD),
         call: ToolCall {
             by_subagent: true,

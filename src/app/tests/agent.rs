@@ -15,14 +15,14 @@ fn events_of_another_session_change_nothing() {
         iteration: crate::lineage::IterationId::FIRST,
         exit: Exit::Code(0),
     });
-    bench.tell(stale);
+    bench.send(stale);
     assert_ne!(bench.model.session.agent.state, AgentState::Exited);
 }
 
 #[test]
 fn clearing_inside_the_client_is_followed() {
     let mut bench = Bench::new();
-    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(9),
         source: StartSource::Clear,
         model: None,
@@ -38,9 +38,9 @@ fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
     let title = |text: &str| Event::Pane(PaneEvent::Screen(ScreenFact::Title(text.to_owned())));
-    bench.tell(title("⠂ work"));
+    bench.send(title("⠂ work"));
     assert_eq!(bench.model.session.agent.state, AgentState::Busy);
-    let effects = bench.tell(title("✳ work"));
+    let effects = bench.send(title("✳ work"));
     let calm = TimerId::Calm(bench.model.session.calm_epoch);
     assert!(
         effects
@@ -48,7 +48,7 @@ fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
             .any(|effect| matches!(effect, Effect::SetTimer(id, _) if *id == calm))
     );
     assert_eq!(bench.model.session.agent.state, AgentState::Busy);
-    bench.tell(Event::TimerFired(calm));
+    bench.send(Event::TimerFired(calm));
     assert_eq!(bench.model.session.agent.state, AgentState::Idle);
 }
 
@@ -79,11 +79,11 @@ fn a_client_that_compacts_by_itself_takes_prompts_to_the_end_of_its_window() {
     assert_eq!(bench.model.session.agent.state, AgentState::Busy);
     // If it did refuse, its title says that no turn runs, and no hook tells of an end.
     bench.wait(Duration::from_secs(1));
-    bench.tell(Event::Pane(PaneEvent::Screen(ScreenFact::Title(
+    bench.send(Event::Pane(PaneEvent::Screen(ScreenFact::Title(
         "✳ work".to_owned(),
     ))));
     let calm = TimerId::Calm(bench.model.session.calm_epoch);
-    bench.tell(Event::TimerFired(calm));
+    bench.send(Event::TimerFired(calm));
     assert_eq!(bench.model.session.agent.state, AgentState::Limit);
 }
 
@@ -127,7 +127,7 @@ fn the_outcome_of_a_test_run_reaches_the_handoff() {
     let mut bench = Bench::new();
     bench.started(1);
     let mut ran = |stdout: &str, stderr: &str| {
-        bench.tell(Event::Agent(AgentEvent::ToolFinished {
+        bench.send(Event::Agent(AgentEvent::ToolFinished {
             session: session(1),
             call: crate::agent::ToolCall {
                 name: "Bash".to_owned(),

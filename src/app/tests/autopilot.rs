@@ -3,7 +3,7 @@
 use crate::{
     agent::{Failure, RateLimit, StatusLine, claude},
     app::autopilot,
-    autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunNews, prompt},
+    autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunEvent, prompt},
     transcript::usage::Usage,
 };
 
@@ -59,7 +59,7 @@ impl Bench {
             let Some(next) = next else { break };
             let (id, due) = timers.swap_remove(next);
             self.since_start = due;
-            let effects = self.tell(Event::TimerFired(id));
+            let effects = self.send(Event::TimerFired(id));
             keep_timers(self.since_start, &effects, timers);
             done.extend(effects);
         }
@@ -68,7 +68,7 @@ impl Bench {
     }
 
     fn said(&mut self, session: u128, message: &str) -> Vec<Effect> {
-        self.tell(Event::Agent(AgentEvent::TurnEnded {
+        self.send(Event::Agent(AgentEvent::TurnEnded {
             session: super::session(session),
             last_message: Some(message.to_owned()),
             background: crate::agent::Background::default(),
@@ -77,7 +77,7 @@ impl Bench {
     }
 
     fn failed(&mut self, failure: Failure, message: &str) -> Vec<Effect> {
-        self.tell(Event::Agent(AgentEvent::TurnFailed {
+        self.send(Event::Agent(AgentEvent::TurnFailed {
             session: session(OLD),
             failure,
             message: message.to_owned(),
@@ -86,7 +86,7 @@ impl Bench {
 
     fn status_line(&mut self, used: u64, cost: f64, limit: Option<RateLimit>) -> Vec<Effect> {
         let session = self.model.session.id;
-        self.tell(Event::Agent(AgentEvent::StatusLine(Box::new(StatusLine {
+        self.send(Event::Agent(AgentEvent::StatusLine(Box::new(StatusLine {
             session,
             transcript_path: None,
             model_id: None,
@@ -132,11 +132,11 @@ fn enters(effects: &[Effect]) -> usize {
     effects.iter().filter(is_enter).count()
 }
 
-fn told(effects: &[Effect]) -> Vec<&RunNews> {
+fn told(effects: &[Effect]) -> Vec<&RunEvent> {
     effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::LogRun(news) => Some(&**news),
+            Effect::LogRun(event) => Some(&**event),
             _ => None,
         })
         .collect()
@@ -195,14 +195,14 @@ fn the_promise_ends_the_agent_and_closes_the_record() {
     let effects = bench.exited(0);
     assert_eq!(effects.last(), Some(&Effect::Quit(0)));
     let last = bench.model.lineage.iterations().last().unwrap();
-    assert_eq!(last.end_reason, Some(EndReason::PromiseFound));
+    assert_eq!(last.end_reason, Some(EndReason::StopPhraseFound));
     assert!(
         matches!(
             told(&effects)[..],
             [
                 ..,
-                RunNews::IterationEnded { .. },
-                RunNews::RunEnded { code: 0, .. }
+                RunEvent::IterationEnded { .. },
+                RunEvent::RunEnded { code: 0, .. }
             ]
         ),
         "{effects:#?}"
@@ -275,10 +275,10 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
         session: session(OLD),
         about: "Bash".to_owned(),
     };
-    let effects = bench.tell(Event::Agent(dialog.clone()));
+    let effects = bench.send(Event::Agent(dialog.clone()));
     assert_eq!(calls(&effects), 1);
     assert_eq!(
-        calls(&bench.tell(Event::Agent(dialog))),
+        calls(&bench.send(Event::Agent(dialog))),
         0,
         "once is enough"
     );
@@ -296,7 +296,7 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
     bench.said(OLD, "ALL DONE");
     assert!(bench.model.outside.quitting.is_none(), "the person has it");
     let mut timers = Vec::new();
-    let effects = bench.tell(Event::ControlAsked {
+    let effects = bench.send(Event::ControlAsked {
         call: CallId(1),
         control: Control::Resume,
     });
@@ -312,7 +312,7 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
 fn a_dialog_in_a_headless_run_trips_after_a_while() {
     let mut bench = headless();
     let mut timers = Vec::new();
-    let effects = bench.tell(Event::Agent(AgentEvent::DialogOpened {
+    let effects = bench.send(Event::Agent(AgentEvent::DialogOpened {
         session: session(OLD),
         about: "Bash".to_owned(),
     }));
@@ -325,7 +325,7 @@ fn a_dialog_in_a_headless_run_trips_after_a_while() {
     assert!(
         told(&effects)
             .iter()
-            .any(|news| matches!(news, RunNews::Tripped { breaker, .. } if breaker == "dialog"))
+            .any(|event| matches!(event, RunEvent::Tripped { breaker, .. } if breaker == "dialog"))
     );
 }
 
@@ -333,7 +333,7 @@ fn a_dialog_in_a_headless_run_trips_after_a_while() {
 fn what_is_said_by_a_script_is_typed_at_the_next_safe_moment() {
     let mut bench = run(plan());
     let say = |bench: &mut Bench, text: &str| {
-        bench.tell(Event::ControlAsked {
+        bench.send(Event::ControlAsked {
             call: CallId(1),
             control: Control::Say(text.to_owned()),
         })
@@ -345,7 +345,7 @@ fn what_is_said_by_a_script_is_typed_at_the_next_safe_moment() {
     assert_eq!(pastes(&effects), ["mind the gap"]);
     bench.prompted(OLD, "mind the gap");
     // Though it is paused, a person's word is typed.
-    bench.tell(Event::ControlAsked {
+    bench.send(Event::ControlAsked {
         call: CallId(2),
         control: Control::Pause,
     });
@@ -368,10 +368,10 @@ fn cost_and_time_end_the_run_in_the_middle_of_a_turn() {
 
     let mut bench = run(plan());
     bench.wait(Duration::from_secs(3599));
-    bench.tell(Event::TimerFired(TimerId::RunClock));
+    bench.send(Event::TimerFired(TimerId::RunClock));
     assert!(bench.model.outside.quitting.is_none());
     bench.wait(Duration::from_secs(1));
-    bench.tell(Event::TimerFired(TimerId::RunClock));
+    bench.send(Event::TimerFired(TimerId::RunClock));
     assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(3));
 }
 
@@ -414,7 +414,7 @@ fn background_tasks_do_not_hold_up_a_reboot_for_ever() {
     let mut bench = headless();
     let mut timers = Vec::new();
     bench.status_line(160_000, 1.0, None);
-    let effects = bench.tell(Event::Agent(AgentEvent::TurnEnded {
+    let effects = bench.send(Event::Agent(AgentEvent::TurnEnded {
         session: session(OLD),
         last_message: Some("the server runs".to_owned()),
         background: in_background(&["a1"]),
@@ -431,7 +431,7 @@ fn background_tasks_do_not_hold_up_a_reboot_for_ever() {
 impl Bench {
     /// A turn ends with this in the background.
     fn left(&mut self, message: &str, background: Background) -> Vec<Effect> {
-        self.tell(Event::Agent(AgentEvent::TurnEnded {
+        self.send(Event::Agent(AgentEvent::TurnEnded {
             session: session(OLD),
             last_message: Some(message.to_owned()),
             background,
@@ -477,7 +477,7 @@ fn a_run_s_lines_are_remembered_and_its_wait_is_counted_down() {
     let effects = bench.left("I wait", in_background(&["a1"]));
     keep_timers(bench.since_start, &effects, &mut timers);
     bench.pass(Duration::from_secs(60), &mut timers);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     let before = autopilot::report(&bench.model).unwrap();
     let left = before.waits_s.expect("it waits");
     assert!((1..=30 * 60).contains(&left), "{left}");
@@ -491,12 +491,12 @@ fn a_run_s_lines_are_remembered_and_its_wait_is_counted_down() {
         "{lines:#?}"
     );
     bench.wait(Duration::from_secs(90));
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     let after = autopilot::report(&bench.model).unwrap();
     assert_eq!(after.waits_s, Some(left - 90));
     // In the last minute the screen is brought up to date by the second.
     bench.wait(Duration::from_secs(left - 90 - 30));
-    let effects = bench.tell(Event::TimerFired(TimerId::RunClock));
+    let effects = bench.send(Event::TimerFired(TimerId::RunClock));
     let second = Effect::SetTimer(TimerId::RunClock, Duration::from_secs(1));
     assert!(effects.contains(&second), "{effects:#?}");
 }
@@ -554,7 +554,7 @@ fn a_wake_up_is_waited_for_as_long_as_the_client_may_set_it() {
 fn a_headless_run_types_nothing_under_a_dialog_of_which_no_hook_speaks() {
     let mut bench = headless();
     let mut timers = Vec::new();
-    bench.tell(Event::Agent(AgentEvent::ToolStarted {
+    bench.send(Event::Agent(AgentEvent::ToolStarted {
         session: session(OLD),
         call: crate::agent::ToolCall {
             id: Some("t1".to_owned()),
@@ -570,7 +570,7 @@ fn a_headless_run_types_nothing_under_a_dialog_of_which_no_hook_speaks() {
     let effects = bench.pass(MINUTE, &mut timers);
     assert!(pastes(&effects).is_empty() && enters(&effects) == 0);
     assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(4));
-    let because = |news: &&RunNews| matches!(news, RunNews::Tripped { breaker, evidence } if breaker == "dialog" && evidence.contains("prompt box"));
+    let because = |event: &&RunEvent| matches!(event, RunEvent::Tripped { breaker, evidence } if breaker == "dialog" && evidence.contains("prompt box"));
     assert!(told(&effects).iter().any(because), "{effects:?}");
 }
 
@@ -582,7 +582,7 @@ fn a_draft_of_the_humans_pauses_the_run_and_nothing_is_joined_to_it() {
     assert!(pastes(&effects).is_empty());
     assert!(bench.model.reboot.paused);
     let resume = |bench: &mut Bench| {
-        bench.tell(Event::ControlAsked {
+        bench.send(Event::ControlAsked {
             call: CallId(1),
             control: Control::Resume,
         })
@@ -660,7 +660,7 @@ fn a_lost_terminal_ends_what_waits_for_a_person() {
     bench.pass(MINUTE, &mut timers);
     assert!(matches!(bench.phase(), Phase::Tripped(_)));
     assert!(autopilot::outlives_terminal(&bench.model));
-    bench.tell(Event::TerminalLost);
+    bench.send(Event::TerminalLost);
     assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(4));
 
     let bench = run(plan());

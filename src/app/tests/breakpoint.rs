@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use crate::{
     agent::{ToolCall, ToolOutput},
     api::wire::{
-        CommitBody, NewsKind, NotedReply, Report, SaveBody, TestBody, UsageActionKind, UsageQuery,
+        ApiEventKind, CommitBody, NotedReply, Report, SaveBody, TestBody, UsageActionKind,
+        UsageQuery,
     },
-    app::{breakpoint, event::Kept, metrics, news::ModelSnapshot, report, restore},
+    app::{breakpoint, changes::ModelSnapshot, event::Kept, metrics, report, restore},
     breakpoint::git::{Commit, GitFacts},
     lineage::{Cause, checkpoint::Checkpoint},
 };
@@ -55,7 +56,7 @@ fn facts(head: &str, at: At) -> GitState {
 impl Bench {
     fn report(&mut self, report: Report) -> (Reply, Vec<Effect>) {
         let call = CallId(7);
-        let mut effects = self.tell(Event::Reported { call, report });
+        let mut effects = self.send(Event::Reported { call, report });
         match effects.remove(0) {
             Effect::Answer(answered, reply) if answered == call => (reply, effects),
             other => panic!("no answer first, but {other:?}"),
@@ -66,13 +67,13 @@ impl Bench {
     fn auto_save(&mut self, body: SaveBody) -> (Reply, Vec<Effect>) {
         let call = CallId(7);
         let report = Report::AutoSave(body);
-        let effects = self.tell(Event::Reported { call, report });
+        let effects = self.send(Event::Reported { call, report });
         if let [Effect::Answer(_, reply)] = &effects[..] {
             return (reply.clone(), Vec::new());
         }
         let id = saved(&effects)[0].id;
         let kept = Kept::Durable;
-        let answered = self.tell(Event::Store(StoreEvent::CheckpointKept { id, kept }));
+        let answered = self.send(Event::Store(StoreEvent::CheckpointKept { id, kept }));
         match &answered[0] {
             Effect::Answer(answered, reply) if *answered == call => (reply.clone(), effects),
             other => panic!("no answer, but {other:?}"),
@@ -88,8 +89,8 @@ impl Bench {
 
     fn git_is(&mut self, head: &str) -> Vec<Effect> {
         let facts = facts(head, self.at());
-        let mut effects = self.tell(Event::Read(ReadEvent::Git(facts)));
-        effects.extend(self.tell(Event::Read(ReadEvent::HandoffFiles(Box::default()))));
+        let mut effects = self.send(Event::Read(ReadEvent::Git(facts)));
+        effects.extend(self.send(Event::Read(ReadEvent::HandoffFiles(Box::default()))));
         effects
     }
 
@@ -121,7 +122,7 @@ impl Bench {
             ..ToolOutput::default()
         };
         let session = session(OLD);
-        self.tell(Event::Agent(AgentEvent::ToolFinished {
+        self.send(Event::Agent(AgentEvent::ToolFinished {
             session,
             call,
             output,
@@ -164,11 +165,11 @@ fn a_reported_commit_is_saved_once_git_shows_it() {
     };
     assert_eq!(reply, Reply::Noted(expected));
     assert!(effects.contains(&Effect::ReadGit) && saved(&effects).is_empty());
-    let news = effects.iter().find_map(|effect| match effect {
-        Effect::Publish(news) => Some((**news).clone()),
+    let event = effects.iter().find_map(|effect| match effect {
+        Effect::Publish(event) => Some((**event).clone()),
         _ => None,
     });
-    assert_eq!(news.unwrap().kind, NewsKind::Commit);
+    assert_eq!(event.unwrap().kind, ApiEventKind::Commit);
     let effects = bench.git_is(SHA);
     let saved = saved(&effects);
     assert_eq!(saved[0].tags, ["git-commit", "main", "1a2b3c4", "files-3"]);
@@ -197,12 +198,12 @@ fn a_stale_answer_of_git_is_asked_again_and_no_more_than_that() {
             ..bench.at()
         },
     );
-    let effects = bench.tell(Event::Read(ReadEvent::Git(old.clone())));
+    let effects = bench.send(Event::Read(ReadEvent::Git(old.clone())));
     assert_eq!(
         (tags(&effects).len(), effects.contains(&Effect::ReadGit)),
         (0, true)
     );
-    let effects = bench.tell(Event::Read(ReadEvent::Git(old)));
+    let effects = bench.send(Event::Read(ReadEvent::Git(old)));
     assert_eq!(
         (tags(&effects).len(), effects.contains(&Effect::ReadGit)),
         (1, false)
@@ -245,7 +246,7 @@ fn a_new_head_is_a_commit_and_one_checked_out_is_none() {
     let effects = bench.git_is(SHA);
     assert!(tags(&effects).is_empty(), "somebody may tell more of it");
     let timer = new_head(&effects).expect("a timer");
-    bench.tell(Event::TimerFired(timer));
+    bench.send(Event::TimerFired(timer));
     assert_eq!(
         tags(&bench.git_is(SHA)),
         [["git-commit", "main", "1a2b3c4"]]
@@ -256,7 +257,7 @@ fn a_new_head_is_a_commit_and_one_checked_out_is_none() {
         ..bench.at()
     };
     let old = facts("bbbbbbbb1", hour_ago);
-    let effects = bench.tell(Event::Read(ReadEvent::Git(old)));
+    let effects = bench.send(Event::Read(ReadEvent::Git(old)));
     assert_eq!(new_head(&effects), None);
 }
 
@@ -268,7 +269,7 @@ fn a_head_that_git_shows_before_its_hook_reports_keeps_the_hooks_words() {
     let timer = new_head(&effects).expect("a timer");
     assert_eq!(bench.status_of(commit(SHA)), "recorded");
     assert_eq!(tags(&bench.git_is(SHA))[0][3], "files-3");
-    let effects = bench.tell(Event::TimerFired(timer));
+    let effects = bench.send(Event::TimerFired(timer));
     assert!(!effects.contains(&Effect::ReadGit));
     assert_eq!(bench.model.outside.counters.commits, 1);
 }
@@ -314,8 +315,8 @@ fn reported_failing_tests_reach_the_handoff_by_name() {
     });
     let (_, effects) = bench.report(report.clone());
     let names = json!(["parser::dates", "a\\u{1b}[2Jb"]);
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Publish(news)
-        if news.data["failing_tests"] == names && news.data["test_command"] == "cargo test -p parser")));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Publish(event)
+        if event.data["failing_tests"] == names && event.data["test_command"] == "cargo test -p parser")));
     let effects = bench.git();
     let one = &saved(&effects)[0];
     assert_eq!(one.state["breakpoint"]["failing_tests"], names);
@@ -438,7 +439,7 @@ fn auto_mode_goes_at_a_good_moment() {
         _ => None,
     });
     bench.wait(Duration::from_secs(10));
-    let effects = bench.tell(Event::TimerFired(delay.expect("a delay")));
+    let effects = bench.send(Event::TimerFired(delay.expect("a delay")));
     assert_eq!(signals(&effects), [StopSignal::Exit]);
     bench.exited(0);
     assert_eq!(
@@ -484,7 +485,7 @@ fn a_good_moment_that_was_turned_down_does_not_come_back() {
     bench.git_is(SHA);
     bench.press(KeyCode::F(5));
     bench.press(KeyCode::Char('d'));
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
     let reboots = metrics::metrics(&bench.model).reboots;
     assert_eq!(reboots, [("breakpoint", "deferred", 1)]);
@@ -561,7 +562,7 @@ fn all_that_an_auto_save_says_is_kept_and_restored() {
 
     let mut bench = Bench::bare(Config::default());
     let effects = restore::begin(&mut bench.model, &one);
-    let effects = bench.obey(effects);
+    let effects = bench.settle(effects);
     let start = effects.iter().find_map(|effect| match effect {
         Effect::Start(start) => start.prompt.clone(),
         _ => None,
@@ -606,7 +607,7 @@ fn each_checkpoint_has_an_id_of_its_own() {
         ids.extend(saved(&effects).into_iter().map(|one| one.id));
         let control = Control::Save(crate::api::wire::CheckpointBody::EMPTY);
         let call = CallId(9);
-        let effects = bench.tell(Event::ControlAsked { call, control });
+        let effects = bench.send(Event::ControlAsked { call, control });
         ids.extend(saved(&effects).into_iter().map(|one| one.id));
     }
     let mut distinct = ids.clone();
@@ -703,31 +704,32 @@ fn turns_and_reboots_are_counted_over_iterations() {
 fn what_changes_is_told_and_what_does_not_is_not() {
     let mut bench = Bench::new();
     let look = ModelSnapshot::of(&bench.model);
-    assert_eq!(look.news(&bench.model, &[]), []);
+    assert_eq!(look.events(&bench.model, &[]), []);
     bench.prompted(OLD, "work");
     bench.used(PAST_WARN);
     let (_, effects) = bench.auto_save(SaveBody::default());
-    let news = look.news(&bench.model, &effects);
-    let kinds: Vec<NewsKind> = news.iter().map(|one| one.kind).collect();
+    let events = look.events(&bench.model, &effects);
+    let kinds: Vec<ApiEventKind> = events.iter().map(|one| one.kind).collect();
     let expected = [
-        NewsKind::Agent,
-        NewsKind::Context,
-        NewsKind::Level,
-        NewsKind::Notice,
-        NewsKind::Checkpoint,
+        ApiEventKind::Agent,
+        ApiEventKind::Context,
+        ApiEventKind::Level,
+        ApiEventKind::Notice,
+        ApiEventKind::Checkpoint,
     ];
     assert_eq!(kinds, expected);
     let of = |kind| {
-        news.iter()
+        events
+            .iter()
             .find(|one| one.kind == kind)
             .map(|one| one.data.clone())
     };
-    assert_eq!(of(NewsKind::Agent), Some(json!({"state": "busy"})));
+    assert_eq!(of(ApiEventKind::Agent), Some(json!({"state": "busy"})));
     assert_eq!(
-        of(NewsKind::Level),
+        of(ApiEventKind::Level),
         Some(json!({"level": "critical", "before": Value::Null}))
     );
-    assert_eq!(of(NewsKind::Context).unwrap()["used"], PAST_WARN);
+    assert_eq!(of(ApiEventKind::Context).unwrap()["used"], PAST_WARN);
 }
 
 #[test]
@@ -761,7 +763,7 @@ fn commits_and_tests_are_lines_of_a_run_and_each_is_one() {
     };
     let lines = |effects: &[Effect]| -> Vec<String> {
         let logged = effects.iter().filter_map(|effect| match effect {
-            Effect::LogRun(news) => Some(news.to_string()),
+            Effect::LogRun(event) => Some(event.to_string()),
             _ => None,
         });
         logged.collect()

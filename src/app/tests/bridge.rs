@@ -18,7 +18,7 @@ use super::*;
 impl Bench {
     pub(super) fn with_bridge(&mut self, absence: Option<Absence>) -> Vec<Effect> {
         let iteration = self.model.session.iteration;
-        self.tell(Event::Bridge(BridgeEvent::Offered { iteration, absence }))
+        self.send(Event::Bridge(BridgeEvent::Offered { iteration, absence }))
     }
 
     pub(super) fn bridge_says(&mut self, number: u128, said: Said) -> Vec<Effect> {
@@ -28,12 +28,12 @@ impl Bench {
             client: "2.1.330".into(),
             said,
         };
-        self.tell(Event::Bridge(BridgeEvent::Said(Box::new(report))))
+        self.send(Event::Bridge(BridgeEvent::Said(Box::new(report))))
     }
 
     pub(super) fn bridge_looks(&mut self) -> Vec<Effect> {
         let iteration = self.model.session.iteration;
-        self.tell(Event::TimerFired(TimerId::Bridge(iteration)))
+        self.send(Event::TimerFired(TimerId::Bridge(iteration)))
     }
 
     /// How full the context is now.
@@ -105,7 +105,7 @@ fn its_first_word_puts_it_in_force_and_has_the_prompt_box_read() {
     };
     let outcome = Outcome::Draft(draft.clone());
     bench.bridge_says(OLD, Said::Answered(id, outcome));
-    assert_eq!(bench.model.session.agent.bridge.heard.draft, Some(draft));
+    assert_eq!(bench.model.session.agent.bridge.reported.draft, Some(draft));
     let report = report(&bench.model);
     assert_eq!((report.state.as_str(), report.why), ("in_force", None));
     assert_eq!(report.draft_characters, Some(14));
@@ -119,7 +119,7 @@ fn its_first_word_puts_it_in_force_and_has_the_prompt_box_read() {
 fn its_figure_counts_before_the_status_line_and_names_its_source() {
     let mut bench = Bench::bridged();
     bench.bridge_says(OLD, usage(18_000));
-    bench.tell(Event::Agent(AgentEvent::StatusLine(Box::new(StatusLine {
+    bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(StatusLine {
         window: Some(Tokens(1_000_000)),
         ..status_line(OLD)
     }))));
@@ -197,7 +197,7 @@ fn what_it_said_of_a_session_is_void_when_the_agent_changes_it() {
     let mut bench = Bench::bridged();
     bench.bridge_says(OLD, usage(18_000));
     bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(Draft::default())));
-    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(NEW),
         source: StartSource::Clear,
         model: None,
@@ -382,6 +382,6 @@ fn whether_a_dialog_stands_is_known_by_the_bridge() {
         id,
         was_taken: false,
     };
-    bench.tell(Event::Bridge(cancelled));
+    bench.send(Event::Bridge(cancelled));
     assert_eq!(bench.state(), AgentState::Unknown);
 }

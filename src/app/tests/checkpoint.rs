@@ -72,7 +72,7 @@ fn a_reboot_saves_what_it_sends() {
 fn an_ordered_checkpoint_is_answered_once_it_is_kept_and_has_the_words_of_the_order() {
     let mut bench = Bench::new();
     let mut order = |number: u64, body: CheckpointBody| {
-        let effects = bench.tell(Event::ControlAsked {
+        let effects = bench.send(Event::ControlAsked {
             call: CallId(number),
             control: Control::Save(body),
         });
@@ -105,7 +105,7 @@ fn an_ordered_checkpoint_is_answered_once_it_is_kept_and_has_the_words_of_the_or
     assert!(!bench.model.draft.handoff.current().text.contains("ship it"));
 
     let mut kept = |id, kept| {
-        let effects = bench.tell(Event::Store(StoreEvent::CheckpointKept { id, kept }));
+        let effects = bench.send(Event::Store(StoreEvent::CheckpointKept { id, kept }));
         match effects.into_iter().next() {
             Some(Effect::Answer(call, reply)) => Some((call, reply)),
             _ => None,
@@ -128,13 +128,13 @@ fn an_ordered_checkpoint_is_answered_once_it_is_kept_and_has_the_words_of_the_or
         ("queued", "locked")
     );
 
-    let effects = bench.tell(Event::ControlAsked {
+    let effects = bench.send(Event::ControlAsked {
         call: CallId(3),
         control: Control::Save(CheckpointBody::EMPTY),
     });
     let id = saved(&effects)[0].id;
     let lost = Kept::Lost("no".to_owned());
-    let effects = bench.tell(Event::Store(StoreEvent::CheckpointKept { id, kept: lost }));
+    let effects = bench.send(Event::Store(StoreEvent::CheckpointKept { id, kept: lost }));
     let why = "no".to_owned();
     assert_eq!(
         effects[0],
@@ -149,7 +149,7 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
         .draft
         .signalled
         .record_decision("SQLite", "one file", old.at().wall);
-    let effects = old.tell(Event::ControlAsked {
+    let effects = old.send(Event::ControlAsked {
         call: CallId(1),
         control: Control::Save(CheckpointBody::EMPTY),
     });
@@ -158,7 +158,7 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     let mut bench = Bench::bare(Config::default());
     bench.model.reboot.new_ids = new_ids(9);
     let effects = crate::app::restore::begin(&mut bench.model, &checkpoint);
-    let effects = bench.obey(effects);
+    let effects = bench.settle(effects);
     let start = effects.iter().find_map(|effect| match effect {
         Effect::Start(start) => Some(start.clone()),
         _ => None,
@@ -184,7 +184,7 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
 
 /// Signals that the agent ends its turn with.
 fn said(bench: &mut Bench, text: &str) -> Vec<Effect> {
-    bench.tell(Event::Agent(AgentEvent::TurnEnded {
+    bench.send(Event::Agent(AgentEvent::TurnEnded {
         session: session(OLD),
         last_message: Some(text.to_owned()),
         background: Background::default(),
@@ -204,9 +204,9 @@ fn restored(checkpoint: &Checkpoint, notes: &str) -> Bench {
     }
     bench.model.reboot.new_ids = new_ids(9);
     let effects = crate::app::restore::begin(&mut bench.model, checkpoint);
-    let start = starts(&bench.obey(effects)).remove(0);
+    let start = starts(&bench.settle(effects)).remove(0);
     bench.spawned(NEW);
-    bench.tell(Event::Read(ReadEvent::Versions(Versions::default())));
+    bench.send(Event::Read(ReadEvent::Versions(Versions::default())));
     bench.started(OLD);
     bench.ready();
     if let Some(prompt) = start.prompt {
@@ -238,7 +238,7 @@ fn worked() -> (Bench, Checkpoint) {
         ..Editor::new(&text)
     });
     bench.press(KeyCode::Esc);
-    let effects = bench.tell(Event::ControlAsked {
+    let effects = bench.send(Event::ControlAsked {
         call: CallId(1),
         control: Control::Save(CheckpointBody::EMPTY),
     });
@@ -247,7 +247,7 @@ fn worked() -> (Bench, Checkpoint) {
 }
 
 fn todo_list(bench: &mut Bench, id: &str, entries: &[(&str, Status)]) {
-    bench.tell(Event::Agent(AgentEvent::ToolFinished {
+    bench.send(Event::Agent(AgentEvent::ToolFinished {
         session: session(OLD),
         call: ToolCall {
             id: Some(id.to_owned()),
@@ -371,14 +371,14 @@ fn a_scratchpad_is_restored_also_where_its_versions_cannot_be_read() {
     let (_, checkpoint) = worked();
     let mut bench = Bench::bare(Config::default());
     let effects = crate::app::restore::begin(&mut bench.model, &checkpoint);
-    bench.obey(effects);
-    bench.tell(Event::Read(ReadEvent::VersionsUnreadable));
+    bench.settle(effects);
+    bench.send(Event::Read(ReadEvent::VersionsUnreadable));
     let notes = bench.model.draft.notes.text.clone();
     assert!(
         notes.contains("- [ ] next") && notes.contains("the rock is sound"),
         "{notes}"
     );
-    bench.tell(Event::Read(ReadEvent::VersionsUnreadable));
+    bench.send(Event::Read(ReadEvent::VersionsUnreadable));
     assert_eq!(bench.model.draft.notes.text, notes);
 }
 
@@ -387,7 +387,7 @@ fn a_checkpoint_keeps_no_secret_of_the_scratchpad() {
     let mut bench = Bench::new();
     let secret = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
     bench.model.draft.notes.text = format!("- [ ] rotate {secret}\n");
-    let effects = bench.tell(Event::ControlAsked {
+    let effects = bench.send(Event::ControlAsked {
         call: CallId(1),
         control: Control::Save(CheckpointBody::EMPTY),
     });
@@ -401,12 +401,12 @@ fn a_store_in_trouble_has_a_sign_until_it_is_well() {
     let mut bench = Bench::new();
     let trouble =
         |why: Option<&str>| Event::Store(StoreEvent::TroubleChanged(why.map(str::to_owned)));
-    bench.tell(trouble(Some("locked")));
+    bench.send(trouble(Some("locked")));
     bench.wait(Duration::from_secs(60));
-    bench.tell(Event::TimerFired(TimerId::Notice));
+    bench.send(Event::TimerFired(TimerId::Notice));
     assert!(bench.model.view.notices.is_empty());
     assert_eq!(bench.model.outside.store_trouble.as_deref(), Some("locked"));
-    bench.tell(trouble(None));
+    bench.send(trouble(None));
     assert_eq!(bench.model.outside.store_trouble, None);
     assert!(!bench.model.view.notices.back().unwrap().bad);
 }

@@ -75,13 +75,13 @@ fn the_settings_are_read_at_the_start_and_with_every_turn() {
 #[test]
 fn the_lines_follow_the_flag_and_come_back_without_it() {
     let mut bench = Bench::new();
-    bench.tell(figure(100_000, MILLION));
+    bench.send(figure(100_000, MILLION));
     assert_eq!(limit(&bench), Some((967_000, "its default".to_owned())));
     assert_eq!(compact_line(&bench), 833_000);
-    bench.tell(flag("200k"));
+    bench.send(flag("200k"));
     assert_eq!(limit(&bench), Some((167_000, "--autocompact".to_owned())));
     assert_eq!(compact_line(&bench), 141_950);
-    bench.tell(settings(&[], &[]));
+    bench.send(settings(&[], &[]));
     assert_eq!(compact_line(&bench), 833_000);
 }
 
@@ -91,18 +91,18 @@ fn a_limit_that_puts_the_figure_past_the_compact_line_arms_a_reboot() {
     config.reboot.mode = RebootMode::Auto;
     let mut bench = Bench::with(config);
     bench.prompted(OLD, "work");
-    bench.tell(figure(150_000, MILLION));
+    bench.send(figure(150_000, MILLION));
     assert_eq!(bench.step(), None);
-    bench.tell(flag("200k"));
+    bench.send(flag("200k"));
     assert_eq!(bench.step(), Some(Step::Armed));
 }
 
 #[test]
 fn in_a_small_window_the_client_has_no_point_of_its_own_until_one_is_set() {
     let mut bench = Bench::new();
-    bench.tell(figure(100_000, 200_000));
+    bench.send(figure(100_000, 200_000));
     assert_eq!(limit(&bench), None);
-    bench.tell(settings(&[], &[("DISABLE_AUTO_COMPACT", "1")]));
+    bench.send(settings(&[], &[("DISABLE_AUTO_COMPACT", "1")]));
     assert_eq!(
         limit(&bench),
         Some((177_000, "DISABLE_AUTO_COMPACT".to_owned()))
@@ -113,7 +113,7 @@ fn in_a_small_window_the_client_has_no_point_of_its_own_until_one_is_set() {
 #[test]
 fn what_the_client_says_on_its_screen_is_believed_where_it_is_lower() {
     let mut bench = Bench::new();
-    let effects = bench.tell(figure(150_000, MILLION));
+    let effects = bench.send(figure(150_000, MILLION));
     let looks = |effects: &[Effect]| {
         effects
             .iter()
@@ -121,31 +121,31 @@ fn what_the_client_says_on_its_screen_is_believed_where_it_is_lower() {
     };
     assert!(looks(&effects));
     for again in [true, true, false] {
-        let effects = bench.tell(Event::TimerFired(TimerId::ClientWords));
+        let effects = bench.send(Event::TimerFired(TimerId::ClientWords));
         assert_eq!(effects[0], Effect::ReadClientWords);
         assert_eq!(looks(&effects), again);
     }
-    bench.tell(Event::Read(ReadEvent::ClientWords(Words::Left(10))));
+    bench.send(Event::Read(ReadEvent::ClientWords(Words::Left(10))));
     let (at, origin) = limit(&bench).expect("a limit");
     assert!((164_000..=167_000).contains(&at), "{at}");
     assert_eq!(origin, "its screen");
     // Rounding apart it is the same limit: nothing moves.
-    bench.tell(figure(160_000, MILLION));
-    bench.tell(Event::Read(ReadEvent::ClientWords(Words::Left(4))));
+    bench.send(figure(160_000, MILLION));
+    bench.send(Event::Read(ReadEvent::ClientWords(Words::Left(4))));
     assert_eq!(limit(&bench), Some((at, origin)));
     // Another setting is another limit.
-    bench.tell(flag("500k"));
+    bench.send(flag("500k"));
     assert_eq!(limit(&bench), Some((467_000, "--autocompact".to_owned())));
 }
 
 #[test]
 fn an_automatic_compaction_in_a_turn_is_an_upper_bound() {
     let mut bench = Bench::new();
-    bench.tell(figure(400_000, MILLION));
+    bench.send(figure(400_000, MILLION));
     let compacted = |bench: &mut Bench, automatic| {
-        bench.tell(compacting(automatic));
+        bench.send(compacting(automatic));
         let session = session(OLD);
-        bench.tell(Event::Agent(AgentEvent::Compacted { session }));
+        bench.send(Event::Agent(AgentEvent::Compacted { session }));
     };
     compacted(&mut bench, true);
     assert_eq!(
@@ -154,17 +154,17 @@ fn an_automatic_compaction_in_a_turn_is_an_upper_bound() {
         "outside of a turn it is idle compaction"
     );
     bench.prompted(OLD, "work");
-    bench.tell(figure(400_000, MILLION));
+    bench.send(figure(400_000, MILLION));
     compacted(&mut bench, false);
     assert_eq!(limit(&bench).map(|limit| limit.0), Some(967_000));
-    bench.tell(figure(400_000, MILLION));
-    bench.tell(compacting(true));
-    bench.tell(figure(400_000, MILLION));
+    bench.send(figure(400_000, MILLION));
+    bench.send(compacting(true));
+    bench.send(figure(400_000, MILLION));
     assert_eq!(bench.step(), None, "the figure will fall");
     // That one was stopped with Escape: what a person asks for later says nothing.
     compacted(&mut bench, false);
     assert_eq!(limit(&bench).map(|limit| limit.0), Some(967_000));
-    bench.tell(figure(400_000, MILLION));
+    bench.send(figure(400_000, MILLION));
     compacted(&mut bench, true);
     assert_eq!(bench.step(), None);
     assert_eq!(
@@ -177,24 +177,24 @@ fn an_automatic_compaction_in_a_turn_is_an_upper_bound() {
 #[test]
 fn everything_is_saved_once_when_the_client_s_point_comes_near() {
     let mut bench = Bench::new();
-    bench.tell(figure(100_000, MILLION));
+    bench.send(figure(100_000, MILLION));
     bench.prompted(OLD, "work");
-    bench.tell(figure(951_000, MILLION));
-    let near = saved(&bench.tell(figure(958_000, MILLION)));
+    bench.send(figure(951_000, MILLION));
+    let near = saved(&bench.send(figure(958_000, MILLION)));
     assert_eq!(near.len(), 1);
     assert!(near[0].tags.iter().any(|tag| tag == "before-compaction"));
-    assert!(saved(&bench.tell(figure(959_000, MILLION))).is_empty());
-    let announced = saved(&bench.tell(compacting(true)));
+    assert!(saved(&bench.send(figure(959_000, MILLION))).is_empty());
+    let announced = saved(&bench.send(compacting(true)));
     assert_eq!(announced.len(), 1, "and again with all that came since");
 }
 
 #[test]
 fn a_client_that_refuses_prompts_loses_nothing_so_nothing_is_saved_for_it() {
     let mut bench = Bench::new();
-    bench.tell(settings(&[], &[("DISABLE_COMPACT", "1")]));
-    bench.tell(figure(172_000, 200_000));
+    bench.send(settings(&[], &[("DISABLE_COMPACT", "1")]));
+    bench.send(figure(172_000, 200_000));
     assert!(
-        saved(&bench.tell(figure(175_500, 200_000)))
+        saved(&bench.send(figure(175_500, 200_000)))
             .iter()
             .all(|one| !one.tags.iter().any(|tag| tag == "before-compaction"))
     );
@@ -205,7 +205,7 @@ fn lean_lines_count_in_a_large_window_and_shares_in_a_small_one() {
     let lines = |window| {
         let config = Config::from_toml("config.toml", "[guard]\npreset = \"lean\"\n");
         let mut bench = Bench::with(config.expect("usable"));
-        bench.tell(figure(50_000, window));
+        bench.send(figure(50_000, window));
         let lines = bench.model.session.guard.assess(Tokens(0)).lines;
         [Threshold::Notice, Threshold::Warn, Threshold::Compact].map(|line| lines.at(line).0)
     };
@@ -237,11 +237,11 @@ fn what_the_client_reports_by_the_bridge_is_its_limit_whatever_was_reckoned() {
     assert_eq!(limit(&bench), reported);
     assert!(compact_line(&bench) < 300_000);
     // Neither the screen nor a figure in the middle of a turn moves it.
-    bench.tell(Event::Read(ReadEvent::ClientWords(Words::Next)));
+    bench.send(Event::Read(ReadEvent::ClientWords(Words::Next)));
     bench.bridge_says(OLD, by_bridge(None, false));
     assert_eq!(limit(&bench), reported);
     // A setting that has changed counts until the client reports again; where both agree the reason is shown.
-    bench.tell(flag("200k"));
+    bench.send(flag("200k"));
     assert_eq!(limit(&bench), Some((167_000, "--autocompact".to_owned())));
     bench.bridge_says(OLD, by_bridge(Some(300_000), true));
     assert_eq!(limit(&bench), reported);
@@ -254,7 +254,7 @@ fn what_the_client_reports_by_the_bridge_is_its_limit_whatever_was_reckoned() {
 #[test]
 fn without_the_bridge_the_reckoned_limit_is_back() {
     let mut bench = Bench::bridged();
-    bench.tell(figure(100_000, MILLION));
+    bench.send(figure(100_000, MILLION));
     bench.bridge_says(OLD, by_bridge(Some(300_000), true));
     bench.wait(bridge::SILENCE + Duration::from_secs(1));
     bench.bridge_looks();

@@ -19,7 +19,7 @@ fn announced(mode: RebootMode, replace: bool, automatic: bool) -> (Bench, bool) 
         unreachable!()
     };
     let refused = crate::app::compaction::refusal(&bench.model, &event).is_some();
-    bench.tell(compacting(automatic));
+    bench.send(compacting(automatic));
     (bench, refused)
 }
 
@@ -56,14 +56,14 @@ fn only_automatic_compaction_is_replaced_and_only_where_the_user_wants_it() {
 #[test]
 fn a_client_that_asks_again_opens_no_second_review_and_respects_a_no() {
     let (mut bench, _) = announced(RebootMode::Ask, true, true);
-    bench.tell(compacting(true));
+    bench.send(compacting(true));
     bench.turn_ended(OLD);
     bench.git();
     assert_eq!(bench.step(), Some(Step::Review));
     bench.press(KeyCode::F(5));
     bench.press(KeyCode::Esc);
     bench.prompted(OLD, "more");
-    bench.tell(compacting(true));
+    bench.send(compacting(true));
     assert_eq!(bench.step(), None, "no is no");
     let event = AgentEvent::Compacting {
         session: session(OLD),
@@ -91,29 +91,29 @@ fn a_compaction_is_counted_in_the_record_of_its_iteration() {
             }),
         })
     };
-    bench.tell(facts(0, Some(100_000)));
+    bench.send(facts(0, Some(100_000)));
     bench.turn_ended(OLD);
-    bench.tell(facts(0, Some(140_000)));
+    bench.send(facts(0, Some(140_000)));
     bench.prompted(OLD, "more");
-    bench.tell(facts(1, None));
-    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+    bench.send(facts(1, None));
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(OLD),
         source: StartSource::Compact,
         model: None,
         transcript_path: None,
     }));
     let session = session(OLD);
-    bench.tell(Event::Agent(AgentEvent::Compacted { session }));
-    bench.tell(facts(1, Some(30_000)));
+    bench.send(Event::Agent(AgentEvent::Compacted { session }));
+    bench.send(facts(1, Some(30_000)));
     bench.turn_ended(OLD);
-    bench.tell(facts(1, Some(34_000)));
+    bench.send(facts(1, Some(34_000)));
     assert_eq!(bench.model.lineage.iterations()[0].compactions, 1);
     let notices = bench.model.view.notices.iter();
     let told = notices.filter(|notice| notice.text.contains("compacted its context"));
     assert_eq!(told.count(), 1);
     bench.exited(0);
     bench.press(KeyCode::Enter);
-    bench.tell(facts(1, Some(34_000)));
+    bench.send(facts(1, Some(34_000)));
     let counts: Vec<u32> = bench
         .model
         .lineage
@@ -156,7 +156,7 @@ fn everything_is_saved_before_a_compaction_that_is_not_held_back() {
     for automatic in [true, false] {
         let mut bench = Bench::new();
         bench.used(100_000);
-        let effects = bench.tell(compacting(automatic));
+        let effects = bench.send(compacting(automatic));
         let saves = effects.iter().filter_map(|effect| match effect {
             Effect::SaveCheckpoint(checkpoint) => Some(checkpoint.tags.clone()),
             _ => None,
@@ -171,7 +171,7 @@ fn everything_is_saved_before_a_compaction_that_is_not_held_back() {
     config.guard.replace_compaction = true;
     let mut bench = Bench::with(config);
     bench.used(100_000);
-    let effects = bench.tell(compacting(true));
+    let effects = bench.send(compacting(true));
     let is_save = |effect: &Effect| matches!(effect, Effect::SaveCheckpoint(_));
     assert!(
         !effects.iter().any(is_save),

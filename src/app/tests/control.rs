@@ -17,7 +17,7 @@ fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
     assert_eq!(bench.model.view.overlay, Some(Overlay::Quit));
     bench.press(KeyCode::Enter);
     assert_eq!(
-        bench.model.reboot.ending.map(|ending| ending.rung),
+        bench.model.reboot.ending.map(|ending| ending.signal),
         Some(StopSignal::Interrupt)
     );
     let effects = bench.exited(0);
@@ -30,21 +30,21 @@ fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
 fn a_signal_leaves_no_time_for_questions() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
-    let effects = bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
+    let effects = bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
     assert_eq!(signals(&effects), [StopSignal::Hangup]);
 }
 
 #[test]
 fn an_agent_that_nothing_ends_does_not_keep_a_person_here() {
     let mut bench = Bench::new();
-    let mut effects = bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
-    for rung in [StopSignal::Hangup, StopSignal::Terminate, StopSignal::Kill] {
-        assert_eq!(signals(&effects), [rung]);
+    let mut effects = bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
+    for signal in [StopSignal::Hangup, StopSignal::Terminate, StopSignal::Kill] {
+        assert_eq!(signals(&effects), [signal]);
         let timer = effects.iter().find_map(|effect| match effect {
             Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => Some(*id),
             _ => None,
         });
-        effects = bench.tell(Event::TimerFired(timer.expect("a deadline")));
+        effects = bench.send(Event::TimerFired(timer.expect("a deadline")));
     }
     assert!(effects.contains(&Effect::Quit(130)), "{effects:?}");
     let ended = bench.model.lineage.iterations()[0].end_reason;
@@ -56,7 +56,7 @@ fn whoever_gives_an_order_hears_what_follows_from_it() {
     let mut bench = Bench::new();
     let order = |bench: &mut Bench, control: Control| {
         let call = CallId(1);
-        let effects = bench.tell(Event::ControlAsked { call, control });
+        let effects = bench.send(Event::ControlAsked { call, control });
         ordered(&effects).to_owned()
     };
     let told = order(&mut bench, Control::Reboot);
@@ -121,7 +121,7 @@ fn a_refusal_is_described_for_just_the_endpoints_that_give_one() {
                 },
             ),
         ] {
-            let effects = bench.tell(event);
+            let effects = bench.send(event);
             if matches!(
                 effects.first(),
                 Some(Effect::Answer(_, Reply::Refused { .. }))

@@ -19,14 +19,14 @@ fn turn(bench: &mut Bench, used: u64, total: f64) {
         cache_read: Tokens(used),
         ..Usage::default()
     });
-    bench.tell(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
+    bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
 }
 
 /// The status line of a session that has cost so much.
 fn reported(bench: &mut Bench, number: u128, total: f64) {
     let mut line = status_line(number);
     line.cost_usd = Some(total);
-    bench.tell(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
+    bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
 }
 
 fn cents(bench: &Bench) -> Option<(f64, Option<f64>)> {
@@ -83,7 +83,7 @@ fn where_a_figure_is_missing_nothing_is_said() {
         Some((50.0, None)),
         "it is as small as a fresh one"
     );
-    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(9),
         source: StartSource::Clear,
         model: None,
@@ -103,17 +103,17 @@ fn the_prompt_cache_goes_cold_by_itself() {
         expires_at: u64::try_from(expires).ok(),
         recache: Some(Tokens(50_000)),
     });
-    bench.tell(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
+    bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
     let warm = report::cache(&bench.model).expect("it was reported");
     assert!(warm.warm);
     assert_eq!(warm.recache_tokens, Some(50_000));
     bench.wait(Duration::from_secs(301));
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert!(report::cache(&bench.model).is_some_and(|cache| !cache.warm));
 }
 
 fn undone(bench: &mut Bench) {
-    bench.tell(Event::ControlAsked {
+    bench.send(Event::ControlAsked {
         call: CallId(1),
         control: Control::Undo,
     });
@@ -163,7 +163,7 @@ fn transcribed(bench: &mut Bench, number: u128, input: u64) {
         ..TranscriptFacts::default()
     });
     let session = session(number);
-    bench.tell(Event::Read(ReadEvent::Transcript { session, facts }));
+    bench.send(Event::Read(ReadEvent::Transcript { session, facts }));
 }
 
 /// The tokens that went in and came out in each iteration.
@@ -191,7 +191,7 @@ fn the_tokens_of_a_session_that_is_resumed_are_counted_once() {
         [(1_000, 10), (500, 5), (200, 2)]
     );
     // `/clear` begins a transcript, and the iteration goes on.
-    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(9),
         source: StartSource::Clear,
         model: None,
@@ -228,7 +228,7 @@ fn a_client_that_begins_again_at_nothing_is_believed() {
 fn the_sessions_of_one_iteration_are_counted_together() {
     let mut bench = Bench::new();
     turn(&mut bench, 20_000, 0.10);
-    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(9),
         source: StartSource::Clear,
         model: None,
@@ -239,7 +239,7 @@ fn the_sessions_of_one_iteration_are_counted_together() {
     reported(&mut bench, 9, 0.03);
     assert_eq!(cents_of_iterations(&bench), [13.0]);
     // Of a session of which nothing is known the first figure is what it had cost before.
-    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(10),
         source: StartSource::Resume,
         model: None,

@@ -8,12 +8,12 @@ const MOVED: u128 = 77;
 
 fn title(bench: &mut Bench, title: &str) -> Vec<Effect> {
     let title = ScreenFact::Title(title.to_owned());
-    bench.tell(Event::Pane(PaneEvent::Screen(title)))
+    bench.send(Event::Pane(PaneEvent::Screen(title)))
 }
 
 fn forked(bench: &mut Bench) -> Vec<Effect> {
     title(bench, "1 awaiting input · claude agents");
-    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(MOVED),
         source: StartSource::Fork,
         model: None,
@@ -27,7 +27,7 @@ fn spoke(bench: &mut Bench, number: u128) -> Vec<Effect> {
 
 fn ended(bench: &mut Bench, left: Option<&str>) -> Vec<Effect> {
     let (holds, left) = (Some(session(MOVED)), left.map(str::to_owned));
-    bench.tell(Event::Read(ReadEvent::MovedEnded { holds, left }))
+    bench.send(Event::Read(ReadEvent::MovedEnded { holds, left }))
 }
 
 /// What is to be ended in the daemon.
@@ -80,14 +80,14 @@ fn a_fork_is_followed_and_a_reboot_ends_it_before_the_next_session_starts() {
 fn quitting_ends_it_there_and_says_what_goes_on() {
     let mut bench = Bench::new();
     forked(&mut bench);
-    bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
+    bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
     let effects = bench.exited(0);
     assert!(
         to_end(&effects).is_some() && !quits(&effects),
         "{effects:?}"
     );
     // A second signal hurries nothing that is not there any more.
-    let again = bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
+    let again = bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
     assert!(signals(&again).is_empty() && !quits(&again), "{again:?}");
     let effects = ended(&mut bench, Some("00aa (it outlives SIGKILL)"));
     assert!(quits(&effects), "{effects:?}");
@@ -103,13 +103,13 @@ fn quitting_ends_it_there_and_says_what_goes_on() {
 fn an_answer_that_does_not_come_holds_nothing_up() {
     let mut bench = Bench::new();
     forked(&mut bench);
-    bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
+    bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
     let effects = bench.exited(0);
     let timer = effects.iter().find_map(|effect| match effect {
         Effect::SetTimer(id @ TimerId::MovedEnd(_), _) => Some(*id),
         _ => None,
     });
-    let effects = bench.tell(Event::TimerFired(timer.expect("a deadline")));
+    let effects = bench.send(Event::TimerFired(timer.expect("a deadline")));
     assert!(quits(&effects), "{effects:?}");
     let late = ended(&mut bench, None);
     assert!(!quits(&late), "and is not heard later");
@@ -162,13 +162,13 @@ fn a_fork_that_no_start_names_is_looked_for_after_the_agent_view() {
     assert!(asks(&spoke(&mut bench, MOVED)));
     assert!(!asks(&spoke(&mut bench, MOVED)), "once");
     assert_eq!(bench.model.session.id, session(OLD), "nothing is known yet");
-    bench.tell(Event::Read(ReadEvent::Moved {
+    bench.send(Event::Read(ReadEvent::Moved {
         session: session(MOVED),
     }));
     assert_eq!(bench.model.session.id, session(MOVED));
     // Without an agent view nothing is believed.
     let mut bench = Bench::new();
-    bench.tell(Event::Read(ReadEvent::Moved {
+    bench.send(Event::Read(ReadEvent::Moved {
         session: session(MOVED),
     }));
     assert_eq!(bench.model.session.id, session(OLD));
@@ -186,7 +186,7 @@ fn the_banner_goes_when_the_session_is_back() {
     title(&mut bench, "✳ count the herons");
     assert!(!shown(&bench) && !bench.model.session.agent.listing);
     // It runs in the daemon all the same.
-    bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
+    bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
     assert!(to_end(&bench.exited(0)).is_some());
 }
 
@@ -207,7 +207,7 @@ fn the_record_names_the_session_that_can_be_resumed() {
     bench.exited(0);
     // Nothing was said in the fork.
     let (holds, left) = (Some(session(OLD)), None);
-    bench.tell(Event::Read(ReadEvent::MovedEnded { holds, left }));
+    bench.send(Event::Read(ReadEvent::MovedEnded { holds, left }));
     let old = bench.model.lineage.iterations()[0].session_id;
     assert_eq!(old, Some(session(OLD)));
     let attempt = bench.model.reboot.attempt.as_ref().expect("it goes on");
@@ -237,5 +237,5 @@ fn a_fork_is_the_same_conversation_and_its_transcript_is_read_when_it_has_one() 
         background: crate::agent::Background::default(),
         transcript_path: Some("/t/77.jsonl".to_owned()),
     };
-    assert!(follows(&bench.tell(Event::Agent(stopped))));
+    assert!(follows(&bench.send(Event::Agent(stopped))));
 }

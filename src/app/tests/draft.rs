@@ -85,9 +85,9 @@ fn the_old_agent_is_ended_once_the_draft_is_on_disk_as_it_stands() {
     // Typed on meanwhile: what is on disk is not what stands there.
     bench.prompt_box(holds(DRAFT));
     let on_disk = |text: &str| Event::Read(ReadEvent::DraftKept(Some(text.to_owned())));
-    let effects = bench.tell(on_disk("fix the"));
+    let effects = bench.send(on_disk("fix the"));
     assert_eq!(signals(&effects), []);
-    let effects = bench.tell(on_disk(DRAFT));
+    let effects = bench.send(on_disk(DRAFT));
     assert_eq!(signals(&effects), [StopSignal::Exit]);
     assert_eq!(bench.model.reboot.unsent.as_deref(), Some(DRAFT));
 }
@@ -101,7 +101,7 @@ fn a_draft_that_was_submitted_while_it_was_written_is_taken_off_the_disk() {
     bench.git();
     bench.press(KeyCode::Enter);
     let mut effects = bench.prompt_box(PromptBox::Empty);
-    effects.extend(bench.tell(Event::Read(ReadEvent::DraftKept(Some(DRAFT.to_owned())))));
+    effects.extend(bench.send(Event::Read(ReadEvent::DraftKept(Some(DRAFT.to_owned())))));
     assert_eq!(kept(&effects), [None]);
     assert_eq!(signals(&effects), [StopSignal::Exit]);
     assert_eq!(bench.model.reboot.unsent, None);
@@ -145,7 +145,7 @@ fn what_was_typed_but_cannot_be_seen_blocks_too() {
 #[test]
 fn a_draft_of_a_pitstop_that_ended_meanwhile_is_put_back_by_the_next() {
     let mut bench = Bench::new();
-    let effects = bench.tell(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
+    let effects = bench.send(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
     assert_eq!(pasted(&effects).as_deref(), Some(DRAFT));
     assert!(effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
 }
@@ -154,7 +154,7 @@ fn a_draft_of_a_pitstop_that_ended_meanwhile_is_put_back_by_the_next() {
 fn it_waits_while_the_prompt_box_holds_something_else() {
     let mut bench = Bench::new();
     bench.prompt_box(holds("already typing"));
-    let effects = bench.tell(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
+    let effects = bench.send(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
     assert_eq!(pasted(&effects), None);
     let effects = bench.prompt_box(PromptBox::Empty);
     assert_eq!(pasted(&effects).as_deref(), Some(DRAFT));
@@ -164,13 +164,13 @@ fn it_waits_while_the_prompt_box_holds_something_else() {
 fn one_that_is_not_seen_to_stand_there_is_kept_on_disk() {
     let mut bench = Bench::new();
     bench.shows = false;
-    let effects = bench.tell(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
+    let effects = bench.send(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
     let timer = effects.iter().find_map(|effect| match effect {
         Effect::SetTimer(id @ TimerId::Enter(_), _) => Some(*id),
         _ => None,
     });
     bench.prompt_box(PromptBox::Absent);
-    let effects = bench.tell(Event::TimerFired(timer.expect("it is looked for")));
+    let effects = bench.send(Event::TimerFired(timer.expect("it is looked for")));
     assert!(!effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
     let notice = &bench.model.view.notices.back().expect("a notice").text;
     assert!(notice.contains("is kept"), "{notice}");
@@ -182,11 +182,11 @@ fn what_we_typed_ourselves_is_no_draft_of_a_persons() {
     let mut bench = Bench::new();
     bench.shows = false;
     let (call, control) = (CallId(1), Control::Say("go on with the task".to_owned()));
-    bench.tell(Event::ControlAsked { call, control });
+    bench.send(Event::ControlAsked { call, control });
     bench.prompt_box(holds("go on with"));
     // The agent dies before it is submitted.
     bench.exited(137);
-    bench.model.session.saying = None;
+    bench.model.session.submission = None;
     assert_eq!(unsent(&bench.model), Unsent::Nothing);
     bench.prompt_box(holds("something else"));
     assert_ne!(unsent(&bench.model), Unsent::Nothing);
@@ -238,7 +238,7 @@ fn the_bridge_reads_the_draft_as_it_is_and_puts_it_back_with_its_cursor() {
     assert_eq!(signals(&effects), [StopSignal::Exit]);
     let iteration = bench.model.session.iteration.next();
     bench.exited(0);
-    bench.tell(Event::Bridge(BridgeEvent::Offered {
+    bench.send(Event::Bridge(BridgeEvent::Offered {
         iteration,
         absence: None,
     }));
@@ -266,12 +266,12 @@ fn where_the_bridge_does_not_answer_the_screen_says_what_the_draft_is() {
     bench.git();
     let effects = bench.press(KeyCode::Enter);
     let (id, _) = order(&effects).expect("the prompt box is read");
-    bench.tell(Event::TimerFired(TimerId::Order(id)));
+    bench.send(Event::TimerFired(TimerId::Order(id)));
     let cancelled = BridgeEvent::Cancelled {
         id,
         was_taken: false,
     };
-    let effects = bench.tell(Event::Bridge(cancelled));
+    let effects = bench.send(Event::Bridge(cancelled));
     assert_eq!(kept(&effects), [Some(DRAFT.to_owned())]);
 }
 

@@ -18,12 +18,12 @@ impl Bench {
     fn prefix(&mut self) {
         let event = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::CONTROL);
         let raw = Vec::new();
-        self.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
+        self.send(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
     }
 
     fn close(&mut self, document: Document, text: &str) -> Vec<Effect> {
         let text = Some(text.to_owned());
-        self.tell(Event::Read(ReadEvent::EditorClosed { document, text }))
+        self.send(Event::Read(ReadEvent::EditorClosed { document, text }))
     }
 }
 
@@ -41,7 +41,7 @@ fn written(effects: &[Effect]) -> Vec<(&str, &str)> {
 fn what_the_agent_writes_meanwhile_is_not_what_the_edit_is_compared_with() {
     let mut bench = Bench::new();
     let (document, base) = bench.lend();
-    bench.tell(Event::Read(ReadEvent::Scratchpad(Some(
+    bench.send(Event::Read(ReadEvent::Scratchpad(Some(
         "- [x] next".to_owned(),
     ))));
     let effects = bench.close(document, "- [ ] next\n- [ ] mine\n");
@@ -50,7 +50,7 @@ fn what_the_agent_writes_meanwhile_is_not_what_the_edit_is_compared_with() {
     assert_eq!(written(&effects), [both], "neither is lost");
     // Left as it was, it changes nothing.
     let (document, base) = bench.lend();
-    bench.tell(Event::Read(ReadEvent::Scratchpad(Some(
+    bench.send(Event::Read(ReadEvent::Scratchpad(Some(
         "- [x] all".to_owned(),
     ))));
     assert!(written(&bench.close(document, &format!("{base}\n"))).is_empty());
@@ -62,7 +62,7 @@ fn what_a_script_says_does_not_wait_for_the_editor() {
     let mut bench = Bench::new();
     bench.lend();
     let (call, control) = (CallId(1), Control::Say("go on".to_owned()));
-    let effects = bench.tell(Event::ControlAsked { call, control });
+    let effects = bench.send(Event::ControlAsked { call, control });
     assert!(ordered(&effects).contains("typed"), "{effects:?}");
 }
 
@@ -75,7 +75,7 @@ fn a_message_that_is_being_edited_is_not_sent() {
     assert_eq!(document, Document::Handoff);
     let call = CallId(1);
     let control = Control::Approve;
-    let effects = bench.tell(Event::ControlAsked { call, control });
+    let effects = bench.send(Event::ControlAsked { call, control });
     assert!(
         matches!(&effects[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("$EDITOR")),
         "{effects:?}"
@@ -92,7 +92,7 @@ fn auto_mode_waits_for_the_editor_and_asks_once_it_is_left() {
     config.reboot.mode = RebootMode::Auto;
     let mut bench = Bench::with(config.clone());
     bench.used(155_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     let effects = bench.git();
     let timer = effects.iter().find_map(|effect| match effect {
         Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => Some(*id),
@@ -100,7 +100,7 @@ fn auto_mode_waits_for_the_editor_and_asks_once_it_is_left() {
     });
     let (document, base) = bench.lend();
     bench.wait(Duration::from_secs(60));
-    let effects = bench.tell(Event::TimerFired(timer.unwrap()));
+    let effects = bench.send(Event::TimerFired(timer.unwrap()));
     assert!(signals(&effects).is_empty(), "nobody could see it coming");
     bench.close(document, &base);
     assert_eq!(bench.step(), Some(Step::Review));
@@ -108,7 +108,7 @@ fn auto_mode_waits_for_the_editor_and_asks_once_it_is_left() {
     let mut bench = Bench::with(config);
     let (document, base) = bench.lend();
     bench.used(155_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), Some(Step::Armed));
     bench.close(document, &base);
     assert_eq!(bench.step(), Some(Step::Drafting));
@@ -120,13 +120,13 @@ fn an_edit_of_a_message_whose_session_has_ended_is_not_taken() {
     bench.press(KeyCode::F(4));
     let (document, base) = bench.lend();
     bench.exited(1);
-    bench.tell(Event::Host(HostEvent::Resized {
+    bench.send(Event::Host(HostEvent::Resized {
         columns: 140,
         rows: 40,
     }));
     let effects = super::super::reboot::restart(&mut bench.model);
-    bench.obey(effects);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.settle(effects);
+    bench.send(Event::TimerFired(TimerId::Age));
     bench.close(document, &format!("{base}\nmine"));
     assert!(bench.model.draft.handoff.edited.is_none());
 }
@@ -137,7 +137,7 @@ fn what_is_told_behind_an_editor_is_shown_when_it_is_left() {
     let (document, base) = bench.lend();
     bench.model.info("a word");
     bench.wait(Duration::from_secs(600));
-    bench.tell(Event::TimerFired(TimerId::Notice));
+    bench.send(Event::TimerFired(TimerId::Notice));
     bench.close(document, &base);
     let shown = bench.model.view.notices.back().unwrap();
     assert_eq!((shown.text.as_str(), shown.at), ("a word", bench.at()));

@@ -21,7 +21,7 @@ use crate::{
 };
 
 fn said(bench: &mut Bench, number: u128, message: &str) -> Vec<Effect> {
-    bench.tell(Event::Agent(AgentEvent::TurnEnded {
+    bench.send(Event::Agent(AgentEvent::TurnEnded {
         session: session(number),
         last_message: Some(message.to_owned()),
         background: crate::agent::Background::default(),
@@ -32,7 +32,7 @@ fn said(bench: &mut Bench, number: u128, message: &str) -> Vec<Effect> {
 fn facts(bench: &mut Bench, facts: TranscriptFacts) -> Vec<Effect> {
     let session = bench.model.session.id;
     let facts = Box::new(facts);
-    bench.tell(Event::Read(ReadEvent::Transcript { session, facts }))
+    bench.send(Event::Read(ReadEvent::Transcript { session, facts }))
 }
 
 fn written(bench: &mut Bench, message: &str) -> Vec<Effect> {
@@ -48,7 +48,7 @@ fn written(bench: &mut Bench, message: &str) -> Vec<Effect> {
 }
 
 fn called(bench: &mut Bench, todo: TodoCall) -> Vec<Effect> {
-    bench.tell(Event::Agent(AgentEvent::ToolFinished {
+    bench.send(Event::Agent(AgentEvent::ToolFinished {
         session: bench.model.session.id,
         call: ToolCall {
             name: "TodoWrite".to_owned(),
@@ -98,7 +98,7 @@ fn a_message_of_hook_and_transcript_counts_once() {
     let effects = said(&mut bench, OLD, message);
     assert_eq!(notes_written(&effects), Some("- [ ] **bold**\n"));
     // The human goes on writing before the transcript shows the same.
-    bench.tell(Event::Read(ReadEvent::Scratchpad(Some(
+    bench.send(Event::Read(ReadEvent::Scratchpad(Some(
         "- [ ] mine\n".to_owned(),
     ))));
     let effects = written(&mut bench, message);
@@ -118,7 +118,7 @@ fn a_turn_without_its_hook_is_heard_from_the_transcript() {
         let effects = written(&mut bench, "SCRATCHPAD:\nnew notes\nSIGNAL:\nDONE: next");
         assert_eq!(notes_written(&effects), Some("new notes\n"), "{how}");
         if how == "a failure" {
-            bench.tell(Event::Agent(AgentEvent::TurnFailed {
+            bench.send(Event::Agent(AgentEvent::TurnFailed {
                 session: session(OLD),
                 failure: Failure::Service,
                 message: "529".to_owned(),
@@ -137,7 +137,7 @@ fn the_signals_of_another_session_are_not_heard() {
         ..TranscriptFacts::default()
     });
     let session = session(99);
-    bench.tell(Event::Read(ReadEvent::Transcript { session, facts }));
+    bench.send(Event::Read(ReadEvent::Transcript { session, facts }));
     assert!(bench.model.draft.signalled.completed_items.is_empty());
 }
 
@@ -147,7 +147,7 @@ fn a_generic_agent_is_heard_from_its_pane() {
     let iteration = bench.model.session.iteration;
     let mut look = |text: &str, iteration| {
         let signals = signal::parse_pane(text);
-        bench.tell(Event::Read(ReadEvent::PaneSignals { iteration, signals }))
+        bench.send(Event::Read(ReadEvent::PaneSignals { iteration, signals }))
     };
     let text = "● DONE: next\nSCRATCHPAD:\nPlan\nSIGNAL:\n";
     assert_eq!(notes_written(&look(text, iteration)), Some("Plan\n"));
@@ -219,7 +219,7 @@ fn the_last_commands_are_told_while_their_session_lasts() {
     );
     let iteration = bench.model.session.iteration;
     let commands = "$ make\n".to_owned();
-    bench.tell(Event::Read(ReadEvent::Recorded {
+    bench.send(Event::Read(ReadEvent::Recorded {
         iteration,
         commands,
     }));
@@ -236,7 +236,7 @@ fn the_files_of_the_handoff_are_looked_at_when_it_is_drafted() {
     let mut bench = Bench::with(config);
     said(&mut bench, OLD, "ISSUE: `src/b.rs` leaks");
     bench.press(KeyCode::F(5));
-    let effects = bench.tell(Event::Read(repository("3f786850aa", &["src/a.rs"])));
+    let effects = bench.send(Event::Read(repository("3f786850aa", &["src/a.rs"])));
     assert!(
         effects.contains(&Effect::ReadGround {
             named: vec!["src/a.rs".to_owned(), "src/b.rs".to_owned()],
@@ -245,7 +245,7 @@ fn the_files_of_the_handoff_are_looked_at_when_it_is_drafted() {
         "{effects:?}"
     );
     assert_eq!(bench.step(), Some(Step::Drafting), "it waits for the files");
-    bench.tell(Event::Read(ReadEvent::HandoffFiles(Box::new(
+    bench.send(Event::Read(ReadEvent::HandoffFiles(Box::new(
         HandoffFiles {
             missing: vec!["src/b.rs".to_owned()],
             included: vec![IncludedFile::new("notes.md", "# Mine")],
@@ -266,15 +266,15 @@ fn the_files_of_the_handoff_are_looked_at_when_it_is_drafted() {
 #[test]
 fn a_message_of_the_human_s_own_is_warned_of_when_the_head_moves() {
     let mut bench = Bench::new();
-    bench.tell(Event::Read(repository("3f786850aa", &[])));
+    bench.send(Event::Read(repository("3f786850aa", &[])));
     let body = bench.model.draft.handoff.current().body().to_owned() + "\nmine";
     crate::app::handoff::take_edit(&mut bench.model, &body);
-    bench.tell(Event::Read(repository("3f786850aa", &[])));
+    bench.send(Event::Read(repository("3f786850aa", &[])));
     assert_eq!(
         bench.model.draft.handoff.current().warnings,
         Vec::<String>::new()
     );
-    bench.tell(Event::Read(repository("89e6c98dbb", &[])));
+    bench.send(Event::Read(repository("89e6c98dbb", &[])));
     assert_eq!(
         bench.model.draft.handoff.current().warnings,
         ["the head has moved: the handoff names 3f786850, checked out is 89e6c98d"]
@@ -301,7 +301,7 @@ fn a_checkpoint_is_saved_every_so_many_turns_and_at_the_warn_line() {
     assert_eq!(checkpoints(&warn)[0].tags, ["auto-save", "tokens-130000"]);
     let call = CallId(1);
     let control = Control::Save(CheckpointBody::EMPTY);
-    let by_hand = bench.tell(Event::ControlAsked { call, control });
+    let by_hand = bench.send(Event::ControlAsked { call, control });
     assert_ne!(checkpoints(&by_hand)[0].id, tags[0].2, "this one is kept");
 }
 
@@ -356,7 +356,7 @@ fn the_tests_are_told_when_they_are_to_be_and_preserved_in_any_case() {
         let mut bench = Bench::with(config);
         let stdout = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\n\
             test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        bench.tell(Event::Agent(AgentEvent::ToolFinished {
+        bench.send(Event::Agent(AgentEvent::ToolFinished {
             session: session(OLD),
             call: ToolCall {
                 name: "Bash".to_owned(),
@@ -393,7 +393,7 @@ fn the_json_handoff_names_its_sources_and_its_message_masks() {
             "DECISION: use {key} | it works\nTODO: revoke {key}\nSTATE token={key}\nISSUE: {key} leaks\nDONE: {key}\nOBJECTIVE: hide {key}"
         ),
     );
-    bench.tell(Event::Read(repository("3f786850aa", &["src/a.rs"])));
+    bench.send(Event::Read(repository("3f786850aa", &["src/a.rs"])));
     let report = crate::app::report::handoff(&bench.model);
     assert!(!report.text.contains("a1B2c3D4e5F6"), "{}", report.text);
     // The rest is masked where it is answered.
@@ -440,7 +440,7 @@ fn decisions_and_blockers_of_the_notes_reach_the_handoff_once() {
     let mut bench = Bench::new();
     let notes = "**Objective:** ship it\n\n## Key Decisions\n- sqlite because it is one file\n\n## Blockers\n- [low]: CI is slow\n\n\
         ## Next\n1. the printer of the entries\n";
-    bench.tell(Event::Read(ReadEvent::Scratchpad(Some(notes.to_owned()))));
+    bench.send(Event::Read(ReadEvent::Scratchpad(Some(notes.to_owned()))));
     let state = &bench.model.draft.preserved;
     assert_eq!(state.decisions[0].rationale, "it is one file");
     assert_eq!(state.decisions[0].timestamp, None);

@@ -58,7 +58,7 @@ impl Bench {
     /// The client has put the handoff in force, as hook and transcript say.
     fn in_force(&mut self) {
         let text = self.model.draft.handoff.current().text.clone();
-        self.tell(Event::Agent(AgentEvent::Compacted {
+        self.send(Event::Agent(AgentEvent::Compacted {
             session: session(OLD),
         }));
         self.transcript_with(text.lines().next());
@@ -81,7 +81,7 @@ impl Bench {
                 break;
             };
             self.wait(Duration::from_secs(1));
-            effects.extend(self.tell(Event::TimerFired(TimerId::Compaction(epoch))));
+            effects.extend(self.send(Event::TimerFired(TimerId::Compaction(epoch))));
         }
         effects
     }
@@ -163,7 +163,7 @@ fn what_it_writes_into_the_transcript_is_of_no_other_process() {
 fn the_proof_is_this_handoff_and_no_other() {
     let (mut bench, _) = Bench::in_compaction(RebootMode::Ask, Unanswered::Client);
     bench.approved();
-    bench.tell(Event::Agent(AgentEvent::Compacted {
+    bench.send(Event::Agent(AgentEvent::Compacted {
         session: session(OLD),
     }));
     for line in [
@@ -253,7 +253,7 @@ fn what_is_not_to_be_answered_is_left_to_the_client_at_once() {
         }),
         ("paused", |bench| bench.model.reboot.paused = true),
         ("quitting", |bench| {
-            bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
+            bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
         }),
         ("a reboot goes on", |bench| {
             bench.press(KeyCode::F(5));
@@ -352,7 +352,7 @@ fn one_that_is_stopped_in_the_client_has_changed_nothing() {
                 _ => None,
             });
             bench.wait(Duration::from_secs(20));
-            bench.tell(Event::TimerFired(timer.expect("its sign has its time")));
+            bench.send(Event::TimerFired(timer.expect("its sign has its time")));
         }
         assert_eq!(bench.step(), None);
         assert!(bench.notified("its compaction was stopped"));

@@ -36,7 +36,7 @@ fn looked_for(effects: &[Effect]) -> Option<(RunId, IterationId)> {
 fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
     let mut bench = Bench::new();
     let before = earlier();
-    bench.tell(Event::Store(StoreEvent::EarlierRuns(vec![before.clone()])));
+    bench.send(Event::Store(StoreEvent::EarlierRuns(vec![before.clone()])));
     assert_eq!(sessions(&bench), [session(OLD), session(8), session(7)]);
 
     bench.press(KeyCode::F(6));
@@ -66,7 +66,7 @@ fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
         }))
     };
     for (run, iteration, found) in [(first.0, first.1, found(0)), (run, iteration, found(1))] {
-        bench.tell(Event::Store(StoreEvent::PastRead {
+        bench.send(Event::Store(StoreEvent::PastRead {
             run,
             iteration,
             found,
@@ -108,7 +108,7 @@ fn typed(bench: &mut Bench, text: &str) {
 fn a_search_looks_through_the_list_at_once_and_through_handoffs_at_the_enter() {
     let mut bench = Bench::new();
     let before = earlier();
-    bench.tell(Event::Store(StoreEvent::EarlierRuns(vec![before.clone()])));
+    bench.send(Event::Store(StoreEvent::EarlierRuns(vec![before.clone()])));
     bench.press(KeyCode::F(6));
     bench.press(KeyCode::Down);
     typed(&mut bench, "/QUIT");
@@ -139,9 +139,9 @@ fn a_search_looks_through_the_list_at_once_and_through_handoffs_at_the_enter() {
             found: Ok(vec![(own.0, IterationId::new(own.1).unwrap())]),
         })
     };
-    bench.tell(has_found("else"));
+    bench.send(has_found("else"));
     assert_eq!(sessions(&bench).len(), 2);
-    bench.tell(has_found("asked to end"));
+    bench.send(has_found("asked to end"));
     assert_eq!(sessions(&bench), [session(OLD), session(8), session(7)]);
 
     // Letters are the panel's again; Esc takes the search back first.
@@ -159,7 +159,7 @@ fn a_search_looks_through_the_list_at_once_and_through_handoffs_at_the_enter() {
 #[test]
 fn any_earlier_session_is_resumed_and_a_turn_is_interrupted_only_by_the_second_press() {
     let mut bench = Bench::new();
-    bench.tell(Event::Store(StoreEvent::EarlierRuns(vec![earlier()])));
+    bench.send(Event::Store(StoreEvent::EarlierRuns(vec![earlier()])));
     bench.press(KeyCode::F(6));
     bench.press(KeyCode::Char('R'));
     assert_eq!(bench.step(), None, "the present session is there already");
@@ -214,7 +214,7 @@ fn the_details_show_and_copy_what_changed_between_the_two_handoffs() {
     bench.press(KeyCode::Enter);
     let (run, iteration) = (past.run.clone(), past.iteration.iteration);
     let gave = past.gave.as_ref().unwrap().handoff.clone();
-    bench.tell(Event::Store(StoreEvent::PastRead {
+    bench.send(Event::Store(StoreEvent::PastRead {
         run,
         iteration,
         found: Ok(Box::new(past)),
@@ -233,7 +233,7 @@ fn the_figures_of_each_turn_are_kept() {
     bench.used(40_000);
     let mut line = status_line(OLD);
     line.cost_usd = Some(0.5);
-    bench.tell(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
+    bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
     let effects = bench.prompted(OLD, "more");
     let kept = effects.iter().find_map(|effect| match effect {
         Effect::KeepTurn(turn) => Some(*turn),
@@ -303,7 +303,7 @@ fn two_iterations_are_compared_from_the_older_to_the_newer_whichever_is_marked()
     let compared = |marks_the_newer: bool| {
         let mut bench = Bench::new();
         let before = earlier();
-        bench.tell(Event::Store(StoreEvent::EarlierRuns(vec![before.clone()])));
+        bench.send(Event::Store(StoreEvent::EarlierRuns(vec![before.clone()])));
         bench.press(KeyCode::F(6));
         bench.press(KeyCode::Down);
         let other = if marks_the_newer {
@@ -336,7 +336,7 @@ fn two_iterations_are_compared_from_the_older_to_the_newer_whichever_is_marked()
                 state: None,
                 checkpoint: None,
             }));
-            bench.tell(Event::Store(StoreEvent::PastRead {
+            bench.send(Event::Store(StoreEvent::PastRead {
                 run,
                 iteration,
                 found,

@@ -16,7 +16,7 @@ impl Bench {
     pub(super) fn facts_read(&mut self, facts: TranscriptFacts) -> Vec<Effect> {
         let session = self.model.session.id;
         let facts = Box::new(facts);
-        self.tell(Event::Read(ReadEvent::Transcript { session, facts }))
+        self.send(Event::Read(ReadEvent::Transcript { session, facts }))
     }
 }
 
@@ -112,7 +112,7 @@ fn nothing_is_typed_before_the_prompt_box_is_seen() {
     bench.stands();
     let say = |bench: &mut Bench| {
         let (call, control) = (CallId(1), Control::Say("go on".to_owned()));
-        bench.tell(Event::ControlAsked { call, control })
+        bench.send(Event::ControlAsked { call, control })
     };
     let refused = say(&mut bench);
     assert!(
@@ -157,7 +157,7 @@ fn a_prompt_whose_hook_was_lost_is_not_of_another_process() {
         if read_before {
             bench.said_by(2, 20);
         }
-        bench.tell(socket_made_again());
+        bench.send(socket_made_again());
         // The end of that turn is the first that is heard again.
         bench.turn_ended(OLD);
         bench.said_by(2, 45);
@@ -172,15 +172,15 @@ fn while_hooks_were_lost_the_transcript_proves_what_was_typed() {
     bench.shows = false;
     let call = CallId(1);
     let control = Control::Say("hello".to_owned());
-    bench.tell(Event::ControlAsked { call, control });
+    bench.send(Event::ControlAsked { call, control });
     bench.prompt_box(holds("hello"));
-    bench.tell(socket_made_again());
-    assert!(bench.model.session.saying.is_some());
+    bench.send(socket_made_again());
+    assert!(bench.model.session.submission.is_some());
     bench.facts_read(TranscriptFacts {
         last_prompt: Some("hello".to_owned()),
         ..turns(2)
     });
-    assert!(bench.model.session.saying.is_none());
+    assert!(bench.model.session.submission.is_none());
     assert_eq!(bench.state(), AgentState::Busy);
     // The next hook is believed again.
     bench.turn_ended(OLD);
@@ -198,7 +198,7 @@ fn a_turn_whose_end_no_hook_could_report_is_over_by_its_title_with_its_last_word
         ..turns(1)
     });
     bench.titled("✳ work");
-    bench.tell(socket_made_again());
+    bench.send(socket_made_again());
     bench.stands();
     assert_eq!(
         (bench.state(), bench.model.session.agent.turns),

@@ -83,7 +83,7 @@ impl Bench {
     }
 
     fn compacted(&mut self) -> Vec<Effect> {
-        self.tell(Event::Agent(AgentEvent::Compacted {
+        self.send(Event::Agent(AgentEvent::Compacted {
             session: session(OLD),
         }))
     }
@@ -99,10 +99,10 @@ impl Bench {
 
     fn unanswered(&mut self, id: OrderId) -> Vec<Effect> {
         let cancelled = |was_taken| Event::Bridge(BridgeEvent::Cancelled { id, was_taken });
-        self.tell(Event::TimerFired(TimerId::Order(id)));
-        self.tell(cancelled(true));
-        self.tell(Event::TimerFired(TimerId::Order(id)));
-        self.tell(cancelled(true))
+        self.send(Event::TimerFired(TimerId::Order(id)));
+        self.send(cancelled(true));
+        self.send(Event::TimerFired(TimerId::Order(id)));
+        self.send(cancelled(true))
     }
 
     fn notice(&self) -> &str {
@@ -203,12 +203,12 @@ fn each_sign_serves_and_the_bridge_lives_on_with_its_process() {
         assert!(bench.model.session.agent.bridge.of(session(OLD)).is_some());
         // Its watch is of the process, and so is the word of its end.
         let iteration = bench.model.session.pane;
-        let again = bench.tell(Event::TimerFired(TimerId::Bridge(iteration)));
+        let again = bench.send(Event::TimerFired(TimerId::Bridge(iteration)));
         assert!(
             matches!(again[0], Effect::SetTimer(TimerId::Bridge(_), _)),
             "{again:?}"
         );
-        bench.tell(Event::Pane(PaneEvent::Exited {
+        bench.send(Event::Pane(PaneEvent::Exited {
             iteration,
             exit: Exit::Code(0),
         }));
@@ -222,7 +222,7 @@ fn the_draft_and_what_runs_in_the_background_do_not_hold_it_up() {
     let mut bench = Bench::bridged();
     let draft = bench.half_written();
     bench.prompted(OLD, "work");
-    bench.tell(Event::Agent(AgentEvent::TurnEnded {
+    bench.send(Event::Agent(AgentEvent::TurnEnded {
         session: session(OLD),
         last_message: None,
         background: in_background(&["a"]),
@@ -239,8 +239,8 @@ fn the_draft_and_what_runs_in_the_background_do_not_hold_it_up() {
     assert_eq!(kept(&effects), [Some(draft.text.clone())]);
     bench.bridge_says(OLD, Said::HandedOut(id));
     bench.compacted();
-    let heard = &bench.model.session.agent.bridge.heard;
-    assert_eq!(heard.draft, Some(draft));
+    let reported = &bench.model.session.agent.bridge.reported;
+    assert_eq!(reported.draft, Some(draft));
     assert_eq!(bench.model.reboot.unsent, None);
     assert!(!bench.model.session.agent.background.is_empty());
 }
@@ -256,7 +256,7 @@ fn a_draft_is_on_disk_before_the_order_and_stands_in_the_session_that_is_resumed
         assert_eq!(kept(&effects), [Some(draft.text.clone())]);
         assert_eq!(replaces(&effects), None);
         let on_disk = Event::Read(ReadEvent::DraftKept(Some(draft.text.clone())));
-        let effects = bench.tell(on_disk);
+        let effects = bench.send(on_disk);
         let (id, ..) = replaces(&effects).expect("the order is given");
         bench.bridge_says(OLD, Said::HandedOut(id));
         if cleared {
@@ -401,7 +401,7 @@ fn an_order_that_is_not_taken_has_changed_nothing() {
     let mut bench = Bench::bridged();
     let (id, _) = bench.replacing();
     let was_taken = false;
-    bench.tell(Event::Bridge(BridgeEvent::Cancelled { id, was_taken }));
+    bench.send(Event::Bridge(BridgeEvent::Cancelled { id, was_taken }));
     assert_eq!(bench.step(), None);
     assert!(bench.notice().contains("nothing was changed"));
 }
@@ -413,7 +413,7 @@ fn an_order_without_an_answer_is_revoked_or_its_proof_awaited() {
         let (id, _) = bench.replacing();
         let effects = bench.unanswered(id);
         assert!(effects.contains(&Effect::RevokeOrder(id)), "{effects:?}");
-        let effects = bench.tell(Event::Bridge(BridgeEvent::Revoked { id, in_time }));
+        let effects = bench.send(Event::Bridge(BridgeEvent::Revoked { id, in_time }));
         if in_time {
             assert_eq!(bench.step(), None);
             assert!(bench.notice().contains("nothing was changed"));
@@ -424,7 +424,7 @@ fn an_order_without_an_answer_is_revoked_or_its_proof_awaited() {
             _ => None,
         });
         bench.wait(Duration::from_secs(20));
-        bench.tell(Event::TimerFired(timer.expect("the proof has its time")));
+        bench.send(Event::TimerFired(timer.expect("the proof has its time")));
         assert!(bench.notice().contains("not confirmed"));
         assert_eq!(bench.step(), Some(Step::Delivering));
         bench.gone_on();
@@ -476,7 +476,7 @@ fn an_agent_that_dies_behind_the_replacement_is_resumed_with_its_record() {
     bench.spawned(3);
     let iteration = bench.model.session.pane;
     let exit = Exit::Code(1);
-    let effects = bench.tell(Event::Pane(PaneEvent::Exited { iteration, exit }));
+    let effects = bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
     assert_eq!(starts(&effects)[0].session, session(OLD));
     let iterations = bench.model.lineage.iterations();
     let record = iterations[1].reboot.as_ref().expect("it was replaced");
@@ -495,7 +495,7 @@ fn an_agent_that_dies_behind_the_proof_is_resumed_too() {
     // The step is not on disk yet.
     let iteration = bench.model.session.pane;
     let exit = Exit::Code(1);
-    bench.tell(Event::Pane(PaneEvent::Exited { iteration, exit }));
+    bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
     bench.last_is_on_disk();
     let effects = bench.last_is_on_disk();
     assert_eq!(starts(&effects)[0].session, session(OLD));
@@ -512,7 +512,7 @@ fn without_the_bridge_it_is_refused_with_the_reason() {
         call: CallId(1),
         control: Control::RebootBy(Way::InPlace),
     };
-    let effects = bench.tell(by);
+    let effects = bench.send(by);
     assert!(
         matches!(&effects[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("bridge")),
         "{effects:?}"
@@ -604,7 +604,7 @@ fn undo() -> Event {
 #[test]
 fn an_undo_resumes_a_copy_of_the_conversation_before() {
     let mut bench = Bench::replaced();
-    let effects = bench.tell(undo());
+    let effects = bench.send(undo());
     let made = bench.prepared.last().and_then(|one| one.copy.clone());
     let copy = made.expect("the copy is made before the agent is ended");
     assert_eq!((copy.from, copy.nonce.as_str()), (session(OLD), "00000002"));
@@ -612,7 +612,7 @@ fn an_undo_resumes_a_copy_of_the_conversation_before() {
     assert_eq!(signals(&effects), [StopSignal::Exit]);
     let iteration = bench.model.session.pane;
     let exit = Exit::Code(0);
-    let start = starts(&bench.tell(Event::Pane(PaneEvent::Exited { iteration, exit }))).remove(0);
+    let start = starts(&bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }))).remove(0);
     assert_eq!((start.session, start.resume), (copy.to, true));
     assert_ne!(copy.to, bench.model.reboot.new_ids.session);
     let iterations = bench.model.lineage.iterations();
@@ -624,7 +624,7 @@ fn an_undo_resumes_a_copy_of_the_conversation_before() {
 fn an_undo_whose_copy_cannot_be_made_leaves_the_agent_alone() {
     let mut bench = Bench::replaced();
     bench.missing = Some("no such handoff".to_owned());
-    let effects = bench.tell(undo());
+    let effects = bench.send(undo());
     assert_eq!(signals(&effects), []);
     assert_eq!((bench.step(), bench.state()), (None, AgentState::Idle));
     assert!(bench.notice().contains("no such handoff"));

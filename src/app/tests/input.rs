@@ -43,7 +43,7 @@ fn a_paste_is_text_in_every_focus() {
             HostInput::PasteChunk((0x20..0x7f).collect()),
             HostInput::PasteEnd,
         ] {
-            effects.extend(bench.tell(Event::Host(HostEvent::Input(piece))));
+            effects.extend(bench.send(Event::Host(HostEvent::Input(piece))));
         }
         effects.retain(|effect| !matches!(effect, Effect::SetTimer(TimerId::Notice, _)));
         assert_eq!(effects, [], "in {focus:?}");
@@ -57,7 +57,7 @@ fn what_the_agent_writes_while_the_human_edits_is_merged() {
     bench.press(KeyCode::Char('e'));
     bench.press(KeyCode::Char('X'));
     let disk = "- [ ] next\nfrom the agent".to_owned();
-    bench.tell(Event::Read(ReadEvent::Scratchpad(Some(disk))));
+    bench.send(Event::Read(ReadEvent::Scratchpad(Some(disk))));
     let editor = bench.model.draft.notes.editor.as_ref().unwrap();
     assert!(editor.text().contains('X'));
     assert!(
@@ -120,7 +120,7 @@ fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
     bench.press(KeyCode::Char('X'));
     let event = KeyEvent::new(KeyCode::Char('s'), KeyModifiers::CONTROL);
     let raw = vec![b'?'];
-    bench.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
+    bench.send(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
     assert!(
         bench
             .model

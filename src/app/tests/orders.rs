@@ -109,5 +109,5 @@ fn who_took_an_order_answers_it_in_its_later_session_too() {
         id,
         was_taken: true,
     };
-    assert_eq!(bench.tell(Event::Bridge(late)), []);
+    assert_eq!(bench.send(Event::Bridge(late)), []);
 }

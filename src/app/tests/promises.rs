@@ -187,11 +187,11 @@ impl World {
 
     fn begins(&mut self, first: impl FnOnce(&mut Model) -> Vec<Effect>) {
         let effects = first(&mut self.bench.model);
-        self.obey(effects);
+        self.run(effects);
     }
 
     /// Tells the core what has happened, and what follows of its orders: one event after the other, as the loop does.
-    fn tell(&mut self, event: Event) {
+    fn send(&mut self, event: Event) {
         self.events.push_back(event);
         if std::mem::replace(&mut self.telling, true) {
             return;
@@ -230,22 +230,22 @@ impl World {
                 self.wanted.insert(attempt.id);
             }
         }
-        self.obey(effects);
+        self.run(effects);
     }
 
-    fn obey(&mut self, effects: Vec<Effect>) {
+    fn run(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Journal(entry) => self.writing.push_back(*entry),
                 Effect::Prepare(preparation) => self.preparing.push_back(preparation.reboot),
                 Effect::ReadPromptBox => {
                     let seen = self.model().session.agent.prompt_box.clone();
-                    self.tell(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
+                    self.send(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
                 }
                 Effect::WriteScratchpad { text, .. } => {
-                    self.tell(Event::Read(ReadEvent::ScratchpadSaved(text)));
+                    self.send(Event::Read(ReadEvent::ScratchpadSaved(text)));
                 }
-                Effect::Signal(rung) => self.signalled(rung),
+                Effect::Signal(signal) => self.signalled(signal),
                 Effect::Type(bytes) => self.typed(&bytes),
                 Effect::Paste(pieces) => self.pasted(&pieces.concat()),
                 Effect::Start(start) => self.starts(start),
@@ -291,9 +291,9 @@ impl World {
         }
     }
 
-    fn signalled(&mut self, rung: StopSignal) {
-        self.touched(rung.word());
-        if self.obeys || rung == StopSignal::Kill {
+    fn signalled(&mut self, signal: StopSignal) {
+        self.touched(signal.word());
+        if self.obeys || signal == StopSignal::Kill {
             self.dies();
         }
     }
@@ -304,13 +304,13 @@ impl World {
         };
         if agent.told {
             let exit = Exit::Code(0);
-            self.tell(Event::Pane(PaneEvent::Exited {
+            self.send(Event::Pane(PaneEvent::Exited {
                 iteration: agent.iteration,
                 exit,
             }));
         } else {
             let why = "it ended".to_owned();
-            self.tell(Event::Pane(PaneEvent::SpawnFailed {
+            self.send(Event::Pane(PaneEvent::SpawnFailed {
                 iteration: agent.iteration,
                 why,
             }));
@@ -343,7 +343,7 @@ impl World {
         } else {
             agent.box_now.clone()
         };
-        self.tell(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
+        self.send(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
     }
 
     fn starts(&mut self, start: StartAgent) {
@@ -378,7 +378,7 @@ impl World {
             arrived.push(session);
             assert_eq!(arrived.len(), 1, "a handoff arrives twice: {arrived:?}");
         }
-        self.tell(Event::Agent(AgentEvent::PromptSubmitted {
+        self.send(Event::Agent(AgentEvent::PromptSubmitted {
             session,
             prompt,
             transcript_path: None,
@@ -402,7 +402,7 @@ impl World {
                 Happening::Asks if turn && !asks => {
                     self.change(|agent| agent.asks = true);
                     let about = "Bash".to_owned();
-                    self.tell(Event::Agent(AgentEvent::DialogOpened { session, about }));
+                    self.send(Event::Agent(AgentEvent::DialogOpened { session, about }));
                     return self.sees_box();
                 }
                 Happening::Answered if asks => {
@@ -412,7 +412,7 @@ impl World {
                         ..ToolCall::default()
                     };
                     let output = ToolOutput::default();
-                    self.tell(Event::Agent(AgentEvent::ToolFinished {
+                    self.send(Event::Agent(AgentEvent::ToolFinished {
                         session,
                         call,
                         output,
@@ -427,7 +427,7 @@ impl World {
                     self.change(|agent| agent.box_now = draft);
                     return self.sees_box();
                 }
-                Happening::NoDraft if !empty && self.model().session.saying.is_none() => {
+                Happening::NoDraft if !empty && self.model().session.submission.is_none() => {
                     self.change(|agent| agent.box_now = PromptBox::Empty);
                     return self.sees_box();
                 }
@@ -446,11 +446,11 @@ impl World {
             Happening::Key(code) => {
                 let event = KeyEvent::new(*code, KeyModifiers::NONE);
                 let raw = Vec::new();
-                self.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
+                self.send(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
             }
             Happening::Order(control) => {
                 let (call, control) = (CallId(1), control.clone());
-                self.tell(Event::ControlAsked { call, control });
+                self.send(Event::ControlAsked { call, control });
             }
             Happening::Journaled => self.journaled(),
             Happening::Prepared(there) => {
@@ -461,11 +461,11 @@ impl World {
                     self.prepared.insert(reboot);
                 }
                 let refused = (!there).then(|| "the disk is full".to_owned());
-                self.tell(Event::Read(ReadEvent::Prepared { reboot, refused }));
+                self.send(Event::Read(ReadEvent::Prepared { reboot, refused }));
             }
             Happening::Git => {
-                self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)));
-                self.tell(Event::Read(ReadEvent::HandoffFiles(Box::default())));
+                self.send(Event::Read(ReadEvent::Git(GitState::NoRepository)));
+                self.send(Event::Read(ReadEvent::HandoffFiles(Box::default())));
             }
             Happening::Later(time) => self.later(Duration::from_millis(*time)),
             Happening::Dies => self.dies(),
@@ -499,7 +499,7 @@ impl World {
         } else {
             Background::default()
         };
-        self.tell(Event::Agent(AgentEvent::TurnEnded {
+        self.send(Event::Agent(AgentEvent::TurnEnded {
             session,
             last_message: None,
             background,
@@ -515,7 +515,7 @@ impl World {
             source: Source::StatusLine,
             at: self.bench.at(),
         };
-        self.tell(Event::Read(ReadEvent::Estimate(reading)));
+        self.send(Event::Read(ReadEvent::Estimate(reading)));
     }
 
     fn cleared(&mut self) {
@@ -523,14 +523,14 @@ impl World {
         let next = session(self.count);
         let Some(agent) = &self.agent else { return };
         let before = agent.session;
-        self.tell(Event::Agent(AgentEvent::SessionEnded {
+        self.send(Event::Agent(AgentEvent::SessionEnded {
             session: before,
             reason: SessionEnd::Clear,
         }));
         self.change(|agent| {
             (agent.session, agent.background, agent.used) = (next, false, None);
         });
-        self.tell(Event::Agent(AgentEvent::SessionStarted {
+        self.send(Event::Agent(AgentEvent::SessionStarted {
             session: next,
             source: StartSource::Clear,
             model: None,
@@ -554,7 +554,7 @@ impl World {
         }
         self.seen.rolled_back += u32::from(step == Step::RollingBack);
         self.journal = Some(entry);
-        self.tell(Event::Store(StoreEvent::Journaled { reboot, step }));
+        self.send(Event::Store(StoreEvent::Journaled { reboot, step }));
     }
 
     fn later(&mut self, time: Duration) {
@@ -571,10 +571,10 @@ impl World {
             };
             let (id, at) = self.timers.swap_remove(next);
             self.bench.since_start = self.bench.since_start.max(at);
-            self.tell(Event::TimerFired(id));
+            self.send(Event::TimerFired(id));
         }
         self.bench.since_start = end;
-        self.tell(Event::TimerFired(TimerId::Age));
+        self.send(Event::TimerFired(TimerId::Age));
     }
 
     fn spawned(&mut self, runs: bool) {
@@ -592,7 +592,7 @@ impl World {
             start_time: "x".to_owned(),
         };
         let new_ids = new_ids(self.count);
-        self.tell(Event::Pane(PaneEvent::Spawned {
+        self.send(Event::Pane(PaneEvent::Spawned {
             iteration,
             process,
             new_ids,
@@ -609,13 +609,13 @@ impl World {
         };
         agent.greeted = true;
         let session = agent.session;
-        self.tell(Event::Agent(AgentEvent::SessionStarted {
+        self.send(Event::Agent(AgentEvent::SessionStarted {
             session,
             source: StartSource::Startup,
             model: None,
             transcript_path: None,
         }));
-        self.tell(Event::Pane(PaneEvent::PasteModeSet { on: true }));
+        self.send(Event::Pane(PaneEvent::PasteModeSet { on: true }));
         self.sees_box();
     }
 

@@ -75,11 +75,11 @@ fn nothing_is_done_before_its_step_is_on_disk() {
     ] {
         assert_eq!(bench.step(), Some(step));
         assert!(bench.prepared.is_empty() == (step == Step::Preparing));
-        let effects = bench.tell(Event::Store(StoreEvent::Journaled { reboot, step }));
+        let effects = bench.send(Event::Store(StoreEvent::Journaled { reboot, step }));
         assert_eq!(bench.step(), Some(next));
         assert!(signals(&effects).is_empty(), "{next} is not on disk yet");
     }
-    let effects = bench.tell(Event::Store(StoreEvent::Journaled {
+    let effects = bench.send(Event::Store(StoreEvent::Journaled {
         reboot,
         step: Step::Ending,
     }));
@@ -126,7 +126,7 @@ fn a_late_proof_is_told_and_still_counts() {
         _ => None,
     });
     bench.wait(Duration::from_secs(20));
-    let effects = bench.tell(Event::TimerFired(timer.unwrap()));
+    let effects = bench.send(Event::TimerFired(timer.unwrap()));
     assert!(
         !effects
             .iter()
@@ -177,7 +177,7 @@ impl Bench {
     pub(super) fn last_is_on_disk(&mut self) -> Vec<Effect> {
         let entry = self.entries.last().expect("a step was written");
         let (reboot, step) = (entry.reboot_id, entry.step);
-        self.tell(Event::Store(StoreEvent::Journaled { reboot, step }))
+        self.send(Event::Store(StoreEvent::Journaled { reboot, step }))
     }
 }
 
@@ -231,7 +231,7 @@ fn a_second_approval_interrupts_the_turn() {
         "{effects:?}"
     );
     assert_eq!(
-        bench.model.reboot.ending.map(|ending| ending.rung),
+        bench.model.reboot.ending.map(|ending| ending.signal),
         Some(StopSignal::Interrupt)
     );
     let effects = bench.turn_ended(OLD);
@@ -244,18 +244,18 @@ fn a_rung_that_does_not_help_is_followed_by_the_next() {
     bench.press(KeyCode::F(5));
     bench.git();
     let mut effects = bench.press(KeyCode::Enter);
-    for rung in [
+    for signal in [
         StopSignal::Exit,
         StopSignal::Hangup,
         StopSignal::Terminate,
         StopSignal::Kill,
     ] {
-        assert_eq!(signals(&effects), [rung]);
+        assert_eq!(signals(&effects), [signal]);
         let timer = effects.iter().find_map(|effect| match effect {
             Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => Some(*id),
             _ => None,
         });
-        effects = bench.tell(Event::TimerFired(timer.unwrap()));
+        effects = bench.send(Event::TimerFired(timer.unwrap()));
     }
     assert_eq!(bench.step(), None, "given up");
     assert!(bench.model.reboot.failure.is_some());
@@ -276,7 +276,7 @@ fn it_is_seen_when_somebody_has_stopped_typing() {
     assert!(effects.contains(&Effect::SetTimer(TimerId::Typing, quiet)));
     assert_eq!(crate::app::reboot::blocked_by(&bench.model), ["typing"]);
     bench.wait(quiet);
-    bench.tell(Event::TimerFired(TimerId::Typing));
+    bench.send(Event::TimerFired(TimerId::Typing));
     assert_eq!(
         crate::app::reboot::blocked_by(&bench.model),
         Vec::<&str>::new()
@@ -303,7 +303,7 @@ fn the_compact_line_asks_and_opens_nothing_over_a_person() {
     assert_eq!(bench.step(), Some(Step::Armed), "the human types");
     bench.wait(Duration::from_secs(4));
     let quiet = TimerId::Quiet;
-    let mut effects = bench.tell(Event::TimerFired(quiet));
+    let mut effects = bench.send(Event::TimerFired(quiet));
     effects.extend(bench.git());
     assert_eq!(
         (bench.step(), bench.model.view.overlay),
@@ -346,7 +346,7 @@ fn assert_reaches_pane(bench: &mut Bench, code: KeyCode) {
 fn prefixed(bench: &mut Bench, code: KeyCode) -> Vec<Effect> {
     let event = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::CONTROL);
     let raw = Vec::new();
-    bench.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
+    bench.send(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
     bench.press(code)
 }
 
@@ -355,7 +355,7 @@ fn what_a_script_has_asked_for_opens_nothing_and_is_approved_by_a_script() {
     let mut bench = Bench::new();
     let ask = |bench: &mut Bench, control| {
         let call = CallId(1);
-        bench.tell(Event::ControlAsked { call, control })
+        bench.send(Event::ControlAsked { call, control })
     };
     let effects = ask(&mut bench, Control::Reboot);
     assert!(ordered(&effects).contains("F5"), "{effects:?}");
@@ -374,7 +374,7 @@ fn what_a_script_has_asked_for_opens_nothing_and_is_approved_by_a_script() {
 fn a_review_that_is_opened_late_looks_at_its_sources_again() {
     let mut bench = Bench::new();
     bench.used(155_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     bench.git();
     bench.prompted(OLD, "the person goes on working");
     bench.turn_ended(OLD);
@@ -390,7 +390,7 @@ fn a_review_that_is_opened_late_looks_at_its_sources_again() {
 fn a_cancelled_review_comes_back_after_a_turn_and_a_deferred_one_after_three() {
     let mut bench = Bench::new();
     bench.used(155_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     bench.git();
     prefixed(&mut bench, KeyCode::Char('d'));
     assert_eq!((bench.step(), bench.model.view.overlay), (None, None));
@@ -402,7 +402,7 @@ fn a_cancelled_review_comes_back_after_a_turn_and_a_deferred_one_after_three() {
     }
     bench.press(KeyCode::F(5));
     bench.press(KeyCode::Esc);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
     let quiet = Banner::Quiet(QuietReason::Cancelled, 1);
     assert_eq!(banner(&bench.model), Some(quiet));
@@ -418,7 +418,7 @@ fn manual_mode_and_a_pause_leave_it_to_the_human() {
     config.reboot.mode = RebootMode::Manual;
     let mut bench = Bench::with(config);
     bench.used(155_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
 
     let mut bench = Bench::new();
@@ -426,10 +426,10 @@ fn manual_mode_and_a_pause_leave_it_to_the_human() {
         call: CallId(1),
         control: Control::Pause,
     };
-    let effects = bench.tell(pause);
+    let effects = bench.send(pause);
     assert!(ordered(&effects).contains("until `pitstop ctl resume`"));
     bench.used(155_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
 }
 
@@ -440,7 +440,7 @@ fn auto_mode_goes_ahead_after_its_delay_unless_a_person_opens_the_review() {
     for stopped in [false, true] {
         let mut bench = Bench::with(config.clone());
         bench.used(155_000);
-        bench.tell(Event::TimerFired(TimerId::Age));
+        bench.send(Event::TimerFired(TimerId::Age));
         let effects = bench.git();
         let timer = effects.iter().find_map(|effect| match effect {
             Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => Some(*id),
@@ -450,7 +450,7 @@ fn auto_mode_goes_ahead_after_its_delay_unless_a_person_opens_the_review() {
         if stopped {
             bench.press(KeyCode::F(5));
         }
-        let effects = bench.tell(Event::TimerFired(timer.unwrap()));
+        let effects = bench.send(Event::TimerFired(timer.unwrap()));
         assert_eq!(signals(&effects).is_empty(), stopped);
     }
 }
@@ -461,7 +461,7 @@ fn the_breaker_stops_reboots_by_themselves_and_not_those_by_key() {
     bench.rebooted_to_new();
     bench.turn_ended(NEW);
     bench.used(170_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(
         bench.step(),
         None,
@@ -477,7 +477,7 @@ fn the_breaker_stops_reboots_by_themselves_and_not_those_by_key() {
     );
     // The notice goes, the reason stands.
     bench.wait(Duration::from_secs(60));
-    bench.tell(Event::TimerFired(TimerId::Notice));
+    bench.send(Event::TimerFired(TimerId::Notice));
     assert!(
         matches!(
             banner(&bench.model),
@@ -497,7 +497,7 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     bench.rebooted_to_new();
     bench.turn_ended(NEW);
     bench.model.view.history.selected = 1;
-    let effects = bench.tell(Event::ControlAsked {
+    let effects = bench.send(Event::ControlAsked {
         call: CallId(1),
         control: Control::Undo,
     });
@@ -521,13 +521,13 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     bench.used(155_000);
     let said = bench.model.view.notices.back().unwrap().text.clone();
     assert!(said.contains("the earlier session is back"), "{said}");
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
     let undone = Event::ControlAsked {
         call: CallId(2),
         control: Control::Undo,
     };
-    let effects = bench.tell(undone);
+    let effects = bench.send(undone);
     assert!(
         matches!(effects[0], Effect::Answer(_, Reply::Refused { .. })),
         "nothing to undo now"
@@ -538,7 +538,7 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
 fn a_reboot_is_undone_before_its_proof_has_come() {
     let mut bench = Bench::new();
     let undo = |bench: &mut Bench| {
-        bench.tell(Event::ControlAsked {
+        bench.send(Event::ControlAsked {
             call: CallId(1),
             control: Control::Undo,
         })
@@ -580,13 +580,13 @@ fn an_undo_leaves_off_typing_the_handoff() {
     bench.started(NEW);
     bench.ready();
     assert_eq!(bench.step(), Some(Step::Verifying));
-    assert!(bench.model.session.saying.is_some());
-    bench.tell(Event::ControlAsked {
+    assert!(bench.model.session.submission.is_some());
+    bench.send(Event::ControlAsked {
         call: CallId(1),
         control: Control::Undo,
     });
     assert_eq!(starts(&bench.exited(0)).len(), 1);
-    assert!(bench.model.session.saying.is_none());
+    assert!(bench.model.session.submission.is_none());
     assert_eq!(
         bench.model.reboot.unsent, None,
         "it is no text of a person's"
@@ -604,8 +604,8 @@ fn an_estimate_alone_opens_no_review() {
         source,
         at,
     };
-    bench.tell(Event::Read(ReadEvent::Estimate(reading)));
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::Read(ReadEvent::Estimate(reading)));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
 }
 
@@ -636,7 +636,7 @@ fn announced(used: u64) -> (Bench, Vec<Effect>) {
     config.reboot.mode = RebootMode::Auto;
     let mut bench = Bench::with(config);
     bench.used(used);
-    let mut effects = bench.tell(Event::TimerFired(TimerId::Age));
+    let mut effects = bench.send(Event::TimerFired(TimerId::Age));
     effects.extend(bench.git());
     (bench, effects)
 }
@@ -651,7 +651,7 @@ fn clock(effects: &[Effect]) -> Option<TimerId> {
 /// The second is over: the clock hears of it as long as it runs.
 fn second_passes(bench: &mut Bench, timer: TimerId) -> Vec<Effect> {
     bench.wait(Duration::from_secs(1));
-    bench.tell(Event::TimerFired(timer))
+    bench.send(Event::TimerFired(timer))
 }
 
 #[test]
@@ -691,11 +691,11 @@ fn typing_begins_the_countdown_anew_and_a_turn_makes_it_wait() {
         "what is waited for is said"
     );
     bench.wait(Duration::from_secs(1));
-    let effects = bench.tell(Event::TimerFired(timer));
+    let effects = bench.send(Event::TimerFired(timer));
     assert!(signals(&effects).is_empty());
     bench.wait(Duration::from_secs(3));
     let quiet = TimerId::Quiet;
-    let effects = bench.tell(Event::TimerFired(quiet));
+    let effects = bench.send(Event::TimerFired(quiet));
     assert!(clock(&effects).is_some_and(|next| next != timer));
     let whole = Banner::CountsDown(Duration::from_secs(10));
     assert_eq!(banner(&bench.model), Some(whole));
@@ -703,7 +703,7 @@ fn typing_begins_the_countdown_anew_and_a_turn_makes_it_wait() {
     bench.prompted(OLD, "x");
     assert_eq!(banner(&bench.model), Some(Banner::Waits(vec!["turn"])));
     bench.wait(Duration::from_secs(100));
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), Some(Step::Review), "the turn runs");
     let effects = bench.turn_ended(OLD);
     assert_eq!(signals(&effects), [StopSignal::Exit]);
@@ -715,7 +715,7 @@ fn the_countdown_stands_while_the_review_is_open_and_is_put_off_by_its_key() {
     let timer = clock(&effects).expect("the clock runs");
     bench.press(KeyCode::F(5));
     bench.wait(Duration::from_secs(60));
-    let effects = bench.tell(Event::TimerFired(timer));
+    let effects = bench.send(Event::TimerFired(timer));
     assert!(signals(&effects).is_empty() && clock(&effects).is_none());
     // Help over it, and back: it is announced anew and not forgotten.
     bench.press(KeyCode::F(1));
@@ -747,10 +747,10 @@ fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
     bench.rebooted_to_new();
     bench.turn_ended(NEW);
     bench.used(160_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
     bench.used(175_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert!(bench.step().is_some(), "past the force line");
     // A session that begins past it is not helped by another one.
     let mut bench = Bench::new();
@@ -759,7 +759,7 @@ fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
     bench.used(175_000);
     bench.turn_ended(NEW);
     bench.used(176_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None, "the breaker holds");
     assert!(matches!(
         banner(&bench.model),
@@ -769,10 +769,10 @@ fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
     let (mut bench, _) = announced(155_000);
     prefixed(&mut bench, KeyCode::Char('d'));
     bench.used(175_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert!(bench.step().is_some());
     prefixed(&mut bench, KeyCode::Char('d'));
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
 }
 
@@ -788,20 +788,20 @@ fn past_the_force_line_auto_interrupts_a_turn_that_does_not_end() {
         let mut bench = Bench::with(config);
         bench.prompted(OLD, "work without an end");
         bench.used(used);
-        bench.tell(Event::TimerFired(TimerId::Age));
+        bench.send(Event::TimerFired(TimerId::Age));
         let effects = bench.git();
         let timer = clock(&effects);
         assert_eq!(timer.is_some(), interrupted, "{mode:?} {used}");
         if let Some(timer) = timer {
             bench.wait(Duration::from_secs(10));
-            let effects = bench.tell(Event::TimerFired(timer));
+            let effects = bench.send(Event::TimerFired(timer));
             assert!(effects.contains(&Effect::Type(b"\x1b".to_vec())));
         }
     }
 }
 
 fn another_session(bench: &mut Bench, number: u128, source: StartSource) -> Vec<Effect> {
-    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(number),
         source,
         model: None,
@@ -818,18 +818,18 @@ fn what_is_armed_ends_with_the_session_that_it_is_about() {
             let mut bench = Bench::with(config);
             bench.prompted(OLD, "work");
             bench.used(155_000);
-            bench.tell(Event::TimerFired(TimerId::Age));
+            bench.send(Event::TimerFired(TimerId::Age));
             assert_eq!(bench.step(), Some(Step::Armed));
             let mut effects = another_session(&mut bench, 9, source.clone());
             assert_eq!((bench.step(), banner(&bench.model)), (None, None));
             bench.wait(Duration::from_secs(60));
-            effects.extend(bench.tell(Event::TimerFired(TimerId::Age)));
+            effects.extend(bench.send(Event::TimerFired(TimerId::Age)));
             effects.extend(bench.git());
             assert!(signals(&effects).is_empty() && clock(&effects).is_none());
             assert_eq!(bench.model.reboot.failure, None, "nothing went wrong");
             // The figure of the session that it went to counts.
             bench.used(160_000);
-            bench.tell(Event::TimerFired(TimerId::Age));
+            bench.send(Event::TimerFired(TimerId::Age));
             assert!(bench.step().is_some());
         }
     }
@@ -843,7 +843,7 @@ fn a_figure_below_the_line_ends_the_countdown() {
     bench.used(40_000);
     assert_eq!((bench.step(), banner(&bench.model)), (None, None));
     bench.wait(Duration::from_secs(10));
-    let effects = bench.tell(Event::TimerFired(timer));
+    let effects = bench.send(Event::TimerFired(timer));
     assert!(signals(&effects).is_empty());
     let reboots = crate::app::metrics::metrics(&bench.model).reboots;
     assert_eq!(reboots, [("threshold", "withdrawn", 1)]);
@@ -861,7 +861,7 @@ fn a_larger_window_ends_what_was_armed() {
         source,
         at,
     };
-    bench.tell(Event::Read(ReadEvent::Estimate(reading)));
+    bench.send(Event::Read(ReadEvent::Estimate(reading)));
     assert_eq!(bench.step(), None);
 }
 
@@ -888,7 +888,7 @@ fn manual_mode_and_a_pause_end_what_was_announced() {
         (RebootMode::Manual, None)
     );
     bench.wait(Duration::from_secs(10));
-    assert!(signals(&bench.tell(Event::TimerFired(timer))).is_empty());
+    assert!(signals(&bench.send(Event::TimerFired(timer))).is_empty());
     let (mut bench, _) = announced(155_000);
     prefixed(&mut bench, KeyCode::Char('p'));
     assert_eq!((bench.model.reboot.paused, bench.step()), (true, None));
@@ -906,7 +906,7 @@ fn a_good_moment_ends_with_the_next_prompt() {
         ..crate::api::wire::TestBody::default()
     });
     let call = CallId(7);
-    bench.tell(Event::Reported { call, report });
+    bench.send(Event::Reported { call, report });
     bench.git();
     assert_eq!(banner(&bench.model), Some(Banner::Asks));
     bench.prompted(OLD, "and now the next thing");
@@ -923,7 +923,7 @@ fn an_agent_that_its_user_ends_is_not_rebooted() {
         (None, Some(Overlay::Exited))
     );
     bench.wait(Duration::from_secs(10));
-    assert!(starts(&bench.tell(Event::TimerFired(timer))).is_empty());
+    assert!(starts(&bench.send(Event::TimerFired(timer))).is_empty());
 }
 
 #[test]
@@ -935,7 +935,7 @@ fn a_note_that_is_being_written_makes_the_countdown_wait() {
     bench.press(KeyCode::Char('x'));
     assert_eq!(banner(&bench.model), Some(Banner::Waits(vec!["editor"])));
     bench.wait(Duration::from_secs(10));
-    assert!(signals(&bench.tell(Event::TimerFired(timer))).is_empty());
+    assert!(signals(&bench.send(Event::TimerFired(timer))).is_empty());
     let effects = bench.press(KeyCode::Esc);
     assert!(clock(&effects).is_some(), "it begins anew");
 }
@@ -979,7 +979,7 @@ fn why_a_reboot_was_refused_stands_until_something_changes() {
         bench.git();
         bench.press(KeyCode::Enter);
         bench.wait(Duration::from_mins(1));
-        bench.tell(Event::TimerFired(TimerId::Notice));
+        bench.send(Event::TimerFired(TimerId::Notice));
         assert!(bench.model.view.notices.is_empty());
         let why = "no room on the disk".to_owned();
         assert_eq!(banner(&bench.model), Some(Banner::Refused(why)));
@@ -1013,7 +1013,7 @@ fn a_refused_automatic_reboot_is_tried_again_after_the_next_turn() {
     bench.missing = Some("no room on the disk".to_owned());
     let full = |bench: &mut Bench, used| {
         bench.used(used);
-        bench.tell(Event::TimerFired(TimerId::Age));
+        bench.send(Event::TimerFired(TimerId::Age));
         bench.git();
     };
     full(&mut bench, 155_000);
@@ -1061,7 +1061,7 @@ fn a_reboot_that_was_taken_back_does_not_wait_for_its_preparation() {
         reboot,
         refused: None,
     };
-    assert!(signals(&bench.tell(Event::Read(late))).is_empty());
+    assert!(signals(&bench.send(Event::Read(late))).is_empty());
     assert_eq!(bench.step(), None);
 }
 
@@ -1103,7 +1103,7 @@ fn the_card_waits_for_the_new_figure_and_then_stands_its_time() {
     assert_eq!(bench.step(), None);
     let stands = |bench: &mut Bench, seconds: u64| {
         bench.wait(Duration::from_secs(seconds));
-        bench.tell(Event::TimerFired(TimerId::Moment));
+        bench.send(Event::TimerFired(TimerId::Moment));
         bench.model.view.card.is_some()
     };
     assert!(stands(&mut bench, 12), "there is no figure yet");

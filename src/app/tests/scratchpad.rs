@@ -9,7 +9,7 @@ use crate::{
 };
 
 fn signal(bench: &mut Bench, text: &str) -> Vec<Effect> {
-    bench.tell(Event::Agent(AgentEvent::TurnEnded {
+    bench.send(Event::Agent(AgentEvent::TurnEnded {
         session: session(OLD),
         last_message: Some(format!("SCRATCHPAD:\n{text}\nSIGNAL:")),
         background: Background::default(),
@@ -19,7 +19,7 @@ fn signal(bench: &mut Bench, text: &str) -> Vec<Effect> {
 
 fn on_disk(bench: &mut Bench, text: &str) -> Vec<Effect> {
     let text = Some(text.to_owned());
-    bench.tell(Event::Read(ReadEvent::Scratchpad(text)))
+    bench.send(Event::Read(ReadEvent::Scratchpad(text)))
 }
 
 fn agent_wrote(bench: &mut Bench) -> Vec<Effect> {
@@ -31,7 +31,7 @@ fn agent_wrote(bench: &mut Bench) -> Vec<Effect> {
         by_subagent: false,
         todo: None,
     };
-    bench.tell(Event::Agent(AgentEvent::ToolFinished {
+    bench.send(Event::Agent(AgentEvent::ToolFinished {
         session: session(OLD),
         call,
         output: ToolOutput::default(),
@@ -171,7 +171,7 @@ fn who_changed_the_file_is_told_by_the_agents_hook_before_or_after_it_is_read() 
 #[test]
 fn a_file_that_was_removed_is_written_again() {
     let mut bench = Bench::new();
-    let effects = bench.tell(Event::Read(ReadEvent::Scratchpad(None)));
+    let effects = bench.send(Event::Read(ReadEvent::Scratchpad(None)));
     let wanted = Effect::WriteScratchpad {
         base: String::new(),
         text: "- [ ] next".to_owned(),
@@ -196,10 +196,10 @@ fn a_note_that_cannot_be_saved_is_kept_retried_and_asked_about() {
     assert!(bench.model.outside.quitting.is_none());
     // It is tried again until it goes.
     let again = TimerId::SaveNotes(bench.model.draft.save_epoch);
-    assert!(writes(&bench.tell(Event::TimerFired(again))));
+    assert!(writes(&bench.send(Event::TimerFired(again))));
     bench.disk_trouble = None;
     let again = TimerId::SaveNotes(bench.model.draft.save_epoch);
-    assert!(writes(&bench.tell(Event::TimerFired(again))));
+    assert!(writes(&bench.send(Event::TimerFired(again))));
     assert_eq!(bench.model.draft.notes.unsaved, None);
     assert_eq!(bench.model.draft.notes.disk, "- [ ] next\nmine\n");
     let version = bench.model.draft.notes.versions.last().expect("a version");
@@ -213,10 +213,10 @@ fn what_was_not_saved_comes_back_at_the_next_start() {
     edit(&mut bench, "- [ ] next\nmine\n");
     let versions = bench.model.draft.notes.versions.clone();
     let mut bench = Bench::new();
-    bench.tell(Event::Read(ReadEvent::Scratchpad(Some(
+    bench.send(Event::Read(ReadEvent::Scratchpad(Some(
         "- [x] next\n".to_owned(),
     ))));
-    bench.tell(Event::Read(ReadEvent::Versions(versions)));
+    bench.send(Event::Read(ReadEvent::Versions(versions)));
     assert_eq!(notes(&bench), "- [x] next\nmine\n");
     assert_eq!(bench.model.draft.notes.disk, notes(&bench));
 }
@@ -260,7 +260,7 @@ fn what_one_edit_went_through_is_one_version() {
     for letter in "abc".chars() {
         bench.press(KeyCode::Char(letter));
         let timer = TimerId::SaveNotes(bench.model.draft.save_epoch);
-        all.extend(kept(&bench.tell(Event::TimerFired(timer))));
+        all.extend(kept(&bench.send(Event::TimerFired(timer))));
     }
     assert_eq!(all.len(), 3);
     assert!(all.iter().all(|one| one.number == all[0].number));
@@ -332,7 +332,7 @@ impl World {
         }
     }
 
-    fn obeyed(&mut self, effects: Vec<Effect>) {
+    fn run(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::WriteScratchpad { base, text } if self.bench.disk_trouble.is_none() => {
@@ -401,7 +401,7 @@ impl World {
                     effects.extend(agent_wrote(&mut self.bench));
                 }
                 effects.extend(on_disk(&mut self.bench, &disk));
-                self.obeyed(std::mem::take(&mut effects));
+                self.run(std::mem::take(&mut effects));
                 if !*hook_first {
                     effects.extend(agent_wrote(&mut self.bench));
                     let disk = self.disk.clone();
@@ -416,7 +416,7 @@ impl World {
             Step::Disk(works) => {
                 self.bench.disk_trouble = (!works).then(|| "full".to_owned());
                 let timer = TimerId::SaveNotes(self.bench.model.draft.save_epoch);
-                self.bench.tell(Event::TimerFired(timer))
+                self.bench.send(Event::TimerFired(timer))
             }
             Step::Save => {
                 let notes = &self.bench.model.draft.notes;
@@ -433,10 +433,10 @@ impl World {
                     notes.restored.clone_from(&self.saved);
                 }
                 let versions = ReadEvent::Versions(self.versions.clone());
-                self.bench.tell(Event::Read(versions))
+                self.bench.send(Event::Read(versions))
             }
         };
-        self.obeyed(effects);
+        self.run(effects);
         let text = notes(&self.bench);
         for mine in &self.mine {
             assert!(

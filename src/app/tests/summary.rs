@@ -39,7 +39,7 @@ fn asked(effects: &[Effect]) -> SummaryId {
 #[track_caller]
 fn warned(bench: &mut Bench) -> Vec<Effect> {
     let timer = settling(&bench.used(WARN));
-    bench.tell(Event::TimerFired(timer))
+    bench.send(Event::TimerFired(timer))
 }
 
 #[track_caller]
@@ -54,7 +54,7 @@ fn settling(effects: &[Effect]) -> TimerId {
 /// The transcript has been read; these are the last words in it.
 fn read(bench: &mut Bench, id: SummaryId, last: &str) -> Vec<Effect> {
     bench.model.draft.work.last_words = vec![last.to_owned()];
-    bench.tell(Event::Read(ReadEvent::TranscriptRead { id, read: Ok(()) }))
+    bench.send(Event::Read(ReadEvent::TranscriptRead { id, read: Ok(()) }))
 }
 
 /// The summary without a model of a session with one thing to do, as the bench's scratchpad says, and these last words.
@@ -70,7 +70,7 @@ fn answered(bench: &mut Bench, id: SummaryId, text: Result<&str, &str>) -> Vec<E
         cost_usd: Some(0.25),
         duration_ms: 9_000,
     };
-    bench.tell(Event::Read(ReadEvent::Summarized { id, outcome }))
+    bench.send(Event::Read(ReadEvent::Summarized { id, outcome }))
 }
 
 fn made(bench: &Bench, iteration: usize) -> SummaryMade {
@@ -171,8 +171,8 @@ fn a_line_crossed_in_a_turn_waits_for_its_end_but_not_for_ever() {
     let mut bench = asking();
     bench.prompted(OLD, "work");
     let timer = settling(&bench.used(WARN));
-    asked(&bench.tell(Event::TimerFired(timer)));
-    assert_eq!(ordered(&bench.tell(Event::TimerFired(timer))), None);
+    asked(&bench.send(Event::TimerFired(timer)));
+    assert_eq!(ordered(&bench.send(Event::TimerFired(timer))), None);
     assert_eq!(ordered(&bench.turn_ended(OLD)), None);
 
     // The figure was here before the hook that says that a turn runs.
@@ -330,7 +330,7 @@ fn a_transcript_that_cannot_be_read_holds_nothing_up() {
     let id = asked(&bench.press(KeyCode::F(5)));
     bench.git();
     let read = Err("no transcript is known".to_owned());
-    bench.tell(Event::Read(ReadEvent::TranscriptRead { id, read }));
+    bench.send(Event::Read(ReadEvent::TranscriptRead { id, read }));
     assert_eq!(bench.step(), Some(Step::Review));
     assert!(!shown(&bench).contains("## Summary"));
     assert_eq!(bench.model.lineage.iterations()[0].summary_made, None);
@@ -340,11 +340,11 @@ fn a_transcript_that_cannot_be_read_holds_nothing_up() {
     let id = asked(&bench.press(KeyCode::F(5)));
     bench.git();
     assert_eq!(bench.step(), Some(Step::Drafting));
-    bench.tell(Event::TimerFired(TimerId::Summary(id.0)));
+    bench.send(Event::TimerFired(TimerId::Summary(id.0)));
     assert_eq!(bench.step(), Some(Step::Review));
     self::read(&mut bench, id, "after all");
     assert_eq!(summary(&bench), plain("after all"));
-    let effects = bench.tell(Event::TimerFired(TimerId::Summary(id.0)));
+    let effects = bench.send(Event::TimerFired(TimerId::Summary(id.0)));
     assert!(cancelled(&effects), "{effects:?}");
     assert_eq!(made(&bench, 1).reason.as_deref(), Some("no answer"));
 }
@@ -358,7 +358,7 @@ fn automatic() -> (Bench, SummaryId) {
     bench.turn_ended(OLD);
     bench.turn_ended(OLD);
     let id = asked(&bench.used(COMPACT));
-    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.send(Event::TimerFired(TimerId::Age));
     bench.git();
     read(&mut bench, id, "plain");
     (bench, id)
@@ -377,7 +377,7 @@ fn auto_mode_waits_for_the_model() {
     assert_eq!(bench.step(), Some(Step::Review));
 
     let (mut bench, id) = automatic();
-    bench.tell(Event::TimerFired(TimerId::Summary(id.0)));
+    bench.send(Event::TimerFired(TimerId::Summary(id.0)));
     assert_eq!(bench.step(), Some(Step::Review), "even if nobody answers");
 }
 
@@ -412,7 +412,7 @@ fn another_session_has_another_summary() {
     let mut bench = asking();
     let id = asked(&warned(&mut bench));
     read(&mut bench, id, "plain");
-    let effects = bench.tell(Event::Agent(AgentEvent::SessionStarted {
+    let effects = bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(9),
         source: StartSource::Clear,
         model: None,

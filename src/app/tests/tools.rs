@@ -21,7 +21,7 @@ impl Bench {
 
     fn calls_as(&mut self, caller: Caller, tool: Tool) -> (Result<String, String>, Vec<Effect>) {
         let call = CallId(7);
-        let mut effects = self.tell(Event::ToolCalled { call, caller, tool });
+        let mut effects = self.send(Event::ToolCalled { call, caller, tool });
         let said = match effects.remove(0) {
             Effect::Answer(CallId(7), Reply::Tool(ToolReply { text })) => Ok(text),
             Effect::Answer(CallId(7), Reply::Refused { why }) => Err(why),
@@ -269,7 +269,7 @@ fn the_state_says_how_the_tools_are_reached() {
     let mut bench = Bench::new();
     let give = |bench: &mut Bench, by| {
         let iteration = bench.model.session.iteration;
-        bench.tell(Event::Bridge(BridgeEvent::ToolsGiven { iteration, by }));
+        bench.send(Event::Bridge(BridgeEvent::ToolsGiven { iteration, by }));
         tools(&bench.model)
     };
     bench.with_bridge(None);

@@ -56,11 +56,11 @@ pub(super) fn trim_record() -> TrimRecord {
 
 impl Bench {
     fn planned(&mut self, ask: u64, plan: Result<TrimPlan, String>) -> Vec<Effect> {
-        self.tell(Event::Read(ReadEvent::TrimPlanned { ask, plan }))
+        self.send(Event::Read(ReadEvent::TrimPlanned { ask, plan }))
     }
 
     pub(super) fn copied(&mut self, ask: u64, made: Result<TrimRecord, String>) -> Vec<Effect> {
-        self.tell(Event::Read(ReadEvent::Trimmed { ask, made }))
+        self.send(Event::Read(ReadEvent::Trimmed { ask, made }))
     }
 
     fn grown(&mut self, turns: u64) -> Vec<Effect> {
@@ -70,7 +70,7 @@ impl Bench {
             turns,
             ..Default::default()
         });
-        self.tell(Event::Read(ReadEvent::Transcript { session, facts }))
+        self.send(Event::Read(ReadEvent::Transcript { session, facts }))
     }
 
     /// A review with a trim that is offered.
@@ -94,7 +94,7 @@ impl Bench {
     }
 
     pub(super) fn resumed(&mut self, number: u128) -> Vec<Effect> {
-        self.tell(Event::Agent(AgentEvent::SessionStarted {
+        self.send(Event::Agent(AgentEvent::SessionStarted {
             session: session(number),
             source: StartSource::Resume,
             model: None,
@@ -239,7 +239,7 @@ fn a_session_that_grows_under_review_is_surveyed_again_with_pauses() {
     let (timer, pause) = pause.unwrap();
     assert_eq!(pause, Duration::from_millis(4500));
     assert!(surveys(&bench.grown(3)).is_empty());
-    let effects = bench.tell(Event::TimerFired(timer));
+    let effects = bench.send(Event::TimerFired(timer));
     let second = surveys(&effects)[0];
     bench.planned(first, Err("late".to_owned()));
     bench.planned(second, Ok(good_plan()));
@@ -294,14 +294,14 @@ fn without_hooks_a_calm_title_or_a_growing_copy_proves_a_trim() {
         _ => None,
     });
     bench.titled("✳ work");
-    bench.tell(Event::TimerFired(timer.unwrap()));
+    bench.send(Event::TimerFired(timer.unwrap()));
     assert_eq!(
         bench.step(),
         Some(Step::Verifying),
         "a dialog may stand there"
     );
     bench.ready();
-    bench.tell(Event::TimerFired(timer.unwrap()));
+    bench.send(Event::TimerFired(timer.unwrap()));
     assert_eq!(bench.step(), None);
 
     let mut bench = Bench::new();
@@ -336,7 +336,7 @@ fn an_undo_of_a_trim_resumes_the_whole_session() {
         call: CallId(1),
         control: Control::Undo,
     };
-    assert_eq!(signals(&bench.tell(undone)), [StopSignal::Exit]);
+    assert_eq!(signals(&bench.send(undone)), [StopSignal::Exit]);
     let start = starts(&bench.exited(0)).remove(0);
     assert_eq!((start.session, start.resume), (session(OLD), true));
 }
@@ -348,19 +348,19 @@ fn a_script_may_choose_the_way() {
         call: CallId(1),
         control: Control::RebootBy(way),
     };
-    let effects = bench.tell(by(Way::Trim));
+    let effects = bench.send(by(Way::Trim));
     assert!(ordered(&effects).starts_with("the reboot waits for an approval"));
     bench.git();
     let approve = || Event::ControlAsked {
         call: CallId(2),
         control: Control::Approve,
     };
-    let refused = bench.tell(approve());
+    let refused = bench.send(approve());
     assert!(
         matches!(&refused[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("still being read"))
     );
     bench.planned(surveys(&effects)[0], Ok(good_plan()));
-    assert_eq!(signals(&bench.tell(approve())), [StopSignal::Exit]);
+    assert_eq!(signals(&bench.send(approve())), [StopSignal::Exit]);
     assert_eq!(copies(&bench.exited(0)).len(), 1);
 }
 
@@ -380,7 +380,7 @@ fn a_session_left_under_review_is_not_the_one_that_is_trimmed() {
     let mut bench = Bench::new();
     bench.offered();
     bench.press(KeyCode::Char('t'));
-    let effects = bench.tell(Event::Agent(AgentEvent::SessionStarted {
+    let effects = bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(9),
         source: StartSource::Clear,
         model: None,

@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::{
     keymap::Action,
     pane::{
-        copy::{CopyNews, CopyOrder, Motion, SelectionKind, Words},
+        copy::{CopyOrder, CopyOutcome, Motion, SelectionKind, Words},
         screen::Scroll,
     },
 };
@@ -58,14 +58,14 @@ pub fn drop_mode(model: &mut Model) -> Vec<Effect> {
 }
 
 /// The screen answers an order.
-pub fn answered(model: &mut Model, news: CopyNews) -> Vec<Effect> {
+pub fn answered(model: &mut Model, outcome: CopyOutcome) -> Vec<Effect> {
     let Some(copy) = &mut model.view.copy else {
         return Vec::new();
     };
-    copy.selecting = news.selecting;
-    copy.said = news.said;
-    copy.bad_pattern = news.bad_pattern;
-    let Some(text) = news.copied else {
+    copy.selecting = outcome.selecting;
+    copy.said = outcome.said;
+    copy.bad_pattern = outcome.bad_pattern;
+    let Some(text) = outcome.copied else {
         return Vec::new();
     };
     let by_mouse = copy.by_mouse;

@@ -24,7 +24,7 @@ use crate::app::{
     event::{HostEvent, TimerId},
     model::{Editor, Focus, Model, Overlay, reading::Reading, view::HelpSearch},
     outside::control,
-    reboot::{self, Approval, say, trim},
+    reboot::{self, Approval, submit, trim},
     session::{activity, turn},
     view::{
         copy, external,
@@ -468,7 +468,7 @@ fn read_handoff(model: &mut Model, key: KeyEvent) {
 /// Puts the handoff into the agent's prompt for the human to look at and submit.
 fn paste_handoff(model: &mut Model) -> Vec<Effect> {
     let text = model.draft.handoff.current().text.clone();
-    match say::put(model, &text, None) {
+    match submit::fill(model, &text, None) {
         Ok(mut effects) => {
             model.session.agent.draft = true;
             effects.extend(set_focus(model, Focus::Pane));

@@ -60,7 +60,7 @@ impl Pane {
             });
             if let Ok(Some(message)) = message {
                 assert_eq!(message.iteration, 7);
-                self.take(message.news);
+                self.take(message.event);
             }
             assert!(
                 Instant::now() < deadline,
@@ -70,12 +70,12 @@ impl Pane {
         }
     }
 
-    fn take(&mut self, news: PtyNews) {
-        match news {
-            PtyNews::Output(bytes) => self.output.extend(bytes),
-            PtyNews::OutputEnded => self.ended = true,
-            PtyNews::Stopped(_) => self.stops += 1,
-            PtyNews::Exited(exit) => self.exit = Some(exit),
+    fn take(&mut self, event: PtyEvent) {
+        match event {
+            PtyEvent::Output(bytes) => self.output.extend(bytes),
+            PtyEvent::OutputEnded => self.ended = true,
+            PtyEvent::Stopped(_) => self.stops += 1,
+            PtyEvent::Exited(exit) => self.exit = Some(exit),
         }
     }
 
@@ -273,7 +273,7 @@ fn a_flood_waits_for_the_loop() {
     assert_eq!(pane.messages.len(), CHANNEL_CAPACITY);
     let before = pane.output.len();
     while let Ok(message) = pane.messages.try_recv() {
-        pane.take(message.news);
+        pane.take(message.event);
         if pane.output.len() - before > 4 << 20 {
             break;
         }

@@ -22,7 +22,7 @@ use super::cells::{is_wrapped, push_row, trim_line};
 use super::engine::{Engine, GridSize};
 use super::{Cursor, CursorShape};
 use crate::terminal::PaneSize;
-use crate::terminal::copy::{CopyMark, CopyNews, CopyOrder, Motion, SelectionKind};
+use crate::terminal::copy::{CopyMark, CopyOrder, CopyOutcome, Motion, SelectionKind};
 
 use search::{Found, Search};
 
@@ -156,8 +156,8 @@ impl Still {
     }
 
     /// Does what is asked; taking, leaving and refreshing are the screen's.
-    pub(super) fn obey(&mut self, order: &CopyOrder) -> CopyNews {
-        let mut news = CopyNews::default();
+    pub(super) fn run(&mut self, order: &CopyOrder) -> CopyOutcome {
+        let mut outcome = CopyOutcome::default();
         match order {
             CopyOrder::Enter | CopyOrder::Leave | CopyOrder::Refresh => {}
             CopyOrder::Move(motion) => self.move_by(*motion),
@@ -174,25 +174,25 @@ impl Still {
             }
             CopyOrder::SearchFor { pattern, backward } => {
                 match self.search_for(pattern, *backward) {
-                    Ok(said) => news.said = said,
+                    Ok(said) => outcome.said = said,
                     Err(why) => {
-                        news.said = Some(format!("not a pattern: {why}"));
-                        news.bad_pattern = true;
+                        outcome.said = Some(format!("not a pattern: {why}"));
+                        outcome.bad_pattern = true;
                     }
                 }
                 if let Some(origin) = &mut self.origin {
-                    origin.said.clone_from(&news.said);
+                    origin.said.clone_from(&outcome.said);
                 }
             }
-            CopyOrder::SearchEnd { keep } => news.said = self.end_search(*keep),
-            CopyOrder::SearchAgain { reverse } => news.said = self.search_again(*reverse),
+            CopyOrder::SearchEnd { keep } => outcome.said = self.end_search(*keep),
+            CopyOrder::SearchAgain { reverse } => outcome.said = self.search_again(*reverse),
             CopyOrder::Copy => match self.anchor {
-                Some(_) => news.copied = Some(self.selected_text()),
-                None => news.said = Some("nothing is selected".to_owned()),
+                Some(_) => outcome.copied = Some(self.selected_text()),
+                None => outcome.said = Some("nothing is selected".to_owned()),
             },
             CopyOrder::CopyLine => {
                 let kind = SelectionKind::Lines;
-                news.copied = Some(self.text_between(self.cursor, self.cursor, kind));
+                outcome.copied = Some(self.text_between(self.cursor, self.cursor, kind));
             }
             CopyOrder::Press {
                 column,
@@ -201,8 +201,8 @@ impl Still {
             } => self.press(*column, *row, *clicks),
             CopyOrder::Drag { column, row } => self.drag(*column, *row),
         }
-        news.selecting = self.anchor.map(|anchor| anchor.kind);
-        news
+        outcome.selecting = self.anchor.map(|anchor| anchor.kind);
+        outcome
     }
 
     /// Moves the view alone.

@@ -49,8 +49,8 @@ impl Supervisor {
     }
 
     fn publish(&self, data: Value) {
-        let kind = NewsKind::Notice;
-        self.feed.publish(News { kind, data });
+        let kind = ApiEventKind::Notice;
+        self.feed.publish(ApiEvent { kind, data });
     }
 }
 

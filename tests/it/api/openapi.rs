@@ -135,7 +135,7 @@ fn orders_and_events_are_described_by_all_their_names() {
         .collect();
     assert_eq!(
         named,
-        NewsKind::ALL.iter().map(|kind| kind.word()).collect()
+        ApiEventKind::ALL.iter().map(|kind| kind.word()).collect()
     );
 }
 

@@ -331,9 +331,12 @@ fn a_search_shows_as_it_is_typed_and_can_be_given_up() {
     assert_eq!(at(&screen), (0, 1));
     screen.copy(&typed("th"));
     assert_eq!(at(&screen), (0, 2));
-    let news = screen.copy(&typed("th("));
-    assert!(news.bad_pattern);
-    assert_eq!(news.said.as_deref(), Some("not a pattern: unclosed group"));
+    let outcome = screen.copy(&typed("th("));
+    assert!(outcome.bad_pattern);
+    assert_eq!(
+        outcome.said.as_deref(),
+        Some("not a pattern: unclosed group")
+    );
     assert_eq!(at(&screen), (0, 0), "a bad pattern leads nowhere");
     screen.copy(&typed("th"));
     screen.copy(&CopyOrder::SearchEnd { keep: false });
@@ -438,8 +441,8 @@ fn cursor_and_selection_stay_with_their_text_when_the_pane_is_resized() {
 #[test]
 fn orders_without_a_still_do_nothing() {
     let mut screen = Screen::new(PaneSize::new(10, 4), HISTORY);
-    let news = screen.copy(&CopyOrder::Copy);
-    assert_eq!(news, crate::terminal::copy::CopyNews::default());
+    let outcome = screen.copy(&CopyOrder::Copy);
+    assert_eq!(outcome, crate::terminal::copy::CopyOutcome::default());
     screen.copy(&CopyOrder::Leave);
 }
 

@@ -1,14 +1,14 @@
 //! A prompt typed on request: one text, and Enters until it is taken.
 
 use crate::{
-    app::{event::BridgeEvent, say::GIVEN_WITHIN},
+    app::{event::BridgeEvent, submit::GIVEN_WITHIN},
     bridge::{Order, OrderId, Outcome, Refusal, Said},
 };
 
 use super::*;
 
 /// A bench that was asked to type this, with the prompt's timer.
-fn saying(text: &str) -> (Bench, TimerId) {
+fn submission(text: &str) -> (Bench, TimerId) {
     let mut bench = Bench::new();
     bench.shows = false;
     let effects = say(&mut bench, text);
@@ -18,13 +18,13 @@ fn saying(text: &str) -> (Bench, TimerId) {
 
 /// The same when the prompt box shows it and it is submitted.
 fn submitted(text: &str) -> (Bench, TimerId) {
-    let (mut bench, timer) = saying(text);
+    let (mut bench, timer) = submission(text);
     assert_eq!(enters(&bench.prompt_box(holds(text))), 1);
     (bench, timer)
 }
 
 fn say(bench: &mut Bench, text: &str) -> Vec<Effect> {
-    bench.tell(Event::ControlAsked {
+    bench.send(Event::ControlAsked {
         call: CallId(1),
         control: Control::Say(text.to_owned()),
     })
@@ -46,7 +46,7 @@ fn enters(effects: &[Effect]) -> usize {
 /// Lets the prompt's timer run out; gives the Enters that this sends, and whether the prompt is looked at again.
 fn look(bench: &mut Bench, timer: TimerId) -> (usize, bool) {
     bench.wait(Duration::from_secs(2));
-    let effects = bench.tell(Event::TimerFired(timer));
+    let effects = bench.send(Event::TimerFired(timer));
     (enters(&effects), timer_of(&effects).is_some())
 }
 
@@ -78,7 +78,7 @@ fn a_prompt_that_is_taken_gets_one_enter() {
 
 #[test]
 fn no_enter_is_pressed_before_the_prompt_box_shows_the_text_and_nothing_else() {
-    let (mut bench, timer) = saying("hello");
+    let (mut bench, timer) = submission("hello");
     for other in [
         PromptBox::Absent,
         holds("hel"),
@@ -127,7 +127,7 @@ fn no_further_enter_goes_into_a_dialog_or_among_what_a_person_types() {
     bench.prompt_box(holds("hellox"));
     assert_eq!(look(&mut bench, timer), (0, true));
 
-    let (mut bench, _) = saying("hello");
+    let (mut bench, _) = submission("hello");
     bench.press(KeyCode::Left);
     assert_eq!(enters(&bench.prompt_box(holds("hello"))), 0);
     assert!(notice(&bench).contains("you typed"), "{}", notice(&bench));
@@ -139,7 +139,7 @@ fn what_no_hook_reports_gets_one_enter() {
         let (mut bench, timer) = submitted(text);
         bench.prompt_box(PromptBox::Empty);
         assert_eq!(look(&mut bench, timer), (0, false), "{text}");
-        assert!(bench.model.session.saying.is_none());
+        assert!(bench.model.session.submission.is_none());
     }
 }
 
@@ -149,7 +149,7 @@ fn another_prompt_is_no_proof() {
     bench.prompted(OLD, "<task-notification>");
     assert_eq!(look(&mut bench, timer), (1, true));
     bench.prompted(OLD, "<pasted_content>hello</pasted_content>");
-    assert!(bench.model.session.saying.is_none());
+    assert!(bench.model.session.submission.is_none());
     assert!(
         notice(&bench).contains("other text around it"),
         "{}",
@@ -226,9 +226,9 @@ fn another_program_gets_the_text_and_then_a_carriage_return() {
     let effects = say(&mut bench, "hello\nyou");
     assert!(effects.contains(&Effect::Paste(vec!["hello\nyou".to_owned()])));
     let timer = timer_of(&effects).expect("an Enter");
-    let effects = bench.tell(Event::TimerFired(timer));
+    let effects = bench.send(Event::TimerFired(timer));
     assert!(effects.contains(&Effect::Type(b"\r".to_vec())));
-    assert!(bench.model.session.saying.is_none());
+    assert!(bench.model.session.submission.is_none());
 }
 
 #[test]
@@ -236,11 +236,11 @@ fn nothing_is_said_into_the_agent_view() {
     let mut bench = Bench::new();
     let refused = |effects: &[Effect]| refused(effects).is_some();
     let title = |title: &str| Event::Pane(PaneEvent::Screen(ScreenFact::Title(title.to_owned())));
-    bench.tell(title("1 awaiting input · claude agents"));
+    bench.send(title("1 awaiting input · claude agents"));
     let notice = &bench.model.view.notices.back().expect("a notice").text;
     assert!(notice.starts_with("agent view:"), "{notice}");
     assert!(refused(&say(&mut bench, "hello")));
-    bench.tell(title("✳ Claude Code"));
+    bench.send(title("✳ Claude Code"));
     assert!(!refused(&say(&mut bench, "hello")));
 }
 
@@ -270,11 +270,11 @@ fn ordered_prompt(text: &str) -> (Bench, OrderId) {
 }
 
 fn taken_back(bench: &mut Bench, id: OrderId, was_taken: bool) -> Vec<Effect> {
-    bench.tell(Event::Bridge(BridgeEvent::Cancelled { id, was_taken }))
+    bench.send(Event::Bridge(BridgeEvent::Cancelled { id, was_taken }))
 }
 
 fn order_timer(bench: &mut Bench, id: OrderId) -> Vec<Effect> {
-    bench.tell(Event::TimerFired(TimerId::Order(id)))
+    bench.send(Event::TimerFired(TimerId::Order(id)))
 }
 
 fn types_nothing(effects: &[Effect]) {
@@ -286,7 +286,7 @@ fn types_nothing(effects: &[Effect]) {
 fn the_bridge_gives_a_prompt_without_typing() {
     let (mut bench, id) = ordered_prompt("hello\nand more");
     types_nothing(&bench.bridge_says(OLD, Said::Answered(id, Outcome::Submitted)));
-    assert!(bench.model.session.saying.is_none());
+    assert!(bench.model.session.submission.is_none());
     types_nothing(&bench.prompted(OLD, "hello\nand more"));
     types_nothing(&order_timer(&mut bench, id));
 }
@@ -310,7 +310,7 @@ fn a_prompt_that_the_bridge_is_known_not_to_have_given_is_typed_once() {
         types_nothing(&bench.bridge_says(OLD, Said::Answered(id, Outcome::Submitted)));
         types_nothing(&taken_back(&mut bench, id, false));
         bench.prompted(OLD, "hello");
-        assert!(bench.model.session.saying.is_none());
+        assert!(bench.model.session.submission.is_none());
     }
 }
 
@@ -335,7 +335,7 @@ fn a_prompt_that_the_bridge_may_have_given_is_not_given_again() {
         };
         effects.extend(bench.prompt_box(PromptBox::Empty));
         types_nothing(&effects);
-        assert!(bench.model.session.saying.is_none(), "{end}");
+        assert!(bench.model.session.submission.is_none(), "{end}");
         let told = notice(&bench).contains("not known");
         assert!(told, "{end}: {}", notice(&bench));
     }
@@ -345,7 +345,7 @@ fn a_prompt_that_the_bridge_may_have_given_is_not_given_again() {
 fn the_hook_s_proof_counts_before_the_bridge_s_answer() {
     let (mut bench, id) = ordered_prompt("hello");
     bench.prompted(OLD, "hello");
-    assert!(bench.model.session.saying.is_none());
+    assert!(bench.model.session.submission.is_none());
     let before = bench.model.view.notices.len();
     types_nothing(&taken_back(&mut bench, id, false));
     assert_eq!(bench.model.view.notices.len(), before);

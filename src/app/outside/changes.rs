@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    api::wire::{AgentState, News, NewsKind},
+    api::wire::{AgentState, ApiEvent, ApiEventKind},
     clock::At,
     config::RebootMode,
     guard::Level,
@@ -13,7 +13,7 @@ use crate::{
 
 use crate::app::{effect::Effect, model::Model, outside::report};
 
-/// As much of the model as makes news.
+/// As much of the model as makes events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSnapshot {
     session: SessionId,
@@ -51,52 +51,55 @@ impl ModelSnapshot {
 
     /// What is new in the model since this look, and in the effects that go with it.
     #[must_use]
-    pub fn news(&self, model: &Model, effects: &[Effect]) -> Vec<News> {
+    pub fn events(&self, model: &Model, effects: &[Effect]) -> Vec<ApiEvent> {
         let now = Self::of(model);
-        let mut news = Vec::new();
-        let mut add = |kind, data| news.push(News { kind, data });
+        let mut events = Vec::new();
+        let mut add = |kind, data| events.push(ApiEvent { kind, data });
         let status = || report::status(model);
         if (self.session, self.iteration) != (now.session, now.iteration) {
             add(
-                NewsKind::Session,
+                ApiEventKind::Session,
                 json!({"session_id": now.session, "iteration": now.iteration.get()}),
             );
         }
         if self.state != now.state {
-            add(NewsKind::Agent, json!({"state": now.state}));
+            add(ApiEventKind::Agent, json!({"state": now.state}));
         }
         if self.mode != now.mode {
             let mode = report::mode_word(now.mode.0);
-            add(NewsKind::Mode, json!({"mode": mode, "paused": now.mode.1}));
+            add(
+                ApiEventKind::Mode,
+                json!({"mode": mode, "paused": now.mode.1}),
+            );
         }
         if self.used != now.used {
-            add(NewsKind::Context, json!(status().context));
+            add(ApiEventKind::Context, json!(status().context));
         }
         if self.level != now.level {
             add(
-                NewsKind::Level,
+                ApiEventKind::Level,
                 json!({"level": now.level, "before": self.level}),
             );
         }
         if self.reboot != now.reboot {
-            add(NewsKind::Reboot, json!(status().reboot));
+            add(ApiEventKind::Reboot, json!(status().reboot));
         }
         if self.notice != now.notice
             && let Some(notice) = model.view.notices.back()
         {
             add(
-                NewsKind::Notice,
+                ApiEventKind::Notice,
                 json!({"text": notice.text, "bad": notice.bad}),
             );
         }
         for effect in effects {
             if let Effect::SaveCheckpoint(one) = effect {
                 add(
-                    NewsKind::Checkpoint,
+                    ApiEventKind::Checkpoint,
                     json!({"id": one.id, "environment": one.environment, "tags": one.tags}),
                 );
             }
         }
-        news
+        events
     }
 }

@@ -1,4 +1,4 @@
-//! Which signals were heard from where.
+//! Which signals were seen from where.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -7,10 +7,10 @@ use std::{
 
 use crate::handoff::signal::{self, Signal};
 
-/// The most signals remembered of each mouth.
+/// The most signals remembered of each source.
 const REMEMBERED: usize = 1_000;
 
-/// A signal that was heard from one mouth, by its hash, and what it overwrites.
+/// A signal that was seen from one source, by its hash, and what it overwrites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
     hash: u64,
@@ -38,9 +38,9 @@ fn hash(value: &(impl Hash + ?Sized)) -> u64 {
     hasher.finish()
 }
 
-/// Which signals were heard from where.
+/// Which signals were seen from where.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
+pub struct SeenSignals {
     /// Told by the hook and not by the transcript yet.
     ahead: VecDeque<Mark>,
     /// Told by the transcript in this turn and not by the hook yet.
@@ -51,8 +51,8 @@ pub struct Heard {
     ours: HashSet<u64>,
 }
 
-impl Heard {
-    /// Another session: nothing that was heard before is heard again.
+impl SeenSignals {
+    /// Another session: nothing that was seen before is seen again.
     pub fn forget(&mut self) {
         *self = Self::default();
     }
@@ -136,63 +136,63 @@ mod tests {
 
     #[test]
     fn a_message_that_both_tell_counts_once_in_either_order() {
-        let mut heard = Heard::default();
-        assert!(heard.by_hook(&done("a")));
-        assert!(!heard.by_transcript(&done("a")));
-        assert!(heard.by_transcript(&done("b")));
-        assert!(!heard.by_hook(&done("b")));
+        let mut seen = SeenSignals::default();
+        assert!(seen.by_hook(&done("a")));
+        assert!(!seen.by_transcript(&done("a")));
+        assert!(seen.by_transcript(&done("b")));
+        assert!(!seen.by_hook(&done("b")));
     }
 
     #[test]
     fn the_same_words_in_another_turn_count_again() {
-        let mut heard = Heard::default();
+        let mut seen = SeenSignals::default();
         for _ in 0..3 {
-            assert!(heard.by_hook(&goal("a")));
-            assert!(!heard.by_transcript(&goal("a")));
+            assert!(seen.by_hook(&goal("a")));
+            assert!(!seen.by_transcript(&goal("a")));
         }
     }
 
     #[test]
     fn a_turn_without_its_hook_does_not_silence_the_next() {
-        let mut heard = Heard::default();
-        assert!(heard.by_transcript(&goal("a")));
-        heard.turn_begins();
-        assert!(heard.by_hook(&goal("a")));
+        let mut seen = SeenSignals::default();
+        assert!(seen.by_transcript(&goal("a")));
+        seen.turn_begins();
+        assert!(seen.by_hook(&goal("a")));
     }
 
     #[test]
     fn the_transcript_does_not_overwrite_what_the_hook_told_ahead_of_it() {
-        let mut heard = Heard::default();
-        assert!(heard.by_hook(&goal("new")));
-        assert!(!heard.by_transcript(&goal("from earlier in the turn")));
-        assert!(heard.by_transcript(&done("from earlier in the turn")));
-        assert!(!heard.by_transcript(&goal("new")));
-        assert!(heard.by_transcript(&goal("of the next turn")));
+        let mut seen = SeenSignals::default();
+        assert!(seen.by_hook(&goal("new")));
+        assert!(!seen.by_transcript(&goal("from earlier in the turn")));
+        assert!(seen.by_transcript(&done("from earlier in the turn")));
+        assert!(!seen.by_transcript(&goal("new")));
+        assert!(seen.by_transcript(&goal("of the next turn")));
     }
 
     #[test]
     fn the_pane_tells_what_has_come_to_its_end() {
-        let mut heard = Heard::default();
+        let mut seen = SeenSignals::default();
         let (a, b, c) = (done("a"), done("b"), done("c"));
-        let look = |heard: &mut Heard, signals: &[&Signal]| {
-            heard.by_pane(signals.iter().map(|one| (*one).clone()).collect())
+        let look = |seen: &mut SeenSignals, signals: &[&Signal]| {
+            seen.by_pane(signals.iter().map(|one| (*one).clone()).collect())
         };
-        assert_eq!(look(&mut heard, &[&a]), std::slice::from_ref(&a));
-        assert_eq!(look(&mut heard, &[&a]), []);
-        assert_eq!(look(&mut heard, &[&a, &b]), std::slice::from_ref(&b));
+        assert_eq!(look(&mut seen, &[&a]), std::slice::from_ref(&a));
+        assert_eq!(look(&mut seen, &[&a]), []);
+        assert_eq!(look(&mut seen, &[&a, &b]), std::slice::from_ref(&b));
         // The first has left the scrollback.
-        assert_eq!(look(&mut heard, &[&b, &a, &c]), [a.clone(), c.clone()]);
-        heard.expect_echo("DONE: b");
-        assert_eq!(look(&mut heard, &[&c, &b]), [], "our own words");
+        assert_eq!(look(&mut seen, &[&b, &a, &c]), [a.clone(), c.clone()]);
+        seen.expect_echo("DONE: b");
+        assert_eq!(look(&mut seen, &[&c, &b]), [], "our own words");
     }
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let mut heard = Heard::default();
+        let mut seen = SeenSignals::default();
         for n in 0..5_000 {
-            heard.by_hook(&done(&n.to_string()));
-            heard.by_transcript(&done(&format!("t{n}")));
+            seen.by_hook(&done(&n.to_string()));
+            seen.by_transcript(&done(&format!("t{n}")));
         }
-        assert!(heard.ahead.len() <= REMEMBERED && heard.behind.len() <= REMEMBERED);
+        assert!(seen.ahead.len() <= REMEMBERED && seen.behind.len() <= REMEMBERED);
     }
 }

@@ -21,8 +21,8 @@ pub const KEPT: usize = 1024;
 /// What kind of thing happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
-pub enum NewsKind {
-    /// The whole status: the first event of every stream, and after every [`NewsKind::Gap`].
+pub enum ApiEventKind {
+    /// The whole status: the first event of every stream, and after every [`ApiEventKind::Gap`].
     Status,
     /// Events are missing here: they were no longer kept.
     Gap,
@@ -50,7 +50,7 @@ pub enum NewsKind {
     Notice,
 }
 
-impl NewsKind {
+impl ApiEventKind {
     /// All of them.
     pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
@@ -63,14 +63,14 @@ impl NewsKind {
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
-pub struct News {
+pub struct ApiEvent {
     /// What kind.
-    pub kind: NewsKind,
+    pub kind: ApiEventKind,
     /// What exactly, as JSON.
     pub data: Value,
 }
 
-impl News {
+impl ApiEvent {
     /// The event as the stream carries it; without an id for one that has no place of its own in the feed.
     #[must_use]
     pub fn to_event(&self, id: Option<&str>) -> String {
@@ -82,21 +82,21 @@ impl News {
     }
 }
 
-/// The latest news, oldest first, numbered from 1.
+/// The latest events, oldest first, numbered from 1.
 #[derive(Debug, Default)]
 pub struct Ring {
-    kept: VecDeque<News>,
+    kept: VecDeque<ApiEvent>,
     /// The number of the newest; 0 before the first.
     newest: u64,
 }
 
 impl Ring {
     /// Adds one and gives its number; the oldest goes when there are more than [`KEPT`].
-    pub fn push(&mut self, news: News) -> u64 {
+    pub fn push(&mut self, event: ApiEvent) -> u64 {
         if self.kept.len() >= KEPT {
             self.kept.pop_front();
         }
-        self.kept.push_back(news);
+        self.kept.push_back(event);
         self.newest += 1;
         self.newest
     }
@@ -110,7 +110,7 @@ impl Ring {
     /// At most `limit` of what came after number `seen`, with their numbers; none if some of that is no longer kept, or if
     /// there never was such a number.
     #[must_use]
-    pub fn after(&self, seen: u64, limit: usize) -> Option<Vec<(u64, News)>> {
+    pub fn after(&self, seen: u64, limit: usize) -> Option<Vec<(u64, ApiEvent)>> {
         let oldest = self.newest - self.kept.len() as u64;
         if seen < oldest || seen > self.newest {
             return None;
@@ -127,17 +127,17 @@ mod tests {
 
     use super::*;
 
-    fn news(number: u64) -> News {
-        News {
-            kind: NewsKind::Notice,
+    fn event(number: u64) -> ApiEvent {
+        ApiEvent {
+            kind: ApiEventKind::Notice,
             data: json!({ "n": number }),
         }
     }
 
     #[test]
     fn an_event_has_an_id_a_name_and_one_line_of_data() {
-        let one = News {
-            kind: NewsKind::Notice,
+        let one = ApiEvent {
+            kind: ApiEventKind::Notice,
             data: json!({"text": "a\nid: 9\n\nb\r"}),
         };
         assert_eq!(
@@ -152,11 +152,11 @@ mod tests {
         let mut ring = Ring::default();
         assert_eq!(ring.after(0, 9), Some(Vec::new()));
         for number in 1..=3 {
-            assert_eq!(ring.push(news(number)), number);
+            assert_eq!(ring.push(event(number)), number);
         }
         assert_eq!(ring.after(3, 9), Some(Vec::new()));
-        assert_eq!(ring.after(1, 9), Some(vec![(2, news(2)), (3, news(3))]));
-        assert_eq!(ring.after(0, 2), Some(vec![(1, news(1)), (2, news(2))]));
+        assert_eq!(ring.after(1, 9), Some(vec![(2, event(2)), (3, event(3))]));
+        assert_eq!(ring.after(0, 2), Some(vec![(1, event(1)), (2, event(2))]));
         assert_eq!(ring.after(4, 9), None, "it has not been yet");
     }
 
@@ -164,11 +164,14 @@ mod tests {
     fn what_is_no_longer_kept_is_not_passed_over_in_silence() {
         let mut ring = Ring::default();
         for number in 1..=KEPT as u64 + 5 {
-            ring.push(news(number));
+            ring.push(event(number));
         }
         assert_eq!(ring.after(4, 9), None);
         let rest = ring.after(5, usize::MAX).unwrap();
         assert_eq!((rest.len(), rest[0].0), (KEPT, 6));
-        assert_eq!(rest.last(), Some(&(KEPT as u64 + 5, news(KEPT as u64 + 5))));
+        assert_eq!(
+            rest.last(),
+            Some(&(KEPT as u64 + 5, event(KEPT as u64 + 5)))
+        );
     }
 }

@@ -1,18 +1,18 @@
-//! The promise: the exact text by which the agent says that the whole task is done.
+//! The stop phrase: the exact text by which the agent says that the whole task is done.
 //!
 //! It counts only in the assistant's own words: not in a code fence, a quotation, a code span or quotation marks, and not as
 //! a part of a longer word. A prompt or a tool's output never comes here.
 
 use crate::transcript::words::own_lines;
 
-/// The promise of a run that was given none.
+/// The stop phrase of a run that was given none.
 pub const DEFAULT: &str = "PITSTOP TASK COMPLETE";
 
-/// The longest promise, in bytes: it is a mark, not a text.
+/// The longest stop phrase, in bytes: it is a mark, not a text.
 pub const LIMIT: usize = 200;
 
 /// The pairs of marks between which a text is quoted. A single straight mark is an apostrophe as often as not, so it
-/// quotes only where it stands at both ends of the promise.
+/// quotes only where it stands at both ends of the stop phrase.
 const QUOTES: [(char, char); 6] = [
     ('`', '`'),
     ('"', '"'),
@@ -22,24 +22,24 @@ const QUOTES: [(char, char); 6] = [
     ('‘', '’'),
 ];
 
-/// Whether the message gives the promise in its own words.
+/// Whether the message gives the stop phrase in its own words.
 #[must_use]
-pub fn is_given(promise: &str, message: &str) -> bool {
-    line(promise, message).is_some()
+pub fn is_given(stop_phrase: &str, message: &str) -> bool {
+    line(stop_phrase, message).is_some()
 }
 
-/// The line of the message that gives the promise.
+/// The line of the message that gives the stop phrase.
 #[must_use]
-pub fn line<'a>(promise: &str, message: &'a str) -> Option<&'a str> {
-    let promise = promise.trim();
-    let mut lines = own_lines(message).filter(|_| !promise.is_empty());
-    lines.find(|line| is_in_line(promise, line))
+pub fn line<'a>(stop_phrase: &str, message: &'a str) -> Option<&'a str> {
+    let stop_phrase = stop_phrase.trim();
+    let mut lines = own_lines(message).filter(|_| !stop_phrase.is_empty());
+    lines.find(|line| is_in_line(stop_phrase, line))
 }
 
-fn is_in_line(promise: &str, line: &str) -> bool {
-    line.match_indices(promise).any(|(at, _)| {
-        let (before, behind) = (&line[..at], &line[at + promise.len()..]);
-        stands_alone(before, behind) && !is_quoted(promise, before, behind)
+fn is_in_line(stop_phrase: &str, line: &str) -> bool {
+    line.match_indices(stop_phrase).any(|(at, _)| {
+        let (before, behind) = (&line[..at], &line[at + stop_phrase.len()..]);
+        stands_alone(before, behind) && !is_quoted(stop_phrase, before, behind)
     })
 }
 
@@ -55,10 +55,10 @@ fn joins(mut outward: impl Iterator<Item = char>) -> bool {
     }
 }
 
-/// Whether a quotation is open before the promise and closed behind it. Marks that the promise has itself say nothing.
-fn is_quoted(promise: &str, before: &str, behind: &str) -> bool {
+/// Whether a quotation is open before the stop phrase and closed behind it. Marks that the stop phrase has itself say nothing.
+fn is_quoted(stop_phrase: &str, before: &str, behind: &str) -> bool {
     let by_pair = QUOTES.iter().any(|&(open, close)| {
-        if promise.contains([open, close]) {
+        if stop_phrase.contains([open, close]) {
             return false;
         }
         let is_open = if open == close {

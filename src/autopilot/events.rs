@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{cap::duration, promise};
+use super::{cap::duration, stop_phrase};
 use crate::{
     clean,
     lineage::{Cause, EndReason, IterationId},
@@ -15,7 +15,7 @@ use crate::{
 /// Something that happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum RunNews {
+pub enum RunEvent {
     /// The run begins.
     RunStarted {
         /// The first line of its task.
@@ -169,7 +169,7 @@ pub enum RunNews {
     },
 }
 
-impl RunNews {
+impl RunEvent {
     /// One line of JSON, the moment and the run in front.
     #[must_use]
     pub fn json_line(&self, at: DateTime<Utc>, run: &str) -> String {
@@ -178,14 +178,14 @@ impl RunNews {
             at: String,
             run: &'a str,
             #[serde(flatten)]
-            news: &'a RunNews,
+            event: &'a RunEvent,
         }
         let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
         // Plain data with text keys cannot fail; the words are there in any case.
         serde_json::to_string(&Line {
             at,
             run,
-            news: self,
+            event: self,
         })
         .unwrap_or_else(|_| serde_json::Value::from(self.to_string()).to_string())
     }
@@ -204,7 +204,7 @@ impl RunNews {
     }
 }
 
-impl fmt::Display for RunNews {
+impl fmt::Display for RunEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RunStarted {
@@ -326,10 +326,10 @@ fn write_caps(
 pub fn first_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     let line = line.unwrap_or_default().trim_start_matches(['#', ' ']);
-    if line.chars().count() <= promise::LIMIT {
+    if line.chars().count() <= stop_phrase::LIMIT {
         return line.to_owned();
     }
-    let start: String = line.chars().take(promise::LIMIT).collect();
+    let start: String = line.chars().take(stop_phrase::LIMIT).collect();
     format!("{start}…")
 }
 
@@ -345,24 +345,24 @@ mod tests {
 
     #[test]
     fn news_are_one_line_whatever_the_agent_says() {
-        let news = RunNews::TurnFailed {
+        let event = RunEvent::TurnFailed {
             iteration: IterationId::FIRST,
             message: "a\nb\x1b[31m\u{202e}".to_owned(),
         };
-        let line = news.line(at());
+        let line = event.line(at());
         assert!(
             line.starts_with("2026-11-21T12:00:00Z  turn failed in iteration 1: a"),
             "{line}"
         );
         assert!(!line.contains(['\n', '\x1b', '\u{202e}']), "{line}");
-        let json = news.json_line(at(), "r");
+        let json = event.json_line(at(), "r");
         assert!(!json.contains(['\n', '\x1b']), "{json}");
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(
             (&value["event"], &value["run"], &value["iteration"]),
             (&"turn_failed".into(), &"r".into(), &1.into())
         );
-        assert_eq!(serde_json::from_value::<RunNews>(value).unwrap(), news);
+        assert_eq!(serde_json::from_value::<RunEvent>(value).unwrap(), event);
     }
 
     #[test]
@@ -371,22 +371,22 @@ mod tests {
         let iteration = IterationId::FIRST;
         let mut lines: Vec<String> = EndReason::ALL
             .iter()
-            .map(|end_reason| RunNews::IterationEnded {
+            .map(|end_reason| RunEvent::IterationEnded {
                 iteration,
                 end_reason: *end_reason,
             })
-            .map(|news| news.line(at()))
+            .map(|event| event.line(at()))
             .collect();
         lines.extend(Cause::ALL.iter().map(|cause| {
-            let news = RunNews::IterationStarted {
+            let event = RunEvent::IterationStarted {
                 iteration,
                 session_id,
                 cause: cause.to_string(),
             };
-            assert!(news.json_line(at(), "r").contains(cause.as_str()));
-            news.line(at())
+            assert!(event.json_line(at(), "r").contains(cause.as_str()));
+            event.line(at())
         }));
-        let tripped = RunNews::Tripped {
+        let tripped = RunEvent::Tripped {
             breaker: "same_command".to_owned(),
             evidence: "`make` failed 5 times".to_owned(),
         };
@@ -400,7 +400,7 @@ mod tests {
                 .iter()
                 .any(|line| line.contains(" started, rebooted at the compact line: "))
         );
-        let first = RunNews::IterationStarted {
+        let first = RunEvent::IterationStarted {
             iteration,
             session_id,
             cause: "start".to_owned(),
@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(first_line(""), "");
         assert_eq!(
             first_line(&"é".repeat(500)).chars().count(),
-            promise::LIMIT + 1
+            stop_phrase::LIMIT + 1
         );
     }
 }

@@ -6,7 +6,7 @@ use crate::{bridge::OrderId, clock::At};
 
 /// A prompt on its way.
 #[derive(Clone, Debug)]
-pub struct Saying {
+pub struct Submission {
     pub(in crate::app) epoch: u64,
     pub(in crate::app) since: At,
     pub(in crate::app) text: String,

@@ -41,7 +41,7 @@ use crate::app::{
     model::{
         Model,
         orders::{EndedOrder, OrderEnd, Purpose},
-        saying::Saying,
+        submission::Submission,
     },
     orders,
 };
@@ -72,13 +72,13 @@ const PORTION: usize = 4_000;
 const MARKS: usize = "\x1b[200~\x1b[201~".len();
 
 /// Gives a prompt and submits it; the error says what keeps it from being given now.
-pub fn say(model: &mut Model, text: &str) -> Result<Vec<Effect>, &'static str> {
+pub fn submit(model: &mut Model, text: &str) -> Result<Vec<Effect>, &'static str> {
     begin(model, text, true, None)
 }
 
 /// Puts a text into the prompt box and leaves it there for the human; the error says what keeps it from being put there now.
 /// Where the client's own side can, the cursor stands at this place, in UTF-16 units, and else behind the text.
-pub fn put(
+pub fn fill(
     model: &mut Model,
     text: &str,
     cursor: Option<usize>,
@@ -105,8 +105,8 @@ fn begin(
     // Of commands and of lines for the shell there is no hook.
     let command = text.starts_with(['/', '!']);
     let proves = model.session.agent.hooked && !command;
-    model.draft.heard.expect_echo(&text);
-    model.session.said = submits.then(|| (text.clone(), model.now));
+    model.draft.seen_signals.expect_echo(&text);
+    model.session.submitted = submits.then(|| (text.clone(), model.now));
     let agent = &model.session.agent;
     let order = agent.bridge.of(model.session.id).and_then(|_| {
         if submits {
@@ -117,7 +117,7 @@ fn begin(
             Some(fill_order(given, cursor))
         }
     });
-    model.session.saying = Some(Saying {
+    model.session.submission = Some(Submission {
         epoch,
         since: model.now,
         text,
@@ -132,8 +132,8 @@ fn begin(
         return Ok(type_on(model));
     };
     let (id, effects) = orders::give(model, Purpose::Prompt, order, GIVEN_WITHIN);
-    if let Some(saying) = &mut model.session.saying {
-        saying.order = Some(id);
+    if let Some(submission) = &mut model.session.submission {
+        submission.order = Some(id);
     }
     Ok(effects)
 }
@@ -161,27 +161,27 @@ fn mentions_file(text: &str) -> bool {
 
 /// The order for the prompt that is on its way has ended.
 pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
-    let Some(saying) = &mut model.session.saying else {
+    let Some(submission) = &mut model.session.submission else {
         return Vec::new();
     };
-    if saying.order != Some(ended.id) {
+    if submission.order != Some(ended.id) {
         return Vec::new();
     }
-    let (submits, text) = (saying.submits, saying.text.clone());
+    let (submits, text) = (submission.submits, submission.text.clone());
     match &ended.end {
         OrderEnd::Answered(Outcome::Submitted) => {
-            model.session.saying = None;
+            model.session.submission = None;
             Vec::new()
         }
         OrderEnd::Answered(Outcome::Filled(Ok(()))) => {
-            model.session.saying = None;
+            model.session.submission = None;
             stands(model, &text)
         }
         OrderEnd::Answered(
             Outcome::Refused(refusal @ (Refusal::Dialog | Refusal::Draft))
             | Outcome::Filled(Err(refusal @ (Refusal::Dialog | Refusal::Draft))),
         ) => {
-            model.session.saying = None;
+            model.session.submission = None;
             if submits {
                 let why = match refusal {
                     Refusal::Dialog => "a dialog of the agent's waits for you",
@@ -194,7 +194,7 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
             Vec::new()
         }
         OrderEnd::Answered(Outcome::Unsure(_)) | OrderEnd::Unanswered | OrderEnd::Gone => {
-            model.session.saying = None;
+            model.session.submission = None;
             if submits {
                 model.error(
                     "it is not known whether the agent took the prompt, so it is not given again: look at its last prompt",
@@ -217,27 +217,27 @@ fn type_instead(model: &mut Model) -> Vec<Effect> {
     if let Some(effects) = disturbed(model) {
         return effects;
     }
-    let Some(mut saying) = model.session.saying.take() else {
+    let Some(mut submission) = model.session.submission.take() else {
         return Vec::new();
     };
     if let Some(why) = typing_refusal(model) {
-        if saying.submits {
+        if submission.submits {
             model.error(format!("the prompt is not given: {why}"));
         } else {
             lost_sight(model);
         }
         return Vec::new();
     }
-    saying.order = None;
-    saying.since = model.now;
-    model.session.saying = Some(saying);
+    submission.order = None;
+    submission.since = model.now;
+    model.session.submission = Some(submission);
     type_on(model)
 }
 
 /// Types the next portion.
 fn type_on(model: &mut Model) -> Vec<Effect> {
     let generic = model.is_generic();
-    let Some(saying) = &mut model.session.saying else {
+    let Some(submission) = &mut model.session.submission else {
         return Vec::new();
     };
     let most = if claude::takes_portions(model.session.agent.version.as_deref()) {
@@ -247,32 +247,32 @@ fn type_on(model: &mut Model) -> Vec<Effect> {
     };
     let mut portion = Vec::new();
     let mut bytes = 0;
-    while let Some(piece) = saying.left.pop_front() {
+    while let Some(piece) = submission.left.pop_front() {
         let size = piece.len() + MARKS;
         if bytes > 0 && bytes + size > most {
-            saying.left.push_front(piece);
+            submission.left.push_front(piece);
             break;
         }
         bytes += size;
-        saying.typed.push_str(&piece);
+        submission.typed.push_str(&piece);
         portion.push(piece);
     }
     let wait = if generic { ENTER_AFTER } else { SHOWN_WITHIN };
     vec![
         Effect::Paste(portion),
-        Effect::SetTimer(TimerId::Enter(saying.epoch), wait),
+        Effect::SetTimer(TimerId::Enter(submission.epoch), wait),
     ]
 }
 
 /// The agent has taken a prompt: ours, if that is on its way.
 pub fn prompted(model: &mut Model, prompt: &str) {
-    let Some(saying) = &model.session.saying else {
+    let Some(submission) = &model.session.submission else {
         return;
     };
-    if arrived(prompt) == arrived(&saying.text) {
-        model.session.saying = None;
-    } else if saying.enters > 0 && prompt.contains(saying.text.trim()) {
-        model.session.saying = None;
+    if arrived(prompt) == arrived(&submission.text) {
+        model.session.submission = None;
+    } else if submission.enters > 0 && prompt.contains(submission.text.trim()) {
+        model.session.submission = None;
         model
             .error("the prompt arrived with other text around it: look at the agent's last prompt");
     }
@@ -280,8 +280,8 @@ pub fn prompted(model: &mut Model, prompt: &str) {
 
 /// No hook will report the prompt that is on its way.
 pub(in crate::app) fn without_hooks(model: &mut Model) {
-    if let Some(saying) = &mut model.session.saying {
-        saying.proves = false;
+    if let Some(submission) = &mut model.session.submission {
+        submission.proves = false;
     }
 }
 
@@ -292,58 +292,61 @@ fn arrived(text: &str) -> String {
 
 /// The prompt box has changed: our text may be in it, or may have left it.
 pub fn box_changed(model: &mut Model) -> Vec<Effect> {
-    let typed = |saying: &&Saying| saying.order.is_none();
-    let Some(saying) = model.session.saying.as_ref().filter(typed) else {
+    let typed = |submission: &&Submission| submission.order.is_none();
+    let Some(submission) = model.session.submission.as_ref().filter(typed) else {
         return Vec::new();
     };
-    if saying.enters == 0 {
-        if model.session.agent.prompt_box.holds(&saying.typed) {
+    if submission.enters == 0 {
+        if model.session.agent.prompt_box.holds(&submission.typed) {
             return go_on(model);
         }
-        return vec![Effect::SetTimer(TimerId::Enter(saying.epoch), SHOWN_WITHIN)];
+        return vec![Effect::SetTimer(
+            TimerId::Enter(submission.epoch),
+            SHOWN_WITHIN,
+        )];
     }
-    if !saying.proves && !model.session.agent.prompt_box.holds(&saying.text) {
-        model.session.saying = None;
+    if !submission.proves && !model.session.agent.prompt_box.holds(&submission.text) {
+        model.session.submission = None;
     }
     Vec::new()
 }
 
 /// An Enter is due, or the proof is late.
 pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    let Some(saying) = model
+    let Some(submission) = model
         .session
-        .saying
+        .submission
         .as_ref()
         .filter(|one| one.epoch == epoch)
     else {
         return Vec::new();
     };
     if model.is_generic() {
-        let submits = saying.submits;
-        model.session.saying = None;
+        let submits = submission.submits;
+        model.session.submission = None;
         let enter = Effect::Type(b"\r".to_vec());
         return submits.then_some(enter).into_iter().collect();
     }
-    if saying.enters == 0 {
-        if saying.submits {
+    if submission.enters == 0 {
+        if submission.submits {
             model.error(
                 "the prompt box does not show what was typed, so it is not submitted: look at the agent's prompt",
             );
         }
         return leave(model);
     }
-    if saying.enters < LOOKS.len() && model.session.agent.prompt_box.holds(&saying.text) {
+    if submission.enters < LOOKS.len() && model.session.agent.prompt_box.holds(&submission.text) {
         return press_enter(model);
     }
-    let Some(look) = LOOKS.get(saying.enters) else {
-        model.session.saying = None;
+    let Some(look) = LOOKS.get(submission.enters) else {
+        model.session.submission = None;
         model.error("what was typed is not confirmed: look at the agent's prompt");
         return Vec::new();
     };
     // A dialog, a draft or an empty box: nothing is pressed, and the proof may still come.
     let effects = vec![Effect::SetTimer(TimerId::Enter(epoch), *look)];
-    if let Some(saying) = &mut model.session.saying {
-        saying.enters += 1;
+    if let Some(submission) = &mut model.session.submission {
+        submission.enters += 1;
     }
     effects
 }
@@ -353,11 +356,11 @@ fn go_on(model: &mut Model) -> Vec<Effect> {
     if let Some(effects) = disturbed(model) {
         return effects;
     }
-    match &model.session.saying {
-        Some(saying) if !saying.left.is_empty() => type_on(model),
-        Some(saying) if !saying.submits => {
-            let text = saying.text.clone();
-            model.session.saying = None;
+    match &model.session.submission {
+        Some(submission) if !submission.left.is_empty() => type_on(model),
+        Some(submission) if !submission.submits => {
+            let text = submission.text.clone();
+            model.session.submission = None;
             stands(model, &text)
         }
         _ => press_enter(model),
@@ -366,14 +369,14 @@ fn go_on(model: &mut Model) -> Vec<Effect> {
 
 /// What to do where a person typed meanwhile, or the agent has ended: then the text stays as it is.
 fn disturbed(model: &mut Model) -> Option<Vec<Effect>> {
-    let saying = model.session.saying.as_ref()?;
-    let typed = |typed: At| typed.since_start >= saying.since.since_start;
+    let submission = model.session.submission.as_ref()?;
+    let typed = |typed: At| typed.since_start >= submission.since.since_start;
     let person = model.session.agent.typed_at.is_some_and(typed);
     if !person && model.session.agent.state != AgentState::Exited {
         return None;
     }
-    if person && saying.submits {
-        let typed = saying.order.is_none();
+    if person && submission.submits {
+        let typed = submission.order.is_none();
         model.error(if typed {
             "you typed while a prompt was on its way: it is left in the prompt box"
         } else {
@@ -385,16 +388,16 @@ fn disturbed(model: &mut Model) -> Option<Vec<Effect>> {
 
 /// Leaves what was typed as it is.
 fn leave(model: &mut Model) -> Vec<Effect> {
-    let Some(saying) = model.session.saying.take() else {
+    let Some(submission) = model.session.submission.take() else {
         return Vec::new();
     };
     // What was typed whole stands there, with what a person may have added, or was submitted by them.
-    let there = saying.order.is_none()
-        && saying.left.is_empty()
+    let there = submission.order.is_none()
+        && submission.left.is_empty()
         && model.session.agent.prompt_box.is_present();
-    match (saying.submits, there) {
+    match (submission.submits, there) {
         (true, _) => Vec::new(),
-        (false, true) => stands(model, &saying.text),
+        (false, true) => stands(model, &submission.text),
         (false, false) => {
             lost_sight(model);
             Vec::new()
@@ -407,19 +410,19 @@ fn press_enter(model: &mut Model) -> Vec<Effect> {
     if let Some(effects) = disturbed(model) {
         return effects;
     }
-    let Some(saying) = &mut model.session.saying else {
+    let Some(submission) = &mut model.session.submission else {
         return Vec::new();
     };
-    let form = if saying.enters < OWN_FORM {
+    let form = if submission.enters < OWN_FORM {
         claude::ENTER
     } else {
         b"\r"
     };
-    let look = LOOKS[saying.enters.min(LOOKS.len() - 1)];
-    saying.enters += 1;
+    let look = LOOKS[submission.enters.min(LOOKS.len() - 1)];
+    submission.enters += 1;
     vec![
         Effect::Type(form.to_vec()),
-        Effect::SetTimer(TimerId::Enter(saying.epoch), look),
+        Effect::SetTimer(TimerId::Enter(submission.epoch), look),
     ]
 }
 
