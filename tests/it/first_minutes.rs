@@ -43,7 +43,7 @@ type Step = (&'static str, &'static [&'static str], Then);
 
 const NOTE: &str = "- never rename the public API";
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 14] = [
     (
         "Press `F3`, then `e`",
         &["\x1bOR", "e"],
@@ -77,6 +77,16 @@ const STEPS: [Step; 12] = [
         "`Esc` and `Esc` lead back",
         &["\x1b"],
         Then::Hides("▸History"),
+    ),
+    (
+        "Press `Ctrl-q`, then `g`",
+        &["\x11", "g"],
+        Then::Shows("Context over the turns"),
+    ),
+    (
+        "`Esc` closes it",
+        &["\x1b"],
+        Then::Hides("Context over the turns"),
     ),
     ("Press `F10`", &["\x1b[21~"], Then::Anything),
     ("and `Enter` if pitstop asks", &["\r"], Then::Anything),
