@@ -124,23 +124,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             }
         }
         Banner::Quiet(reason, turns) => quiet(&reason, turns, &keys, theme),
-        Banner::Wished(reason) => {
-            let reason = crate::clean::one_line(&reason).into_owned();
-            let asks = if reason.is_empty() {
-                "The agent asks for a reboot".to_owned()
-            } else {
-                format!(
-                    "The agent asks for a reboot: {}",
-                    text::fit(&reason, REASON)
-                )
-            };
-            Words {
-                parts: keys.behind(asks),
-                least: 2,
-                short: format!("Agent asks: reboot? {}", keys.reboot),
-                style: loud(theme.accent),
-            }
-        }
+        Banner::Wished(reason) => wished(&reason, &keys, theme),
         Banner::Refused(why) => {
             let said = format!("Reboot refused: {}", text::safe(&why));
             let mut parts = vec![said.clone()];
@@ -189,6 +173,27 @@ impl<'a> Keys<'a> {
         parts.extend(self.does(Action::Reboot, "review"));
         parts.extend(self.does(Action::Defer, "defer"));
         parts
+    }
+}
+
+/// The agent asks for a reboot.
+fn wished(reason: &str, keys: &Keys<'_>, theme: &Theme) -> Words {
+    let reason = crate::clean::one_line(reason).into_owned();
+    let asks = if reason.is_empty() {
+        "The agent asks for a reboot".to_owned()
+    } else {
+        format!(
+            "The agent asks for a reboot: {}",
+            text::fit(&reason, REASON)
+        )
+    };
+    Words {
+        parts: keys.behind(asks),
+        least: 2,
+        short: format!("Agent asks: reboot? {}", keys.reboot),
+        style: theme
+            .accent
+            .add_modifier(Modifier::BOLD | Modifier::REVERSED),
     }
 }
 

@@ -125,8 +125,8 @@ fn left(
     // A link's target needs its room whole more than this does.
     let target = hover::target(model).map_or(0, |target| text::width(target) + 3);
     // A reboot that goes on has been decided on.
-    let shown = !moment::is_under_way(model);
-    if shown && width(&left) + text::width(&decided) + wanted.min(40) + target <= cells {
+    let goes_on = moment::is_under_way(model);
+    if !goes_on && width(&left) + text::width(&decided) + wanted.min(40) + target <= cells {
         left.push(Span::styled(decided, theme.dim));
     }
     if let Some(target) = hover::target(model) {
