@@ -33,7 +33,7 @@ const FIXED: [(&str, &[(&str, &str)]); 8] = [
             ("o", "fold or unfold the section; z all of them"),
             ("/ n N", "search in the handoff; next, previous"),
             ("y", "copy the handoff"),
-            ("Esc", "cancel"),
+            ("Esc", "close"),
         ],
     ),
     (
