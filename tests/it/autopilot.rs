@@ -875,7 +875,7 @@ fn starts(calls: &[Value]) -> Vec<&Value> {
         .collect()
 }
 
-/// The API saw so many sessions, each told what those before had completed.
+/// The API saw so many sessions, each given what those before had completed.
 #[track_caller]
 fn check_api(launch: &Launch, sessions: usize, per_session: usize) {
     let calls = launch.api().main_calls();

@@ -465,7 +465,7 @@ fn call(name: &str, input: Value) -> Answer {
     }
 }
 
-/// Whether the model is told of them: the list of deferred tools has one a line.
+/// Whether the model can see them: the list of deferred tools has one a line.
 fn names_todo_tools(call: &Value) -> bool {
     call.to_string().contains("\\nTaskCreate\\n")
 }

@@ -193,9 +193,7 @@ fn where_no_runtime_directory_can_be_made_the_state_directory_serves() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_moved() {
-    if !is_at_least(287) {
-        return;
-    }
+    assert!(is_at_least(287), "this client runs no mods");
     let supervisor = Launch::live().set("reboot.mode=\"manual\"").start();
     let reports = |characters: u64| {
         supervisor.wait_for_status(

@@ -132,7 +132,7 @@ fn enters(effects: &[Effect]) -> usize {
     effects.iter().filter(is_enter).count()
 }
 
-fn told(effects: &[Effect]) -> Vec<&RunEvent> {
+fn run_events(effects: &[Effect]) -> Vec<&RunEvent> {
     effects
         .iter()
         .filter_map(|effect| match effect {
@@ -198,7 +198,7 @@ fn the_promise_ends_the_agent_and_closes_the_record() {
     assert_eq!(last.end_reason, Some(EndReason::StopPhraseFound));
     assert!(
         matches!(
-            told(&effects)[..],
+            run_events(&effects)[..],
             [
                 ..,
                 RunEvent::IterationEnded { .. },
@@ -323,7 +323,7 @@ fn a_dialog_in_a_headless_run_trips_after_a_while() {
     let effects = bench.pass(Duration::from_secs(2), &mut timers);
     assert!(bench.model.outside.quitting.is_some());
     assert!(
-        told(&effects)
+        run_events(&effects)
             .iter()
             .any(|event| matches!(event, RunEvent::Tripped { breaker, .. } if breaker == "dialog"))
     );
@@ -571,7 +571,7 @@ fn a_headless_run_types_nothing_under_a_dialog_of_which_no_hook_speaks() {
     assert!(pastes(&effects).is_empty() && enters(&effects) == 0);
     assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(4));
     let because = |event: &&RunEvent| matches!(event, RunEvent::Tripped { breaker, evidence } if breaker == "dialog" && evidence.contains("prompt box"));
-    assert!(told(&effects).iter().any(because), "{effects:?}");
+    assert!(run_events(&effects).iter().any(because), "{effects:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::thread;
 
-/// Runs all of them at once. Their threads have the test's name, so that a failure tells whose it is.
+/// Runs all of them at once. Their threads have the test's name, so that a failure names it.
 pub fn side_by_side<T: Send>(scenarios: impl IntoIterator<Item = T>, run: impl Fn(T) + Sync) {
     let run = &run;
     let test = thread::current().name().unwrap_or("a test").to_owned();
