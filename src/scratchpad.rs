@@ -25,5 +25,16 @@ pub const TEMPLATE: &str = "\
 ## Last Action
 ";
 
+/// The notes without a heading that only repeats the panel's name, and without the end of the last line, which is no line of
+/// its own.
+#[must_use]
+pub fn without_title(notes: &str) -> &str {
+    let notes = notes.trim_end_matches('\n');
+    match notes.strip_prefix("# Scratchpad") {
+        Some(rest) if rest.starts_with('\n') => rest.trim_start_matches('\n'),
+        _ => notes,
+    }
+}
+
 /// The largest scratchpad that is read, in bytes: far above what a handoff can carry.
 pub const MAX_BYTES: usize = 1024 * 1024;

@@ -78,10 +78,14 @@ fn fitted(words: &Words, cells: usize) -> String {
     text::fit(&format!(" {} ", words.short), cells).into_owned()
 }
 
+/// How a banner is drawn, in a colour.
+fn loud(colour: Style) -> Style {
+    colour.add_modifier(Modifier::BOLD | Modifier::REVERSED)
+}
+
 /// `figure` says whether how full the context is has to be said too.
 fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
     let keys = Keys::of(model);
-    let loud = |style: Style| style.add_modifier(Modifier::BOLD | Modifier::REVERSED);
     Some(match reboot::banner(model)? {
         Banner::Asks => {
             let attempt = model.reboot.attempt.as_ref()?;
@@ -191,9 +195,7 @@ fn wished(reason: &str, keys: &Keys<'_>, theme: &Theme) -> Words {
         parts: keys.behind(asks),
         least: 2,
         short: format!("Agent asks: reboot? {}", keys.reboot),
-        style: theme
-            .accent
-            .add_modifier(Modifier::BOLD | Modifier::REVERSED),
+        style: loud(theme.accent),
     }
 }
 
@@ -214,7 +216,7 @@ fn held(model: &Model, left: Duration, keys: &Keys<'_>, theme: &Theme) -> Words 
         parts,
         least,
         short: format!("Compacts in {seconds} s: {}", answers.join(" or ")),
-        style: theme.bad.add_modifier(Modifier::BOLD | Modifier::REVERSED),
+        style: loud(theme.bad),
     }
 }
 

@@ -319,11 +319,16 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     }
     let card = model.view.card.as_ref();
     let card = card.filter(|card| moment::is_shown(model) && !card.is_failure());
-    let told = |notice: &&Notice| {
+    let is_on_card = |notice: &&Notice| {
         let came_with = card.is_some_and(|card| notice.at.since_start <= card.at.since_start);
         came_with && !notice.bad
     };
-    let Some(notice) = model.view.notices.back().filter(|notice| !told(notice)) else {
+    let Some(notice) = model
+        .view
+        .notices
+        .back()
+        .filter(|notice| !is_on_card(notice))
+    else {
         let asks = matches!(
             model.session.agent.state,
             AgentState::Dialog | AgentState::Unknown | AgentState::Elsewhere | AgentState::Exited

@@ -168,16 +168,8 @@ fn framed(mut line: Line<'static>) -> Line<'static> {
 
 /// Where a window stands in its document: `↑↓ 40/340`, or nothing if all of it is seen.
 pub(super) fn position(window: &Window, document: &str) -> String {
-    if !window.above && !window.below {
-        return String::new();
-    }
     let lines = memchr::memchr_iter(b'\n', document.as_bytes()).count() + 1;
-    let arrows = match (window.above, window.below) {
-        (true, true) => "↑↓",
-        (true, false) => "↑",
-        _ => "↓",
-    };
-    format!("{arrows} {}/{lines}", window.last_line)
+    text::mark(window.above, window.below, window.last_line, lines)
 }
 
 /// Writes rows into a rectangle from its top.
@@ -185,6 +177,20 @@ pub(super) fn rows(buf: &mut Buffer, area: Rect, rows: &[Line<'static>]) {
     for (y, row) in (area.y..area.bottom()).zip(rows) {
         buf.set_line(area.x, y, row, area.width);
     }
+}
+
+/// A name in grey, such as a time, and what there is to say of it: wrapped in a column of its own.
+pub(super) fn named(
+    name: String,
+    said: (String, Style),
+    cells: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let lead = text::Lead {
+        rest: vec![(" ".repeat(text::width(&name)), theme.text)],
+        first: vec![(name, theme.dim)],
+    };
+    text::wrap(&[said], &lead, cells)
 }
 
 /// One styled row.

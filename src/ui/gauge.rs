@@ -138,15 +138,11 @@ fn known(
         ranked.push((1, between(&of, theme.text, percent, bold, cells)));
     }
     if compaction::is_held(model) && !large {
-        ranked.push((
-            2,
-            frame::row(
-                text::fit(&format!("Claude is {COMPACTS}"), cells),
-                theme.accent,
-            ),
-        ));
+        let said = format!("Claude is {COMPACTS}");
+        ranked.push((2, frame::row(text::fit(&said, cells), theme.accent)));
     }
-    let asks = apart(model).is_none() && model.reboot.attempt.is_none();
+    let lines_decide = apart(model).is_none();
+    let asks = lines_decide && model.reboot.attempt.is_none();
     if figure.advice == Advice::SaveAndReboot && asks {
         let key = model.keys().hint(Action::Reboot).unwrap_or_default();
         let advice = text::join(&["time for a reboot".to_owned(), key], cells);
@@ -160,14 +156,13 @@ fn known(
             frame::row(text::fit(&format!("≠ {said}"), cells), theme.accent),
         ));
     }
-    let held = apart(model).is_some();
-    if let Some(growth) = growth(model, !large).filter(|_| !held) {
+    if let Some(growth) = growth(model, !large).filter(|_| lines_decide) {
         ranked.push((4, frame::row(text::join(&growth, cells), theme.text)));
     }
     ranked.extend(costs(model, theme, cells));
     ranked.push((6, source(figure, model, theme, cells)));
     ranked.extend(without_bridge(model, theme, cells));
-    if !held {
+    if lines_decide {
         ranked.push((5, thresholds(&figure.lines, theme, cells)));
         ranked.extend(client(&figure.lines, model, theme, cells));
     }
@@ -515,20 +510,18 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
     let Some(figure) = model.session.guard.figure(model.now) else {
         return frame::row(text::fit("no figure yet", cells), theme.dim);
     };
-    let level = style(&figure, model, theme).add_modifier(Modifier::BOLD);
-    let words = format!("{:.0} % {}", figure.percent, standing(&figure, model));
-    let stale = if figure.stale { "?" } else { "" };
-    let words = if moment::is_under_way(model) {
-        // The footer says that it is being left.
-        format!("{:.0} %", figure.percent)
-    } else {
-        format!("{words}{stale}")
-    };
+    let fill = style(&figure, model, theme);
+    let level = fill.add_modifier(Modifier::BOLD);
+    let mut words = format!("{:.0} %", figure.percent);
+    // The footer says that a session is being left.
+    if !moment::is_under_way(model) {
+        let stale = if figure.stale { "?" } else { "" };
+        words.push_str(&format!(" {}{stale}", standing(&figure, model)));
+    }
     let room = cells.saturating_sub(text::width(&words) + 1);
     if room < 6 {
         return frame::row(text::fit(&words, cells), level);
     }
-    let fill = style(&figure, model, theme);
     let mut line = bar(
         figure.used,
         figure.usable,

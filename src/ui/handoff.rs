@@ -111,10 +111,7 @@ pub(super) fn size(model: &Model, handoff: &Handoff) -> String {
 
 /// What a reader should know before sending it: warnings, and what was left out.
 pub(super) fn remarks(handoff: &Handoff, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let lead = text::Lead {
-        first: vec![("! ".to_owned(), theme.bad)],
-        rest: vec![("  ".to_owned(), theme.bad)],
-    };
+    let lead = text::Lead::hanging("! ", theme.bad);
     let mut lines = Vec::new();
     for warning in &handoff.warnings {
         let warning = text::safe(warning).into_owned();
@@ -143,10 +140,7 @@ pub(super) fn missing(
         (true, false) => " (m lists, + adds)",
         (true, true) => " (m message, + adds)",
     };
-    let lead = text::Lead {
-        first: vec![("! ".to_owned(), theme.bad)],
-        rest: vec![("  ".to_owned(), theme.bad)],
-    };
+    let lead = text::Lead::hanging("! ", theme.bad);
     text::wrap(&[(format!("{check}{keys}"), theme.bad)], &lead, cells)
 }
 

@@ -395,11 +395,8 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
         Err(NotOffered::Reading) => "Trim: reading the transcript …".to_owned(),
         Err(why) => format!("Trim is not possible: {}", text::safe(&why.to_string())),
     };
-    let indent = vec![(" ".repeat(if offer.is_ok() { WAY.0 } else { 2 }), theme.dim)];
-    let lead = text::Lead {
-        first: indent.clone(),
-        rest: indent,
-    };
+    let indent = if offer.is_ok() { WAY.0 } else { 2 };
+    let lead = text::Lead::hanging(" ".repeat(indent), theme.dim);
     lines.extend(text::wrap(&[(detail, theme.dim)], &lead, cells));
     lines
 }
@@ -526,9 +523,6 @@ fn is_approved(model: &Model) -> bool {
     attempt.is_some_and(|attempt| attempt.step() == Step::Waiting)
 }
 
-/// What no answer of ours leaves: the other answer to a client that waits.
-const COMPACTS: &str = "Esc lets Claude compact";
-
 fn keys_of(model: &Model, cells: u16) -> Vec<String> {
     let approved = is_approved(model);
     let trims = is_trim(model);
@@ -541,7 +535,7 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
     let held = compaction::is_held(model);
     let out = match (held, approved) {
         (true, _) if cells < 60 => "Esc compacts",
-        (true, _) => COMPACTS,
+        (true, _) => "Esc lets Claude compact",
         (false, true) => "Esc cancel",
         (false, false) => "Esc close",
     };

@@ -30,7 +30,7 @@ use crate::{
 use super::{frame, text, theme::Theme};
 
 /// How much of the stop phrase is shown, in cells.
-const PROMISE: usize = 24;
+const STOP_PHRASE: usize = 24;
 
 /// The run's parts, the most important first; none where there is no run.
 pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
@@ -72,9 +72,9 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
         ),
         theme.text,
     ));
-    let promise = text::safe(&report.promise);
-    let promise = text::fit(&promise, PROMISE);
-    parts.push(Span::styled(format!("until \"{promise}\""), theme.dim));
+    let phrase = text::safe(&report.promise);
+    let phrase = text::fit(&phrase, STOP_PHRASE);
+    parts.push(Span::styled(format!("until \"{phrase}\""), theme.dim));
     parts
 }
 
@@ -255,18 +255,15 @@ fn styled_facts(report: &RunReport, now: At, theme: &Theme) -> Vec<Fact> {
 /// A fact, wrapped.
 fn fact_rows((name, said): &Fact, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let name = format!(" {name:<NAME$}");
-    let lead = text::Lead {
-        rest: vec![(" ".repeat(name.len()), theme.text)],
-        first: vec![(name, theme.dim)],
-    };
-    text::wrap(&[(said.content.to_string(), said.style)], &lead, cells)
+    frame::named(name, (said.content.to_string(), said.style), cells, theme)
 }
 
 /// When something happened, and what.
 fn timeline_rows(at: String, said: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let lead = text::Lead {
-        rest: vec![(" ".repeat(at.len()), theme.text)],
-        first: vec![(at, theme.dim)],
-    };
-    text::wrap(&[(text::safe(said).into_owned(), theme.text)], &lead, cells)
+    frame::named(
+        at,
+        (text::safe(said).into_owned(), theme.text),
+        cells,
+        theme,
+    )
 }

@@ -15,7 +15,10 @@ use crate::{
     },
     clean,
     keymap::Action,
-    scratchpad::versions::{Author, Version},
+    scratchpad::{
+        versions::{Author, Version},
+        without_title,
+    },
 };
 
 use super::{
@@ -116,16 +119,6 @@ fn draw_version(
     frame::foot(buf, area, &hints, &frame::position(&window, shown), theme);
 }
 
-/// The notes without a heading that only repeats the panel's name, and without the end of the last line, which is no line of
-/// its own.
-fn without_title(notes: &str) -> &str {
-    let notes = notes.trim_end_matches('\n');
-    match notes.strip_prefix("# Scratchpad") {
-        Some(rest) if rest.starts_with('\n') => rest.trim_start_matches('\n'),
-        _ => notes,
-    }
-}
-
 /// Whether what is being edited is not what is on disk; compared in place, because it may be large.
 fn differs(editor: &Editor, saved: &str) -> bool {
     !editor
@@ -169,14 +162,8 @@ pub(super) fn place(area: Rect, editor: &Editor) -> String {
     let begins = |row: usize| editor.area.screen_to_data(row, 0);
     let behind = usize::from(top) + usize::from(body.height);
     let below = behind > 0 && begins(behind) != begins(behind - 1);
-    let arrows = match (top > 0, below) {
-        (false, false) => return String::new(),
-        (true, true) => "↑↓",
-        (true, false) => "↑",
-        (false, true) => "↓",
-    };
     let row = editor.area.cursor().0;
-    format!("{arrows} {}/{}", row + 1, editor.area.lines().len())
+    text::mark(top > 0, below, row + 1, editor.area.lines().len())
 }
 
 /// The editor's text, and the line below it that asks for a pattern.

@@ -120,6 +120,17 @@ pub(super) struct Lead {
     pub rest: Vec<(String, Style)>,
 }
 
+impl Lead {
+    /// A beginning, and blanks of its width below it.
+    pub fn hanging(first: impl Into<String>, style: Style) -> Self {
+        let first = first.into();
+        Self {
+            rest: vec![(" ".repeat(width(&first)), style)],
+            first: vec![(first, style)],
+        }
+    }
+}
+
 /// Wraps styled text at blanks, and within words that are longer than a row.
 pub(super) fn wrap(runs: &[(String, Style)], lead: &Lead, cells: usize) -> Vec<Line<'static>> {
     let lead_width =
@@ -284,10 +295,7 @@ mod tests {
     #[test]
     fn rows_after_the_first_hang_under_the_text() {
         let style = Style::new();
-        let lead = Lead {
-            first: vec![("• ".to_owned(), style)],
-            rest: vec![("  ".to_owned(), style)],
-        };
+        let lead = Lead::hanging("• ", style);
         let rows = wrap(&[("one two three".to_owned(), style)], &lead, 9);
         assert_eq!(plain(&rows), ["• one two", "  three"]);
     }

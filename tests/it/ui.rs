@@ -92,6 +92,13 @@ macro_rules! snapshot {
     };
 }
 
+/// The scene of a view, by its name.
+#[track_caller]
+fn view(name: &str) -> fn((u16, u16)) -> Model {
+    let view = views::VIEWS.iter().find(|view| view.0 == name);
+    view.expect("the view").1
+}
+
 #[test]
 fn the_screen_at_every_layout() {
     snapshot!("frame_40x12", &working((40, 12)));
@@ -380,8 +387,7 @@ fn times_on_the_screen_are_those_of_the_person_at_it() {
         ("run", "09:11 iteration 3", "14:11 iteration 3"),
         ("messages", "09:11:", "14:11:"),
     ] {
-        let view = views::VIEWS.iter().find(|view| view.0 == name);
-        let mut model = view.expect("the view").1((220, 60));
+        let mut model = view(name)((220, 60));
         assert!(shot(&model).contains(utc), "{name}: {}", shot(&model));
         model.now.zone = east;
         assert!(shot(&model).contains(local), "{name}: {}", shot(&model));
@@ -390,8 +396,7 @@ fn times_on_the_screen_are_those_of_the_person_at_it() {
 
 #[test]
 fn history_shows_the_cost_of_each_iteration_at_every_size() {
-    let list = views::VIEWS.iter().find(|view| view.0 == "history");
-    let (_, scene) = list.expect("the view");
+    let scene = view("history");
     for size in [(80, 24), (120, 35), (220, 60)] {
         let shown = shot(&scene(size));
         for cost in ["$4.12", "$6.35", "$9.80"] {
@@ -413,8 +418,7 @@ fn history_shows_the_cost_of_each_iteration_at_every_size() {
 #[test]
 fn what_is_open_over_the_pane_has_the_only_hints_and_the_way_out() {
     for name in ["history-detail", "history-difference", "run-view"] {
-        let view = views::VIEWS.iter().find(|view| view.0 == name);
-        let (_, scene) = view.expect("the view");
+        let scene = view(name);
         for size in views::SIZES {
             let shown = shot(&scene(size));
             assert_eq!(shown.matches("Esc close").count(), 1, "{name}: {shown}");
@@ -425,8 +429,7 @@ fn what_is_open_over_the_pane_has_the_only_hints_and_the_way_out() {
 
 #[test]
 fn the_details_begin_with_what_a_person_asks_for() {
-    let view = views::VIEWS.iter().find(|view| view.0 == "history-detail");
-    let (_, scene) = view.expect("the view");
+    let scene = view("history-detail");
     let mut model = scene((80, 24));
     let shown = shot(&model);
     for said in [
@@ -1619,8 +1622,7 @@ fn the_message_log_has_what_was_said_with_times() {
 
 #[test]
 fn a_recording_that_is_larger_than_the_terminal_says_so_and_is_moved() {
-    let view = views::VIEWS.iter().find(|view| view.0 == "replay");
-    let (_, scene) = view.expect("the view");
+    let scene = view("replay");
     let mut model = scene((80, 24));
     let shown = shot(&model);
     assert!(shown.contains("100×30, 78×21 of it shown"), "{shown}");

@@ -40,10 +40,9 @@ fn compare(model: &mut Model) {
 
 /// Shows what the message misses in place of it, or the message again.
 pub fn toggle_missing(model: &mut Model) {
-    let listed = model.draft.handoff.lists_missing;
-    model.draft.handoff.lists_missing = !listed && !model.draft.handoff.check.is_complete();
-    let listed = model.draft.handoff.lists_missing;
-    model.draft.handoff.reading = if listed {
+    let panel = &mut model.draft.handoff;
+    panel.lists_missing = !panel.lists_missing && !panel.check.is_complete();
+    panel.reading = if panel.lists_missing {
         Reading::default()
     } else {
         Reading::folded()

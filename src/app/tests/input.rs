@@ -113,6 +113,10 @@ fn a_key_that_help_does_not_know_goes_nowhere_and_leaves_it_open() {
 
 #[test]
 fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
+    let begins = |bench: &Bench| {
+        let handoff = bench.model.draft.handoff.current();
+        handoff.body().starts_with("\nX")
+    };
     let mut bench = Bench::new();
     bench.press(KeyCode::F(5));
     bench.git();
@@ -121,25 +125,9 @@ fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
     let event = KeyEvent::new(KeyCode::Char('s'), KeyModifiers::CONTROL);
     let raw = vec![b'?'];
     bench.send(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
-    assert!(
-        bench
-            .model
-            .draft
-            .handoff
-            .current()
-            .body()
-            .starts_with("\nX")
-    );
+    assert!(begins(&bench));
     bench.press(KeyCode::Esc);
     assert!(bench.model.draft.handoff.editor.is_none());
     assert_eq!(bench.model.view.overlay, Some(Overlay::Review));
-    assert!(
-        bench
-            .model
-            .draft
-            .handoff
-            .current()
-            .body()
-            .starts_with("\nX")
-    );
+    assert!(begins(&bench));
 }

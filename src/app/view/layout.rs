@@ -12,7 +12,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::pane::PaneSize;
+use crate::{pane::PaneSize, scratchpad};
 
 use crate::app::model::{Focus, Model};
 
@@ -269,10 +269,8 @@ fn need(panel: Focus, width: u16, model: &Model) -> u16 {
         Focus::Scratchpad if model.draft.notes.editor.is_some() => MOST,
         Focus::Handoff if model.draft.handoff.is_worked_in() => MOST,
         Focus::Scratchpad => {
-            let notes = model.draft.notes.text.trim_end();
-            let notes = notes.strip_prefix("# Scratchpad\n").unwrap_or(notes);
             let mut rows = 0;
-            for line in notes.trim_start_matches('\n').split('\n') {
+            for line in scratchpad::without_title(&model.draft.notes.text).split('\n') {
                 rows += line
                     .chars()
                     .take(MOST * cells)

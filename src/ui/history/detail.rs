@@ -116,11 +116,7 @@ fn fact_rows<'a>(
         .enumerate()
         .flat_map(move |(at, (name, said))| {
             let name = format!(" {name:<12} ");
-            let lead = text::Lead {
-                rest: vec![(" ".repeat(name.len()), theme.text)],
-                first: vec![(name, theme.dim)],
-            };
-            let rows = text::wrap(&[(said.clone(), theme.text)], &lead, cells);
+            let rows = frame::named(name, (said.clone(), theme.text), cells, theme);
             rows.into_iter().map(move |row| (first + at, row))
         })
 }
@@ -153,10 +149,7 @@ fn difference_rows<'a>(
     theme: &'a Theme,
 ) -> impl Iterator<Item = (usize, Line<'static>)> + 'a {
     let heading = [(difference.heading.clone(), theme.title)];
-    let lead = text::Lead {
-        first: vec![(" ".to_owned(), theme.title)],
-        rest: vec![(" ".to_owned(), theme.title)],
-    };
+    let lead = text::Lead::hanging(" ", theme.title);
     let heading = text::wrap(&heading, &lead, cells.saturating_sub(1));
     std::iter::once(Line::default())
         .chain(heading)
