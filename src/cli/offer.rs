@@ -17,7 +17,7 @@ use crate::{
     redact::redact,
     store::{Checkpoints, HistoryOf, Store, StoreError},
     supervisor::program::DEMO,
-    transcript::SessionId,
+    transcript::{SessionId, tail::holds_conversation},
 };
 
 /// How many of the newest runs are looked through for a session that can be resumed.
@@ -102,10 +102,15 @@ async fn look(
     runs.retain(|run| run.run.agent != DEMO);
     runs.sort_by_key(|run| std::cmp::Reverse(run.run.started_at));
     let session = runs.into_iter().find_map(|history| {
-        let newest = history.iterations.into_iter().next_back()?;
-        let id = newest.session_id?;
-        sessions::transcript_of(places, id)?;
-        Some((id, newest, history.run.task))
+        let task = history.run.task;
+        let mut newest_first = history.iterations.into_iter().rev();
+        newest_first.find_map(|iteration| {
+            let id = iteration.session_id?;
+            let transcript = sessions::transcript_of(places, id)?;
+            // The client refuses to resume a session in which nothing was said.
+            let resumes = holds_conversation(transcript).unwrap_or_default();
+            resumes.then(|| (id, iteration, task.clone()))
+        })
     });
     let environment = here.environment();
     let which = Checkpoints {
