@@ -116,7 +116,7 @@ const ACTIONS: [Row; 23] = [
     (Action::Handoff, "handoff", "go to the handoff", &["f4", "prefix h"]),
     (Action::History, "history", "go to the history", &["f6", "prefix i"]),
     (Action::Reboot, "reboot", "review the handoff and reboot", &["f5", "prefix r"]),
-    (Action::Defer, "defer", "put off the reboot that is announced", &["prefix d"]),
+    (Action::Defer, "defer", "defer the reboot that is advised; let Claude compact", &["prefix d"]),
     (Action::Mode, "mode", "change who decides on reboots: manual, ask, auto", &["f7", "prefix m"]),
     (Action::Pause, "pause", "pause or resume automation", &["prefix p"]),
     (Action::Zoom, "zoom", "zoom the pane", &["f8", "prefix z"]),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  ┗ Reboot advised: context 86 % full · F5 review · Ctrl-q d defer ━━━━━┛     in the pane's lower border
-//!   86% overflow · idle · Reboot advised · F5 review · Ctrl-q d defer          in the footer, where there is no border
+//!   86 % compact · idle · Reboot advised · F5 review · Ctrl-q d defer         in the footer, where there is no border
 //! ```
 //!
 //! It covers nothing of the agent's: a permission dialog may stand in the last row of the pane.
@@ -47,6 +47,16 @@ pub(super) fn line(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'s
     Some(frame::row(fitted(&words, cells), words.style))
 }
 
+/// The cells of the banner with its keys.
+pub(super) fn least(model: &Model, theme: &Theme) -> usize {
+    words(model, false, theme).map_or(0, |words| text::width(&whole(&words.parts[..words.least])))
+}
+
+/// Parts as they are shown.
+fn whole(parts: &[String]) -> String {
+    format!(" {} ", parts.join(" · "))
+}
+
 /// The banner in as few cells as it can be, where it shares its line.
 pub(super) fn short(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
     let words = words(model, false, theme)?;
@@ -69,8 +79,7 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
 /// As many parts as fit, or the short form.
 fn fitted(words: &Words, cells: usize) -> String {
     for count in (words.least..=words.parts.len()).rev() {
-        let kept = &words.parts[..count];
-        let said = format!(" {} ", kept.join(" · "));
+        let said = whole(&words.parts[..count]);
         if text::width(&said) <= cells {
             return said;
         }
@@ -225,7 +234,7 @@ pub(super) fn reason(model: &Model) -> Option<&'static str> {
     let cause = model.reboot.attempt.as_ref()?.cause;
     match (cause, model.session.agent.state) {
         (Cause::CompactCommand, _) => Some("/compact was typed"),
-        (Cause::Compaction, AgentState::Idle) => Some("Claude is idle"),
+        (Cause::Compaction, AgentState::Idle) => Some("idle compaction"),
         (Cause::Compaction, AgentState::Busy) => Some("Claude's limit is reached"),
         _ => None,
     }

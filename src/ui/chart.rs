@@ -53,6 +53,8 @@ struct Column {
 /// An iteration in the chart.
 struct Tooth {
     number: String,
+    /// Whether it is over: its figures need nobody any more.
+    has_ended: bool,
     cost: Option<f64>,
     columns: Vec<Column>,
 }
@@ -65,7 +67,9 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     if let Some(now) = model.session.guard.figure(model.now) {
         let (used, usable) = (text::tokens(now.used), text::tokens(now.usable));
         let (percent, level) = (now.percent, now.level.label());
-        name.push_str(&format!(" · {used} of {usable} now, {percent:.0}% {level}"));
+        name.push_str(&format!(
+            " · {used} of {usable} now, {percent:.0} % {level}"
+        ));
     }
     let title = frame::title(&name, true, theme);
     let inner = frame::border(buf, area, title, true, theme);
@@ -123,6 +127,7 @@ fn teeth(model: &Model, room: usize) -> Vec<Tooth> {
         left -= columns.len() + 1;
         teeth.push(Tooth {
             number: format!("#{}", iteration.iteration),
+            has_ended: !open,
             cost: cost_of(iteration, model),
             columns,
         });
@@ -202,7 +207,7 @@ fn bars(
             for tooth in teeth {
                 for column in &tooth.columns {
                     let sign = cell(*column, top, row, rows, line.map(|(_, _, at)| *at));
-                    let style = if matches!(sign, "┄" | DOT) {
+                    let style = if tooth.has_ended || matches!(sign, "┄" | DOT) {
                         theme.dim
                     } else {
                         theme.level(assessed.lines.level(column.used))

@@ -65,17 +65,18 @@ pub(super) fn place(screen: &Screen) -> String {
     place
 }
 
-/// The footer while the pane is read.
+/// The footer while the pane is read, with more beside it where there is room.
 pub(super) fn footer(
     model: &Model,
     screen: &Screen,
     cells: usize,
+    beside: Vec<Span<'static>>,
     theme: &Theme,
 ) -> Option<Line<'static>> {
     let copy = model.view.copy.as_ref()?;
     Some(match &copy.search {
         Some(search) => search_line(search, copy, cells, theme),
-        None => status(model, copy, screen, cells, theme),
+        None => status(model, copy, screen, cells, beside, theme),
     })
 }
 
@@ -127,6 +128,7 @@ fn status(
     copy: &CopyMode,
     screen: &Screen,
     cells: usize,
+    beside: Vec<Span<'static>>,
     theme: &Theme,
 ) -> Line<'static> {
     let word = copy.selecting.map_or_else(
@@ -153,6 +155,13 @@ fn status(
         if let Some(part) = part.filter(|_| left > 4) {
             line.push_span(Span::styled(" · ", theme.dim));
             line.push_span(Span::styled(text::fit(&part, left).into_owned(), style));
+        }
+    }
+    let keys = hints(model, copy, cells, theme).width() + 2;
+    for part in beside {
+        if line.width() + 3 + part.width() + keys <= cells {
+            line.push_span(Span::styled(" · ", theme.dim));
+            line.push_span(part);
         }
     }
     let hints = hints(model, copy, cells.saturating_sub(line.width() + 2), theme);

@@ -45,7 +45,13 @@ pub(super) fn draw(
         return;
     }
     let cells = usize::from(area.width);
-    let copied = copy::footer(model, screen, cells, theme);
+    let copied = copy::footer(
+        model,
+        screen,
+        cells,
+        beside_copy(model, layout, theme),
+        theme,
+    );
     if !layout.bordered && !model.view.prefixed && hover::target(model).is_none() {
         // A pattern that is being typed has the line for itself for a moment.
         let searches = model
@@ -89,6 +95,23 @@ pub(super) fn draw(
     }
 }
 
+/// Whether the context panel, if there is one, lies below this, and its figure is not shown in it.
+const fn covers(overlay: Option<Overlay>) -> bool {
+    matches!(
+        overlay,
+        Some(Overlay::Help { .. } | Overlay::Messages { .. } | Overlay::Replay { .. })
+    )
+}
+
+/// What is shown beside copy mode, as far as there is room for it.
+fn beside_copy(model: &Model, layout: &Layout, theme: &Theme) -> Vec<Span<'static>> {
+    let mut beside = vec![Span::styled(state(model), state_style(model, theme))];
+    if layout.strip {
+        beside.extend(gauge::words(model, theme));
+    }
+    beside
+}
+
 /// What stands there all the time, beside news that want so many cells.
 fn left(
     layout: &Layout,
@@ -99,7 +122,7 @@ fn left(
 ) -> Line<'static> {
     let cells = usize::from(layout.footer.width);
     let mut left: Vec<Span<'static>> = vec![Span::raw(" ")];
-    if layout.strip {
+    if layout.strip || covers(model.view.overlay) {
         let room = if cells >= 100 {
             32
         } else {
@@ -187,15 +210,20 @@ fn banner(
     });
     let Some(beside) = copied.cloned().or(notice) else {
         let mut left = vec![Span::raw(" ")];
-        let held = compaction::is_held(model);
-        // The words alone; how full it is decides nothing while the client waits in a compaction.
-        if !held {
+        // The answers to a compaction need more room than the bar leaves.
+        if compaction::is_held(model) {
+            left.extend(gauge::words(model, theme));
+        } else {
             left.extend(gauge::strip(model, theme, 15).spans);
         }
         // What the agent does gives way where the banner would not be whole.
-        if cells >= 60 && !held {
+        if cells >= 60 {
             let state = format!(" · {}", state(model));
             left.push(Span::styled(state, state_style(model, theme)));
+        }
+        let used: usize = left.iter().map(Span::width).sum();
+        if compaction::is_held(model) && used + banner::least(model, theme) >= cells {
+            left.truncate(1);
         }
         left.extend(standing(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
         if left.len() > 1 {
@@ -376,6 +404,10 @@ fn reboot_step(model: &Model) -> Option<String> {
 /// The keys that do something now, the most useful first.
 fn wanted(model: &Model, layout: &Layout) -> Vec<(Action, String, &'static str)> {
     let key = |action: Action, word| Some((action, model.keys().hint(action)?, word));
+    // A question takes any key for its answer.
+    if model.view.overlay == Some(Overlay::Quit) {
+        return Vec::new();
+    }
     // What lies over everything has its own keys in its border.
     if model.view.overlay.is_some() {
         let wanted = [key(Action::Help, "help"), key(Action::Quit, "quit")];
@@ -384,13 +416,17 @@ fn wanted(model: &Model, layout: &Layout) -> Vec<(Action, String, &'static str)>
     let all = layout.panels.len() + 1 == Focus::ALL.len();
     // Below this width the pane has the whole screen.
     let zooms = layout.bordered || model.view.zoomed;
+    // While one goes on there is none to ask for or to decide on.
+    let reboots = !moment::is_under_way(model);
+    let has_run = model.autopilot.is_some();
     let wanted = [
         key(Action::Help, "help"),
-        key(Action::Reboot, "reboot"),
+        key(Action::History, "run").filter(|_| has_run),
+        key(Action::Reboot, "reboot").filter(|_| reboots),
         panels(model).filter(|_| !all),
         key(Action::Zoom, "zoom").filter(|_| zooms),
         key(Action::FocusNext, "focus"),
-        key(Action::Mode, "who decides"),
+        key(Action::Mode, "who decides").filter(|_| reboots),
         key(Action::Quit, "quit"),
     ];
     wanted.into_iter().flatten().collect()

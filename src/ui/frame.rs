@@ -139,6 +139,19 @@ pub(super) fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'
     Line::from(spans)
 }
 
+/// Hints in the text of a box, wrapped; the key of each stands out.
+pub(super) fn keys(hints: &[String], cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let spans = hints.iter().enumerate().flat_map(|(at, hint)| {
+        let gap = if at == 0 { "" } else { GAP };
+        let (key, does) = hint.split_at(key_length(hint));
+        [(gap, theme.dim), (key, theme.accent), (does, theme.dim)]
+    });
+    let spans: Vec<(String, Style)> = spans
+        .map(|(said, style)| (said.to_owned(), style))
+        .collect();
+    text::wrap(&spans, &text::Lead::default(), cells)
+}
+
 /// How much of a hint is its key: the first word, and behind a prefix the key that follows it.
 pub(super) fn key_length(hint: &str) -> usize {
     if hint.starts_with(ANY_KEY) {
@@ -255,7 +268,7 @@ mod tests {
         for (hint, key) in [
             ("e edit", "e"),
             ("PgUp/PgDn scroll", "PgUp/PgDn"),
-            ("Ctrl-q p pause or resume", "Ctrl-q p"),
+            ("Ctrl-q p pause", "Ctrl-q p"),
             ("Ctrl-S save", "Ctrl-S"),
             ("←→ 5 s", "←→"),
             ("-/+ speed", "-/+"),

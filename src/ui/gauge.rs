@@ -6,7 +6,7 @@
 //!    █  █  ▄▀    5–8 turns left
 //!    ▀ ▀▀▀ ▀ ▀   compact at 153k
 //!  +4.1k a turn · 5–8 turns left
-//!  $4.12 · $0.31 a turn · about $0.04 fresh
+//!  $4.12 · $0.31 a turn · ~$0.04 fresh
 //!  from Claude's status line, live
 //!  warn 126k · compact 153k
 //!  Claude compacts at 967k · its default
@@ -68,9 +68,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
 
 /// What the figure stands for, where the lines do not decide what comes next.
 fn apart(model: &Model) -> Option<&'static str> {
-    if compaction::is_held(model) {
-        Some("compaction")
-    } else if moment::is_under_way(model) {
+    if moment::is_under_way(model) {
         Some("before the reboot")
     } else if has_ended(model) {
         Some("last known")
@@ -156,11 +154,14 @@ fn known(
             frame::row(text::fit(&format!("≠ {said}"), cells), theme.accent),
         ));
     }
-    if let Some(growth) = growth(model, !large).filter(|_| lines_decide) {
+    let beside_figure = large && !compaction::is_held(model);
+    if let Some(growth) = growth(model, !beside_figure).filter(|_| lines_decide) {
         ranked.push((4, frame::row(text::join(&growth, cells), theme.text)));
     }
     ranked.extend(costs(model, theme, cells));
-    ranked.push((6, source(figure, model, theme, cells)));
+    if !moment::is_under_way(model) {
+        ranked.push((6, source(figure, model, theme, cells)));
+    }
     ranked.extend(without_bridge(model, theme, cells));
     if lines_decide {
         ranked.push((5, thresholds(&figure.lines, theme, cells)));
@@ -223,7 +224,7 @@ const LARGE: usize = 3;
 fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<Line<'static>> {
     let level = style(figure, model, theme).add_modifier(Modifier::BOLD);
     let percent = format!("{:.0}%", figure.percent.min(999.0));
-    let next = [Threshold::Notice, Threshold::Warn, Threshold::Compact]
+    let next = LINES
         .into_iter()
         .find(|line| figure.lines.at(*line) > figure.used)
         .map(|line| format!("{line} at {}", tokens(figure.lines.at(line))));
@@ -358,6 +359,10 @@ fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static
         let fresh = cost.fresh.map(dollars);
         said.extend(fresh.map(|fresh| format!("~{fresh} fresh")));
     }
+    // A sum alone could be anything's.
+    if let [cost] = &mut said[..] {
+        cost.insert_str(0, "cost ");
+    }
     (!said.is_empty()).then(|| (5, frame::row(text::join(&said, cells), theme.text)))
 }
 
@@ -402,12 +407,10 @@ fn thresholds(lines: &Lines, theme: &Theme, cells: usize) -> Line<'static> {
     let named = [
         (Threshold::Warn, "warn"),
         (Threshold::Compact, "compact"),
-        (Threshold::Force, "forced at"),
+        (Threshold::Force, "forced reboot"),
     ];
     let said = named.map(|(line, name)| format!("{name} {}", tokens(lines.at(line))));
-    // The last one is for unattended runs: it comes only where there is ample room.
-    let shown = if cells >= 44 { &said[..] } else { &said[..2] };
-    frame::row(text::join(shown, cells), theme.dim)
+    frame::row(text::join(&said, cells), theme.dim)
 }
 
 /// What a turn adds, and how many turns are left, unless that stands beside the large figure.
@@ -421,7 +424,7 @@ fn growth(model: &Model, with_turns: bool) -> Option<Vec<String>> {
 fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let mut said = vec![format!("{} window", tokens(window))];
     // The figure of the review; before there was a fresh session, what this one began with.
-    let fresh = trim::fresh_tokens(model).map(|fresh| format!("fresh ~{}", tokens(fresh)));
+    let fresh = trim::fresh_tokens(model).map(|fresh| format!("fresh session ~{}", tokens(fresh)));
     let base = || Some(format!("began at {}", tokens(trim::base_load(model)?)));
     said.extend(fresh.or_else(base));
     said.extend(text::compactions(model.session.compactions.count()));
@@ -446,7 +449,10 @@ fn between(
     ])
 }
 
-/// The gauge: eighth blocks for what is used, `·` for what is not, `┊` where warn and compact lie, `|` where the client itself
+/// The lines with a tick on the bar.
+const LINES: [Threshold; 3] = [Threshold::Notice, Threshold::Warn, Threshold::Compact];
+
+/// The gauge: eighth blocks for what is used, `·` for what is not, `┊` where the lines lie, `|` where the client itself
 /// acts.
 pub(super) fn bar(
     used: Tokens,
@@ -461,7 +467,7 @@ pub(super) fn bar(
     let cell_of = |at| ((share(at) * cells as f64) as usize).min(cells.saturating_sub(1));
     // The cell of each sign, and whether what is used has passed it.
     let tick = |at: Tokens| (cell_of(at), used >= at);
-    let ticks = [Threshold::Warn, Threshold::Compact].map(|one| tick(lines.at(one)));
+    let ticks = LINES.map(|one| tick(lines.at(one)));
     let client = lines.client().map(tick);
     let spans = (0..cells).map(|at| {
         let filled = eighths.saturating_sub(at * 8).min(8);
@@ -495,7 +501,9 @@ fn curve(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Option<
     spans.extend(turns.skip(count.saturating_sub(room)).map(|turn| {
         let share = turn.used.0 as f64 / figure.usable.0.max(1) as f64;
         let height = ((share * 8.0) as usize).min(7);
-        let style = if turn.compacted {
+        let style = if apart(model).is_some() {
+            theme.dim
+        } else if turn.compacted {
             theme.accent
         } else {
             theme.level(figure.lines.level(turn.used))
@@ -512,12 +520,7 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
     };
     let fill = style(&figure, model, theme);
     let level = fill.add_modifier(Modifier::BOLD);
-    let mut words = format!("{:.0} %", figure.percent);
-    // The footer says that a session is being left.
-    if !moment::is_under_way(model) {
-        let stale = if figure.stale { "?" } else { "" };
-        words.push_str(&format!(" {}{stale}", standing(&figure, model)));
-    }
+    let words = percent_and_level(&figure, model);
     let room = cells.saturating_sub(text::width(&words) + 1);
     if room < 6 {
         return frame::row(text::fit(&words, cells), level);
@@ -533,6 +536,24 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
     line.push_span(Span::raw(" "));
     line.push_span(Span::styled(words, level));
     line
+}
+
+/// The words of the strip alone; none without a figure.
+pub(super) fn words(model: &Model, theme: &Theme) -> Option<Span<'static>> {
+    let figure = model.session.guard.figure(model.now)?;
+    let level = style(&figure, model, theme).add_modifier(Modifier::BOLD);
+    Some(Span::styled(percent_and_level(&figure, model), level))
+}
+
+/// `71 % warn`, with a question mark where the figure is stale.
+fn percent_and_level(figure: &Figure, model: &Model) -> String {
+    let mut words = format!("{:.0} %", figure.percent);
+    // The footer says that a session is being left.
+    if !moment::is_under_way(model) {
+        let stale = if figure.stale { "?" } else { "" };
+        words.push_str(&format!(" {}{stale}", standing(figure, model)));
+    }
+    words
 }
 
 #[cfg(test)]
@@ -551,7 +572,7 @@ mod tests {
             let line = bar(used, found.usable, &found.lines, fill, &theme, cells);
             let ticks = line.spans.iter().filter(|span| span.content == "┊");
             let passed = |span: &&Span<'_>| span.style.add_modifier.contains(Modifier::REVERSED);
-            let lines = [Threshold::Warn, Threshold::Compact].map(|one| found.lines.at(one));
+            let lines = LINES.map(|one| found.lines.at(one));
             let expected = lines.iter().filter(|at| **at <= used).count();
             assert_eq!(
                 ticks.filter(passed).count(),

@@ -77,10 +77,10 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         let keys = [
             fold_key(reader, &shown),
             "y copy",
-            "p paste",
+            "p to prompt",
             "/ find",
-            "Tab next",
-            "o fold",
+            "Tab next section",
+            "o fold or open",
             "Esc back",
         ];
         hints.extend(keys.map(str::to_owned));

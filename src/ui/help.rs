@@ -27,13 +27,13 @@ const FIXED: [(&str, &[(&str, &str)]); 8] = [
             ("x", "drop your edit"),
             ("m", "list what the handoff misses; press again to go back"),
             ("+", "add what it misses"),
-            ("d", "defer by three turns"),
+            ("d", "defer the reboot by three turns"),
             ("↑↓ PgUp PgDn", "read the handoff"),
             ("Tab Shift-Tab", "to the next section, to the one before"),
             ("o", "fold or unfold the section; z all of them"),
             ("/ n N", "search in the handoff; next, previous"),
             ("y", "copy the handoff"),
-            ("Esc", "close"),
+            ("Esc", "close; a compaction that waits goes on"),
         ],
     ),
     (
@@ -48,7 +48,7 @@ const FIXED: [(&str, &[(&str, &str)]); 8] = [
                 "v",
                 "scratchpad: earlier versions; ←→ choose, Enter restores",
             ),
-            ("p", "handoff: paste it into the agent's prompt"),
+            ("p", "handoff: put it into the agent's prompt"),
             ("x", "handoff: drop your edit"),
             ("m +", "handoff: list what it misses, add it"),
             (
@@ -145,6 +145,9 @@ const KEYS: usize = 20;
 /// The cells that a column of the page needs.
 const COLUMN: u16 = 70;
 
+/// What parts two columns, in cells.
+const GUTTER: u16 = 2;
+
 /// A row of the page.
 struct Row {
     line: Line<'static>,
@@ -181,7 +184,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     };
     let columns = (inner.width / COLUMN).clamp(1, 3);
     let wide = inner.width / columns;
-    let (page, selected) = page(model, usize::from(wide), theme);
+    let gutter = if columns > 1 { GUTTER } else { 0 };
+    let (page, selected) = page(model, usize::from(wide.saturating_sub(gutter)), theme);
     let (columns, height) = (usize::from(columns), usize::from(list.height));
     let first = first_row(&page, selected, usize::from(scroll), columns, height);
     let (columns, end) = placed(&page, first, columns, height, theme);
@@ -201,8 +205,9 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
         "Esc whole page"
     };
     let run = selected.map(|_| "Enter run");
+    let select = selected.map(|_| "↑↓ select");
     let read = (above || below).then_some("PgUp/PgDn scroll");
-    let hints = [Some(esc), run, read].into_iter().flatten();
+    let hints = [Some(esc), run, select, read].into_iter().flatten();
     let hints: Vec<String> = hints.map(str::to_owned).collect();
     frame::foot(buf, area, &hints, &mark, theme);
 }
@@ -230,13 +235,29 @@ fn first_row(
     first
 }
 
-/// The rows of each column, from a row of the page on, and the row behind the last one. A column begins with the heading of its
-/// group and does not end with one.
+/// The rows of each column, from a row of the page on, and the row behind the last one. Groups are kept whole where the rest of
+/// the page fits so.
 fn placed(
     page: &[Row],
     first: usize,
     columns: usize,
     height: usize,
+    theme: &Theme,
+) -> (Vec<Vec<Line<'static>>>, usize) {
+    let (rows, end) = filled(page, first, columns, height, true, theme);
+    if end == page.len() {
+        return (rows, end);
+    }
+    filled(page, first, columns, height, false, theme)
+}
+
+/// The same; a column begins with the heading of its group and does not end with one.
+fn filled(
+    page: &[Row],
+    first: usize,
+    columns: usize,
+    height: usize,
+    keeps_whole: bool,
     theme: &Theme,
 ) -> (Vec<Vec<Line<'static>>>, usize) {
     let mut at = first;
@@ -258,7 +279,7 @@ fn placed(
         while rows.len() < height && at < page.len() {
             // A group that fits whole into the next column begins there.
             let split = page[at].is_heading && rows.len() + whole(at).count() > height;
-            if split && column < columns && !rows.is_empty() {
+            if keeps_whole && split && column < columns && !rows.is_empty() {
                 break;
             }
             rows.push(page[at].line.clone());
@@ -474,21 +495,9 @@ fn question(
         .flat_map(|one| text::wrap(&[(one.clone(), theme.text)], &text::Lead::default(), cells))
         .collect();
     lines.push(Line::default());
-    let keys: Vec<(String, _)> = keys
-        .iter()
-        .filter(|key| !key.is_empty())
-        .enumerate()
-        .flat_map(|(at, key)| {
-            let gap = if at == 0 { "" } else { " · " };
-            let (key, does) = key.split_at(frame::key_length(key));
-            [
-                (gap.to_owned(), theme.dim),
-                (key.to_owned(), theme.accent),
-                (does.to_owned(), theme.dim),
-            ]
-        })
-        .collect();
-    lines.extend(text::wrap(&keys, &text::Lead::default(), cells));
+    let keys = keys.iter().filter(|key| !key.is_empty());
+    let keys: Vec<String> = keys.map(ToString::to_string).collect();
+    lines.extend(frame::keys(&keys, cells, theme));
     let area = frame::centred(pane, wide, (lines.len() as u16).saturating_add(2));
     frame::clear_beside(buf, pane, area);
     let inner = frame::border(buf, area, frame::title(title, true, theme), true, theme);

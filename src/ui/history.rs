@@ -42,7 +42,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
 /// The keys of the list.
 fn hints(model: &Model) -> Vec<String> {
     if model.view.history.typing {
-        return ["Enter search handoffs too", "Esc show all"]
+        return ["Enter in handoffs too", "Esc show all"]
             .map(str::to_owned)
             .to_vec();
     }
@@ -61,12 +61,12 @@ fn hints(model: &Model) -> Vec<String> {
         "Esc back"
     };
     let rest = [
-        "↑↓ select",
-        "/ search",
         "R resume",
         "p play",
-        "m mark",
+        "/ search",
+        "m mark to compare",
         "y copy id",
+        "↑↓ select",
         back,
     ];
     hints.extend(rest.map(str::to_owned));

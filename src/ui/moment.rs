@@ -202,7 +202,7 @@ fn card_lines(
             let style = if *proven { theme.good } else { theme.accent };
             lines.extend(wrapped(parts.join(" · "), style));
             if let Some(key) = model.keys().hint(Action::Undo) {
-                lines.extend(wrapped(format!("{key} undoes it"), theme.dim));
+                lines.extend(frame::keys(&[format!("{key} undoes it")], cells, theme));
             }
             (format!("Rebooted in {}", text::short(*took_ms)), lines)
         }
@@ -229,7 +229,7 @@ fn card_lines(
                 hints.extend(key.map(|key| format!("{key} {does}")));
             }
             hints.push("typing closes it".to_owned());
-            lines.extend(wrapped(hints.join(" · "), theme.dim));
+            lines.extend(frame::keys(&hints, cells, theme));
             ("! Reboot failed".to_owned(), lines)
         }
     }

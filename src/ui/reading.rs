@@ -48,31 +48,32 @@ pub(super) fn lay_out(
     let height = usize::from(area.height);
     let offset = isize::try_from(reading.offset).unwrap_or(0);
     let pattern = reading.pattern.to_lowercase();
+    // Each row with its line, as the lines that are not folded are counted.
     let mut rows: Vec<(usize, Line<'static>)> = Vec::new();
     let mut anchored = None;
     let mut below = None;
     let mut headed = None;
     // What is folded is not laid out, which takes most of the time of a frame.
     let (unfolded, lines) = unfolded(document, reading, &sections);
-    for (line, row) in markdown::rows(&unfolded, area.width, marks, theme) {
-        let line = lines.get(line).copied().unwrap_or(line);
+    for (shown, row) in markdown::rows(&unfolded, area.width, marks, theme) {
+        let line = lines.get(shown).copied().unwrap_or(shown);
         if anchored.is_none() && line >= reading.anchor {
             anchored = Some(rows.len());
         }
         let wanted = anchored.map(|at| at.saturating_add_signed(offset) + height);
         if wanted.is_some_and(|wanted| rows.len() >= wanted.max(height)) {
-            below = Some(line);
+            below = Some(shown);
             break;
         }
         let Some(at) = sections.iter().position(|one| one.line == line) else {
-            rows.push((line, marked(row, &pattern, theme)));
+            rows.push((shown, marked(row, &pattern, theme)));
             continue;
         };
         // A heading that is wrapped stands once.
         if headed != Some(line) {
             headed = Some(line);
             let heading = heading(&sections[at], at, reading, usize::from(area.width), theme);
-            rows.push((line, marked(heading, &pattern, theme)));
+            rows.push((shown, marked(heading, &pattern, theme)));
         }
     }
     let first = anchored.unwrap_or(rows.len()).saturating_add_signed(offset);
@@ -88,7 +89,7 @@ pub(super) fn lay_out(
         above: first > 0,
         below: below.is_some(),
         last_line,
-        lines: document.split('\n').count(),
+        lines: lines.len(),
         rows: shown.iter().map(|(_, row)| row.clone()).collect(),
     }
 }

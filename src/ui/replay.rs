@@ -63,7 +63,7 @@ pub(super) fn draw(
         "←→ 5 s",
         ",/. step",
         "-/+ speed",
-        "0-9 go to",
+        "0-9 jump",
     ];
     // Where rows are hidden it is needed most.
     hints.insert(if hidden > 0 { 2 } else { hints.len() }, "↑↓ scroll");

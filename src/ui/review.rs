@@ -548,8 +548,8 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
         "↑↓ read",
         "/ find",
         handoff::fold_key(&model.view.reading, text),
-        "Tab next",
-        "o fold",
+        "Tab next section",
+        "o fold or open",
         "y copy",
     ];
     if edited {

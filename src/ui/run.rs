@@ -218,8 +218,13 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     if window.above || window.below {
         hints.push("PgUp/PgDn scroll".to_owned());
     }
+    let does = match &report.phase[..] {
+        "paused" => "resume",
+        "tripped" => "go on",
+        _ => "pause",
+    };
     let pause = model.keys().hint(Action::Pause);
-    hints.extend(pause.map(|key| format!("{key} pause or resume")));
+    hints.extend(pause.map(|key| format!("{key} {does}")));
     let mark = text::mark(window.above, window.below, window.last_line, count);
     frame::foot(buf, pane, &hints, &mark, theme);
 }

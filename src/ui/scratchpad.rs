@@ -69,7 +69,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         frame::rows(buf, inner, &window.rows);
         let mark = frame::position(&window, shown);
         let hints: &[&str] = if focused {
-            &["e edit", "↑↓ read", "v versions", "Esc back"]
+            &["e edit", "v versions", "↑↓ read", "Esc back"]
         } else {
             &[]
         };

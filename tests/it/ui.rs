@@ -1259,16 +1259,16 @@ fn said(model: &Model, words: &str) -> bool {
 #[test]
 fn the_gauge_tells_the_figure_of_the_contract() {
     let (lines, _) = context(&working((132, 50)));
-    assert_eq!(lines[0], "█████████████████████████┊▍····┊·····");
+    assert_eq!(lines[0], "██████████████████┊██████┊▍····┊·····");
     assert_eq!(lines[1], "▄▄▄  ▄  ▄ ▄  128.4k of 180k usable");
     assert_eq!(lines[2], "█ ▀█   ▄▀  4–6 turns left");
     assert_eq!(lines[3], "█ ▄█▄ █ ▄  compact at 153k");
     for line in [
         "warn 126k · compact 153k",
         "+4.7k a turn",
-        "$4.12",
+        "cost $4.12",
         "from Claude's status line, live",
-        "200k window · fresh ~16.8k",
+        "200k window · fresh session ~16.8k",
         "Opus 4.8",
     ] {
         assert!(lines.contains(&line.to_owned()), "{line} in {lines:?}");
@@ -1356,7 +1356,7 @@ fn where_the_client_acts_is_a_tick_and_a_line_and_moved_lines_are_said() {
     assert!(!said(&model, "Claude compacts"), "{:?}", context(&model));
     scene::tell(&mut model, 713, settings("DISABLE_AUTO_COMPACT", "1"));
     let (lines, _) = context(&model);
-    assert_eq!(lines[0], "█████████████████████████┊▍····┊····|");
+    assert_eq!(lines[0], "██████████████████┊██████┊▍····┊····|");
     assert!(said(&model, "Claude refuses prompts at 177k"), "{lines:?}");
     assert!(said(&model, "warn 126k · compact 153k"));
     scene::tell(
@@ -1365,7 +1365,7 @@ fn where_the_client_acts_is_a_tick_and_a_line_and_moved_lines_are_said() {
         settings("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "150k"),
     );
     let (lines, _) = context(&model);
-    assert_eq!(lines[0], "████████████████┊███┊███|█▍··········");
+    assert_eq!(lines[0], "████████████┊███┊███┊███|█▍··········");
     assert!(
         said(&model, "lowered: Claude compacts at 117k"),
         "{lines:?}"
@@ -1643,7 +1643,12 @@ fn the_chart_shows_turns_lines_and_a_tooth_for_each_reboot() {
     for columns in [80, 120, 160, 220] {
         model.view.host = (columns, 35);
         let shown = shot(&model);
-        for name in [" notice ", " warn ", " compact ", "128.4k of 180k now, 71%"] {
+        for name in [
+            " notice ",
+            " warn ",
+            " compact ",
+            "128.4k of 180k now, 71 %",
+        ] {
             assert!(shown.contains(name), "{columns} columns, {name}: {shown}");
         }
     }

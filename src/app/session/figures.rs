@@ -141,7 +141,7 @@ fn is_brought_back(model: &Model) -> bool {
 fn crossed_words(crossing: &Crossing) -> String {
     let percent = crossing.figure.percent.floor();
     let line = match crossing.threshold {
-        Threshold::Notice => "",
+        Threshold::Notice => ", past the notice line",
         Threshold::Warn => ", past the warn line",
         Threshold::Compact | Threshold::Force => ", past the compact line",
     };

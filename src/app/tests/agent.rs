@@ -117,7 +117,7 @@ fn a_line_that_is_passed_is_told_in_words_that_need_no_manual() {
         bench.used(used);
         bench.model.view.notices.back().unwrap().text.clone()
     };
-    assert_eq!(told(95_000), "context: 52 % full");
+    assert_eq!(told(95_000), "context: 52 % full, past the notice line");
     assert_eq!(told(130_000), "context: 72 % full, past the warn line");
     assert_eq!(told(155_000), "context: 86 % full, past the compact line");
 }

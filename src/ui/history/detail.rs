@@ -53,6 +53,10 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     } else {
         format!("Iteration {} of run {run}", iteration.iteration)
     };
+    let name = match difference {
+        Some(_) => format!("{name}: what changed"),
+        None => name,
+    };
     let inner = frame::border(buf, pane, frame::title(&name, true, theme), true, theme);
     let cells = usize::from(inner.width);
     let text_cells = inner.width.saturating_sub(2).min(WIDEST);
@@ -93,12 +97,13 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     if scrolls {
         hints.push("PgUp/PgDn scroll");
     }
+    hints.extend(["R resume", "p play", "y copy"]);
     if difference.is_some() {
         hints.push("d whole texts");
     } else if differs.is_some() {
-        hints.push("d difference");
+        hints.push("d diff");
     }
-    hints.extend(["↑↓ other", "R resume", "p play", "y copy", "m mark"]);
+    hints.extend(["m mark to compare", "↑↓ other iteration"]);
     let hints: Vec<String> = hints.into_iter().map(str::to_owned).collect();
     let mark = text::mark(window.above, window.below, window.last_line, lines);
     frame::foot(buf, pane, &hints, &mark, theme);
@@ -230,11 +235,11 @@ fn given(record: &RebootRecord) -> (&'static str, String) {
         "not confirmed"
     };
     let said = format!(
-        "{} · {} tokens · {arrived}",
+        "handoff of {} · {} tokens · {arrived}",
         text::bytes(bytes),
         tokens(record.handoff_tokens)
     );
-    ("handoff", said)
+    ("was given", said)
 }
 
 /// How it began and ended, what it took, and what was to come next.

@@ -198,7 +198,9 @@ pub fn run(size: (u16, u16)) -> Model {
         fresh: Fresh::Threshold,
         attended: true,
     };
+    let now = std::mem::replace(&mut model.now, scene::run_start());
     let _ = autopilot::begin(&mut model, plan, false, Some(Vec::new()));
+    model.now = now;
     scene::begin_turn(&mut model, 714);
     model.view.notices.clear();
     model

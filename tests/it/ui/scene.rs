@@ -81,11 +81,23 @@ pub fn compaction(model: &mut Model, second: u64) {
     drafted(model, second);
 }
 
+/// How long the run lasts at the beginning of the scene.
+const EARLIER_MINUTES: u64 = 98;
+
+/// When the run began.
+pub fn run_start() -> At {
+    At {
+        since_start: Duration::ZERO,
+        wall: at(0).wall - TimeDelta::minutes(EARLIER_MINUTES.cast_signed()),
+        zone: clock::UTC,
+    }
+}
+
 /// A moment this many seconds after the start.
 pub fn at(seconds: u64) -> At {
     let start: DateTime<Utc> = "2026-11-21T09:00:00Z".parse().expect("a time");
     At {
-        since_start: Duration::from_secs(seconds),
+        since_start: Duration::from_secs(EARLIER_MINUTES * 60 + seconds),
         wall: start + TimeDelta::seconds(seconds.cast_signed()),
         zone: clock::UTC,
     }
@@ -119,7 +131,7 @@ fn identity() -> Identity {
 
 /// A run with two finished iterations.
 fn lineage() -> Lineage {
-    let start = at(0).wall - TimeDelta::minutes(98);
+    let start = run_start().wall;
     let run: RunId = "20261121-072200-3fa94c".parse().expect("a run");
     let mut lineage = Lineage::new(run);
     let mut begun = start;
@@ -174,7 +186,9 @@ fn record(number: u128) -> RebootRecord {
 /// A run of before, with two iterations.
 pub fn earlier_run() -> (RunId, Vec<Iteration>) {
     let run: RunId = "20261120-090000-77aa00".parse().expect("a run");
-    let iterations = Lineage::recorded(run.clone(), lineage().iterations().to_vec(), at(0).wall);
+    let mut iterations = lineage().iterations().to_vec();
+    iterations.last_mut().expect("two").end_reason = Some(EndReason::Shutdown);
+    let iterations = Lineage::recorded(run.clone(), iterations, at(0).wall);
     (run, iterations.iterations().to_vec())
 }
 

@@ -130,7 +130,7 @@ fn failed(size: (u16, u16)) -> Model {
     model.view.card = Some(Card {
         outcome: Outcome::Failed {
             step: Step::Starting,
-            why: "claude was not found in the PATH".to_owned(),
+            why: "the new session did not start within 30 s".to_owned(),
             resumed: true,
         },
         at: model.now,

@@ -13,7 +13,7 @@ pub(super) fn of(model: &Model, order: &Control) -> String {
     match order {
         Control::Reboot | Control::RebootBy(_) => reboot_asked(model),
         Control::Approve => approved(model),
-        Control::Defer => format!("put off for {DEFER_TURNS} turns"),
+        Control::Defer => format!("deferred for {DEFER_TURNS} turns"),
         // Answered with the checkpoint.
         Control::Save(_) => String::new(),
         Control::Pause if run => "the run is paused until `pitstop ctl resume`".to_owned(),
