@@ -10,7 +10,7 @@
 //!
 //! The same child runs in `pitstop`, in tmux if there is one, and bare in the same outer terminal (the kit's,
 //! which emulates and so knows what is on the screen). Its pane has the same size everywhere. The cases take
-//! turns, round by round, so that a busy moment of the machine burdens all of them alike; medians are told.
+//! turns, round by round, so that a busy moment of the machine burdens all of them alike; medians are reported.
 
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
 
@@ -199,10 +199,14 @@ impl Hosted {
     /// The processes of the host, without the child.
     fn processes(&self) -> Vec<i32> {
         let first = self.terminal.pid().as_raw_nonzero().get();
-        let told = (self.who == Who::Tmux).then(|| self.tmux(&["display-message", "-p", "#{pid}"]));
-        let server = told
-            .and_then(Result::ok)
-            .and_then(|told| String::from_utf8_lossy(&told.stdout).trim().parse().ok());
+        let reported =
+            (self.who == Who::Tmux).then(|| self.tmux(&["display-message", "-p", "#{pid}"]));
+        let server = reported.and_then(Result::ok).and_then(|reported| {
+            String::from_utf8_lossy(&reported.stdout)
+                .trim()
+                .parse()
+                .ok()
+        });
         std::iter::once(first).chain(server).collect()
     }
 
@@ -828,7 +832,7 @@ fn monotonic() -> Duration {
     )
 }
 
-/// A frame that draws everything anew, as full-screen programs do: the same text in its colours, `pieces` a row, and
+/// A frame that draws everything again, as full-screen programs do: the same text in its colours, `pieces` a row, and
 /// in each row the frame's number; in the first one the time of its writing, in nanoseconds.
 fn full_frame(frame: usize, at: Duration, pieces: usize) -> String {
     let mut text = String::from("\x1b[?2026h\x1b[2J\x1b[H");
@@ -867,7 +871,7 @@ async fn take_all(mut queue: mpsc::Receiver<Call>) {
             Request::StatusLine { .. } => line(),
             _ => Reply::Accepted,
         };
-        // Nobody waits for the reply to a hook.
+        // No one waits for the reply to a hook.
         call.reply.send(reply).ok();
     }
 }
@@ -1071,7 +1075,7 @@ fn workloads() -> Vec<(&'static str, Vec<u8>)> {
         for row in 0..46 {
             let _ = write!(
                 clears,
-                "\x1b[2m{row:3}\x1b[22m  {} \x1b[1mall printed anew\x1b[22m in frame {frame}, and most of it as before\r\n",
+                "\x1b[2m{row:3}\x1b[22m  {} \x1b[1mall printed again\x1b[22m in frame {frame}, and most of it as before\r\n",
                 "·".repeat(20)
             );
         }
@@ -1191,7 +1195,7 @@ fn child(mode: &str, args: &[String]) -> Outcome<()> {
     Ok(())
 }
 
-/// Draws all rows but the first anew.
+/// Draws all rows but the first again.
 fn redraw(round: u64) -> String {
     let mut piece = String::new();
     for row in 2..40 {

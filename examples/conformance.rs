@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! cargo run --example conformance -- record NAME…     runs the recipes, makes NAME.cast and NAME.grid
-//! cargo run --example conformance -- expect NAME…     makes NAME.grid anew from NAME.cast, by tmux
-//! cargo run --example conformance -- compare NAME…    tells how our screen and tmux differ at moments on the way, and writes nothing
+//! cargo run --example conformance -- expect NAME…     makes NAME.grid again from NAME.cast, by tmux
+//! cargo run --example conformance -- compare NAME…    shows how our screen and tmux differ at moments on the way, and writes nothing
 //! ```
 //!
 //! Without a name, all of them. The programs run in `/tmp/demo`, which is made for it and removed; so that no name of
@@ -49,7 +49,7 @@ use kit::{
     tmux::Tmux,
 };
 
-/// Where the programs run: a name that tells nothing.
+/// Where the programs run: a name that says nothing.
 const HOME: &str = "/tmp/demo";
 
 /// How long a program may take to get where a step waits for it.
@@ -378,7 +378,7 @@ fn client(base_url: &str, project: &Path) -> Vec<(OsString, OsString)> {
     names
 }
 
-/// Refuses a recording that tells where it was made.
+/// Refuses a recording that shows where it was made.
 fn clean(path: &Path) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|fault| fault.to_string())?;
     let name = |file: &str| {
@@ -445,7 +445,7 @@ fn shown(first: PaneSize, events: &[Event]) -> Result<(Grid, Grid), String> {
     Ok((tmux.grid()?, Grid::with_above(&mut screen)))
 }
 
-/// Lets tmux and our screen show the recording; tells the differences, and writes what must be shown.
+/// Lets tmux and our screen show the recording; returns the differences, and writes what must be shown.
 fn expect(recipe: &Recipe) -> Result<(), String> {
     let path = directory().join(&recipe.name).with_extension("cast");
     let (mut expected, found) = shown(size(&recipe.size), &events(&path)?)?;
@@ -476,7 +476,7 @@ fn expect(recipe: &Recipe) -> Result<(), String> {
     fs::write(path.with_extension("grid"), expected.to_string()).map_err(|fault| fault.to_string())
 }
 
-/// Tells the differences at moments before the end too.
+/// Reports the differences at moments before the end too.
 fn compare(recipe: &Recipe) -> Result<(), String> {
     let path = directory().join(&recipe.name).with_extension("cast");
     let events = events(&path)?;

@@ -44,12 +44,12 @@ async fn stand_in(mut calls: mpsc::Receiver<Call>) {
             Request::StatusLine { .. } => Reply::StatusLine(StatusLineReply::default()),
             _ => Reply::Accepted,
         };
-        // Whoever asked may have gone away.
+        // The one who asked may be gone.
         let _ = reply.send(answer);
     }
 }
 
-fn told(what: &str, mut times: Vec<Duration>) {
+fn reported(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let at = |share: usize| times[(times.len() - 1) * share / 1000];
     println!(
@@ -134,8 +134,8 @@ fn main() {
             "a real supervisor"
         }
     );
-    told("GET /context/usage", crowd(&client, ask));
-    told("POST /hooks/claude/PreToolUse", crowd(&client, hook));
+    reported("GET /context/usage", crowd(&client, ask));
+    reported("POST /hooks/claude/PreToolUse", crowd(&client, hook));
     // One hook at a time among connections that send half a request and wait.
     let mut dawdlers = Vec::new();
     let mut times = Vec::new();
@@ -150,6 +150,6 @@ fn main() {
         hook(&client);
         times.push(began.elapsed());
     }
-    told("hooks among 200 that dawdle", times);
+    reported("hooks among 200 that dawdle", times);
     drop(secrets);
 }

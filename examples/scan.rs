@@ -1,5 +1,5 @@
 //! Prints what it costs to read a transcript: the time to the first figure, the rate of a full scan with all that the
-//! handoff tells of it gathered on the way, what following it costs as it grows, and the most memory that was held.
+//! handoff has of it gathered on the way, what following it costs as it grows, and the most memory that was held.
 //!
 //! `cargo run --release --example scan [FILE | MEGABYTES]`; without a file one is generated (200 MB). A file of the
 //! caller's is copied before it is appended to.
@@ -15,7 +15,7 @@ use std::{
 
 use pitstop::transcript::{digest::Digest, tail::Tail, usage::Usage};
 
-/// Full scans, of which the fastest is told: the first warms the system's cache.
+/// Full scans, of which the fastest is reported: the first warms the system's cache.
 const SCANS: usize = 5;
 
 /// How often the file grows while it is followed.
@@ -86,7 +86,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Appends turn after turn and reads each.
 fn follow(tail: &mut Tail, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut file = OpenOptions::new().append(true).open(path)?;
-    let (mut appended, mut told, mut times) = (0_u64, 0, Vec::new());
+    let (mut appended, mut reported, mut times) = (0_u64, 0, Vec::new());
     let before = bytes_read();
     for turn in 0..APPENDS {
         let line = format!(
@@ -96,7 +96,7 @@ fn follow(tail: &mut Tail, path: &Path) -> Result<(), Box<dyn std::error::Error>
         file.write_all(line.as_bytes())?;
         appended += line.len() as u64;
         let start = Instant::now();
-        told += tail.read_new(u64::MAX)?.bytes;
+        reported += tail.read_new(u64::MAX)?.bytes;
         times.push(start.elapsed());
     }
     times.sort_unstable();
@@ -104,7 +104,7 @@ fn follow(tail: &mut Tail, path: &Path) -> Result<(), Box<dyn std::error::Error>
         .zip(before)
         .map(|(after, before)| after - before);
     println!(
-        "following {APPENDS} appends of {appended} bytes in all: {told} bytes taken in, {} read of files; {} in the median, {} at p99",
+        "following {APPENDS} appends of {appended} bytes in all: {reported} bytes taken in, {} read of files; {} in the median, {} at p99",
         read.map_or_else(|| "unknown".to_owned(), |read| read.to_string()),
         ms(times[APPENDS / 2]),
         ms(times[APPENDS * 99 / 100])
@@ -116,14 +116,14 @@ fn ms(time: Duration) -> String {
     format!("{:.3} ms", time.as_secs_f64() * 1e3)
 }
 
-/// Bytes that this thread has read of files, where the system tells.
+/// Bytes that this thread has read of files, where the system reports them.
 fn bytes_read() -> Option<u64> {
     let counters = fs::read_to_string("/proc/thread-self/io").ok()?;
     let line = counters.lines().find(|line| line.starts_with("rchar:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The most memory that the process has held, where the system tells.
+/// The most memory that the process has held, where the system reports them.
 fn peak_memory() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

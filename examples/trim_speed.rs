@@ -1,5 +1,5 @@
 //! Prints how fast a transcript is trimmed, as `pitstop trim` and the reboot do it, and the peak of memory. Processor
-//! time is told beside the time on the clock (Linux), which on a busy machine says little.
+//! time is reported beside the time on the clock (Linux), which on a busy machine says little.
 //!
 //! `cargo run --release --example trim_speed [MEGABYTES [RESPONSE]]`; 386 MB with tool responses of about 12 000
 //! bytes are generated unless told otherwise.
@@ -36,19 +36,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = (Instant::now(), processor());
     let read = Surveyed::read(&path)?;
     let plan = read.survey.plan(&SETTINGS);
-    told("survey and plan", bytes, start);
+    reported("survey and plan", bytes, start);
     println!("{} responses; {}", plan.responses(), peak());
 
     let start = (Instant::now(), processor());
     let session = SessionId::new(Uuid::new_v4());
     let copied = read.copy(50, session, &SETTINGS)?;
-    told("copy at 50 %, synced and checked", bytes, start);
+    reported("copy at 50 %, synced and checked", bytes, start);
     let left = fs::metadata(&copied.path)?.len();
     println!("{} MB left; {}", left / 1_000_000, peak());
     Ok(())
 }
 
-fn told(what: &str, bytes: u64, (start, before): (Instant, f64)) {
+fn reported(what: &str, bytes: u64, (start, before): (Instant, f64)) {
     let seconds = start.elapsed().as_secs_f64();
     let used = processor() - before;
     let rate = |seconds: f64| bytes as f64 / 1e6 / seconds;

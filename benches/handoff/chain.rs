@@ -205,7 +205,7 @@ pub fn foreign(place: &Path) -> Outcome<()> {
                 product.read()?;
                 product.turn_ended(Some(text))?;
             }
-            // What the client tells the model is not the session's.
+            // What the client adds for the model is not the session's.
             _ => {}
         }
     }

@@ -291,7 +291,7 @@ fn assistant(line: usize, record: &Value, about: &mut Vec<(String, String)>) -> 
         if let (Some(id), Some(file)) = (block["id"].as_str(), &file) {
             about.push((id.to_owned(), file.clone()));
         }
-        shown.push_str(&format!("{tool} {}\n", told(input)));
+        shown.push_str(&format!("{tool} {}\n", reported(input)));
         own.push('\n');
         own.push_str(&text);
         calls.push(Call {
@@ -321,7 +321,7 @@ fn leaves<'a>(value: &'a Value, words: &mut Vec<&'a str>) {
 }
 
 /// A call's input: its first field on the line, the others and further lines below it.
-fn told(input: &Value) -> String {
+fn reported(input: &Value) -> String {
     let mut words = Vec::new();
     leaves(input, &mut words);
     let text = words.join("\n");

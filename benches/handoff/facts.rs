@@ -188,7 +188,7 @@ fn identifiers(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether a name has an underscore or a hump inside and is nobody's id or common word.
+/// Whether a name has an underscore or a hump inside and is no one's id or common word.
 fn is_identifier(name: &str) -> bool {
     let bytes = name.as_bytes();
     let hump = bytes

@@ -147,7 +147,7 @@ fn handoff(session: &Session, cut: &Cut) -> Outcome<String> {
     Ok(text)
 }
 
-/// Whether the human's first prompt stands in the handoff of a session that was resumed: no hook tells of that prompt again.
+/// Whether the human's first prompt stands in the handoff of a session that was resumed: no hook reports that prompt again.
 fn resumed(session: &Session, cut: &Cut) -> Outcome<Option<bool>> {
     let Some(first) = session.prompts(cut.at).next() else {
         return Ok(None);

@@ -204,13 +204,13 @@ impl Product {
             follower
         } else {
             let (order, orders) = std_mpsc::channel();
-            let (told, events) = mpsc::channel(1_024);
+            let (reported, events) = mpsc::channel(1_024);
             order.send(FollowCommand::Follow(
                 session(self.number),
                 self.transcript.clone(),
                 0,
             ))?;
-            std::thread::spawn(move || follow(&orders, &told));
+            std::thread::spawn(move || follow(&orders, &reported));
             Follower { order, events }
         };
         // The last report of a reading has reached the end of the file.

@@ -60,7 +60,7 @@ pub fn random_lines(before: &[Said], cut: &Cut) -> Vec<String> {
     (0..DRAWS).map(draw).collect()
 }
 
-/// The facts that stand in the most records, as a bare list of a quarter of the size: nobody could work from it, and that it
+/// The facts that stand in the most records, as a bare list of a quarter of the size: no one could work from it, and that it
 /// does well shows what recall alone is worth.
 pub fn word_list(known: &Known, cut: &Cut) -> String {
     let mut facts: Vec<_> = known.before.iter().collect();

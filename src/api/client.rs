@@ -197,7 +197,7 @@ impl ApiClient {
         if matches!(sent, Err(ClientError::Late)) {
             return Err(ClientError::Late);
         }
-        // A server that has heard enough answers and closes while we still write: its answer says why.
+        // A server that has read enough answers and closes while we still write: its answer says why.
         match (read_answer(&mut stream, deadline), sent) {
             (Err(_), Err(unsent)) => Err(unsent),
             (answer, _) => answer,

@@ -19,7 +19,7 @@
 //!
 //! An observation is answered once it stands in the loop's one queue. A hook is a process of its own that ends when it has
 //! its answer, and the agent goes on when the hook has ended: so of two hooks of which the agent waits for the first before
-//! it starts the second, the first is heard first. Hooks that it runs side by side have no order to begin with.
+//! it starts the second, the first comes first. Hooks that it runs side by side have no order to begin with.
 //!
 //! # Limits
 //!

@@ -115,7 +115,7 @@ impl Report {
     }
 }
 
-/// The one hook event whose agent waits for our word; of all others nothing but the news is wanted.
+/// The one hook event whose agent waits for our word; of all others only the event is wanted.
 pub const REFUSABLE_EVENT: &str = "PreCompact";
 
 /// What a hook answers its agent, as Claude Code reads it.

@@ -45,7 +45,7 @@ pub enum Event {
     Store(StoreEvent),
     /// A timer that was set has run out.
     TimerFired(TimerId),
-    /// Somebody with the control token asked for something.
+    /// Someone with the control token asked for something.
     ControlAsked {
         /// Which call waits for the answer.
         call: CallId,
@@ -78,7 +78,7 @@ pub enum Event {
     /// Something of the supervisor's own was gone, or can be made again now.
     PlacesChecked(Box<PlacesSeen>),
     /// Something went wrong that the user should see and that cannot be mended: the session goes on.
-    Troubled {
+    EffectFailed {
         /// What, in the user's words.
         what: String,
     },
@@ -397,7 +397,7 @@ pub enum StoreEvent {
         found: Result<Vec<(RunId, IterationId)>, String>,
     },
     /// The store cannot be used any more, and why; `None`: it can again, and has all that waited.
-    TroubleChanged(Option<String>),
+    ErrorChanged(Option<String>),
 }
 
 /// Where a record is.

@@ -106,7 +106,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     tour::after(model);
     metrics::note(model, before, &effects);
     activity::log_change(model, state);
-    // Whoever said something in the footer now has it taken down again later.
+    // What was shown in the footer just now is taken down again later.
     if model
         .view
         .notices
@@ -167,7 +167,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
             history::found(model, &text, found);
             Vec::new()
         }
-        Event::Store(StoreEvent::TroubleChanged(trouble)) => control::store_trouble(model, trouble),
+        Event::Store(StoreEvent::ErrorChanged(error)) => control::store_error(model, error),
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
         Event::Reported { call, report } => reported::reported(model, call, report),
@@ -175,7 +175,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
         Event::TerminalLost => autopilot::headless(model),
         Event::PlacesChecked(seen) => places::checked(model, &seen),
-        Event::Troubled { what } => {
+        Event::EffectFailed { what } => {
             model.error(what);
             Vec::new()
         }

@@ -210,11 +210,11 @@ impl Model {
         self.view.log(text, false, self.now.wall);
     }
 
-    /// Tells of trouble in the footer.
+    /// Shows an error in the footer.
     pub fn error(&mut self, text: impl Into<String>) {
         let text = text.into();
         // The footer forgets it after a few seconds.
-        tracing::warn!(trouble = %crate::clean::one_line(&text));
+        tracing::warn!(error = %crate::clean::one_line(&text));
         self.say(text, true);
     }
 

@@ -219,7 +219,7 @@ fn call(model: &mut Model, what: &str) -> Vec<Effect> {
     vec![Effect::Call(said)]
 }
 
-/// Whoever has asked for a reboot is shown it: the person at the keyboard its review, a script nothing.
+/// The one who has asked for a reboot is shown it: the person at the keyboard its review, a script nothing.
 fn shown_to(model: &mut Model, cause: Cause) -> Vec<Effect> {
     if cause == Cause::Key {
         open_review(model)
@@ -409,7 +409,7 @@ pub fn ended_as(model: &mut Model, session: SessionId) {
 /// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.
 pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, String> {
     handoff::finish_edit(model);
-    // Nobody sees the countdown of `auto` behind an editor: the review waits.
+    // No one sees the countdown of `auto` behind an editor: the review waits.
     if approval == Approval::Auto && model.view.external.is_some() {
         return Err("an editor has the terminal".to_owned());
     }
@@ -462,7 +462,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
     }
     close_review(model);
     let why = if defer {
-        // Once it is due again it is news again.
+        // Once it is due again it is shown again.
         model.reboot.called = None;
         automatic::be_quiet(model, DEFER_TURNS, QuietReason::Deferred);
         model.info(format!("reboot deferred by {DEFER_TURNS} turns"));

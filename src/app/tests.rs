@@ -102,7 +102,7 @@ pub(super) struct Bench {
     /// Why a reboot cannot be prepared, if so.
     missing: Option<String>,
     /// Why the scratchpad cannot be written, if so.
-    disk_trouble: Option<String>,
+    disk_error: Option<String>,
     journaled: Vec<Step>,
     /// The same, whole.
     entries: Vec<JournalEntry>,
@@ -166,7 +166,7 @@ impl Bench {
             in_box: String::new(),
             prepared: Vec::new(),
             missing: None,
-            disk_trouble: None,
+            disk_error: None,
             journaled: Vec::new(),
             entries: Vec::new(),
         }
@@ -226,11 +226,11 @@ impl Bench {
                         answers.push(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
                     }
                     Effect::WriteScratchpad { base, text } => {
-                        let news = match &self.disk_trouble {
+                        let read = match &self.disk_error {
                             Some(why) => ReadEvent::ScratchpadNotSaved(why.clone()),
                             None => ReadEvent::ScratchpadSaved(text.clone()),
                         };
-                        answers.push(Event::Read(news));
+                        answers.push(Event::Read(read));
                         done.push(Effect::WriteScratchpad { base, text });
                     }
                     Effect::Summarize { id, ask: false } if self.reads => {

@@ -328,7 +328,7 @@ impl Autopilot {
         self.breakers.turn_ended(changed, self.message.as_deref())
     }
 
-    /// A turn has failed, by the fault of the service or of something unknown. What is no passing trouble of the service,
+    /// A turn has failed, by the fault of the service or of something unknown. What is no passing fault of the service,
     /// and holds from the first turn on, will not pass: no login, no such model.
     pub fn turn_failed(&mut self, message: &str, passing: bool) -> Verdict {
         self.message = None;

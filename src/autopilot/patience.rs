@@ -26,7 +26,7 @@ const AFTER_RESET: Duration = Duration::from_secs(15);
 /// A reset further away than this is not believed: the longest limit there is lasts a week.
 const LONGEST: TimeDelta = TimeDelta::days(8);
 
-/// So many failed turns in a row are no passing trouble: with the waits between them that is some 25 minutes.
+/// So many failed turns in a row are no passing fault: with the waits between them that is some 25 minutes.
 pub const MAX_FAILURES: u32 = 10;
 
 /// The waits before an agent that died is started again; one death more and the breaker trips.

@@ -37,9 +37,9 @@ pub enum Absence {
     NotWritten(String),
     /// The mods speak another protocol.
     OtherProtocol(u32),
-    /// Nothing was heard of it since the session began.
+    /// Nothing has come from it since the session began.
     NoHello,
-    /// Nothing has been heard of it any more.
+    /// Nothing comes from it any more.
     Silent,
 }
 
@@ -237,7 +237,7 @@ mod tests {
         assert!(link.look(at(56)));
         assert_eq!(link, Link::Absent(Absence::Silent));
         assert!(!link.look(at(99)));
-        assert!(link.loads_mods(), "it may be reading them anew");
+        assert!(link.loads_mods(), "it may be reading them again");
         assert!(link.received("2.1.330", at(100)), "it may come back");
     }
 

@@ -16,7 +16,7 @@
 //!
 //! Each names the session and the process (*instance*) that it comes from: a fork, a spare process of the client and one that
 //! was replaced speak on the same socket. An order is shown to every poll of its session, and carried out by the one process
-//! that takes it; a poll whose client has died shows an order to nobody, and so takes none.
+//! that takes it; a poll whose client has died shows an order to no one, and so takes none.
 //!
 //! The room owns the messages, what is valid in them, who may take which order, and whether the bridge is in force. It has no
 //! clock and no socket.

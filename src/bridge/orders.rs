@@ -122,7 +122,7 @@ pub enum Rejection {
     OtherProcess,
 }
 
-/// The agent's process. Once it has spoken itself no other is heard, whatever token that has: not a program that the agent
+/// The agent's process. Once it has spoken itself no other is accepted, whatever token that has: not a program that the agent
 /// runs, nor a client of the same user in another terminal. Where a program in between starts the client, its process is not
 /// known, and the token alone counts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -212,7 +212,7 @@ impl Orders {
     }
 
     /// A process has spoken; gives the client's version by its hello.
-    pub fn heard(&mut self, sender: &Sender) -> Result<&str, Rejection> {
+    pub fn identify(&mut self, sender: &Sender) -> Result<&str, Rejection> {
         self.messages += 1;
         let instance = self
             .instances
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn once_the_agent_s_own_process_has_spoken_no_other_is_heard() {
+    fn once_the_agent_s_own_process_has_spoken_no_other_is_accepted() {
         let mut owner = Owner::default();
         assert_eq!(owner.hears(Some(1)), Ok(()));
         owner = Owner::of(7);
@@ -535,16 +535,16 @@ mod tests {
     fn nothing_is_taken_from_a_process_that_has_not_said_hello_in_our_protocol() {
         let mut orders = Orders::default();
         let stranger = sender("a", 1);
-        assert_eq!(orders.heard(&stranger), Err(Rejection::NoHello));
+        assert_eq!(orders.identify(&stranger), Err(Rejection::NoHello));
         let wrong = orders.hello(&stranger, &hello(PROTOCOL + 1));
         assert_eq!(wrong, Err(Rejection::WrongProtocol(PROTOCOL + 1)));
         assert_eq!(orders.begin_poll(&stranger), Err(Rejection::NoHello));
         orders.hello(&stranger, &hello(PROTOCOL)).unwrap();
-        assert_eq!(orders.heard(&stranger), Ok("2.1.330"));
+        assert_eq!(orders.identify(&stranger), Ok("2.1.330"));
     }
 
     #[test]
-    fn a_poll_ends_when_its_process_polls_anew_or_changes_its_session() {
+    fn a_poll_ends_when_its_process_polls_again_or_changes_its_session() {
         let mut orders = greeted(&[("a", 1)]);
         let first = orders.begin_poll(&sender("a", 1)).unwrap();
         assert!(!orders.is_poll_over(&sender("a", 1), first));
@@ -552,7 +552,7 @@ mod tests {
         assert!(orders.is_poll_over(&sender("a", 1), first));
         assert!(!orders.is_poll_over(&sender("a", 1), second));
         // `/clear`: the next thing that it says names the new session.
-        orders.heard(&sender("a", 2)).unwrap();
+        orders.identify(&sender("a", 2)).unwrap();
         assert!(orders.is_poll_over(&sender("a", 1), second));
     }
 
@@ -564,7 +564,10 @@ mod tests {
             orders.hello(&sender(&name, 1), &hello(PROTOCOL)).unwrap();
         }
         assert_eq!(orders.instances.len(), INSTANCE_COUNT);
-        assert_eq!(orders.heard(&sender("first", 1)), Err(Rejection::NoHello));
+        assert_eq!(
+            orders.identify(&sender("first", 1)),
+            Err(Rejection::NoHello)
+        );
         for number in 0..100 {
             orders.place(OrderId(number), session(1), Order::Probe);
         }

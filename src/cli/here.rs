@@ -109,14 +109,14 @@ impl Here {
                 complain(&warning.to_string(), "`pitstop doctor` says more");
             }
             let done = work(&store).await;
-            let trouble = store.trouble();
+            let error = store.error();
             let lost = store.close().await;
             let done = done.map_err(|error| complain_of(&error))?;
             if lost > 0 {
                 complain(
                     &format!(
                         "the database cannot be written: {}",
-                        trouble.unwrap_or_else(|| "it was closed".to_owned())
+                        error.unwrap_or_else(|| "it was closed".to_owned())
                     ),
                     "nothing was changed; `pitstop doctor` says more",
                 );

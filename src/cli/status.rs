@@ -99,8 +99,8 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
     if let Some(cache) = &report.prompt_cache {
         rows.push(row("cache", &cache_parts(cache, zone)));
     }
-    if let Some(trouble) = &report.store_trouble {
-        rows.push(row("history", &[format!("in memory: {trouble}")]));
+    if let Some(error) = &report.store_error {
+        rows.push(row("history", &[format!("in memory: {error}")]));
     }
     columns(&rows)
 }
@@ -249,7 +249,7 @@ mod tests {
                 recache_tokens: Some(50_000),
             }),
             run: None,
-            store_trouble: None,
+            store_error: None,
         }
     }
 

@@ -269,9 +269,9 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
         env: env::vars_os().collect(),
         cwd: env::current_dir()?,
     };
-    let (news, mut messages) = pty::channel();
+    let (events, mut messages) = pty::channel();
     let pty =
-        pty::spawn(spec, size(), 0, &news).map_err(|error| not_run(&args.command[0], &error))?;
+        pty::spawn(spec, size(), 0, &events).map_err(|error| not_run(&args.command[0], &error))?;
     let raw = Raw::begin()?;
     let (keys, mut typed) = mpsc::channel(INPUT_PIECES);
     // It ends with us: nothing can wake a read of a terminal.

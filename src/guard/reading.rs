@@ -292,7 +292,7 @@ pub(super) mod tests {
         }
     }
 
-    fn heard(readings: &[Reading]) -> Readings {
+    fn received(readings: &[Reading]) -> Readings {
         let mut all = Readings::default();
         for reading in readings {
             all.observe(*reading);
@@ -349,7 +349,7 @@ pub(super) mod tests {
         ];
         for (readings, source) in cases {
             assert_eq!(
-                heard(readings).best().map(|best| best.source),
+                received(readings).best().map(|best| best.source),
                 source,
                 "{readings:?}"
             );
@@ -358,7 +358,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_estimate_never_overrules_a_real_figure() {
-        let all = heard(&[said(StatusLine, 40_000, 0), said(Estimate, 150_000, 900)]);
+        let all = received(&[said(StatusLine, 40_000, 0), said(Estimate, 150_000, 900)]);
         assert_eq!(all.best().map(|best| best.source), Some(StatusLine));
     }
 
@@ -372,7 +372,7 @@ pub(super) mod tests {
 
     #[test]
     fn when_a_source_goes_the_next_one_counts() {
-        let mut all = heard(&[
+        let mut all = received(&[
             said(StatusLine, 3, 0),
             said(Transcript, 2, 0),
             said(Estimate, 1, 0),
@@ -386,7 +386,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_source_is_stale_after_twice_its_usual_interval() {
-        let mut all = heard(&[said(StatusLine, 1, 0)]);
+        let mut all = received(&[said(StatusLine, 1, 0)]);
         assert!(!all.is_stale(StatusLine, at(60)));
         assert!(all.is_stale(StatusLine, at(61)));
         // A slow speaker is given more time.
@@ -399,8 +399,8 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn dissent_is_heard_once_both_have_settled() {
-        let all = heard(&[said(Transcript, 50_000, 10), said(StatusLine, 90_000, 11)]);
+    fn dissent_is_shown_once_both_have_settled() {
+        let all = received(&[said(Transcript, 50_000, 10), said(StatusLine, 90_000, 11)]);
         let best = all.best().expect("a reading");
         assert_eq!(all.dissent(best, at(12)), None);
         assert_eq!(

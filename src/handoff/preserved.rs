@@ -574,7 +574,7 @@ impl PreservedState {
         self.record_decision_from(description, rationale, Some(at), Origin::Human);
     }
 
-    /// Records a decision with its reason. The same one again is no news, unless it brings a reason.
+    /// Records a decision with its reason. The same one again is not new, unless it brings a reason.
     pub fn record_decision_from(
         &mut self,
         description: &str,

@@ -243,7 +243,7 @@ fn pending(state: &PreservedState, notes: &Notes<'_>, said: &mut Said) -> String
 fn completed(state: &PreservedState, notes: &Notes<'_>, said: &mut Said) -> String {
     let mut lines = Vec::new();
     for item in &state.completed_items {
-        // That the objective is reached is news.
+        // That the objective is reached is new.
         said.add(&item.text);
         lines.extend(notes.with("[x]", &item.text));
     }

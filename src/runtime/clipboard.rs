@@ -78,7 +78,7 @@ pub fn give_to_system(text: String, answers: &mpsc::Sender<Event>) {
             if why != NOT_THERE {
                 let what = format!("{} did not take the text: {why}", tool.program);
                 // The loop is gone, then.
-                let _ = answers.send(Event::Troubled { what }).await;
+                let _ = answers.send(Event::EffectFailed { what }).await;
             }
         }
     });

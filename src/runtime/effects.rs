@@ -168,7 +168,7 @@ impl Shell {
     pub(super) fn order(&mut self, order: Order) {
         if !self.files.send(order) {
             let what = format!("files are neither read nor written: {NO_THREAD}");
-            self.post(Event::Troubled { what });
+            self.post(Event::EffectFailed { what });
         }
     }
 
@@ -209,7 +209,7 @@ impl Shell {
         if self.services.store_writer.try_send(job).is_err() {
             tracing::error!("the store does not keep up: a record is lost");
             let what = "the store does not keep up: a record was not kept".to_owned();
-            self.post(Event::Troubled { what });
+            self.post(Event::EffectFailed { what });
         }
     }
 
@@ -756,7 +756,7 @@ impl Shell {
     fn store_clipboard(&mut self, text: &str) {
         if !self.terminal.host_output.store_clipboard(text) {
             let what = "the text is too large for the terminal's clipboard".to_owned();
-            self.post(Event::Troubled { what });
+            self.post(Event::EffectFailed { what });
         }
     }
 

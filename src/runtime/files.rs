@@ -366,7 +366,7 @@ impl Writer {
             Err(error) => {
                 tracing::warn!(error, "the scratchpad cannot be read");
                 let what = format!("the scratchpad cannot be read: {error}");
-                self.send(Event::Troubled { what });
+                self.send(Event::EffectFailed { what });
             }
         }
     }
@@ -440,7 +440,7 @@ impl Writer {
                 let what = format!(
                     "the scratchpad is saved nowhere: {error}; copy what you need before you leave"
                 );
-                self.send(Event::Troubled { what });
+                self.send(Event::EffectFailed { what });
             }
         }
     }
@@ -481,7 +481,7 @@ impl Writer {
             Err(errors) => {
                 let first = errors.faults.first().map_or_else(String::new, Fault::line);
                 let what = format!("the configuration is not taken, the old one stays: {first}");
-                Event::Troubled { what }
+                Event::EffectFailed { what }
             }
         });
     }

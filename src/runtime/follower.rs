@@ -33,7 +33,7 @@ const COMMANDS_BUDGET: usize = 16 * 1024;
 /// What the follower is asked for.
 #[derive(Debug)]
 pub enum FollowCommand {
-    /// Follow this file from now on; up to this many bytes of it are history, whose signals were heard before.
+    /// Follow this file from now on; up to this many bytes of it are history, whose signals were read before.
     Follow(SessionId, PathBuf, u64),
     /// It may have grown.
     Grown,

@@ -1,4 +1,4 @@
-//! Tells when files of pitstop's own may have been removed, replaced or moved away, so that who keeps them sleeps until then.
+//! Notifies when files of pitstop's own may have been removed, replaced or moved away, so that who keeps them sleeps until then.
 //!
 //! ```text
 //!   watch(files) ──► look at them, make again what is gone ──► changed() ──► watch(files) ──► look …
@@ -88,7 +88,7 @@ impl Notices {
             let (what, why) = (self.what, refused.as_deref());
             tracing::warn!(what, why, "no notices of changes: looked at once a second");
         }
-        // One that is absent for a moment is no news about the others.
+        // One that is absent for a moment says nothing of the others.
         if refused.is_some() || self.whole {
             self.refused = refused;
         }
@@ -179,7 +179,7 @@ mod system {
 
     use super::{Gap, Plan};
 
-    /// File systems on which another machine, or a program of the user's, may change what no one here is told of: NFS, SMB
+    /// File systems on which another machine, or a program of the user's, may change of which nothing is reported here: NFS, SMB
     /// in its three kinds, AFS, Ceph, 9P, FUSE.
     const REMOTE: [u32; 8] = [
         0x0000_6969,
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_directory_or_not_there_is_told_from_what_is_refused() {
+    fn what_is_no_directory_or_not_there_differs_from_what_is_refused() {
         run(async {
             let mut source = system::Source::new().unwrap();
             let gap = |source: &mut system::Source, file: &str| source.watch(&plan([file.into()]));

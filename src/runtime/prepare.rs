@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   loop ── Prepare ──► directories, settings, handoff.md, program, descriptors, disks ──► pre_reboot ── Prepared ──► loop
-//!        ── RunPostReboot ─► post_reboot ── Troubled, if it fails ──► loop
+//!        ── RunPostReboot ─► post_reboot ── EffectFailed, if it fails ──► loop
 //! ```
 
 use std::{
@@ -108,7 +108,7 @@ impl Shell {
         let project = self.agent.project.clone();
         tokio::spawn(async move {
             if let Err(what) = run(&command, &about, &project, limit).await {
-                let _ = events.send(Event::Troubled { what }).await;
+                let _ = events.send(Event::EffectFailed { what }).await;
             }
         });
     }

@@ -17,14 +17,14 @@ const BETWEEN: Duration = Duration::from_millis(400);
 /// The sizes that have not been sent yet.
 #[derive(Debug, Default)]
 pub struct Resizing {
-    told_at: Option<Instant>,
+    reported_at: Option<Instant>,
     waiting: Option<(PaneSize, Instant)>,
 }
 
 impl Resizing {
     /// The window's new size makes this one of the pane: true if it is to be sent now.
     pub fn ask(&mut self, size: PaneSize, now: Instant) -> bool {
-        match self.told_at.map(|at| at + BETWEEN) {
+        match self.reported_at.map(|at| at + BETWEEN) {
             Some(next) if now < next => {
                 self.waiting = Some((size, next.min(now + REST)));
                 false
@@ -38,7 +38,7 @@ impl Resizing {
 
     /// A size has been sent: what waited is out of date.
     pub const fn sent(&mut self, now: Instant) {
-        self.told_at = Some(now);
+        self.reported_at = Some(now);
         self.waiting = None;
     }
 

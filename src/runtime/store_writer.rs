@@ -41,7 +41,7 @@ const JOBS_IN_FLIGHT: usize = 1024;
 /// How many iterations of earlier runs the history shows.
 const EARLIER_ITERATIONS: u32 = 200;
 
-/// How often a store in trouble is looked at: it tries again once a second.
+/// How often an unavailable store is looked at: it tries again once a second.
 const MEND_CHECK: Duration = Duration::from_millis(500);
 
 /// Something to keep.
@@ -123,11 +123,11 @@ impl StoreWriter {
                     tracing::warn!(what, "the history is not whole again");
                 }
             }
-            let now = self.store.trouble();
+            let now = self.store.error();
             if now.is_some() != known.is_some() {
                 known.clone_from(&now);
                 let _ = events
-                    .send(Event::Store(StoreEvent::TroubleChanged(now)))
+                    .send(Event::Store(StoreEvent::ErrorChanged(now)))
                     .await;
                 watched = false;
             }
@@ -158,7 +158,7 @@ impl StoreWriter {
             }
             let was_warned = std::mem::replace(&mut warned, error.is_some());
             if let Some(what) = error.filter(|_| !was_warned) {
-                let _ = events.send(Event::Troubled { what }).await;
+                let _ = events.send(Event::EffectFailed { what }).await;
             }
         }
     }
@@ -214,7 +214,7 @@ impl StoreWriter {
         let (reboot, step) = (entry.reboot_id, entry.step);
         let written = self.store.journal_put(entry).await;
         let event = Event::Store(StoreEvent::Journaled { reboot, step });
-        // A store in trouble must not stop a reboot: the human is warned instead.
+        // An unavailable store must not stop a reboot: the human is warned instead.
         let _ = events.send(event).await;
         let before = self.last_steps.insert(reboot, step);
         let figure = metrics::of_reboot(before, entry);
@@ -243,11 +243,11 @@ impl StoreWriter {
 
     /// Keeps figures; the loss of one is a matter for the log only.
     async fn measure(&self, figures: impl IntoIterator<Item = Metric>) -> Option<String> {
-        let mut trouble = None;
+        let mut error = None;
         for figure in figures {
-            trouble = error_of(self.store.put_metric(&self.run, &figure).await);
+            error = error_of(self.store.put_metric(&self.run, &figure).await);
         }
-        trouble
+        error
     }
 
     /// Fills a database that was removed with what is known of this project.

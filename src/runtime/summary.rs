@@ -591,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_reads_nothing_is_no_trouble() {
+    fn one_that_reads_nothing_is_no_error() {
         let (ran, _) = asked(
             shell("exec <&-; echo done; kill -9 $$"),
             &vec![b'x'; 1 << 20],

@@ -1,9 +1,9 @@
-//! The database, opened: one write at a time, and the task that tries again while it is in trouble.
+//! The database, opened: one write at a time, and the task that tries again while it is unavailable.
 //!
 //! ```text
-//!  write ──► trouble? ──no──► database ──ok──► Durable
-//!               │                 │ trouble
-//!               └──yes──► queue ◄─┘ ───────► Queued
+//!  write ──► available? ─yes─► database ──ok──► Durable
+//!               │                 │ unavailable
+//!               └──no───► queue ◄─┘ ───────► Queued
 //!                          │
 //!      every second: ──────┴──► database, oldest first, until it is empty
 //! ```
@@ -28,7 +28,7 @@ use crate::{
     lineage::{Project, RunId},
 };
 
-/// How often a database in trouble is tried again: often enough that a database that is back is in use within five seconds.
+/// How often an unavailable database is tried again: often enough that a database that is back is in use within five seconds.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// How many tries in vain make the connections suspect: the file may have been damaged or replaced
@@ -66,8 +66,8 @@ struct Shared {
 pub(super) struct Waiting {
     closed: bool,
     pub(super) pending: Pending,
-    trouble: Option<String>,
-    /// Tries in vain since the trouble began, or since the database was last opened.
+    error: Option<String>,
+    /// Tries in vain since it is unavailable, or since the database was last opened.
     failures: u32,
     refused: u64,
     /// The runs begun here: they show whose project a journal entry that waits belongs to, and are
@@ -83,7 +83,7 @@ impl Store {
     /// Must be called within a tokio runtime with time and I/O enabled.
     pub async fn open(options: StoreOptions) -> Result<Opened, StoreError> {
         let mut warnings = Vec::new();
-        let (db, trouble) = match open_db(&options).await {
+        let (db, error) = match open_db(&options).await {
             Ok(OpenedDb { db, set_aside }) => {
                 warnings.extend(set_aside.map(|kept| StoreWarning::SetAside { kept }));
                 (Some(db), None)
@@ -98,19 +98,19 @@ impl Store {
                 (None, Some(reason))
             }
         };
-        let in_trouble = trouble.is_some();
+        let is_unavailable = error.is_some();
         let shared = Arc::new(Shared {
             options,
             turn: tokio::sync::Mutex::new(()),
             db: RwLock::new(db),
             waiting: Mutex::new(Waiting {
-                trouble,
+                error,
                 ..Waiting::default()
             }),
             wake: Arc::new(Notify::new()),
         });
         tokio::spawn(try_again(Arc::downgrade(&shared), shared.wake.clone()));
-        if in_trouble {
+        if is_unavailable {
             shared.wake.notify_one();
         }
         Ok(Opened {
@@ -149,8 +149,8 @@ impl Store {
 
     /// Why writes wait in memory now, if they do.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
-        self.shared.waiting().trouble.clone()
+    pub fn error(&self) -> Option<String> {
+        self.shared.waiting().error.clone()
     }
 
     /// How the store is, by asking it.
@@ -162,7 +162,7 @@ impl Store {
         let waiting = self.shared.waiting();
         Health {
             place: self.shared.options.target.place(),
-            trouble: waiting.trouble.clone().or_else(|| schema.clone().err()),
+            error: waiting.error.clone().or_else(|| schema.clone().err()),
             schema: schema.ok(),
             queued: waiting.pending.len(),
             queued_bytes: waiting.pending.bytes(),
@@ -191,9 +191,9 @@ impl Store {
         let shared = &self.shared;
         let _turn = shared.turn.lock().await;
         shared.notice_removed().await;
-        // Only the journal is worth a try in trouble: a reboot waits for it.
+        // Only the journal is worth a try while it is unavailable: a reboot waits for it.
         let urgent = matches!(write, Write::Journal(_));
-        if shared.is_in_trouble() && !(urgent && shared.flush().await) {
+        if shared.is_unavailable() && !(urgent && shared.flush().await) {
             return Ok(shared.queue(write));
         }
         let Some(db) = shared.db() else {
@@ -254,16 +254,16 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_in_trouble(&self) -> bool {
+    fn is_unavailable(&self) -> bool {
         let waiting = self.waiting();
-        waiting.trouble.is_some() || !waiting.pending.is_empty()
+        waiting.error.is_some() || !waiting.pending.is_empty()
     }
 
     fn queue(&self, write: Write) -> Written {
         let mut waiting = self.waiting();
         waiting.pending.push(write);
         let reason = waiting
-            .trouble
+            .error
             .get_or_insert_with(|| "it was closed".to_owned())
             .clone();
         drop(waiting);
@@ -286,7 +286,7 @@ impl Shared {
             let Some(write) = self.waiting().pending.front().cloned() else {
                 let mut waiting = self.waiting();
                 waiting.failures = 0;
-                if let Some(reason) = waiting.trouble.take() {
+                if let Some(reason) = waiting.error.take() {
                     tracing::info!(%reason, "the database is well again");
                 }
                 return true;
@@ -348,7 +348,7 @@ impl Shared {
                     }
                 }
                 Err(error) => {
-                    self.waiting().trouble = Some(chain(&error));
+                    self.waiting().error = Some(chain(&error));
                     return false;
                 }
             }
@@ -373,12 +373,12 @@ impl Waiting {
         let begun = self.begun.clone();
         self.pending.begin_again(begun);
         if removed.is_some() {
-            (self.removed, self.trouble) = (true, removed);
+            (self.removed, self.error) = (true, removed);
         }
     }
 
     fn failed(&mut self, error: &DbError) {
-        self.trouble = Some(chain(error));
+        self.error = Some(chain(error));
         let weight = match error {
             DbError::Corrupt(_) => SUSPECT,
             _ => 1,
@@ -405,7 +405,7 @@ async fn open_db(options: &StoreOptions) -> Result<OpenedDb, DbError> {
     }
 }
 
-/// Tries the database again, once a second, for as long as it is in trouble and the store lives.
+/// Tries the database again, once a second, for as long as it is unavailable and the store lives.
 async fn try_again(shared: Weak<Shared>, wake: Arc<Notify>) {
     loop {
         wake.notified().await;

@@ -63,7 +63,7 @@ const GATE: &str = "opening.lock";
 /// How often the gate is tried again.
 const GATE_POLL: Duration = Duration::from_millis(20);
 
-/// How long a write waits for a lock while the store is known to be in trouble: it is tried again
+/// How long a write waits for a lock while the store is known to be unavailable: it is tried again
 /// soon, and the caller must not hang.
 const BRIEF: Duration = Duration::from_millis(200);
 
@@ -99,7 +99,7 @@ pub(super) type Cells = Vec<Cell>;
 pub(super) enum Patience {
     /// The store's own: the database is thought to be well.
     Full,
-    /// A try while it is in trouble.
+    /// A try while it is unavailable.
     Brief,
 }
 
@@ -153,7 +153,7 @@ pub(super) enum DbError {
     Refused(sqlx::Error),
     /// It cannot now and may be able to later: locked, full, gone.
     #[error("{0}")]
-    Trouble(String),
+    Unavailable(String),
     /// The file is no database any more.
     #[error("{0}")]
     Corrupt(String),
@@ -167,18 +167,18 @@ impl From<sqlx::Error> for DbError {
         let code = match &error {
             sqlx::Error::Database(database) => database.code().unwrap_or_default(),
             sqlx::Error::PoolTimedOut => {
-                return Self::Trouble("no connection came about in time".to_owned());
+                return Self::Unavailable("no connection came about in time".to_owned());
             }
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
             | sqlx::Error::Protocol(_)
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
-            | sqlx::Error::BeginFailed => return Self::Trouble(error.to_string()),
+            | sqlx::Error::BeginFailed => return Self::Unavailable(error.to_string()),
             _ => return Self::Refused(error),
         };
         match kind(&code) {
-            CodeKind::Trouble => Self::Trouble(error.to_string()),
+            CodeKind::Unavailable => Self::Unavailable(error.to_string()),
             CodeKind::Corrupt => Self::Corrupt(error.to_string()),
             CodeKind::Refusal => Self::Refused(error),
         }
@@ -187,13 +187,13 @@ impl From<sqlx::Error> for DbError {
 
 impl From<FilesError> for DbError {
     fn from(error: FilesError) -> Self {
-        Self::Trouble(chain(&error))
+        Self::Unavailable(chain(&error))
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CodeKind {
-    Trouble,
+    Unavailable,
     Corrupt,
     Refusal,
 }
@@ -208,7 +208,7 @@ fn kind(code: &str) -> CodeKind {
         // Read-only (a standby), lock not available, internal corruption reported by the server.
         const CODES: [&str; 4] = ["25006", "55P03", "XX001", "XX002"];
         return if CLASSES.contains(&&code[..2]) || CODES.contains(&code) {
-            CodeKind::Trouble
+            CodeKind::Unavailable
         } else {
             CodeKind::Refusal
         };
@@ -217,7 +217,7 @@ fn kind(code: &str) -> CodeKind {
         // CORRUPT, NOTADB.
         Ok(11 | 26) => CodeKind::Corrupt,
         // PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH.
-        Ok(3 | 5..=10 | 13 | 14 | 15 | 22 | 23) => CodeKind::Trouble,
+        Ok(3 | 5..=10 | 13 | 14 | 15 | 22 | 23) => CodeKind::Unavailable,
         _ => CodeKind::Refusal,
     }
 }
@@ -227,7 +227,7 @@ impl Db {
     pub(super) async fn open_sqlite(path: &Path, busy: Duration) -> Result<OpenedDb, DbError> {
         let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
         else {
-            return Err(DbError::Trouble(format!(
+            return Err(DbError::Unavailable(format!(
                 "expected the path of a file, found {}",
                 path.display()
             )));
@@ -241,7 +241,7 @@ impl Db {
             }),
             Err(DbError::Corrupt(reason)) => {
                 let kept = set_aside(path, SystemTime::now().into())
-                    .map_err(|error| DbError::Trouble(format!("{reason}; {error}")))?;
+                    .map_err(|error| DbError::Unavailable(format!("{reason}; {error}")))?;
                 tracing::error!(%reason, kept = %kept.display(), "the database is corrupt and was set aside");
                 Ok(OpenedDb {
                     db: Self::open_file(&dir, name, busy).await?,
@@ -274,7 +274,7 @@ impl Db {
             .connect_with(options)
             .await?;
         let file = DbFile::at(&path)
-            .ok_or_else(|| DbError::Trouble(format!("{} was removed", path.display())))?;
+            .ok_or_else(|| DbError::Unavailable(format!("{} was removed", path.display())))?;
         let db = Self::Sqlite { pool, busy, file };
         let ready = async {
             if size <= CHECKED_BYTES {
@@ -297,7 +297,7 @@ impl Db {
         let place = postgres_place(url);
         let named = |error| naming(&place, error);
         let options = postgres_options(url)
-            .map_err(|error| DbError::Trouble(error.to_string()))?
+            .map_err(|error| DbError::Unavailable(error.to_string()))?
             .application_name("pitstop")
             .disable_statement_logging();
         // A pool only says that its time was up: the first connection is made without it, for the cause.
@@ -416,7 +416,7 @@ impl Db {
         };
         tokio::time::timeout(limit, self.execute_patiently(statement, patience))
             .await
-            .unwrap_or_else(|_| Err(DbError::Trouble(format!("no answer within {limit:?}"))))
+            .unwrap_or_else(|_| Err(DbError::Unavailable(format!("no answer within {limit:?}"))))
             .map_err(|error| self.named(error))
     }
 
@@ -456,7 +456,7 @@ impl Db {
         let limit = self.busy() * 2;
         tokio::time::timeout(limit, self.query_patiently(statement))
             .await
-            .unwrap_or_else(|_| Err(DbError::Trouble(format!("no answer within {limit:?}"))))
+            .unwrap_or_else(|_| Err(DbError::Unavailable(format!("no answer within {limit:?}"))))
             .map_err(|error| self.named(error))
     }
 
@@ -564,12 +564,12 @@ pub(super) fn postgres_place(url: &str) -> String {
     }
 }
 
-/// Names the server in its trouble.
+/// Names the server in its error.
 #[cfg(feature = "postgres")]
 fn naming(place: &str, error: DbError) -> DbError {
     match error {
-        DbError::Trouble(reason) if !reason.starts_with(place) => {
-            DbError::Trouble(format!("{place}: {reason}"))
+        DbError::Unavailable(reason) if !reason.starts_with(place) => {
+            DbError::Unavailable(format!("{place}: {reason}"))
         }
         error => error,
     }
@@ -627,12 +627,12 @@ async fn pass_gate(dir: &PrivateDir, busy: Duration) -> Result<File, DbError> {
             match rustix::fs::flock(&gate, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(()),
                 Err(Errno::WOULDBLOCK) => tokio::time::sleep(GATE_POLL).await,
-                Err(error) => return Err(DbError::Trouble(error.to_string())),
+                Err(error) => return Err(DbError::Unavailable(error.to_string())),
             }
         }
     };
     tokio::time::timeout(busy, wait).await.unwrap_or_else(|_| {
-        Err(DbError::Trouble(
+        Err(DbError::Unavailable(
             "another pitstop is busy opening the database".to_owned(),
         ))
     })?;
@@ -642,12 +642,12 @@ async fn pass_gate(dir: &PrivateDir, busy: Duration) -> Result<File, DbError> {
 /// Makes sure that the file is there, ours and private; its size in bytes.
 fn make_private(dir: &PrivateDir, name: &str) -> Result<u64, DbError> {
     use std::os::unix::fs::PermissionsExt;
-    let trouble = |error: std::io::Error| DbError::Trouble(error.to_string());
+    let error = |error: std::io::Error| DbError::Unavailable(error.to_string());
     let file = dir.open_or_create(name)?;
-    let metadata = file.metadata().map_err(trouble)?;
+    let metadata = file.metadata().map_err(error)?;
     if metadata.permissions().mode() & 0o077 != 0 {
         file.set_permissions(std::fs::Permissions::from_mode(0o600))
-            .map_err(trouble)?;
+            .map_err(error)?;
     }
     Ok(metadata.len())
 }
@@ -684,7 +684,7 @@ mod tests {
         for code in [
             "5", "6", "13", "10", "8", "14", "1034", "517", "08006", "57P01", "53100",
         ] {
-            assert_eq!(kind(code), CodeKind::Trouble, "{code}");
+            assert_eq!(kind(code), CodeKind::Unavailable, "{code}");
         }
         for code in ["11", "26", "267"] {
             assert_eq!(kind(code), CodeKind::Corrupt, "{code}");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// What went wrong with the store; trouble that may pass is no error but [`Written::Queued`].
+/// What went wrong with the store; what may pass is no error but [`Written::Queued`].
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database was changed by a newer program.

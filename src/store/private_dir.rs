@@ -90,10 +90,10 @@ pub enum FilesError {
 }
 
 impl FilesError {
-    /// Whether the disk, not the file, is the trouble: full, over quota or read-only. The write is
+    /// Whether the disk, not the file, is at fault: full, over quota or read-only. The write is
     /// worth another try later, and the old file is whole.
     #[must_use]
-    pub fn is_disk_trouble(&self) -> bool {
+    pub fn is_disk_error(&self) -> bool {
         let Self::Io { source, .. } = self else {
             return false;
         };

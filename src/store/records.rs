@@ -130,7 +130,7 @@ pub struct Health {
     /// Its schema version; none when it cannot be asked.
     pub schema: Option<i64>,
     /// Why it cannot be used now.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
     /// Writes that wait in memory.
     pub queued: usize,
     /// Bytes that wait in memory.

@@ -91,7 +91,7 @@ impl RunDir {
 }
 
 /// The directory of a run, looked after. It is held open, and the number of an open directory is given to no other one: so a
-/// directory that was removed is told from the one that the next write of a file made in its place, in which all other files
+/// directory that was removed differs from the one that the next write of a file made in its place, in which all other files
 /// are missing.
 #[derive(Debug)]
 pub struct KeptRunDir {

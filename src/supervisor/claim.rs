@@ -75,7 +75,7 @@ fn lock_in(
         .map_err(LockError::from)
         .and_then(take);
     let taken = match taken {
-        Err(LockError::Files(error)) if error.is_unwritable() || error.is_disk_trouble() => {
+        Err(LockError::Files(error)) if error.is_unwritable() || error.is_disk_error() => {
             warnings.push(chain(&error));
             PrivateDir::open_path(&paths.runtime_dir().join(hash))
                 .map_err(LockError::from)

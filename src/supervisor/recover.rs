@@ -76,7 +76,7 @@ impl StoreStart {
     }
 }
 
-/// Ends registered agents that still live: also those that the database has never heard of.
+/// Ends registered agents that still live: also those that the database does not know.
 pub(super) async fn end_registered(state: &PrivateDir, warnings: &mut Vec<String>) {
     let registered = agent_registry::read(state).unwrap_or_else(|error| {
         warnings.push(chain(&error));

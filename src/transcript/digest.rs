@@ -6,8 +6,8 @@
 //! | the work at hand | those near the end, where everything that is used next stands |
 //! | the human's own words | all: a rule is said once |
 //! | the agent's to-do list | all, for a task made long ago may still be open |
-//! | what the assistant says | news only: what stood there before was heard before |
-//! | which commands have ended, and how many calls are open | news only |
+//! | what the assistant says | only what is new: what stood there before was read before |
+//! | which commands have ended, and how many calls are open | only what is new |
 //!
 //! Memory is bounded whatever the transcript holds, and lines that are not needed are not parsed.
 
@@ -80,7 +80,7 @@ pub struct Age {
     /// Bytes between it and the end of the file.
     pub behind: u64,
     /// It was written since we began to follow.
-    pub news: bool,
+    pub is_new: bool,
 }
 
 impl Digest {
@@ -137,7 +137,7 @@ impl Digest {
                 }
             }
         }
-        if !age.news {
+        if !age.is_new {
             return;
         }
         self.note_ran(before);
@@ -306,9 +306,9 @@ mod tests {
 
     use super::*;
 
-    const NEWS: Age = Age {
+    const NEW: Age = Age {
         behind: 0,
-        news: true,
+        is_new: true,
     };
 
     fn called(id: &str, name: &str, input: &Value) -> String {
@@ -342,28 +342,28 @@ mod tests {
     #[test]
     fn tasks_are_known_once_their_result_is_there() {
         let input = json!({"subject": "a", "description": "d"});
-        let mut lines = vec![(called("t1", "TaskCreate", &input), NEWS)];
+        let mut lines = vec![(called("t1", "TaskCreate", &input), NEW)];
         assert!(digest(&lines).todos().is_empty());
         let result = json!({"task": {"id": "1", "subject": "a"}});
-        lines.push((answered("t1", &result), NEWS));
-        lines.push((answered("t1", &result), NEWS));
+        lines.push((answered("t1", &result), NEW));
+        lines.push((answered("t1", &result), NEW));
         assert_eq!(digest(&lines).todos().pending().collect::<Vec<_>>(), ["a"]);
     }
 
     #[test]
-    fn only_new_words_of_the_main_chain_are_heard() {
+    fn only_new_words_of_the_main_chain_are_read() {
         let old = Age {
             behind: 0,
-            news: false,
+            is_new: false,
         };
         let mut digest = digest(&[
             (said("old", &json!({})), old),
-            (said("new", &json!({})), NEWS),
-            (said("side", &json!({"isSidechain": true})), NEWS),
-            (said("error", &json!({"isApiErrorMessage": true})), NEWS),
+            (said("new", &json!({})), NEW),
+            (said("side", &json!({"isSidechain": true})), NEW),
+            (said("error", &json!({"isApiErrorMessage": true})), NEW),
             (
                 json!({"type": "user", "message": {"content": "\"assistant\" mine"}}).to_string(),
-                NEWS,
+                NEW,
             ),
         ]);
         assert_eq!(digest.take_said(), ["new"]);
@@ -374,7 +374,7 @@ mod tests {
     fn commands_far_from_the_end_are_not_read() {
         let far = Age {
             behind: COMMANDS_REACH + 1,
-            news: false,
+            is_new: false,
         };
         let result = json!({"stdout": "x\n", "stderr": ""});
         let run = |n: u32, age| {
@@ -385,7 +385,7 @@ mod tests {
                 (answered(&id, &result), age),
             ]
         };
-        let lines = [run(1, far), run(2, NEWS)].concat();
+        let lines = [run(1, far), run(2, NEW)].concat();
         let commands = digest(&lines).commands().records();
         let lines: Vec<_> = commands
             .iter()
@@ -399,12 +399,12 @@ mod tests {
         let mut digest = Digest::new(3);
         let line = said(&"x".repeat(1024 * 1024), &json!({}));
         for _ in 0..10 {
-            digest.line(line.as_bytes(), NEWS);
+            digest.line(line.as_bytes(), NEW);
         }
         assert!(digest.take_said().len() <= 4);
         for n in 0..1_000 {
             let call = called(&format!("t{n}"), "TaskCreate", &json!({"subject": "a"}));
-            digest.line(call.as_bytes(), NEWS);
+            digest.line(call.as_bytes(), NEW);
         }
         assert!(digest.calls.len() <= CALLS_CAP);
     }
@@ -413,7 +413,7 @@ mod tests {
         #[test]
         fn any_line_is_read_without_a_panic(line in "(\"assistant\"|\"TaskCreate\"|\"tool_result\"|\\{|\\}|\\[|\\]|:|,|\"type\"|\"message\"|\"content\"|x|\\\\u|d800){0,60}") {
             let mut digest = Digest::new(3);
-            digest.line(line.as_bytes(), NEWS);
+            digest.line(line.as_bytes(), NEW);
         }
     }
 
@@ -421,19 +421,19 @@ mod tests {
     fn commands_that_end_are_reported_once_and_open_calls_are_counted() {
         let old = Age {
             behind: 0,
-            news: false,
+            is_new: false,
         };
         let shell = |command: &str| json!({"command": command});
         let out = |text: &str| json!({"stdout": text, "stderr": "", "interrupted": false});
         let mut digest = digest(&[
             (called("1", "Bash", &shell("ls")), old),
             (answered("1", &out("a")), old),
-            (called("2", "Bash", &shell("cargo test")), NEWS),
+            (called("2", "Bash", &shell("cargo test")), NEW),
         ]);
         assert_eq!((digest.take_ran(), digest.calls_open()), (vec![], 1));
-        digest.line(called("3", "Read", &json!({})).as_bytes(), NEWS);
+        digest.line(called("3", "Read", &json!({})).as_bytes(), NEW);
         assert_eq!(digest.calls_open(), 2);
-        digest.line(answered("2", &out("ok")).as_bytes(), NEWS);
+        digest.line(answered("2", &out("ok")).as_bytes(), NEW);
         let ran = Ran {
             command: "cargo test".to_owned(),
             output: "ok".to_owned(),
@@ -443,7 +443,7 @@ mod tests {
         assert!(digest.take_ran().is_empty());
         // A prompt ends what was open: the human has interrupted it.
         let prompt = json!({"type": "user", "message": {"content": "stop"}}).to_string();
-        digest.line(prompt.as_bytes(), NEWS);
+        digest.line(prompt.as_bytes(), NEW);
         assert_eq!(digest.calls_open(), 0);
     }
 
@@ -454,7 +454,7 @@ mod tests {
             for (key, value) in fields.as_object().into_iter().flatten() {
                 line[key] = value.clone();
             }
-            (line.to_string(), NEWS)
+            (line.to_string(), NEW)
         };
         let text = |text: &str| user(json!(text), &json!({}));
         let task = json!({"description": "look", "prompt": "Never touch the tests.", "subagent_type": "explore"});
@@ -470,10 +470,10 @@ mod tests {
                 ]),
                 &json!({}),
             ),
-            (called("t1", "Task", &task), NEWS),
+            (called("t1", "Task", &task), NEW),
             user(json!("Never on a side chain."), &json!({"isSidechain": true})),
             user(report, &json!({})),
-            (called("t2", "NotebookEdit", &cell), NEWS),
+            (called("t2", "NotebookEdit", &cell), NEW),
             text("<bash-input>never only</bash-input>"),
             text("<bash-stdout>you must not</bash-stdout><bash-stderr></bash-stderr>"),
             text("<local-command-stdout>Set the model, always</local-command-stdout>"),
@@ -483,7 +483,7 @@ mod tests {
             (
                 json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "Ne change rien d'autre."}})
                     .to_string(),
-                NEWS,
+                NEW,
             ),
         ]);
         let human = digest.take_human().unwrap();

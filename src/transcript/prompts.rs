@@ -36,7 +36,7 @@ const COMPACTED: &str = "This session is being continued from a previous convers
 const CLIENT_TAGS: [&str; 2] = ["tick", "channel"];
 
 /// What a person wrote of a prompt; none of it, if it is a handoff, a prompt that pitstop types by itself, or a text of the
-/// client's own: a command, a reminder, the news of a task in the background.
+/// client's own: a command, a reminder, the report of a background task.
 #[must_use]
 pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
     let prompt = prompt.trim();

@@ -217,17 +217,17 @@ impl Tail {
         news_from: &mut u64,
     ) -> Result<TailReport, TailError> {
         let ahead = news_from.saturating_sub(self.offset());
-        let news = ahead == 0;
+        let is_new = ahead == 0;
         // No reading goes across the border.
-        let budget = if news { budget } else { budget.min(ahead) };
+        let budget = if is_new { budget } else { budget.min(ahead) };
         let reset = Cell::new(false);
         let digest = RefCell::new(digest);
         let report = self.read_lines(
             budget,
             &mut |scan, line, behind| {
                 scan.feed_line(line);
-                let news = news && !reset.get();
-                digest.borrow_mut().line(line, Age { behind, news });
+                let is_new = is_new && !reset.get();
+                digest.borrow_mut().line(line, Age { behind, is_new });
             },
             &mut || {
                 reset.set(true);
@@ -320,12 +320,12 @@ impl Tail {
                 report.more = !self.caught_up && report.bytes > 0;
                 report.records = self.scan.records() - before.0;
                 report.faults = self.faults().since(before.1);
-                report.figure = self.news(self.latest());
+                report.figure = self.unseen(self.latest());
             }
             Ok(None) => {
                 self.file = None;
                 report.vanished = true;
-                report.figure = self.news(None);
+                report.figure = self.unseen(None);
             }
             Err(error) => {
                 self.file = None;
@@ -414,7 +414,7 @@ impl Tail {
         Ok(total)
     }
 
-    fn news(&mut self, latest: Option<Usage>) -> Figure {
+    fn unseen(&mut self, latest: Option<Usage>) -> Figure {
         let sent = std::mem::replace(&mut self.sent, latest);
         match latest {
             _ if sent == latest => Figure::Same,

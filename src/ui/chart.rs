@@ -53,7 +53,7 @@ struct Column {
 /// An iteration in the chart.
 struct Tooth {
     number: String,
-    /// Whether it is over: its figures need nobody any more.
+    /// Whether it is over: its figures need no person any more.
     has_ended: bool,
     cost: Option<f64>,
     columns: Vec<Column>,

@@ -30,7 +30,7 @@ pub struct LinkRun {
     pub first: u16,
     /// Last column.
     pub last: u16,
-    /// Tells links apart: the same for all parts of one.
+    /// Distinguishes links: the same for all parts of one.
     pub number: u32,
     /// The target: printable ASCII, of a scheme that is passed on.
     pub target: String,

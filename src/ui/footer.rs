@@ -1,4 +1,4 @@
-//! The footer: one line with what the agent does, how reboots are decided, news, and keys.
+//! The footer: one line with what the agent does, how reboots are decided, the latest message, and keys.
 //!
 //! ```text
 //!  idle · reboots: ask   ! the newest notice    F1 help  F5 reboot  F8 zoom
@@ -67,10 +67,10 @@ pub(super) fn draw(
         buf.set_line(area.x, area.y, &line, area.width);
         return;
     }
-    let news = news(model, theme);
-    let wanted = news
+    let latest = latest(model, theme);
+    let wanted = latest
         .as_ref()
-        .map_or(0, |news| text::width(&news.content) + 3);
+        .map_or(0, |latest| text::width(&latest.content) + 3);
     let left = frame::cut(left(layout, model, screen, wanted, theme), cells);
     let used = left.width();
     buf.set_line(area.x, area.y, &left, area.width);
@@ -86,11 +86,11 @@ pub(super) fn draw(
         let x = area.right() - hint_cells as u16;
         buf.set_line(x, area.y, &hints, hint_cells as u16);
     }
-    if let Some(news) = news {
+    if let Some(latest) = latest {
         let room = cells.saturating_sub(used + hint_cells + 3);
         if room >= 4 {
-            let news = frame::row(text::fit(&news.content, room), news.style);
-            buf.set_line(area.x + used as u16 + 2, area.y, &news, room as u16);
+            let latest = frame::row(text::fit(&latest.content, room), latest.style);
+            buf.set_line(area.x + used as u16 + 2, area.y, &latest, room as u16);
         }
     }
 }
@@ -112,7 +112,7 @@ fn beside_copy(model: &Model, layout: &Layout, theme: &Theme) -> Vec<Span<'stati
     beside
 }
 
-/// What stands there all the time, beside news that want so many cells.
+/// What stands there all the time, beside a message that wants so many cells.
 fn left(
     layout: &Layout,
     model: &Model,
@@ -176,7 +176,7 @@ fn left(
 fn standing(model: &Model) -> impl Iterator<Item = &'static str> {
     let history = model
         .outside
-        .store_trouble
+        .store_error
         .is_some()
         .then_some("history in memory");
     let places = model
@@ -327,7 +327,7 @@ fn state_style(model: &Model, theme: &Theme) -> ratatui::style::Style {
 
 /// The reboot under way, unless something has gone wrong since its step began; else the newest notice, else why an autonomous run
 /// stands still.
-fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
+fn latest(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     if let Some(step) = reboot_step(model) {
         return Some(Span::styled(step, theme.accent));
     }
@@ -367,7 +367,7 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
                 let style = state_style(model, theme);
                 Some(Span::styled(text::safe(&reason).into_owned(), style))
             }
-            None => run::news(model, theme),
+            None => run::why_it_waits(model, theme),
         };
     };
     let said = text::safe(&notice.text);

@@ -90,9 +90,9 @@ impl<'a> Parts<'a> {
 pub(super) fn least(target: &str) -> usize {
     let target = text::safe(target);
     let parts = Parts::of(&target);
-    let told = [ARROW, parts.scheme, parts.short_account(), parts.host];
+    let reported = [ARROW, parts.scheme, parts.short_account(), parts.host];
     let whole = text::width(ARROW) + text::width(&target);
-    whole.min(told.into_iter().map(text::width).sum::<usize>() + 1)
+    whole.min(reported.into_iter().map(text::width).sum::<usize>() + 1)
 }
 
 /// The target in so many cells.
@@ -125,11 +125,11 @@ pub(super) fn spans(target: &str, cells: usize, theme: &Theme) -> Vec<Span<'stat
 mod tests {
     use super::*;
 
-    fn told(target: &str, cells: usize) -> String {
+    fn reported(target: &str, cells: usize) -> String {
         let spans = spans(target, cells, &Theme::default());
-        let told: String = spans.iter().map(|span| &*span.content).collect();
-        assert!(text::width(&told) <= cells, "{told}");
-        told
+        let reported: String = spans.iter().map(|span| &*span.content).collect();
+        assert!(text::width(&reported) <= cells, "{reported}");
+        reported
     }
 
     /// What stands out, where there is room for everything.
@@ -159,25 +159,25 @@ mod tests {
     #[test]
     fn the_host_is_the_last_to_give_way() {
         let path = "https://example.org/a/long/path";
-        assert_eq!(told(path, 34), format!(" → {path}"));
-        assert_eq!(told(path, 33), " → https://example.org/a/long/pa…");
-        assert_eq!(told(path, 22), " → https://example.org");
-        assert_eq!(told(path, 21), " → https://…ample.org");
+        assert_eq!(reported(path, 34), format!(" → {path}"));
+        assert_eq!(reported(path, 33), " → https://example.org/a/long/pa…");
+        assert_eq!(reported(path, 22), " → https://example.org");
+        assert_eq!(reported(path, 21), " → https://…ample.org");
         let account = "https://www.bank.example:pay@evil.example/login";
-        assert_eq!(told(account, 30), " → https://…@evil.example/log…");
+        assert_eq!(reported(account, 30), " → https://…@evil.example/log…");
         let zeros = format!("https://evil.example:{}443/", "0".repeat(500));
-        assert_eq!(told(&zeros, 30), " → https://evil.example:00000…");
+        assert_eq!(reported(&zeros, 30), " → https://evil.example:00000…");
         let long = format!("https://bank.example.{}.evil.example/x", "a".repeat(300));
         assert_eq!(
-            told(&long, 40),
+            reported(&long, 40),
             format!(" → https://…{}.evil.example", "a".repeat(15))
         );
         let file = "file:///home/somebody/Downloads/report.desktop";
-        assert_eq!(told(file, 30), " → file://…oads/report.desktop");
+        assert_eq!(reported(file, 30), " → file://…oads/report.desktop");
         for cells in 20..60 {
             for target in [path, account, &zeros, &long, file, "", ":", "x"] {
                 // It fits.
-                told(target, cells);
+                reported(target, cells);
             }
         }
     }
@@ -192,17 +192,17 @@ mod tests {
             "file:///etc/hosts",
         ] {
             let host = host(target);
-            assert!(told(target, least(target)).contains(&host), "{target}");
+            assert!(reported(target, least(target)).contains(&host), "{target}");
         }
     }
 
     #[test]
     fn nothing_of_a_target_steers_the_terminal() {
         let hostile = "https://a\u{1b}]0;x\u{7}\u{202e}.example/\u{9b}";
-        let told = told(hostile, 200);
+        let reported = reported(hostile, 200);
         assert!(
-            !told.contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}']),
-            "{told:?}"
+            !reported.contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}']),
+            "{reported:?}"
         );
     }
 }

@@ -79,7 +79,7 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
 }
 
 /// Why the run stands still: said for as long as it does, for a person who comes back to it.
-pub(super) fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
+pub(super) fn why_it_waits(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     let report = autopilot::report(model)?;
     let why = report.why.filter(|_| report.phase != "ended")?;
     let style = if report.phase == "tripped" {

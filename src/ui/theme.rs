@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_tells_the_depth() {
+    fn the_environment_gives_the_depth() {
         let cases = [
             (["1", "truecolor", "xterm-256color", ""], Depth::Mono),
             (["", "truecolor", "xterm-256color", ""], Depth::TrueColor),
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn the_background_tells_dark_from_light() {
+    fn the_background_gives_dark_or_light() {
         assert!(is_dark(Some(Rgb(30, 30, 46)), "0;15"));
         assert!(!is_dark(Some(Rgb(253, 246, 227)), "15;0"));
         assert!(!is_dark(None, "0;15") && is_dark(None, "15;0") && is_dark(None, "15;default;0"));

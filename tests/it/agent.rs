@@ -331,7 +331,7 @@ fn the_client_with_our_mods_goes_on_as_ever_when_pitstop_hangs() {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_prompt_pasted_into_the_client_is_answered_once_and_told_by_hooks() {
+fn a_prompt_pasted_into_the_client_is_answered_once_and_reported_by_hooks() {
     let api = MessagesApi::start().unwrap();
     api.answer([Answer::text("Seen by the kit.")]);
     api.report_usage([100_000]);
@@ -437,7 +437,7 @@ fn type_in(terminal: &Terminal, text: &str) {
 }
 
 #[test]
-fn the_demo_takes_a_start_prompt_exactly_and_tells_its_turn_by_hooks() {
+fn the_demo_takes_a_start_prompt_exactly_and_reports_its_turn_by_hooks() {
     let agent = Agent::demo(&[("PITSTOP_DEMO_SCRIPT", "")]);
     let prompt = nasty_prompt();
     let terminal = agent.start(FIRST, Start::Fresh, Some(&prompt));

@@ -135,7 +135,7 @@ impl Supervisor {
         self.heard.lock().unwrap().clone()
     }
 
-    /// What the loop was told, once it is that many: a hook is answered when its call is queued.
+    /// What the loop was given, once it is that many: a hook is answered when its call is queued.
     #[track_caller]
     fn hears(&self, count: usize) -> Vec<Request> {
         eventually("the loop hears of it", || self.heard().len() >= count);
@@ -300,7 +300,7 @@ fn status() -> StatusReport {
         fresh_turn_cost_usd: None,
         prompt_cache: None,
         run: None,
-        store_trouble: None,
+        store_error: None,
     }
 }
 
@@ -383,9 +383,9 @@ impl Answered {
         assert_eq!(self.status, status, "{self:?}");
         assert!(!self.head.contains("access-control"), "{self:?}");
         if status >= 400 {
-            let told: serde_json::Value = serde_json::from_str(&self.body).unwrap();
-            assert!(!told["error"].as_str().unwrap().is_empty());
-            assert!(told["hint"].is_string());
+            let reported: serde_json::Value = serde_json::from_str(&self.body).unwrap();
+            assert!(!reported["error"].as_str().unwrap().is_empty());
+            assert!(reported["hint"].is_string());
         }
     }
 }
@@ -672,12 +672,12 @@ fn usage_is_asked_with_sane_numbers_only() {
         b"",
     );
     answer.expect(200);
-    let told: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+    let reported: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
     assert_eq!(
-        (&told["used"], &told["max"]),
+        (&reported["used"], &reported["max"]),
         (&130_000.into(), &200_000.into())
     );
-    assert_eq!(told["action"]["type"], "none");
+    assert_eq!(reported["action"]["type"], "none");
     for query in [
         "used_tokens=-1",
         "used_tokens=x",
@@ -739,7 +739,7 @@ fn hooks_arrive_in_the_order_in_which_they_were_posted() {
 }
 
 #[test]
-fn a_full_queue_is_told_and_never_waited_for() {
+fn a_full_queue_is_reported_and_never_waited_for() {
     let supervisor = Supervisor::with(Loop::Stuck, None, false);
     for _ in 0..8 {
         supervisor
@@ -760,7 +760,7 @@ fn a_full_queue_is_told_and_never_waited_for() {
 }
 
 #[test]
-fn a_loop_that_does_not_answer_holds_up_nobody_for_long() {
+fn a_loop_that_does_not_answer_holds_up_no_request_for_long() {
     let supervisor = Supervisor::with(Loop::Silent, None, false);
     let began = Instant::now();
     supervisor
@@ -1071,7 +1071,7 @@ fn the_hook_command_is_inert_in_every_fault() {
         let (output, took) = run(&mut hook("Stop"), input);
         assert_inert(&output, took);
         heard += 1;
-        // The event's name is news even when its payload is none.
+        // The event's name counts even when its payload is none.
         supervisor.hears(heard);
     }
     let Some(Request::Hook { body, .. }) = supervisor.heard().pop() else {
@@ -1193,26 +1193,26 @@ fn the_status_line_command_prints_nothing_when_there_is_nothing_to_say() {
 }
 
 #[test]
-fn people_and_scripts_are_told_how_things_stand() {
+fn people_and_scripts_are_shown_how_things_stand() {
     let supervisor = Supervisor::start();
     let stdout = |args: &[&str]| {
         let (output, _) = run(&mut supervisor.command(args), Some(b""));
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    let told: StatusReport = serde_json::from_str(&stdout(&["status", "--json"])).unwrap();
-    assert_eq!(told, status());
+    let reported: StatusReport = serde_json::from_str(&stdout(&["status", "--json"])).unwrap();
+    assert_eq!(reported, status());
     assert!(stdout(&["status"]).contains("agent       demo · idle\n"));
-    let told: HistoryReport = serde_json::from_str(&stdout(&["history", "--json"])).unwrap();
-    assert_eq!(told.iterations[0].session_id.as_deref(), Some("s-1"));
+    let reported: HistoryReport = serde_json::from_str(&stdout(&["history", "--json"])).unwrap();
+    assert_eq!(reported.iterations[0].session_id.as_deref(), Some("s-1"));
     assert!(stdout(&["history"]).contains("running"));
-    let told: HandoffReport = serde_json::from_str(&stdout(&["handoff", "--json"])).unwrap();
-    assert_eq!(told.text, "# Handoff\ngo on\u{7}");
+    let reported: HandoffReport = serde_json::from_str(&stdout(&["handoff", "--json"])).unwrap();
+    assert_eq!(reported.text, "# Handoff\ngo on\u{7}");
     assert_eq!(stdout(&["handoff"]), "# Handoff\ngo on\\u{7}\n");
 }
 
 #[test]
-fn orders_end_with_a_code_that_tells_their_fate() {
+fn orders_end_with_a_code_that_shows_their_fate() {
     let mut supervisor = Supervisor::start();
     for (name, order) in Control::PLAIN {
         let (output, _) = run(&mut supervisor.command(&["ctl", name]), Some(b""));
@@ -1224,8 +1224,12 @@ fn orders_end_with_a_code_that_tells_their_fate() {
         );
         let complaint = String::from_utf8(output.stderr).unwrap();
         assert_eq!(complaint.contains("there is no reboot to undo"), refused);
-        let told = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(told.is_empty(), refused, "{name}: a word on what happens");
+        let reported = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(
+            reported.is_empty(),
+            refused,
+            "{name}: a word on what happens"
+        );
     }
     let (output, _) = run(&mut supervisor.command(&["ctl", "reboot"]), Some(b""));
     assert_eq!(output.stdout, b"the review is \\u{1b}open\n");
@@ -1233,8 +1237,8 @@ fn orders_end_with_a_code_that_tells_their_fate() {
         &mut supervisor.command(&["ctl", "reboot", "--json"]),
         Some(b""),
     );
-    let told: OrderReply = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told, OrderReply::new("the review is \u{1b}open"));
+    let reported: OrderReply = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(reported, OrderReply::new("the review is \u{1b}open"));
     supervisor.end();
     for args in [
         &["ctl", "save"][..],
@@ -1272,7 +1276,7 @@ fn a_reader_that_has_gone_away_is_no_fault() {
 }
 
 #[test]
-fn a_hook_under_way_tells_its_token_to_nobody() {
+fn a_hook_under_way_shows_its_token_nowhere() {
     let supervisor = Supervisor::start();
     let token = supervisor.token("observe");
     let mut child = supervisor

@@ -56,7 +56,7 @@ fn outcome(launch: &Launch) -> (Option<i32>, Headless) {
 }
 
 fn last(run: &Headless) -> Value {
-    run.news().pop().expect("it has said something")
+    run.events().pop().expect("it has said something")
 }
 
 /// The files of the only run.
@@ -474,14 +474,14 @@ fn the_task_is_read_again_before_each_prompt() {
     fs::write(&task, "# Build a submarine\n").unwrap();
     assert_eq!(run.wait_for_exit(RUN), Some(0));
     assert_eq!(run.count("task_changed"), 1);
-    let told = run
-        .news()
+    let reported = run
+        .events()
         .into_iter()
         .find(|one| one["event"] == "task_changed")
         .unwrap();
-    assert_eq!(told["task"], "Build a submarine");
+    assert_eq!(reported["task"], "Build a submarine");
     let prompts: Vec<_> = run
-        .news()
+        .events()
         .into_iter()
         .filter(|one| one["event"] == "prompted")
         .map(|one| one["prompt"].as_str().unwrap().to_owned())
@@ -545,7 +545,7 @@ fn a_person_who_types_has_the_run_until_they_give_it_back() {
     supervisor.terminal.wait_for_text("paused by", SOON);
     supervisor.wait_for_state("idle", SOON);
     let before = turns(&supervisor);
-    // Its own text is not submitted with somebody else's. The prompt box is read a moment after it was drawn: until then the
+    // Its own text is not submitted with someone else's. The prompt box is read a moment after it was drawn: until then the
     // run goes on as far as its next prompt.
     supervisor.keys([key::PREFIX, "p"]);
     // Refused, or where the prompt box has not been read yet, taken back as soon as it is.
@@ -882,17 +882,20 @@ fn check_api(launch: &Launch, sessions: usize, per_session: usize) {
     let starts = starts(&calls);
     assert_eq!(starts.len(), sessions, "session starts");
     for (number, start) in starts.iter().enumerate() {
-        let told = user_texts(start).join("\n");
-        assert!(told.contains("Port the parser"), "session {number}: {told}");
-        assert!(told.contains(PROMISE), "session {number}: {told}");
+        let reported = user_texts(start).join("\n");
+        assert!(
+            reported.contains("Port the parser"),
+            "session {number}: {reported}"
+        );
+        assert!(reported.contains(PROMISE), "session {number}: {reported}");
         for done in 1..=number * per_session {
             let line = format!("- [x] part {done} of the parser\n");
             assert!(
-                told.contains(&line),
-                "session {number} lacks {done}: {told}"
+                reported.contains(&line),
+                "session {number} lacks {done}: {reported}"
             );
         }
-        assert_eq!(told.contains("pitstop handoff"), number > 0);
+        assert_eq!(reported.contains("pitstop handoff"), number > 0);
     }
 }
 
@@ -922,7 +925,7 @@ fn a_task_survives_a_failing_service_and_a_killed_client() {
     let mut figures = Vec::new();
     for (at, (answer, used)) in answers(9).into_iter().zip(usage(9)).enumerate() {
         // The client tries once more by itself, so two in a row fail a turn.
-        let trouble = match at {
+        let failures = match at {
             1 => vec![error(529, "overloaded_error")],
             2 => vec![Answer::Close],
             4 => vec![error(500, "api_error"), error(500, "api_error")],
@@ -935,8 +938,8 @@ fn a_task_survives_a_failing_service_and_a_killed_client() {
             _ => Vec::new(),
         };
         let before = figures.last().copied().unwrap_or(20_000);
-        figures.extend(std::iter::repeat_n(before, trouble.len()));
-        script.extend(trouble);
+        figures.extend(std::iter::repeat_n(before, failures.len()));
+        script.extend(failures);
         figures.push(used);
         script.push(answer);
     }

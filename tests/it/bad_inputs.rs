@@ -49,19 +49,19 @@ pub fn item(name: impl Into<String>, input: impl Into<Vec<u8>>) -> Item {
 /// Puts inputs in; the outcome of each is a line. Names with the same outcome in a row are told together.
 #[track_caller]
 pub fn outcomes(items: &[Item], outcome: impl Fn(&[u8]) -> String) -> String {
-    let mut told: Vec<(Vec<&str>, String)> = Vec::new();
+    let mut reported: Vec<(Vec<&str>, String)> = Vec::new();
     for one in items {
         let began = worked();
         let found = outcome(&one.input);
         let took = worked().saturating_sub(began);
         assert!(took < LIMIT, "{}: {took:?}", one.name);
-        match told.last_mut() {
+        match reported.last_mut() {
             Some((names, last)) if *last == found => names.push(&one.name),
-            _ => told.push((vec![&one.name], found)),
+            _ => reported.push((vec![&one.name], found)),
         }
     }
     let mut text = String::new();
-    for (names, found) in told {
+    for (names, found) in reported {
         writeln!(text, "{}\n    {found}", names.join(" · ")).unwrap();
     }
     text
@@ -120,8 +120,11 @@ fn the_largest_of_them_need_little_memory() {
         .env(ROLE, "memory")
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&child.stdout);
-    assert!(child.status.success() && told.contains("@all"), "{told}");
+    let reported = String::from_utf8_lossy(&child.stdout);
+    assert!(
+        child.status.success() && reported.contains("@all"),
+        "{reported}"
+    );
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn a_repository_without_commits_has_a_branch_and_no_head() {
 }
 
 #[test]
-fn commits_branch_and_changes_are_told() {
+fn commits_branch_and_changes_are_reported() {
     let repo = Repo::new();
     for name in ["kept.rs", "with space.rs", "gone.rs", "staged gone.rs"] {
         repo.write(name, name);
@@ -173,13 +173,13 @@ fn commits_branch_and_changes_are_told() {
             to: "new name.rs".into()
         }]
     );
-    let told: Vec<_> = facts
+    let reported: Vec<_> = facts
         .commits
         .iter()
         .map(|commit| (commit.sha.as_str(), commit.subject.as_str()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (second.as_str(), "second: two \\u{1b}[31mred\\u{202e}"),
             (first.as_str(), "first: one")

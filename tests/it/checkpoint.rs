@@ -19,7 +19,7 @@ use crate::{
         output::text,
         supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
     },
-    lineage::{play, told},
+    lineage::{play, reported},
 };
 
 const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nthe lamp is out\n\n## Current Plan\n- [x] climb\n- [ ] change the bulb\n";
@@ -147,14 +147,14 @@ fn saved_killed_and_taken_up(launch: &Launch) {
     assert_eq!(body(&prompt), body(&newest.context));
     assert!(prompt.contains("light the lamp") && prompt.contains("buy a bulb"));
     if launch.has_api() {
-        let told = || {
+        let reported = || {
             let calls = launch.api().main_calls();
             let mut texts = calls.iter().flat_map(user_texts);
             texts.any(|one| one.contains(prompt.trim_end()))
         };
-        second.wait_until("the model is told", told, SOON);
+        second.wait_until("the model is told", reported, SOON);
     }
-    // What was decided then is told again the next time.
+    // What was decided then is reported again the next time.
     assert!(second.handoff_text().contains("buy a bulb"));
 }
 
@@ -437,7 +437,7 @@ fn without_a_supervisor_the_notes_and_git_are_saved_and_found_again() {
     let table = text(&run(&["rs", "--list"]));
     assert!(table.contains("BY HAND") && table.contains("v1"), "{table}");
 
-    for (args, code, told) in [
+    for (args, code, reported) in [
         (&["restore", "nowhere"][..], 1, "there are checkpoints of"),
         (&["restore", "--at", "zz"], 2, "hex digits"),
         (&["restore", "--json"], 2, "--list"),
@@ -447,7 +447,7 @@ fn without_a_supervisor_the_notes_and_git_are_saved_and_found_again() {
         let output = run(args);
         assert_eq!(output.status.code(), Some(code), "{args:?} {output:?}");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(error.contains(told), "{args:?}: {error}");
+        assert!(error.contains(reported), "{args:?}: {error}");
     }
 }
 
@@ -504,7 +504,7 @@ fn a_database_locked_for_half_a_minute_stops_nothing_and_loses_nothing() {
         .the_home()
         .path("state/pitstop/pitstop.db");
     let mut other = play("lock", &file);
-    let mut words = told(&mut other);
+    let mut words = reported(&mut other);
     assert_eq!(words.next().as_deref(), Some("locked"));
     let began = Instant::now();
     supervisor.prompt("begin the work");
@@ -516,7 +516,7 @@ fn a_database_locked_for_half_a_minute_stops_nothing_and_loses_nothing() {
         let asked = Instant::now();
         let status = supervisor.status();
         slowest = slowest.max(asked.elapsed());
-        assert!(status["store_trouble"].is_string(), "{status:#}");
+        assert!(status["store_error"].is_string(), "{status:#}");
         std::thread::park_timeout(Duration::from_millis(200));
     }
     eprintln!("the slowest answer while the database was locked: {slowest:?}");
@@ -524,7 +524,7 @@ fn a_database_locked_for_half_a_minute_stops_nothing_and_loses_nothing() {
 
     drop(other.stdin.take());
     assert!(other.wait().unwrap().success());
-    let status = supervisor.wait_for_status(|status| status["store_trouble"].is_null(), SOON);
+    let status = supervisor.wait_for_status(|status| status["store_error"].is_null(), SOON);
     assert_eq!(status["agent"]["state"], "idle");
     supervisor.wait_until(
         "the sign is gone",

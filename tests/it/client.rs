@@ -84,7 +84,7 @@ fn lightness(cells: &[Vec<Seen>], text: &str) -> Option<u32> {
     }
 }
 
-/// The client's own choice of colours fits a terminal with such a background: what it tells of its account is grey.
+/// The client's own choice of colours fits a terminal with such a background: what it shows of its account is grey.
 #[track_caller]
 fn suits(supervisor: &Supervisor, dark: bool) {
     let fits = |cells: &[Vec<Seen>], _| {
@@ -225,7 +225,7 @@ fn shift_enter_in_line_in_a_light_terminal_with_modify_other_keys() {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_terminal_that_tells_nothing_breaks_lines_by_alt_enter_and_backslash() {
+fn a_terminal_that_reports_nothing_breaks_lines_by_alt_enter_and_backslash() {
     let supervisor = client(Renderer::FullScreen).mute().start();
     supervisor.wait_for_state("idle", SOON);
     suits(&supervisor, true);

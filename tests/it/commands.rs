@@ -193,29 +193,29 @@ fn ask(launch: &Launch, args: &[&str]) -> Output {
 }
 
 /// Its code is the promised one; what it prints is clean, is one JSON object where that was asked for, and needs
-/// nobody who reads it.
+/// no one who reads it.
 fn keeps_its_promise(launch: &Launch, args: &[&str], code: i32) {
     let output = ask(launch, args);
-    let told = format!(
+    let reported = format!(
         "{args:?}: {}{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
-    assert_eq!(output.status.code(), Some(code), "{told}");
+    assert_eq!(output.status.code(), Some(code), "{reported}");
     for raw in ['\u{1b}', '\u{7}', '\u{9b}'] {
-        assert!(!told.contains(raw), "{told:?}");
+        assert!(!reported.contains(raw), "{reported:?}");
     }
     if args.contains(&"--json") && !output.stdout.is_empty() {
-        let json: Value = serde_json::from_slice(&output.stdout).expect(&told);
-        assert!(json.is_object(), "{told}");
+        let json: Value = serde_json::from_slice(&output.stdout).expect(&reported);
+        assert!(json.is_object(), "{reported}");
         assert_eq!(
             String::from_utf8_lossy(&output.stdout).lines().count(),
             1,
-            "{told}"
+            "{reported}"
         );
     }
     if code != 0 && output.stdout.is_empty() {
-        assert!(told.contains("error: "), "{told}");
+        assert!(reported.contains("error: "), "{reported}");
     }
 
     let mut alone = launch.command(args);
@@ -223,12 +223,12 @@ fn keeps_its_promise(launch: &Launch, args: &[&str], code: i32) {
     drop(reader);
     alone.stdout(writer).stderr(std::process::Stdio::piped());
     let output = alone.output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(!told.contains("panicked"), "{args:?}: {told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(!reported.contains("panicked"), "{args:?}: {reported}");
     assert_eq!(
         output.status.code(),
         Some(code),
-        "{args:?} with nobody to read it: {told}"
+        "{args:?} with no one to read it: {reported}"
     );
 }
 

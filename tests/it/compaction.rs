@@ -282,8 +282,8 @@ fn compaction_of_the_real_client_is_replaced_by_a_reboot() {
     it_is_replaced_by_a_reboot(growing(live()));
 }
 
-/// In `manual` nothing is begun, but it is told.
-fn it_is_told_in_manual(launch: Launch) {
+/// In `manual` nothing is begun, but it is reported.
+fn it_is_reported_in_manual(launch: Launch) {
     let supervisor = started(&deaf(launch).set("guard.replace_compaction=true"));
     turn(&supervisor, "the third");
     supervisor.wait_for_log("wanted to compact and was held back", SOON);
@@ -292,8 +292,8 @@ fn it_is_told_in_manual(launch: Launch) {
 }
 
 #[test]
-fn compaction_of_the_demo_is_told_in_manual() {
-    it_is_told_in_manual(growing(demo()));
+fn compaction_of_the_demo_is_reported_in_manual() {
+    it_is_reported_in_manual(growing(demo()));
 }
 
 /// The hook is as silent as the others unless the supervisor refuses.
@@ -335,6 +335,6 @@ fn the_hook_prints_a_refusal_and_nothing_else() {
     let output = nobody.output().unwrap();
     assert!(
         output.status.success() && output.stdout.is_empty(),
-        "nobody listens: {output:?}"
+        "no one listens: {output:?}"
     );
 }

@@ -280,7 +280,7 @@ fn values_arrive_ready_to_use() {
 }
 
 #[test]
-fn faults_of_all_files_are_told_together() {
+fn faults_of_all_files_are_reported_together() {
     let place = Place::new();
     place
         .user("[ui]\nthem = 1\n")
@@ -319,7 +319,7 @@ fn a_fault_between_files_stands_where_it_was_written_last() {
 }
 
 #[test]
-fn a_hundred_thousand_faults_are_counted_and_not_all_told() {
+fn a_hundred_thousand_faults_are_counted_and_not_all_shown() {
     use std::fmt::Write as _;
     let mut text = String::from("[ui]\n");
     for number in 0..50_000 {

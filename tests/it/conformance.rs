@@ -146,17 +146,17 @@ impl Recording {
     }
 }
 
-/// Tells every difference of every recording at once.
+/// Shows every difference of every recording at once.
 fn compare(found: impl Fn(&Recording) -> Grid) {
     let recordings = recordings();
     assert!(recordings.len() >= 40, "{} recordings", recordings.len());
-    let mut told = String::new();
+    let mut reported = String::new();
     for recording in &recordings {
         for difference in recording.expected.differences(&found(recording)) {
-            told.push_str(&format!("{}: {difference}\n", recording.name));
+            reported.push_str(&format!("{}: {difference}\n", recording.name));
         }
     }
-    assert!(told.is_empty(), "{told}");
+    assert!(reported.is_empty(), "{reported}");
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn colour(colour: Color) -> Option<String> {
     }
 }
 
-/// What is expected, as far as the kit's terminal tells it: it has one kind of underline, and the cursor counts
+/// What is expected, as far as the kit's terminal shows it: it has one kind of underline, and the cursor counts
 /// wherever it is.
 fn as_seen(expected: &Grid) -> Grid {
     let mut grid = expected.clone();
@@ -327,8 +327,8 @@ fn the_whole_program_shows_them_as_they_are() {
     for (turn, recording) in shown.enumerate() {
         let size = recording.size;
         terminal.resize(size.columns(), size.rows() + STRIP);
-        let told = format!("{} {}", size.rows(), size.columns());
-        fs::write(project.join(format!("size-{turn}")), told).expect("a file");
+        let reported = format!("{} {}", size.rows(), size.columns());
+        fs::write(project.join(format!("size-{turn}")), reported).expect("a file");
         fs::write(project.join("next"), recording.output()).expect("a file");
         fs::rename(project.join("next"), project.join(format!("go-{turn}"))).expect("a file");
         let expected = as_seen(&recording.expected);
@@ -345,7 +345,7 @@ const ANSWER: &str = "Two ways:\n\n- **bold** and `code`\n- 日本語\n\n| a | b
 
 /// The row that says how long the turn took has another word each time, and a hint at the right goes after a while.
 fn without_what_varies(mut grid: Grid) -> Grid {
-    // Nobody sees where a hidden cursor stands, and the client leaves it where it has drawn last.
+    // No one sees where a hidden cursor stands, and the client leaves it where it has drawn last.
     if !grid.cursor_shown {
         grid.cursor = (0, 0);
     }

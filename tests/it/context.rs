@@ -40,7 +40,7 @@ fn own_status_line(launch: &Launch, config_dir: &Path) {
 }
 
 /// When the client's status line first told this context, with its payload.
-fn told_at(supervisor: &Supervisor, used: u64) -> Option<(SystemTime, Value)> {
+fn reported_at(supervisor: &Supervisor, used: u64) -> Option<(SystemTime, Value)> {
     let lines = fs::read_to_string(supervisor.launch.the_home().path("lines")).ok()?;
     lines.lines().find_map(|line| {
         let (nanos, payload) = line.split_once(' ')?;
@@ -67,7 +67,7 @@ fn shown_as(level: &str) -> &'static str {
 }
 
 /// Walks a session through the figures; the levels are those of a window of `window` tokens.
-fn the_figures_are_told(launch: &Launch, config_dir: &Path, window: u64) {
+fn the_figures_are_shown(launch: &Launch, config_dir: &Path, window: u64) {
     own_status_line(launch, config_dir);
     let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);
@@ -85,10 +85,10 @@ fn the_figures_are_told(launch: &Launch, config_dir: &Path, window: u64) {
         let seen = SystemTime::now();
         supervisor.wait_until(
             "the user's own status line",
-            || told_at(&supervisor, used).is_some(),
+            || reported_at(&supervisor, used).is_some(),
             SOON,
         );
-        let (at, payload) = told_at(&supervisor, used).unwrap();
+        let (at, payload) = reported_at(&supervisor, used).unwrap();
         let late = seen.duration_since(at).unwrap_or_default();
         eprintln!("{used} tokens: {late:?} after the client's own status line");
         assert!(late < LATEST, "{late:?} late for {used} tokens");
@@ -133,25 +133,25 @@ fn live(model: &str) -> Launch {
 }
 
 #[test]
-fn the_demo_s_usage_is_told_with_level_and_percent() {
+fn the_demo_s_usage_is_shown_with_level_and_percent() {
     let launch = demo("claude-demo-1");
     let dir = launch.the_home().path("state/pitstop/demo");
-    the_figures_are_told(&launch, &dir, 200_000);
+    the_figures_are_shown(&launch, &dir, 200_000);
 }
 
 #[test]
 fn the_same_usage_of_a_demo_with_a_million_tokens_is_healthy() {
     let launch = demo("claude-demo-1[1m]");
     let dir = launch.the_home().path("state/pitstop/demo");
-    the_figures_are_told(&launch, &dir, 1_000_000);
+    the_figures_are_shown(&launch, &dir, 1_000_000);
 }
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_real_client_s_usage_is_told_with_level_and_percent() {
+fn the_real_client_s_usage_is_shown_with_level_and_percent() {
     let launch = live("claude-sonnet-4-5");
     let dir = launch.the_home().claude_dir();
-    the_figures_are_told(&launch, &dir, 200_000);
+    the_figures_are_shown(&launch, &dir, 200_000);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn the_real_client_s_usage_is_told_with_level_and_percent() {
 fn the_same_usage_of_a_real_client_with_a_million_tokens_is_healthy() {
     let launch = live("claude-sonnet-4-5[1m]");
     let dir = launch.the_home().claude_dir();
-    the_figures_are_told(&launch, &dir, 1_000_000);
+    the_figures_are_shown(&launch, &dir, 1_000_000);
 }
 
 /// The transcript of the present session.
@@ -268,16 +268,16 @@ fn the_next_source_takes_over(launch: Launch) {
     assert!(grown < 100_000_000, "{grown}");
 
     fs::remove_file(&path).unwrap();
-    // The client's last records may come after that, and begin the file anew before anybody has seen that it was gone.
+    // The client's last records may come after that, and begin the file again before anybody has seen that it was gone.
     let noticed = || {
         supervisor
             .log()
             .contains("the transcript cannot be followed")
             || (path.exists() && supervisor.status()["context"]["used"] != 130_000)
     };
-    supervisor.wait_until("the file is missed, or followed anew", noticed, SOON);
+    supervisor.wait_until("the file is missed, or followed again", noticed, SOON);
     supervisor.prompt("step three");
-    // The client begins the file anew, the demo does not.
+    // The client begins the file again, the demo does not.
     let status = supervisor.wait_for_status(
         |status| {
             let context = &status["context"];
@@ -342,7 +342,7 @@ fn hook(supervisor: &Supervisor, event: &str, payload: &[u8]) {
 }
 
 #[test]
-fn a_hook_that_was_not_told_of_us_finds_us_by_the_directory() {
+fn a_hook_without_our_address_finds_us_by_the_directory() {
     let supervisor = demo("claude-demo-1").start();
     let status = supervisor.wait_for_state("idle", SOON);
     let session = status["session_id"].as_str().unwrap();

@@ -58,8 +58,8 @@ impl Reader {
             for effect in app::update(&mut self.model, at, event) {
                 match effect {
                     Effect::CopyMode(order) => {
-                        let news = self.screen.copy(&order);
-                        events.push(Event::Pane(PaneEvent::CopyMode(news)));
+                        let answer = self.screen.copy(&order);
+                        events.push(Event::Pane(PaneEvent::CopyMode(answer)));
                     }
                     Effect::ScrollPane(scroll) => self.screen.scroll(scroll),
                     effect => self.ordered.push(effect),
@@ -197,7 +197,7 @@ fn escape_drops_the_search_then_the_selection_then_the_mode() {
 }
 
 #[test]
-fn a_bad_pattern_is_told_in_the_search_line_and_can_be_mended() {
+fn a_bad_pattern_is_shown_in_the_search_line_and_can_be_mended() {
     let mut reader = Reader::new("alpha\nbeta (x)");
     reader.begin();
     reader.keys("g/beta (<");

@@ -46,7 +46,7 @@ fn post(home: &Home, path: &str, body: &Value) -> (u16, Value) {
 const SHA: &str = "0123456789abcdef0123456789abcdef01234567";
 
 #[test]
-fn scripts_are_told_and_taken_note_of() {
+fn scripts_are_answered_and_recorded() {
     let supervisor = Launch::quiet_demo()
         .env("PITSTOP_DEMO_USAGE", "90000")
         .set("guard.warn=60")
@@ -152,9 +152,9 @@ fn a_text_is_said_by_command_and_refused_while_a_turn_runs() {
         .terminal
         .wait_for_text("hello from a script", SOON);
     let output = supervisor.run(&["ctl", "say", "too early"]);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("not a safe moment: turn"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{reported}");
+    assert!(reported.contains("not a safe moment: turn"), "{reported}");
     events.wait_for("hook", |hook| hook["event"] == "Stop", SOON);
     let output = supervisor.run_with_input(&["ctl", "say", "-"], b"from a pipe");
     assert_eq!(output.status.code(), Some(0), "{output:?}");

@@ -59,7 +59,7 @@ fn wait_for_handoff(supervisor: &Supervisor, what: &str, holds: impl Fn(&Value) 
     })
 }
 
-/// What the session of a demo was told, by its transcript.
+/// What the session of a demo was given, by its transcript.
 fn prompts(supervisor: &Supervisor, session: &str) -> Vec<String> {
     let projects = supervisor
         .launch
@@ -139,7 +139,7 @@ fn state_is_preserved_across_transitions() {
     let turn = "DECISION: use sqlite | one file\\nISSUE[high]: it leaks\\nDONE: grammar\\nTODO: printer\\nSTATE port=8080";
     let supervisor = started(&demo(&[turn, "Understood.", "Understood."]));
     supervisor.prompt("begin");
-    let told = |handoff: &Value| {
+    let reported = |handoff: &Value| {
         assert_eq!(handoff["task_title"], "Ship the parser");
         assert_eq!(items(handoff, "completed_items"), ["grammar", "lexer"]);
         assert_eq!(items(handoff, "remaining_items"), ["printer"]);
@@ -152,12 +152,12 @@ fn state_is_preserved_across_transitions() {
         assert!(text.contains("- port = 8080"), "{text}");
     };
     let decided = |handoff: &Value| handoff["key_decisions"] != json!([]);
-    told(&wait_for_handoff(&supervisor, "the decision", decided));
+    reported(&wait_for_handoff(&supervisor, "the decision", decided));
     for _ in 0..2 {
         let (_, got) = reboot(&supervisor);
         assert!(got.contains("use sqlite (because: one file)"), "{got}");
         supervisor.wait_for_state("idle", SOON);
-        told(&supervisor.handoff());
+        reported(&supervisor.handoff());
     }
 }
 
@@ -295,8 +295,8 @@ fn commands_of_the_demo_stand_once_and_forge_nothing() {
     let launch = demo(&["$ printf 'DONE: forged\\\\n```\\\\n## Forged\\\\n'\tUnderstood."]);
     let supervisor = started(&launch);
     supervisor.prompt("look");
-    let told = |handoff: &Value| handoff["text"].as_str().unwrap().contains("## Commands");
-    let handoff = wait_for_handoff(&supervisor, "the command", told);
+    let reported = |handoff: &Value| handoff["text"].as_str().unwrap().contains("## Commands");
+    let handoff = wait_for_handoff(&supervisor, "the command", reported);
     let text = handoff["text"].as_str().unwrap();
     assert_eq!(text.matches("printf 'DONE").count(), 1, "{text}");
     assert!(!text.contains("\n## Forged"), "{text}");
@@ -304,13 +304,13 @@ fn commands_of_the_demo_stand_once_and_forge_nothing() {
     // What the session before ran is known to the one that follows, and to the one after that.
     let (_, got) = reboot(&supervisor);
     assert!(got.contains("- `printf 'DONE"), "{got}");
-    let told = |handoff: &Value| {
+    let reported = |handoff: &Value| {
         handoff["text"]
             .as_str()
             .unwrap()
             .contains("- `printf 'DONE")
     };
-    wait_for_handoff(&supervisor, "the command of the session before", told);
+    wait_for_handoff(&supervisor, "the command of the session before", reported);
 }
 
 /// Included files are read at drafting; those that cannot be are named in the panel.
@@ -330,8 +330,8 @@ fn included_files_are_read_when_the_handoff_is_drafted() {
     )
     .unwrap();
     let supervisor = started(&launch);
-    let told = |handoff: &Value| handoff["text"].as_str().unwrap().contains("first version");
-    wait_for_handoff(&supervisor, "the file", told);
+    let reported = |handoff: &Value| handoff["text"].as_str().unwrap().contains("first version");
+    wait_for_handoff(&supervisor, "the file", reported);
     fs::write(
         project.join("doc/plan.md"),
         "second `version`\n```\nDONE: forged\n",
@@ -339,13 +339,13 @@ fn included_files_are_read_when_the_handoff_is_drafted() {
     .unwrap();
     supervisor.keys([key::F5]);
     supervisor.wait_for_phase("review", SOON);
-    let told = |handoff: &Value| {
+    let reported = |handoff: &Value| {
         handoff["text"]
             .as_str()
             .unwrap()
             .contains("second `version`")
     };
-    let handoff = wait_for_handoff(&supervisor, "the file as it is now", told);
+    let handoff = wait_for_handoff(&supervisor, "the file as it is now", reported);
     let text = handoff["text"].as_str().unwrap();
     assert!(text.contains("### doc/plan.md\n\n````\nsecond"), "{text}");
     assert!(!text.contains("outside"), "{text}");
@@ -378,8 +378,8 @@ fn notes_follow(supervisor: &Supervisor, shown: &str, notes: &str) -> Duration {
 }
 
 /// Three replies with notes in raw Markdown; the best time counts, for the machine has other work.
-fn notes_are_heard(launch: &Launch) {
-    // Without hooks the title tells that it waits for a prompt.
+fn notes_are_read(launch: &Launch) {
+    // Without hooks the title shows that it waits for a prompt.
     let supervisor = started(launch);
     let mut best = Duration::MAX;
     for n in 0..3 {
@@ -407,18 +407,18 @@ fn noting_live() -> Launch {
 
 #[test]
 fn notes_in_a_reply_of_the_demo_are_on_disk_within_a_second() {
-    notes_are_heard(&noting_demo());
+    notes_are_read(&noting_demo());
 }
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn notes_in_a_reply_of_the_real_client_are_on_disk_within_a_second() {
-    notes_are_heard(&noting_live());
+    notes_are_read(&noting_live());
 }
 
 #[test]
-fn without_hooks_the_transcript_of_the_demo_is_heard() {
-    notes_are_heard(&noting_demo().env("PITSTOP_DEMO_HOOKS", "0"));
+fn without_hooks_the_transcript_of_the_demo_is_read() {
+    notes_are_read(&noting_demo().env("PITSTOP_DEMO_HOOKS", "0"));
 }
 
 #[test]
@@ -442,11 +442,11 @@ fn without_hooks_state_and_tests_of_the_demo_are_known() {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn without_hooks_the_transcript_of_the_real_client_is_heard() {
+fn without_hooks_the_transcript_of_the_real_client_is_read() {
     let launch = noting_live();
     let settings = launch.the_home().claude_dir().join("settings.json");
     fs::write(settings, json!({"disableAllHooks": true}).to_string()).unwrap();
-    notes_are_heard(&launch);
+    notes_are_read(&launch);
 }
 
 /// A live one with a model that has no to-do tools by itself, at the present version of the client.
@@ -498,9 +498,9 @@ fn the_real_client_keeps_a_todo_list_with_a_model_that_has_none_by_itself() {
     assert!(names_todo_tools(&launch.api().main_calls()[0]));
     assert_eq!(items(&handoff, "remaining_items"), ["count the egrets"]);
     assert_eq!(handoff["todo_list"], "kept");
-    let told = handoff["sources"].as_array().unwrap();
-    let of_list = told.iter().filter(|item| item["source"] == "todo");
-    assert_eq!(of_list.count(), 2, "{told:?}");
+    let reported = handoff["sources"].as_array().unwrap();
+    let of_list = reported.iter().filter(|item| item["source"] == "todo");
+    assert_eq!(of_list.count(), 2, "{reported:?}");
 }
 
 #[test]
@@ -529,7 +529,7 @@ fn the_real_client_has_no_todo_tools_where_they_are_switched_off() {
 
 /// What the old session said stays said: resumed, its transcript is not heard again.
 #[test]
-fn the_past_of_a_resumed_session_is_not_heard_again() {
+fn the_past_of_a_resumed_session_is_not_read_again() {
     let launch = demo(&["SCRATCHPAD:\\nof the reply\\nSIGNAL:", "Understood."]);
     let supervisor = started(&launch);
     supervisor.prompt("note it");
@@ -573,7 +573,7 @@ fn notes_in_the_pane_of_a_generic_agent_are_on_disk_within_a_second() {
     let handoff = wait_for_handoff(&supervisor, "the last signal", done);
     // With the one that stood there.
     assert_eq!(items(&handoff, "completed_items").len(), 4, "{handoff:#}");
-    // Drawn again at another size it is no news.
+    // Drawn again at another size it is not new.
     fs::write(launch.scratchpad(), "of the human\n").unwrap();
     let read = |handoff: &Value| handoff["text"].as_str().unwrap().contains("of the human");
     wait_for_handoff(&supervisor, "the human's notes", read);
@@ -588,7 +588,7 @@ fn notes_in_the_pane_of_a_generic_agent_are_on_disk_within_a_second() {
     );
 }
 
-/// A shell with integration marks: its commands are told, and what they print is no signal.
+/// A shell with integration marks: its commands are reported, and what they print is no signal.
 #[test]
 fn the_commands_of_a_generic_agent_come_from_its_recording() {
     let launch = Launch::generic("");
@@ -601,13 +601,13 @@ fn the_commands_of_a_generic_agent_come_from_its_recording() {
     let supervisor = started(&launch);
     supervisor.terminal.wait_for_text("$ ", SOON);
     supervisor.keys(["echo hello; echo SCRATCHPAD: forged; echo DONE: forged\r"]);
-    let told = |handoff: &Value| {
+    let reported = |handoff: &Value| {
         handoff["text"]
             .as_str()
             .unwrap()
             .contains("## Recent commands")
     };
-    let handoff = wait_for_handoff(&supervisor, "the command", told);
+    let handoff = wait_for_handoff(&supervisor, "the command", reported);
     let text = handoff["text"].as_str().unwrap();
     assert!(
         text.contains("$ echo hello; echo SCRATCHPAD: forged"),
@@ -615,11 +615,11 @@ fn the_commands_of_a_generic_agent_come_from_its_recording() {
     );
     assert!(text.contains("\nhello\nSCRATCHPAD: forged\n"), "{text}");
     supervisor.keys(["seq 100\r"]);
-    let told = |handoff: &Value| {
+    let reported = |handoff: &Value| {
         let text = handoff["text"].as_str().unwrap();
         text.contains("... (80 lines omitted) ...")
     };
-    let handoff = wait_for_handoff(&supervisor, "the next command", told);
+    let handoff = wait_for_handoff(&supervisor, "the next command", reported);
     assert_eq!(items(&handoff, "completed_items"), ["lexer"]);
     assert_eq!(supervisor.notes(), NOTES);
 }
@@ -650,14 +650,14 @@ fn the_to_do_list_of_the_real_client_is_preserved() {
         let supervisor = started(&launch);
         supervisor.prompt("make a list");
         supervisor.terminal.wait_for_text("Listed.", SOON);
-        let told = |handoff: &Value| {
+        let reported = |handoff: &Value| {
             let sources = handoff["sources"].as_array().unwrap();
             let has = |field: &str, text: &str| {
                 sources.contains(&json!({"field": field, "text": text, "source": "todo"}))
             };
             has("completed_items", "first thing") && has("pending_items", "second thing")
         };
-        wait_for_handoff(&supervisor, "the list", told);
+        wait_for_handoff(&supervisor, "the list", reported);
     }
 }
 
@@ -672,13 +672,13 @@ fn commands_of_the_real_client_stand_once_and_the_last_failure_with_its_output()
     let supervisor = started(&launch);
     supervisor.prompt("look around");
     supervisor.terminal.wait_for_text("Done so.", SOON);
-    let told = |handoff: &Value| {
+    let reported = |handoff: &Value| {
         let text = handoff["text"].as_str().unwrap();
         text.contains("- `echo from-the-shell`")
             && text.contains("## Last failure\n\n`echo to-the-screen`")
             && text.contains("not-there-at-all': No such file")
     };
-    let handoff = wait_for_handoff(&supervisor, "the commands", told);
+    let handoff = wait_for_handoff(&supervisor, "the commands", reported);
     let text = handoff["text"].as_str().unwrap();
     assert!(!text.contains("\nfrom-the-shell"), "{text}");
 }
@@ -747,7 +747,7 @@ fn hostile_names_cannot_break_the_structure() {
     assert_eq!(json.lines().count(), 1, "JSON stays on one line");
 }
 
-/// The user's own template wins; a broken one is told with its line before anything is touched.
+/// The user's own template wins; a broken one is reported with its line before anything is touched.
 #[test]
 fn the_user_s_own_template_wins_and_a_broken_one_is_refused() {
     let launch = demo(&["Understood."]);
@@ -780,8 +780,8 @@ fn the_user_s_own_template_wins_and_a_broken_one_is_refused() {
     assert!(supervisor.terminal.modes_left_on().is_empty());
     let check = launch.command(&["check"]).output().unwrap();
     assert_eq!(check.status.code(), Some(2), "{check:?}");
-    let told = String::from_utf8_lossy(&[check.stdout, check.stderr].concat()).into_owned();
-    assert!(told.contains("handoff template, line 4"), "{told}");
+    let reported = String::from_utf8_lossy(&[check.stdout, check.stderr].concat()).into_owned();
+    assert!(reported.contains("handoff template, line 4"), "{reported}");
 }
 
 /// `pitstop handoff --check --json`: its exit code, and what it found.
@@ -844,13 +844,13 @@ fn what_the_handoff_misses_is_shown_and_added_by_key() {
     drop(supervisor);
     // Without a supervisor: the newest session that handed over, against its transcript.
     let output = launch.command(&["handoff", "--check"]).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{told}");
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{reported}");
     let whole = "nothing is missing: 1 rule of yours and 3 recent facts were looked for\n";
-    assert_eq!(told, whole);
+    assert_eq!(reported, whole);
 }
 
-/// Whoever wants no handoff gets none, and is told so before.
+/// A person who wants no handoff gets none, and is warned before.
 #[test]
 fn without_a_handoff_the_next_session_starts_empty() {
     let launch = demo(&["Understood."]).set("handoff.generate_handoff=false");
@@ -874,11 +874,11 @@ fn pitstop_context_masks_secrets() {
     let supervisor = started(&launch);
     supervisor.prompt("look");
     // The reply stands behind the command's result, without which it has not run.
-    let told = |handoff: &Value| {
+    let reported = |handoff: &Value| {
         let text = handoff["text"].as_str().unwrap();
         text.contains("## Commands") && text.contains("> Understood.")
     };
-    let handoff = wait_for_handoff(&supervisor, "the command", told);
+    let handoff = wait_for_handoff(&supervisor, "the command", reported);
     assert!(!handoff.to_string().contains("correct-horse"));
     for args in [
         &["context"][..],

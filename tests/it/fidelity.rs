@@ -201,7 +201,7 @@ fn ten_thousand_random_resizes_and_outputs_leave_the_cursor_inside() {
 }
 
 #[test]
-fn a_window_dragged_for_a_second_is_told_to_the_child_in_a_few_steps() {
+fn a_window_dragged_for_a_second_reaches_the_child_in_a_few_steps() {
     let text = "trap 'stty size >>sizes; printf \"\\033[2J\\033[H\"; seq 1 30; stty size' WINCH\n\
                 stty opost; seq 1 20; echo READY\nsleep 1000 & while :; do wait; done";
     let supervisor = script((90, 30), text).start();
@@ -214,14 +214,19 @@ fn a_window_dragged_for_a_second_is_told_to_the_child_in_a_few_steps() {
     }
     supervisor.terminal.resize(92, 28);
     let took = began.elapsed();
-    let told = || String::from_utf8(read(&supervisor, "sizes")).expect("sizes");
-    let last = || told().lines().last().is_some_and(|size| size == "27 92");
+    let reported = || String::from_utf8(read(&supervisor, "sizes")).expect("sizes");
+    let last = || {
+        reported()
+            .lines()
+            .last()
+            .is_some_and(|size| size == "27 92")
+    };
     supervisor.wait_until("the last size", last, SOON);
-    let count = told().lines().count();
+    let count = reported().lines().count();
     eprintln!("20 sizes in {took:?}: the child was told {count}");
     // Four in the second of the issue; a machine that takes longer for the twenty gives it more.
     let most = 2 + took.as_millis() as usize / 400;
-    assert!(count <= most, "{count} sizes told:\n{}", told());
+    assert!(count <= most, "{count} sizes told:\n{}", reported());
     supervisor.terminal.wait_for_text("27 92", SOON);
 }
 
@@ -411,7 +416,7 @@ fn the_wheel_goes_where_it_is_wanted_in_four_states_up_and_down() {
                 supervisor.terminal.wait_for(moved, SOON);
             }
             wanted.push_str(report);
-            // What comes behind tells that nothing more came before.
+            // What comes behind shows that nothing more came before.
             supervisor.keys(["#"]);
             wanted.push('#');
             wait_for_bytes(&supervisor, "typed", wanted.len(), SOON);

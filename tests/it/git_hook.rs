@@ -133,17 +133,17 @@ fn checkpoint(events: &mut Events, sha: &str) -> Vec<String> {
             .iter()
             .any(|tag| tag == short)
     };
-    let told = events.wait_for("checkpoint", is_it, SOON);
-    serde_json::from_value(told["tags"].clone()).unwrap()
+    let reported = events.wait_for("checkpoint", is_it, SOON);
+    serde_json::from_value(reported["tags"].clone()).unwrap()
 }
 
 #[test]
 fn a_commit_becomes_a_checkpoint_with_its_id_branch_and_size() {
     let repo = Repo::new();
-    let told = repo.install();
+    let reported = repo.install();
     assert!(
-        told.starts_with("installed: ") && told.contains(".git/hooks/post-commit"),
-        "{told}"
+        reported.starts_with("installed: ") && reported.contains(".git/hooks/post-commit"),
+        "{reported}"
     );
     let (supervisor, mut events) = repo.start();
     repo.git(&["switch", "--quiet", "-c", "feature/dates"]);
@@ -195,7 +195,7 @@ fn a_commit_becomes_a_checkpoint_with_its_id_branch_and_size() {
 }
 
 #[test]
-fn a_commit_in_a_subdirectory_a_worktree_or_under_another_hooks_path_is_told() {
+fn a_commit_in_a_subdirectory_a_worktree_or_under_another_hooks_path_is_reported() {
     let repo = Repo::new();
     repo.install();
     let (_supervisor, mut events) = repo.start();
@@ -210,20 +210,20 @@ fn a_commit_in_a_subdirectory_a_worktree_or_under_another_hooks_path_is_told() {
     in_sub(&["commit", "--quiet", "-m", "sub"]);
     let sha = repo.git(&["rev-parse", "HEAD"]);
     assert_eq!(hears_of(&mut events, &sha)["files_changed"], 1);
-    // A linked worktree that lies inside the project: its own top ends the search, so nobody is told.
-    // One whose directory is a supervisor's is told, by the same hook file.
+    // A linked worktree that lies inside the project: its own top ends the search, so none is reported.
+    // One whose directory is a supervisor's is reported, by the same hook file.
     let hooks = repo.path().join("my hooks");
     fs::create_dir(&hooks).unwrap();
     repo.git(&["config", "core.hooksPath", "my hooks"]);
-    let told = repo.install_in(&sub);
-    assert!(told.contains("my hooks/post-commit"), "{told}");
+    let reported = repo.install_in(&sub);
+    assert!(reported.contains("my hooks/post-commit"), "{reported}");
     fs::remove_file(repo.path().join(".git/hooks/post-commit")).unwrap();
     let sha = repo.commit("by the hooks path");
     hears_of(&mut events, &sha);
 }
 
 #[test]
-fn a_supervisor_in_a_worktree_is_told_of_commits_there() {
+fn a_supervisor_in_a_worktree_learns_of_commits_there() {
     let repo = Repo::new();
     repo.install();
     let tree = repo.home().path("other tree");
@@ -272,8 +272,8 @@ fn the_hook_that_was_there_runs_too_and_its_exit_code_counts() {
     // Again, it stays one; removed, everything is as it was.
     repo.install();
     let removed = repo.pitstop(repo.path(), &["git-hook", "remove", "--json"]);
-    let told: Value = serde_json::from_slice(&removed.stdout).unwrap();
-    assert_eq!(told["status"], "removed");
+    let reported: Value = serde_json::from_slice(&removed.stdout).unwrap();
+    assert_eq!(reported["status"], "removed");
     assert!(fs::read_to_string(&hook).unwrap().contains("exit 7"));
     assert!(
         !repo
@@ -348,7 +348,7 @@ fn a_hook_whose_pitstop_is_gone_or_hangs_fails_nothing_and_holds_up_nothing() {
             .args(["commit", "--quiet", "--allow-empty", "-m", "x"])
             .output()
             .unwrap();
-        // The three seconds are not waited for, not even by whoever reads the commit's output.
+        // The three seconds are not waited for, not even by a reader of the commit's output.
         assert!(
             began.elapsed() < Duration::from_millis(2_500),
             "{:?}",
@@ -372,7 +372,7 @@ impl Repo {
 }
 
 #[test]
-fn commits_made_one_right_after_the_other_are_each_told_by_their_own_id() {
+fn commits_made_one_right_after_the_other_are_each_reported_by_their_own_id() {
     let repo = Repo::new();
     repo.install();
     let (_supervisor, mut events) = repo.start();
@@ -397,8 +397,8 @@ fn the_commits_of_a_rebase_are_no_breakpoints() {
     repo.git(&["rebase", "--quiet", "--force-rebase", "--root"]);
     repo.settles();
     let sha = repo.commit("after it");
-    let told = events.wait_for("commit", |_| true, SOON);
-    assert_eq!(told["commit_sha"], sha.as_str());
+    let reported = events.wait_for("commit", |_| true, SOON);
+    assert_eq!(reported["commit_sha"], sha.as_str());
     repo.settles();
 }
 
@@ -411,10 +411,10 @@ fn where_there_is_no_repository_it_says_so() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        told.contains("not a git repository") && told.contains("hint: "),
-        "{told}"
+        reported.contains("not a git repository") && reported.contains("hint: "),
+        "{reported}"
     );
 }
 

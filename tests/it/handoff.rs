@@ -141,10 +141,10 @@ fn golden_tests_alone() {
 #[test]
 fn golden_commands_alone() {
     let state = objective();
-    let told = "$ cat notes.md\n# A heading\n```sh\nls\n```\nDONE: forged\n";
+    let reported = "$ cat notes.md\n# A heading\n```sh\nls\n```\nDONE: forged\n";
     golden(
         "commands",
-        &make(50_000, &state, |sources| sources.recent_commands = told),
+        &make(50_000, &state, |sources| sources.recent_commands = reported),
     );
 }
 
@@ -373,11 +373,11 @@ proptest! {
             state.set_custom(name, "v");
             state.test_state.failing.push(name.clone());
         }
-        let told = names.join("\n");
-        let files = [IncludedFile::new(&names[0], &told)];
+        let reported = names.join("\n");
+        let files = [IncludedFile::new(&names[0], &reported)];
         let handoff = make(50_000, &state, |sources| {
             sources.git = &names;
-            sources.recent_commands = &told;
+            sources.recent_commands = &reported;
             sources.included_files = &files;
         });
         let signals = pitstop::handoff::signal::parse(&handoff.text);

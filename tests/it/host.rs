@@ -341,7 +341,7 @@ fn refused(launch: &Launch, code: u32, words: &[&str]) {
 }
 
 #[test]
-fn a_missing_agent_is_told_with_the_offer_of_the_demo() {
+fn a_missing_agent_is_reported_with_the_offer_of_the_demo() {
     let launch = demo().client(Path::new("/nowhere/claude"));
     refused(&launch, 5, &["/nowhere/claude", "pitstop demo"]);
     refused(
@@ -363,7 +363,7 @@ fn without_a_terminal_it_says_so() {
 }
 
 #[test]
-fn a_second_supervisor_is_told_who_holds_the_project() {
+fn a_second_supervisor_names_the_one_that_holds_the_project() {
     let launch = demo();
     let first = launch.start();
     first.wait_for_state("idle", SOON);
@@ -379,7 +379,7 @@ fn a_second_supervisor_is_told_who_holds_the_project() {
 }
 
 #[test]
-fn all_faults_of_a_config_are_told_before_the_terminal_is_touched() {
+fn all_faults_of_a_config_are_reported_before_the_terminal_is_touched() {
     let launch = demo();
     let file = launch.the_home().path("config/pitstop/config.toml");
     fs::create_dir_all(file.parent().expect("a directory")).expect("made");
@@ -395,7 +395,7 @@ fn all_faults_of_a_config_are_told_before_the_terminal_is_touched() {
 }
 
 #[test]
-fn a_broken_template_is_told_before_anything_starts() {
+fn a_broken_template_is_reported_before_anything_starts() {
     let launch = demo();
     let file = launch.the_home().path("config/pitstop/handoff.md");
     fs::create_dir_all(file.parent().expect("a directory")).expect("made");
@@ -519,7 +519,7 @@ fn the_history_of_a_run_that_is_over_is_read_from_the_store() {
 
 #[test]
 fn a_project_that_cannot_be_written_has_its_notes_elsewhere() {
-    // Nobody may make directories there, root neither.
+    // No one may make directories there, root neither.
     let launch = demo();
     let supervisor = launch.in_directory(Path::new("/sys/kernel")).start();
     supervisor
@@ -535,7 +535,7 @@ fn a_project_that_cannot_be_written_has_its_notes_elsewhere() {
 }
 
 #[test]
-fn a_store_that_cannot_be_opened_is_told_once_and_the_session_goes_on() {
+fn a_store_that_cannot_be_opened_is_reported_once_and_the_session_goes_on() {
     let launch = demo();
     let database = launch.the_home().path("state/pitstop/pitstop.db");
     fs::create_dir_all(&database).expect("a directory in its place");
@@ -672,7 +672,7 @@ fn a_storm_of_resizes_ends_with_the_right_size() {
     }
     supervisor.terminal.resize(90, 33);
     // Below 100 columns the pane is alone and as wide as its frame lets it; the last size must be the one
-    // that the child was told, so nothing smaller or larger stands below it.
+    // that the child was given, so nothing smaller or larger stands below it.
     let last_size = |text: &str| {
         let words = |line: &str| -> Option<(u16, u16)> {
             let line = line.trim_matches(|c: char| !c.is_ascii_digit());

@@ -94,14 +94,14 @@ pub fn transcript(bytes: &[u8]) -> Vec<String> {
     fs::write(&path, bytes).unwrap();
     let mut tail = Tail::open(&path).unwrap();
     while tail.read_new(1 << 20).unwrap().more {}
-    let mut outcome = vec![told(tail.scan(), &tail)];
+    let mut outcome = vec![reported(tail.scan(), &tail)];
     in_pieces_it_is_the_same(bytes, &tail);
     outcome.extend(commands(bytes));
     outcome.push(trimmed(bytes));
     outcome
 }
 
-fn told(scan: &UsageScan, tail: &Tail) -> String {
+fn reported(scan: &UsageScan, tail: &Tail) -> String {
     let faults = tail.faults();
     let used = tail.latest().map(Usage::context);
     let mut text = used.map_or("no figure".to_owned(), |used| format!("{} tokens", used.0));
@@ -209,14 +209,14 @@ fn signals(message: &str) -> Vec<String> {
         Signal::Todo(text) => format!("to do: {}", shown(&text)),
         Signal::State { key, value } => format!("state {} = {}", shown(&key), shown(&value)),
     });
-    let mut told: Vec<String> = words.take(6).collect();
-    if count > told.len() {
-        told.push(format!("{count} signals in all"));
+    let mut reported: Vec<String> = words.take(6).collect();
+    if count > reported.len() {
+        reported.push(format!("{count} signals in all"));
     }
-    told
+    reported
 }
 
-/// Runs every case and tells all that differ together.
+/// Runs every case and shows all that differ together.
 #[track_caller]
 fn each_gives_what_is_stated(file: &str, least: usize, outcome: impl Fn(&[u8]) -> Vec<String>) {
     let cases = cases(file);

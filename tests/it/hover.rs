@@ -1,4 +1,4 @@
-//! Links under the pointer: where they go is told in the footer, and the host terminal is asked for the pointer's moves
+//! Links under the pointer: where they go is shown in the footer, and the host terminal is asked for the pointer's moves
 //! only while there is one to point at.
 
 use pitstop::{
@@ -42,7 +42,7 @@ fn footer(model: &Model) -> String {
 }
 
 #[test]
-fn the_footer_tells_where_a_link_goes_at_every_width() {
+fn the_footer_shows_where_a_link_goes_at_every_width() {
     let target = "https://me@docs.example.org/a/page?of=a#book";
     for columns in [40, 60, 80, 100, 132, 200] {
         let mut model = working((columns, 24));
@@ -95,14 +95,14 @@ fn point(supervisor: &Supervisor, words: &str) {
 }
 
 #[track_caller]
-fn told(supervisor: &Supervisor, target: &str) {
+fn is_shown(supervisor: &Supervisor, target: &str) {
     supervisor
         .terminal
         .wait_for(|screen| footer_of(screen).contains(target), SOON);
 }
 
 #[track_caller]
-fn told_no_more(supervisor: &Supervisor) {
+fn is_shown_no_more(supervisor: &Supervisor) {
     supervisor
         .terminal
         .wait_for(|screen| !footer_of(screen).contains("→"), SOON);
@@ -113,7 +113,7 @@ fn footer_of(screen: &str) -> &str {
 }
 
 #[test]
-fn a_link_is_told_while_the_pointer_stands_on_it_and_the_child_hears_of_no_move() {
+fn a_link_is_shown_while_the_pointer_stands_on_it_and_the_child_gets_no_move() {
     let supervisor = script(
         (90, 30),
         concat!(
@@ -134,29 +134,29 @@ fn a_link_is_told_while_the_pointer_stands_on_it_and_the_child_hears_of_no_move(
     supervisor.terminal.wait_for_text("LINKS", SOON);
     supervisor.wait_for_request(ON, 1);
     point(&supervisor, "bank.example");
-    told(&supervisor, "→ https://first.example/x");
+    is_shown(&supervisor, "→ https://first.example/x");
     point(&supervisor, "script");
-    told_no_more(&supervisor);
+    is_shown_no_more(&supervisor);
     point(&supervisor, "example");
-    told(&supervisor, "→ https://first.example/x");
+    is_shown(&supervisor, "→ https://first.example/x");
     // In copy mode, too, until a key is pressed, and not behind what lies over it.
     supervisor.keys([key::F9]);
-    told_no_more(&supervisor);
+    is_shown_no_more(&supervisor);
     point(&supervisor, "between");
     point(&supervisor, "bank.example");
-    told(&supervisor, "copy → https://first.example/x");
+    is_shown(&supervisor, "copy → https://first.example/x");
     supervisor.keys([key::ESC]);
-    told_no_more(&supervisor);
+    is_shown_no_more(&supervisor);
     supervisor.keys([key::F1]);
     supervisor.wait_for_request(OFF, 1);
     supervisor.keys([key::ESC]);
     supervisor.wait_for_request(ON, 2);
     point(&supervisor, "bank.example");
-    told(&supervisor, "→ https://first.example/x");
+    is_shown(&supervisor, "→ https://first.example/x");
     // The text goes away under it: this is no key to us.
     supervisor.keys(["\x1b[<0;2;3M", "\x1b[<0;2;3m"]);
     supervisor.terminal.wait_for_text("GONE", SOON);
-    told_no_more(&supervisor);
+    is_shown_no_more(&supervisor);
     supervisor.wait_for_request(OFF, 2);
     supervisor.keys(["\x1b[<35;5;5M", "\x1b[<0;7;7M", "END"]);
     let typed = || String::from_utf8_lossy(&read(&supervisor, "typed")).into_owned();
@@ -188,7 +188,7 @@ fn a_child_that_asks_for_moves_gets_them_byte_by_byte_and_only_in_its_pane() {
     let typed = || String::from_utf8_lossy(&read(&supervisor, "typed")).into_owned();
     supervisor.wait_until("the end", || typed().ends_with("END"), SOON);
     assert_eq!(typed(), "\x1b[<35;3;4M\x1b[<51;8;8MEND");
-    // Nobody asks for them when we are gone.
+    // No one asks for them when we are gone.
     supervisor.terminal.signal(Signal::TERM);
     supervisor.wait_for_exit(SOON);
     assert_eq!(supervisor.terminal.modes_left_on(), Vec::<&str>::new());

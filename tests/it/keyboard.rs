@@ -60,7 +60,7 @@ fn a_terminal_without_the_kitty_protocol_is_asked_for_modify_other_keys() {
 }
 
 #[test]
-fn keys_of_a_terminal_with_the_kitty_protocol_are_told_in_the_programs_language() {
+fn keys_of_a_terminal_with_the_kitty_protocol_are_sent_in_the_programs_language() {
     let typed = [
         "\x1b[13;2u",
         "\x1b[118;5u",
@@ -86,7 +86,7 @@ fn keys_of_a_terminal_with_the_kitty_protocol_are_told_in_the_programs_language(
 }
 
 #[test]
-fn keys_are_told_apart_again_after_a_suspension() {
+fn keys_differ_again_after_a_suspension() {
     let supervisor = started(&keeping(""));
     supervisor.wait_for_request("\x1b[>1u", 1);
     let pid = supervisor.terminal.pid().as_raw_nonzero();

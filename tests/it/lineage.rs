@@ -281,7 +281,7 @@ on_both! {
     checkpoints_are_found_by_environment_and_project_newest_first
     agents_are_known_until_they_are_gone
     metrics_are_kept
-    metrics_are_told_together_by_name
+    metrics_are_reported_together_by_name
     checkpoints_are_found_by_tag_and_by_the_beginning_of_their_id
     a_checkpoint_of_format_1_is_read_and_a_newer_one_is_passed_over
     what_is_forgotten_is_gone_and_nothing_else
@@ -609,12 +609,12 @@ async fn metrics_are_kept(place: Place) {
     );
     let health = store.health().await;
     assert_eq!(
-        (health.schema, health.trouble, health.lost),
+        (health.schema, health.error, health.lost),
         (Some(3), None, 0)
     );
 }
 
-async fn metrics_are_told_together_by_name(place: Place) {
+async fn metrics_are_reported_together_by_name(place: Place) {
     let store = place.open().await;
     let ours = project("ours");
     for second in 0..2 {
@@ -998,11 +998,11 @@ async fn a_locked_database_queues_what_is_written_and_takes_it_later() {
     durable(store.begin_run(&record(&run, &ours)).await);
 
     let mut other = play("lock", place.file());
-    let mut words = told(&mut other);
+    let mut words = reported(&mut other);
     assert_eq!(words.next().as_deref(), Some("locked"));
     let iteration = full_iteration(&run);
     queued(store.put_iteration(&run, &iteration).await);
-    // Once it is known to be locked, nobody waits for it any more but the journal, and that briefly.
+    // Once it is known to be locked, no one waits for it any more but the journal, and that briefly.
     let begun = Instant::now();
     queued(store.put_checkpoint(&ours, &checkpoint(1, "web")).await);
     assert!(
@@ -1028,7 +1028,7 @@ async fn a_locked_database_queues_what_is_written_and_takes_it_later() {
     assert_eq!(open, Some(entry(&run, Step::Ending)));
     let health = store.health().await;
     assert_eq!((health.queued, health.lost), (3, 0));
-    assert!(health.trouble.unwrap().contains("locked"));
+    assert!(health.error.unwrap().contains("locked"));
 
     drop(other.stdin.take());
     assert!(other.wait().unwrap().success());
@@ -1036,7 +1036,7 @@ async fn a_locked_database_queues_what_is_written_and_takes_it_later() {
         store.health().await.queued == 0
     })
     .await;
-    assert_eq!(store.health().await.trouble, None);
+    assert_eq!(store.health().await.error, None);
     durable(store.end_run(&run, at(9), EndReason::Natural).await);
     store.close().await;
 
@@ -1117,7 +1117,7 @@ async fn a_full_disk_queues_what_is_written_and_takes_it_once_there_is_room() {
         acknowledged = n;
     }
     let failed = dir.write_private("meta.json", &[b' '; 10_000]).unwrap_err();
-    assert!(failed.is_disk_trouble(), "{failed:?}");
+    assert!(failed.is_disk_error(), "{failed:?}");
     assert_eq!(dir.read("meta.json", 100).unwrap().unwrap(), b"old");
     assert_eq!(dir.names().unwrap(), [".gitignore", "meta.json"]);
     drop(filler);
@@ -1150,11 +1150,7 @@ async fn a_database_removed_beneath_us_is_made_again_and_takes_what_is_put_back(
     let iteration = full_iteration(&run);
     let written = store.put_iteration(&run, &iteration).await.unwrap();
     assert!(matches!(written, Written::Queued(_)), "nothing is lost");
-    assert!(
-        store
-            .trouble()
-            .is_some_and(|why| why.contains("was removed"))
-    );
+    assert!(store.error().is_some_and(|why| why.contains("was removed")));
     assert!(store.was_removed().await);
     assert!(!store.was_removed().await, "it is said once");
     let known = pitstop::store::RunHistory {
@@ -1162,7 +1158,7 @@ async fn a_database_removed_beneath_us_is_made_again_and_takes_what_is_put_back(
         iterations: vec![full_iteration(&earlier)],
     };
     store.put_back(&[known]).await.unwrap();
-    until("it is made again", || async { store.trouble().is_none() }).await;
+    until("it is made again", || async { store.error().is_none() }).await;
     store.close().await;
     let history = HistoryOf::Project(ours);
     let found = place.open().await.history(&history, 5).await.unwrap();
@@ -1395,7 +1391,7 @@ async fn a_server_is_spoken_to_in_secret_and_only_if_it_is_the_right_one() {
 }
 
 #[test]
-fn a_target_is_a_file_or_a_server_and_never_tells_its_password() {
+fn a_target_is_a_file_or_a_server_and_never_shows_its_password() {
     let state = Path::new("/state/pitstop");
     let file = StoreTarget::new(None, state).unwrap();
     assert_eq!(file.place(), "/state/pitstop/pitstop.db");
@@ -1437,8 +1433,8 @@ fn tell(word: &str) {
     out.flush().unwrap();
 }
 
-/// The words a child tells, until it ends.
-pub fn told(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+/// The words a child prints, until it ends.
+pub fn reported(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     BufReader::new(child.stdout.take().unwrap())
         .lines()
         .map_while(Result::ok)
@@ -1478,7 +1474,7 @@ async fn lock_database(place: &Path) {
     sqlx::raw_sql("COMMIT").execute(&mut raw).await.unwrap();
 }
 
-/// Writes 1 000 records of a run of its own and `meta.json`, and tells the number of each once it is acknowledged.
+/// Writes 1 000 records of a run of its own and `meta.json`, and prints the number of each once it is acknowledged.
 async fn write_on(home: PathBuf, round: i64) {
     let target = StoreTarget::new(None, &home.join("state")).unwrap();
     let opened = Store::open(StoreOptions::new(target)).await.unwrap();
@@ -1497,7 +1493,7 @@ async fn write_on(home: PathBuf, round: i64) {
     }
 }
 
-/// A state file that tells its own number and whether it is whole.
+/// A state file that has its own number and whether it is whole.
 fn meta_of(n: u64) -> Vec<u8> {
     format!("{n}\n{}end", "x".repeat(20_000)).into_bytes()
 }
@@ -1524,7 +1520,7 @@ async fn kill_9_in_the_middle_of_writes_loses_nothing_acknowledged() {
         let mut child = play(&format!("write {round}"), home.path());
         // How far it gets differs from round to round and from run to run.
         let enough = usize::from(Uuid::new_v4().as_bytes()[0]) / 3;
-        let mut words = told(&mut child);
+        let mut words = reported(&mut child);
         let mut seen: BTreeSet<u64> = words
             .by_ref()
             .take(enough)
@@ -1598,9 +1594,9 @@ async fn a_crash_at_either_edge_of_a_step_leaves_the_journal_at_that_edge() {
         for edge in ["before", "after"] {
             let home = tempfile::tempdir().unwrap();
             let mut child = play(&format!("reboot {step}:{edge}"), home.path());
-            let told: Vec<_> = told(&mut child).collect();
+            let reported: Vec<_> = reported(&mut child).collect();
             assert!(was_killed(child.wait().unwrap()), "{step}:{edge}");
-            assert_eq!(told.len(), place, "{step}:{edge}");
+            assert_eq!(reported.len(), place, "{step}:{edge}");
 
             let last = match edge {
                 "before" => place.checked_sub(1).map(|before| *reached[before]),
@@ -1657,7 +1653,7 @@ fn the_lock_of_a_killed_supervisor_is_free_at_once() {
     let dir = PrivateDir::open_beside(state.path(), "0123").unwrap();
     for _ in 0..5 {
         let mut child = play("hold", state.path());
-        assert_eq!(told(&mut child).next().as_deref(), Some("held"));
+        assert_eq!(reported(&mut child).next().as_deref(), Some("held"));
         let error = Lock::acquire(&dir, &me()).unwrap_err();
         assert!(
             matches!(&error, LockError::Held(Some(holder)) if holder.process.pid == child.id()),
@@ -1674,7 +1670,7 @@ fn the_lock_of_a_killed_supervisor_is_free_at_once() {
     }
 }
 
-/// At each line from the parent: tries for the lock, tells how it went, and lets go at the next.
+/// At each line from the parent: tries for the lock, reports how it went, and lets go at the next.
 fn race(place: &Path, rounds: usize) {
     let dir = PrivateDir::open_beside(place, "0123").unwrap();
     let mut lines = std::io::stdin().lines();
@@ -1700,7 +1696,7 @@ fn of_eight_racing_processes_exactly_one_holds_the_lock_each_time() {
     let mut racers: Vec<_> = (0..8)
         .map(|_| {
             let mut child = play(&format!("race {ROUNDS}"), state.path());
-            let words = told(&mut child);
+            let words = reported(&mut child);
             let orders = child.stdin.take().unwrap();
             (child, words, orders)
         })

@@ -158,7 +158,7 @@ fn the_clipboard_is_written_from_the_alternate_screen_too_and_never_read() {
 }
 
 #[test]
-fn a_host_without_progress_is_not_told_of_it_and_off_means_off() {
+fn a_host_without_progress_is_sent_none_and_off_means_off() {
     let text = r"\033]9;4;1;42\007\033]9;hello\007\007";
     let supervisor = printing("iTerm.app", text);
     reaches(&supervisor, "\x1b]9;hello\x1b\\");

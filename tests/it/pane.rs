@@ -325,7 +325,7 @@ fn a_flood_leaves_the_keys_alive_and_the_memory_small() {
 }
 
 #[test]
-fn a_child_that_never_reads_blocks_nobody_and_the_user_is_told() {
+fn a_child_that_never_reads_blocks_nothing_and_the_user_is_warned() {
     let supervisor = script((140, 45), "printf '\\033[?2004hREADY'\nexec sleep 1000").start();
     supervisor.terminal.wait_for_text("READY", SOON);
     let before = memory(&supervisor, "VmHWM:");
@@ -441,10 +441,10 @@ fn lively(columns: u16, rows: u16) -> Vec<u8> {
 
 /// The pane's rectangle: first column and row, columns and rows. Told by the child and by the border.
 fn pane_of(supervisor: &Supervisor, bordered: bool) -> (usize, usize, u16, u16) {
-    let told = || String::from_utf8(read(supervisor, "size")).unwrap();
-    supervisor.wait_until("the child's size", || told().ends_with('\n'), SOON);
-    let told = told();
-    let (rows, columns) = told.trim().split_once(' ').unwrap();
+    let reported = || String::from_utf8(read(supervisor, "size")).unwrap();
+    supervisor.wait_until("the child's size", || reported().ends_with('\n'), SOON);
+    let reported = reported();
+    let (rows, columns) = reported.trim().split_once(' ').unwrap();
     let edge = usize::from(bordered);
     (edge, edge, columns.parse().unwrap(), rows.parse().unwrap())
 }
@@ -709,7 +709,7 @@ fn vim_fills_the_pane_and_follows_its_size() {
     supervisor.terminal.wait_for_text("the first line", SOON);
     for (keys, size) in [("", "42 96"), (key::F8, "44 140"), (key::F8, "42 96")] {
         supervisor.keys([keys]);
-        // The question may overtake the signal that tells vim of its size, and the answer be wiped: it is asked again.
+        // The question may overtake the signal that gives vim its size, and the answer be wiped: it is asked again.
         let asked = std::cell::Cell::new(None::<Instant>);
         let answered = || {
             if asked

@@ -220,7 +220,7 @@ fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_
     assert_eq!(supervisor.status()["agent"]["bridge"]["state"], "in_force");
 }
 
-/// A client that looks for them only then reads them anew.
+/// A client that looks for them only then reads them again.
 #[test]
 fn the_mods_of_a_session_are_written_again_with_the_run_s_directory() {
     let supervisor = demo().env("PITSTOP_DEMO_BRIDGE", "1").start();

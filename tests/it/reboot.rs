@@ -349,7 +349,7 @@ fn an_edit_in_the_review_arrives(launch: &Launch) {
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(2, SOON);
     assert_eq!(arrived(&supervisor, &session_of(&status)), shown);
-    // The next message is drafted anew.
+    // The next message is drafted again.
     supervisor.wait_until(
         "a new draft",
         || !supervisor.handoff_text().contains("and mind the café"),
@@ -422,8 +422,8 @@ fn what_happens_while_the_editor_is_open_is_not_lost() {
     );
     // Hooks and doors do not wait for the editor, nor does what the agent writes.
     supervisor.wait_for_state("idle", SOON);
-    let (code, told) = supervisor.ctl("save");
-    assert_eq!(code, 0, "{told}");
+    let (code, reported) = supervisor.ctl("save");
+    assert_eq!(code, 0, "{reported}");
     let notes = supervisor.notes();
     fs::write(supervisor.launch.scratchpad(), format!("theirs\n\n{notes}")).unwrap();
     supervisor.wait_until(
@@ -454,8 +454,8 @@ fn an_editor_that_hangs_does_not_keep_the_supervisor() {
     supervisor.keys([key::PREFIX, "E"]);
     supervisor.terminal.wait_for_text("EDITING", SOON);
     let pid = fs::read_to_string(supervisor.launch.the_home().path("editor.pid")).unwrap();
-    let (code, told) = supervisor.ctl("stop");
-    assert_eq!(code, 0, "{told}");
+    let (code, reported) = supervisor.ctl("stop");
+    assert_eq!(code, 0, "{reported}");
     supervisor.wait_for_exit(SOON);
     let alive = PathBuf::from("/proc").join(pid.trim()).exists();
     assert!(!alive, "the editor has been ended, too");
@@ -663,7 +663,7 @@ fn a_pasted_message_arrives_at_the_demo() {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_message_that_arrives_changed_is_told() {
+fn a_message_that_arrives_changed_is_reported() {
     let launch = live()
         .set("reboot.delivery=\"paste\"")
         .notes(&format!("{NOTES}\n- [ ] a\ttab\n"));
@@ -895,7 +895,7 @@ fn a_review_that_a_person_opens_stops_an_automatic_reboot() {
 }
 
 #[test]
-fn manual_mode_only_tells() {
+fn manual_mode_only_shows() {
     let supervisor = started(&demo_that("manual"));
     take_a_turn(&supervisor, "and one more");
     let status = supervisor.status();
@@ -1086,8 +1086,11 @@ fn a_new_agent_that_dies_is_rolled_back(launch: Launch) {
         SOON,
     );
     assert_eq!(session_of(&status), before);
-    let told = status["reboot"]["reason"].as_str().unwrap_or_default();
-    assert!(told.contains("the new agent ended at once"), "{status:#}");
+    let reported = status["reboot"]["reason"].as_str().unwrap_or_default();
+    assert!(
+        reported.contains("the new agent ended at once"),
+        "{status:#}"
+    );
     // The notice stands for some seconds only, and the old session may take longer to come back.
     supervisor.wait_until(
         "it is said",
@@ -1294,14 +1297,14 @@ fn a_dialog_in_a_turn_holds_the_reboot_back_until_it_is_answered() {
 }
 
 #[test]
-fn scripts_may_order_a_reboot_and_are_told_why_not() {
+fn scripts_may_order_a_reboot_and_get_the_reason_of_a_refusal() {
     let supervisor = started(&demo());
-    let (code, told) = supervisor.ctl("approve");
+    let (code, reported) = supervisor.ctl("approve");
     assert_eq!(code, 1);
-    assert!(told.contains("no reboot waits"), "{told}");
-    let (code, told) = supervisor.ctl("undo");
+    assert!(reported.contains("no reboot waits"), "{reported}");
+    let (code, reported) = supervisor.ctl("undo");
     assert_eq!(code, 1);
-    assert!(told.contains("nothing to undo"), "{told}");
+    assert!(reported.contains("nothing to undo"), "{reported}");
     assert_eq!(supervisor.ctl("reboot").0, 0);
     supervisor.wait_for_phase("review", SOON);
     assert_eq!(supervisor.ctl("approve").0, 0);

@@ -119,11 +119,11 @@ fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
             // The real client writes its transcript a while after its hooks.
             let arrived = || handoffs(home).get(&session) == Some(&1);
             supervisor.wait_until("the new session has the handoff", arrived, SOON);
-            let told = handoffs(home);
+            let reported = handoffs(home);
             assert_eq!(
-                told.values().sum::<usize>(),
+                reported.values().sum::<usize>(),
                 1,
-                "told once in all: {told:?}"
+                "told once in all: {reported:?}"
             );
             assert!(log.contains("recovering a reboot"), "{log}");
         }
@@ -426,14 +426,14 @@ fn no_turn(launch: &(dyn Fn() -> Launch + Sync), borders: &[&str]) {
         supervisor.wait_for_state("idle", SOON);
         supervisor.wait_for_phase("idle", SOON);
         let expected = usize::from(matches!(step, "ending" | "done"));
-        let told = || handoffs(launch.the_home()).values().sum::<usize>();
-        supervisor.wait_until(border, || told() == expected, SOON);
+        let reported = || handoffs(launch.the_home()).values().sum::<usize>();
+        supervisor.wait_until(border, || reported() == expected, SOON);
         assert_eq!(agents(launch.the_home()).len(), 1, "{border}");
     });
 }
 
 #[test]
-fn a_handoff_that_was_lost_with_its_transcript_is_told_again() {
+fn a_handoff_that_was_lost_with_its_transcript_is_given_again() {
     let launch = demo();
     let supervisor = launch
         .clone()
@@ -502,7 +502,7 @@ fn killed_at_any_moment_of_a_reboot_its_handoff_arrives_once_or_not_at_all() {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         f64::from(seed >> 8) / f64::from(1 << 24)
     };
-    let mut told = 0;
+    let mut reported = 0;
     for kill in 1..=kills {
         let moment = whole.mul_f64(share());
         let again = (share() < 0.4)
@@ -526,11 +526,11 @@ fn killed_at_any_moment_of_a_reboot_its_handoff_arrives_once_or_not_at_all() {
             "kill {kill}: {}",
             if arrived { "once" } else { "not at all" }
         );
-        told += u32::from(arrived);
+        reported += u32::from(arrived);
     }
     println!(
-        "{kills} kills: {told} handoffs arrived once, {} not at all",
-        kills - told
+        "{kills} kills: {reported} handoffs arrived once, {} not at all",
+        kills - reported
     );
 }
 
@@ -570,16 +570,16 @@ fn check_once_or_not_at_all(launch: &Launch, old: &str) -> bool {
     let taken_back = ["is resumed and the handoff is kept", "reboot rolled back"]
         .iter()
         .any(|words| log.contains(words));
-    let told = handoffs(home);
-    let count: usize = told.values().sum();
-    assert!(count <= 1, "told more than once: {told:?}\n{log}");
+    let reported = handoffs(home);
+    let count: usize = reported.values().sum();
+    assert!(count <= 1, "told more than once: {reported:?}\n{log}");
     assert!(
         count == 1 || session == old || taken_back,
-        "lost without a word: {told:?}\n{log}"
+        "lost without a word: {reported:?}\n{log}"
     );
     assert!(
         count == 0 || session != old,
-        "told, and taken back: {told:?}\n{log}"
+        "told, and taken back: {reported:?}\n{log}"
     );
     check_in_order(&supervisor, launch, &session);
     count == 1
@@ -631,7 +631,7 @@ fn an_agent_that_ignores_every_signal_is_swept_at_the_next_start() {
 }
 
 #[test]
-fn an_agent_that_the_database_never_heard_of_is_swept_at_the_next_start() {
+fn an_agent_that_the_database_does_not_know_is_swept_at_the_next_start() {
     let launch =
         Launch::generic("sh -c \"trap '' HUP INT TERM; echo READY; while :; do sleep 1; done\"");
     // Nothing listens there: what the run has to record stays in memory and goes with it.

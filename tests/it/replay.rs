@@ -84,7 +84,7 @@ fn what_is_typed_is_recorded_only_where_that_is_wanted() {
 }
 
 #[test]
-fn a_recording_that_was_tampered_with_is_told_and_harms_nothing() {
+fn a_recording_that_was_tampered_with_is_reported_and_harms_nothing() {
     let supervisor = recorded("true");
     let path = recording(&supervisor);
     fs::remove_file(&path).expect("a recording");

@@ -159,7 +159,7 @@ fn a_note_is_saved_as_soon_as_the_disk_takes_it() {
 
 /// What the supervisor itself finds wrong is shown as anything else is.
 #[test]
-fn trouble_with_the_file_is_drawn_published_listed_and_taken_down() {
+fn an_error_of_the_file_is_drawn_published_listed_and_taken_down() {
     let launch = Launch::manual_demo("- [ ] next\n");
     let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);

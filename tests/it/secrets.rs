@@ -12,7 +12,7 @@ use crate::{
     kit::supervisor::{Launch, SOON, key},
 };
 
-/// A text with a secret of each kind, and what of it must be nowhere. It begins with a word that tells its place.
+/// A text with a secret of each kind, and what of it must be nowhere. It begins with a word that shows its place.
 fn planted(place: &str) -> (String, Vec<String>) {
     let mut hidden = Vec::new();
     let sign = sign(place);

@@ -39,8 +39,8 @@ fn run(launch: Launch) -> Launch {
         .order(["--headless", "--json"])
 }
 
-fn news<'a>(news: &'a [Value], event: &str) -> Vec<&'a Value> {
-    news.iter().filter(|one| one["event"] == event).collect()
+fn of_kind<'a>(lines: &'a [Value], event: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|one| one["event"] == event).collect()
 }
 
 #[track_caller]
@@ -54,15 +54,15 @@ fn ended(launch: &Launch) -> (Option<i32>, Headless) {
 fn auto_modes_dialog_stays_unanswered_through_a_headless_run_that_ends_with_the_reason() {
     let launch = run(auto_mode());
     let (code, run) = ended(&launch);
-    let lines = run.news();
+    let lines = run.events();
     assert_eq!(code, Some(4), "{lines:#?}");
-    let tripped = news(&lines, "tripped");
+    let tripped = of_kind(&lines, "tripped");
     assert_eq!(tripped[0]["breaker"], "dialog", "{lines:#?}");
     let evidence = tripped[0]["evidence"].as_str().unwrap();
     assert!(evidence.contains("can't check actions"), "{evidence}");
     assert!(!is_touched(&launch), "the dialog was answered");
     assert_eq!(launch.api().main_calls().len(), 1, "{lines:#?}");
-    assert_eq!(news(&lines, "prompted").len(), 0, "{lines:#?}");
+    assert_eq!(of_kind(&lines, "prompted").len(), 0, "{lines:#?}");
 }
 
 #[test]
@@ -171,16 +171,16 @@ fn is_waited_for(launch: &Launch, named: &str) {
         .set("loop.no_change_limit=1");
     let launch = run(launch);
     let (code, run) = ended(&launch);
-    let lines = run.news();
+    let lines = run.events();
     assert_eq!(code, Some(0), "{lines:#?}\n{}", run.lines().join("\n"));
-    let waited: Vec<_> = news(&lines, "waiting");
+    let waited: Vec<_> = of_kind(&lines, "waiting");
     let is_named = |one: &&Value| {
         one["why"]
             .as_str()
             .is_some_and(|why| why.starts_with(named))
     };
     assert!(waited.iter().any(is_named), "{lines:#?}");
-    assert_eq!(news(&lines, "prompted").len(), 0, "{lines:#?}");
+    assert_eq!(of_kind(&lines, "prompted").len(), 0, "{lines:#?}");
 }
 
 #[test]

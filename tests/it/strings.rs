@@ -159,7 +159,7 @@ fn every_text_that_a_user_reads_stands_in_one_file() {
     }
     files.sort();
     let mut all = String::from(
-        "Every text that a user may read, made by `cargo test --test it strings::` (PITSTOP_STRINGS=write writes it anew).\n",
+        "Every text that a user may read, made by `cargo test --test it strings::` (PITSTOP_STRINGS=write writes it again).\n",
     );
     for file in files {
         let source = fs::read_to_string(&file).expect("a source");
@@ -185,6 +185,6 @@ fn every_text_that_a_user_reads_stands_in_one_file() {
         .find(|(kept, now)| kept != now);
     assert!(
         kept == all,
-        "docs/strings.txt is not as the texts are now (first difference: {differs:?}); PITSTOP_STRINGS=write writes it anew"
+        "docs/strings.txt is not as the texts are now (first difference: {differs:?}); PITSTOP_STRINGS=write writes it again"
     );
 }

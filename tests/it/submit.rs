@@ -2,7 +2,7 @@
 //! and the machine are busy with.
 //!
 //! The client takes a carriage return for Enter only when it comes in a read of its own, so a client that was busy
-//! while text and Enter arrived has both in one read and submits nothing. The hook that tells of each prompt is the
+//! while text and Enter arrived has both in one read and submits nothing. The hook that reports each prompt is the
 //! proof, and the stand-in API counts what was asked.
 
 use std::{
@@ -173,7 +173,7 @@ fn passes(time: Duration) {
     }
 }
 
-/// Says something as a script does; tells whether it was taken. A title that the client has set before its turn was over may be
+/// Says something as a script does; returns whether it was taken. A title that the client has set before its turn was over may be
 /// read after the hook that ends it: then there is no safe moment for a moment. And a client that is stopped just then may not
 /// have drawn its prompt box yet, or not empty.
 #[track_caller]
@@ -205,7 +205,7 @@ fn safe(supervisor: &Supervisor) {
     );
 }
 
-/// Keeps the client from its input while something is sent to it; tells whether it was sent.
+/// Keeps the client from its input while something is sent to it; returns whether it was sent.
 fn while_busy(busy: Busy, client: Pid, send: impl FnOnce() -> bool) -> bool {
     let Busy::Stopped(time) = busy else {
         return send();

@@ -68,8 +68,8 @@ fn iteration(supervisor: &Supervisor, number: usize) -> Value {
 fn made(supervisor: &Supervisor, source: &str, reason: &str) -> Value {
     let holds = || {
         let made = iteration(supervisor, 1)["summary_made"].clone();
-        let told = made["reason"].as_str().unwrap_or_default();
-        made["source"] == source && told.contains(reason)
+        let reported = made["reason"].as_str().unwrap_or_default();
+        made["source"] == source && reported.contains(reason)
     };
     supervisor.wait_until(&format!("a summary: {source}, {reason}"), holds, SOON);
     iteration(supervisor, 1)["summary_made"].clone()
@@ -224,7 +224,7 @@ fn an_answer_without_its_sections_is_no_summary() {
 }
 
 #[test]
-fn one_that_takes_too_long_is_ended_and_told() {
+fn one_that_takes_too_long_is_ended_and_reported() {
     let launch = demo()
         .env("PITSTOP_DEMO_SUMMARY", "hang")
         .set("summary.timeout=\"1s\"");

@@ -1,4 +1,4 @@
-//! `pitstop test -- CMD…`: the command is left as it is, and its outcome is told.
+//! `pitstop test -- CMD…`: the command is left as it is, and its outcome is reported.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -40,37 +40,37 @@ fn test(launch: &Launch, script: &str) -> Output {
 
 #[track_caller]
 fn tags(events: &mut Events) -> Vec<String> {
-    let told = events.wait_for("checkpoint", |_| true, SOON);
-    serde_json::from_value(told["tags"].clone()).unwrap()
+    let reported = events.wait_for("checkpoint", |_| true, SOON);
+    serde_json::from_value(reported["tags"].clone()).unwrap()
 }
 
 #[test]
-fn an_outcome_is_told_with_its_counts_and_the_exit_code_is_kept() {
+fn an_outcome_is_reported_with_its_counts_and_the_exit_code_is_kept() {
     let (supervisor, mut events) = start();
     let output = test(&supervisor.launch, PASSES);
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stderr.is_empty(), "{output:?}");
-    let told = events.wait_for("tests", |_| true, SOON);
+    let reported = events.wait_for("tests", |_| true, SOON);
     assert_eq!(
-        (&told["passed"], &told["test_count"]),
+        (&reported["passed"], &reported["test_count"]),
         (&true.into(), &2.into())
     );
     assert!(
-        told["test_command"]
+        reported["test_command"]
             .as_str()
             .unwrap()
             .starts_with("sh -c echo")
     );
     assert!(
-        told["duration_seconds"]
+        reported["duration_seconds"]
             .as_f64()
             .is_some_and(|seconds| seconds > 0.0)
     );
     assert_eq!(tags(&mut events), ["tests-passed", "tests-2"]);
     let output = test(&supervisor.launch, FAILS);
     assert_eq!(output.status.code(), Some(101));
-    let told = events.wait_for("tests", |_| true, SOON);
-    assert_eq!(told["failing_tests"], serde_json::json!(["b"]));
+    let reported = events.wait_for("tests", |_| true, SOON);
+    assert_eq!(reported["failing_tests"], serde_json::json!(["b"]));
     assert_eq!(tags(&mut events), ["tests-failed", "tests-2", "failed-1"]);
     supervisor.wait_until(
         "the failing test in the handoff",
@@ -87,7 +87,7 @@ fn an_outcome_is_told_with_its_counts_and_the_exit_code_is_kept() {
 }
 
 #[test]
-fn a_run_in_a_subdirectory_is_told_to_the_supervisor_above() {
+fn a_run_in_a_subdirectory_is_reported_to_the_supervisor_above() {
     let (supervisor, mut events) = start();
     let below = supervisor.launch.project().join("crates/one");
     fs::create_dir_all(&below).unwrap();
@@ -130,7 +130,7 @@ fn output_errors_and_input_are_the_commands_own() {
 }
 
 #[test]
-fn what_cannot_be_run_is_told_as_a_shell_would() {
+fn what_cannot_be_run_is_reported_as_a_shell_would() {
     let launch = Launch::quiet_demo();
     let code = |args: &[&str]| {
         let output = launch.command(args).output().unwrap();
@@ -231,9 +231,9 @@ fn in_a_terminal_the_command_has_one_and_is_counted_all_the_same() {
     let exit = terminal.wait_for_exit(SOON);
     assert_eq!((exit.code, exit.signal), (9, None));
     assert!(terminal.output().windows(5).any(|part| part == b"\x1b[32m"));
-    let told = events.wait_for("tests", |_| true, SOON);
+    let reported = events.wait_for("tests", |_| true, SOON);
     assert_eq!(
-        (&told["passed"], &told["test_count"]),
+        (&reported["passed"], &reported["test_count"]),
         (&Value::Bool(false), &2.into())
     );
 }
@@ -283,9 +283,9 @@ fn the_terminal_itself_is_handed_down_if_asked_for() {
     let args = ["test", "--inherit", "--", "sh", path.to_str().unwrap()];
     let terminal = in_terminal(&supervisor.launch, &args);
     assert_eq!(terminal.wait_for_exit(SOON).code, 0);
-    let told = events.wait_for("tests", |_| true, SOON);
+    let reported = events.wait_for("tests", |_| true, SOON);
     assert_eq!(
-        (&told["passed"], &told["test_count"]),
+        (&reported["passed"], &reported["test_count"]),
         (&true.into(), &Value::Null)
     );
 }

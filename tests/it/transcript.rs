@@ -160,7 +160,7 @@ fn said(text: &str) -> String {
 }
 
 #[test]
-fn what_stood_there_before_is_history_and_not_heard() {
+fn what_stood_there_before_is_history_and_not_read() {
     let session = Session::with(said("old") + &said("older"));
     let mut tail = Tail::open(session.path()).unwrap();
     let mut digest = Digest::new(10);
@@ -749,7 +749,7 @@ fn a_transcript_is_read_in_pieces_and_of_a_long_one_its_two_ends() {
     assert_eq!(read(5, 5, 9), "0123456789");
     assert_eq!(read(2, 3, 9), "01\n789");
     assert_eq!(read(0, 1, 9), "\n9");
-    assert_eq!(read(2, 3, 1), "01", "whoever has enough says so");
+    assert_eq!(read(2, 3, 1), "01", "the reader that has enough says so");
     let nowhere = file.path().with_extension("none");
     read_pieces(nowhere, 5, 5, |_| {
         panic!("a file that is not there is empty")

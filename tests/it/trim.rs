@@ -205,7 +205,7 @@ fn every_property_holds(sample: &Sample) -> usize {
         assert!(figure.tokens_after <= before.1 && figure.tokens_before == before_all(&plan));
         assert!(response_characters(&trimmed.bytes) <= response_characters(&original));
         assert!(trimmed.bytes.len() as u64 <= whole + 1);
-        // The copy's own figure is the one that was told.
+        // The copy's own figure is the one that was reported.
         // Two levels will do: each costs another reading.
         if !plan.estimated && matches!(level, 20 | 100) {
             let copy = trim::plan(&trimmed.bytes[..], &SETTINGS).unwrap();
@@ -667,7 +667,7 @@ fn what_came_after_the_last_figure_wins_nothing_of_it() {
 }
 
 #[test]
-fn a_torn_last_line_is_dropped_and_told() {
+fn a_torn_last_line_is_dropped_and_reported() {
     let mut session = calls(2);
     let whole = session.trimmed(100);
     session.text.push_str(r#"{"type":"user","sessionId":"#);

@@ -280,7 +280,7 @@ fn quitting_in_a_turn_asks() {
 }
 
 #[test]
-fn an_agent_that_ended_is_told_with_what_can_be_done() {
+fn an_agent_that_ended_is_shown_with_what_can_be_done() {
     let mut model = working((90, 24));
     let exit = pitstop::app::event::Exit::Code(1);
     let iteration = IterationId::new(3).expect("not 0");
@@ -520,7 +520,7 @@ fn the_footer_follows_a_reboot() {
 }
 
 #[test]
-fn trouble_is_shown_while_a_reboot_is_under_way() {
+fn an_error_is_shown_while_a_reboot_is_under_way() {
     let mut model = working(NORMAL);
     act(&mut model, Action::Reboot);
     press(&mut model, KeyCode::Enter);
@@ -683,7 +683,7 @@ fn a_host_terminal_that_is_too_small_says_what_is_needed() {
 }
 
 #[test]
-fn scroll_mode_is_told_with_and_without_a_border() {
+fn scroll_mode_is_shown_with_and_without_a_border() {
     for host in [NORMAL, (80, 24)] {
         let mut model = working(host);
         let mut screen = screen(&model);
@@ -1116,8 +1116,8 @@ fn every_panel_at_every_width_in_every_theme() {
             if let Some(copy) = &mut model.view.copy {
                 use pitstop::pane::copy::{CopyOrder, Motion, SelectionKind};
                 screen.copy(&CopyOrder::Enter);
-                let news = screen.copy(&CopyOrder::Select(SelectionKind::Lines));
-                copy.selecting = news.selecting;
+                let answer = screen.copy(&CopyOrder::Select(SelectionKind::Lines));
+                copy.selecting = answer.selecting;
                 screen.copy(&CopyOrder::Move(Motion::High));
             }
             table.push_str(&format!(
@@ -1257,7 +1257,7 @@ fn said(model: &Model, words: &str) -> bool {
 }
 
 #[test]
-fn the_gauge_tells_the_figure_of_the_contract() {
+fn the_gauge_shows_the_figure_of_the_contract() {
     let (lines, _) = context(&working((132, 50)));
     assert_eq!(lines[0], "██████████████████┊██████┊▍····┊·····");
     assert_eq!(lines[1], "▄▄▄  ▄  ▄ ▄  128.4k of 180k usable");

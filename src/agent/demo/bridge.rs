@@ -307,7 +307,7 @@ impl Session {
                 match peer.post("compact", asked) {
                     Ok(answer) if answer["decision"] == "wait" => {}
                     Ok(answer) => break answer,
-                    // Nobody is there to ask.
+                    // No one is there to ask.
                     Err(_) => break json!({ "decision": "client" }),
                 }
             };

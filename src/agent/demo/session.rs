@@ -25,7 +25,7 @@ use super::{
 };
 use crate::transcript::{SessionId, usage::Usage};
 
-/// The real client waits that long for more news before it runs the status line command.
+/// The real client waits that long for more events before it runs the status line command.
 const STATUS_DEBOUNCE: Duration = Duration::from_millis(300);
 
 /// How long an open dialog stays unanswered before the notification.

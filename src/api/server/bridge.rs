@@ -95,8 +95,8 @@ impl Mailbox {
     }
 
     /// A process has spoken; gives the client's version.
-    fn heard(&self, sender: &Sender) -> Result<String, Rejection> {
-        self.change(|orders| orders.heard(sender).map(str::to_owned))
+    fn identify(&self, sender: &Sender) -> Result<String, Rejection> {
+        self.change(|orders| orders.identify(sender).map(str::to_owned))
     }
 }
 
@@ -126,20 +126,20 @@ pub(super) async fn bridge(
         "hello" => hello(&state, sender, parse(&body)?).await,
         "fact" => {
             let fact = parse::<FactBody>(&body)?.check()?;
-            let client = state.requests.mailbox.heard(&sender)?;
+            let client = state.requests.mailbox.identify(&sender)?;
             said(&state, sender, client, Said::Fact(fact)).await
         }
         "poll" => poll(&state, sender, &slot).await,
         "take" => {
             let OrderBody { order } = parse(&body)?;
-            state.requests.mailbox.heard(&sender)?;
+            state.requests.mailbox.identify(&sender)?;
             let taken = state.requests.mailbox.lock().take(&sender, order);
             Ok(exact(&json!({ "taken": taken })))
         }
         "answer" => {
             let OrderBody { order } = parse(&body)?;
             let outcome = parse::<OutcomeBody>(&body)?.check()?;
-            let client = state.requests.mailbox.heard(&sender)?;
+            let client = state.requests.mailbox.identify(&sender)?;
             let answered = state
                 .requests
                 .mailbox
@@ -214,7 +214,7 @@ async fn poll(
     slot: &ConnectionSlot,
 ) -> Result<Response, Fault> {
     let mailbox = &state.requests.mailbox;
-    let client = mailbox.heard(&sender)?;
+    let client = mailbox.identify(&sender)?;
     let _place = place(state)?;
     let number = mailbox.change(|orders| orders.begin_poll(&sender))?;
     said(state, sender.clone(), client, Said::Polled).await?;

@@ -322,7 +322,7 @@ async fn hook(
         .ok_or_else(|| FieldError::new("event", "a name of 1 to 40 letters", "something else"))?;
     let (body, slot) = read_body(request).await?;
     // The payload goes on unparsed, valid or not: what to make of a torn one is the loop's to say,
-    // and even then the event's name is news.
+    // and even then the event's name counts.
     let _answering = slot.answering();
     let refusable = event == REFUSABLE_EVENT;
     let queued = send(&state, Request::Hook { event, body }).await;

@@ -49,7 +49,7 @@ pub struct StatusReport {
     pub run: Option<RunReport>,
     /// Why history is kept in memory, while the store cannot be used.
     #[serde(default)]
-    pub store_trouble: Option<String>,
+    pub store_error: Option<String>,
 }
 
 /// The prompt cache, as part of a [`StatusReport`].
@@ -537,7 +537,7 @@ mod tests {
             fresh_turn_cost_usd: None,
             prompt_cache: None,
             run: None,
-            store_trouble: None,
+            store_error: None,
         }
     }
 
@@ -554,7 +554,7 @@ mod tests {
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},
-            "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "prompt_cache": null, "run": null, "store_trouble": null,
+            "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "prompt_cache": null, "run": null, "store_error": null,
         });
         assert_eq!(
             serde_json::to_string(&status()).unwrap(),

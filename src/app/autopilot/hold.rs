@@ -51,7 +51,7 @@ pub fn takes_over(model: &mut Model, clean: bool) -> bool {
     true
 }
 
-/// Somebody ends the supervisor: with which code and in which words the run ends.
+/// Someone ends the supervisor: with which code and in which words the run ends.
 pub fn stopped(model: &mut Model, code: i32) -> i32 {
     let Some(run) = &mut model.autopilot else {
         return code;
@@ -227,7 +227,7 @@ pub fn headless(model: &mut Model) -> Vec<Effect> {
         .as_ref()
         .is_some_and(|run| run.pilot.is_held())
     {
-        // Whoever typed it is gone.
+        // The person who typed it is gone.
         model.session.agent.draft = false;
         effects.extend(go_on(model).unwrap_or_default());
     }

@@ -110,7 +110,7 @@ pub(super) fn call(model: &mut Model, why: &str) -> Vec<Effect> {
     vec![Effect::Call(why), event]
 }
 
-/// Tells of the turn that has ended, with the figures as they are by now.
+/// Reports the turn that has ended, with the figures as they are by now.
 pub(super) fn turn_event(model: &mut Model) -> Vec<Effect> {
     let spent = spent(model);
     let figure = model.session.guard.figure(model.now);

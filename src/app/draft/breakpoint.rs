@@ -288,7 +288,7 @@ pub(in crate::app) fn tested(
     Some(effects)
 }
 
-/// What every breakpoint brings: news, a standing moment, and where that is wanted a checkpoint behind the next answer of git.
+/// What every breakpoint brings: an event, a standing moment, and where that is wanted a checkpoint behind the next answer of git.
 fn seen(
     model: &mut Model,
     signal: Signal,

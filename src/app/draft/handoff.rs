@@ -190,7 +190,7 @@ fn wins_little(model: &Model) -> Option<String> {
         base.0
             .saturating_add(model.draft.handoff.generated.tokens().0),
     );
-    // A session that has hardly begun is no news.
+    // A session that has hardly begun is not worth a message.
     let grown = used.0 > base.0.saturating_add(10_000);
     let little = after.0.saturating_mul(10) >= used.0.saturating_mul(8);
     (grown && little).then(|| {

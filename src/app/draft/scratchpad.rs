@@ -123,7 +123,7 @@ pub fn noted(model: &mut Model, fact: &str) -> Result<Option<Vec<Effect>>, Strin
     Ok(Some(take(model, Author::Agent, &text)))
 }
 
-/// A text is in force from now on; what the human is editing is merged with it. Whoever wrote it, control characters of it do
+/// A text is in force from now on; what the human is editing is merged with it. Whatever its author, control characters of it do
 /// not go on into the file: shown in a terminal they would act.
 fn take(model: &mut Model, by: Author, text: &str) -> Vec<Effect> {
     let text = clean::typed(text);

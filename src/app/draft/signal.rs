@@ -39,11 +39,11 @@ pub fn by_pane(model: &mut Model, iteration: IterationId, signals: Vec<Signal>) 
     if iteration != model.session.iteration {
         return Vec::new();
     }
-    let news = model.draft.seen_signals.by_pane(signals);
-    take_in(model, news)
+    let new = model.draft.seen_signals.by_pane(signals);
+    take_in(model, new)
 }
 
-/// The agent says it by a tool: whether it is news. What it says in its text as well counts once.
+/// The agent says it by a tool: whether it is new. What it says in its text as well counts once.
 pub fn by_tool(model: &mut Model, signal: Signal) -> (bool, Vec<Effect>) {
     let before = model.draft.signalled.clone();
     let effects = take_in(model, vec![signal]);

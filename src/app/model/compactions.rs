@@ -90,7 +90,7 @@ impl Compactions {
 
     pub(in crate::app) fn fall(&mut self, turn: u64) {
         match self.awaits_fall.take() {
-            Some(told) if turn <= told.saturating_add(1) => {}
+            Some(reported) if turn <= reported.saturating_add(1) => {}
             _ => {
                 self.falls = self.falls.saturating_add(1);
                 self.awaits_witness = Some(turn);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn one_compaction_counts_once_whoever_tells_of_it_and_in_whatever_order() {
+    fn one_compaction_counts_once_from_any_source_and_in_any_order() {
         for order in [
             "b", "s", "p", "f", "bspf", "fbsp", "pfb", "sfp", "bf", "fb", "spf", "pfsb", "psbf",
         ] {
@@ -208,15 +208,15 @@ mod tests {
         ) {
             let mut turn = 0;
             let mut witnesses = Vec::new();
-            for ([fell, late], told, wait) in &seen {
+            for ([fell, late], reported, wait) in &seen {
                 turn += wait;
-                let told: Vec<_> = ['b', 's', 'p'][..*told].iter().map(|one| (*one, turn)).collect();
+                let reported: Vec<_> = ['b', 's', 'p'][..*reported].iter().map(|one| (*one, turn)).collect();
                 let fall = fell.then_some(('f', turn));
                 if *late {
                     witnesses.extend(fall);
-                    witnesses.extend(told);
+                    witnesses.extend(reported);
                 } else {
-                    witnesses.extend(told);
+                    witnesses.extend(reported);
                     witnesses.extend(fall);
                 }
             }

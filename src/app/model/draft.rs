@@ -36,7 +36,7 @@ pub struct Draft {
     pub commands: String,
     /// The agent's own to-do list.
     pub todo: TodoList,
-    /// Which signals were heard from where.
+    /// Which signals were read where.
     pub seen_signals: SeenSignals,
     /// The human's first and latest request.
     pub requests: Requests,

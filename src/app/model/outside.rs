@@ -19,7 +19,7 @@ pub struct Outside {
     /// What is counted for monitoring.
     pub counters: Counters,
     /// Why the store cannot be used and history is kept in memory, while that is so.
-    pub store_trouble: Option<String>,
+    pub store_error: Option<String>,
     /// Which of the supervisor's own places are gone and cannot be made again, and why.
     pub places_missing: Option<String>,
     /// What lives on after quitting, a line each, for the shell.

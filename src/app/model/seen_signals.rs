@@ -94,7 +94,7 @@ impl SeenSignals {
     }
 
     /// Those that have come to the end of the pane since it was looked at last. What has left it at the top, or was
-    /// drawn again, is no news.
+    /// drawn again, is not new.
     pub(in crate::app) fn by_pane(&mut self, signals: Vec<Signal>) -> Vec<Signal> {
         let marks: Vec<Mark> = signals.iter().map(Mark::of).collect();
         let most = marks.len().min(self.in_pane.len());
@@ -103,10 +103,10 @@ impl SeenSignals {
             .find(|&known| self.in_pane.ends_with(&marks[..known]))
             .unwrap_or(0);
         self.in_pane = marks;
-        let mut news = signals;
-        news.drain(..known);
-        news.retain(|signal| !self.ours.contains(&hash(signal)));
-        news
+        let mut new = signals;
+        new.drain(..known);
+        new.retain(|signal| !self.ours.contains(&hash(signal)));
+        new
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_transcript_does_not_overwrite_what_the_hook_told_ahead_of_it() {
+    fn the_transcript_does_not_overwrite_what_the_hook_reported_ahead_of_it() {
         let mut seen = SeenSignals::default();
         assert!(seen.by_hook(&goal("new")));
         assert!(!seen.by_transcript(&goal("from earlier in the turn")));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pane_tells_what_has_come_to_its_end() {
+    fn the_pane_shows_what_has_come_to_its_end() {
         let mut seen = SeenSignals::default();
         let (a, b, c) = (done("a"), done("b"), done("c"));
         let look = |seen: &mut SeenSignals, signals: &[&Signal]| {

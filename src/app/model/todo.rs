@@ -133,7 +133,7 @@ pub(in crate::app) mod tests {
     }
 
     #[test]
-    fn a_transcript_that_is_behind_does_not_take_back_what_a_hook_told() {
+    fn a_transcript_that_is_behind_does_not_take_back_what_a_hook_reported() {
         use Status::{Completed, Pending};
         let (first, second) = (
             list("t1", &[("a", Pending)]),

@@ -25,7 +25,7 @@ use crate::app::{
 /// How long a notice stays in the footer.
 pub const NOTICE_TIME: Duration = Duration::from_secs(8);
 
-/// Somebody with the control token asked for something.
+/// Someone with the control token asked for something.
 pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
     let order = control.clone();
     let done = match control {
@@ -125,7 +125,7 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
         RebootMode::Ask => RebootMode::Auto,
         RebootMode::Auto => RebootMode::Manual,
     };
-    // Whoever sets who decides wants it to count from now on.
+    // A change of who decides counts from now on.
     model.reboot.quiet = None;
     model.reboot.refused = None;
     model.info(match model.reboot.mode {
@@ -137,15 +137,15 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
 }
 
 /// The store cannot be used any more, or can again.
-pub fn store_trouble(model: &mut Model, trouble: Option<String>) -> Vec<Effect> {
-    match &trouble {
+pub fn store_error(model: &mut Model, error: Option<String>) -> Vec<Effect> {
+    match &error {
         Some(why) => model.error(format!("history is kept in memory: {why}")),
-        None if model.outside.store_trouble.is_some() => {
+        None if model.outside.store_error.is_some() => {
             model.info("the database works again: what waited in memory is written");
         }
         None => {}
     }
-    model.outside.store_trouble = trouble;
+    model.outside.store_error = error;
     Vec::new()
 }
 
@@ -198,7 +198,7 @@ pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
 /// Takes notices down whose time is over.
 pub fn expire_notices(model: &mut Model) -> Vec<Effect> {
     if model.view.external.is_some() {
-        // Nobody has seen them behind the editor; once it is left they stay for their time.
+        // No one has seen them behind the editor; once it is left they stay for their time.
         return Vec::new();
     }
     let now = model.now;

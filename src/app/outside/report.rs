@@ -78,7 +78,7 @@ pub fn status(model: &Model) -> StatusReport {
         fresh_turn_cost_usd: cost.and_then(|cost| cost.fresh),
         prompt_cache: cache(model),
         run: autopilot::report(model),
-        store_trouble: model.outside.store_trouble.clone(),
+        store_error: model.outside.store_error.clone(),
     }
 }
 
@@ -470,7 +470,7 @@ pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64
     line
 }
 
-/// Why the client's own side reports nothing; none where it does, is still awaited, or nobody wants it.
+/// Why the client's own side reports nothing; none where it does, is still awaited, or no one wants it.
 #[must_use]
 pub fn without_bridge(model: &Model) -> Option<String> {
     let Link::Absent(why) = &model.session.agent.bridge.link else {

@@ -275,7 +275,7 @@ fn may_announce(model: &Model) -> bool {
     // Whatever lies over the screen hides the banner, and an editor everything.
     let seen = model.view.overlay.is_none() && model.view.external.is_none();
     let blocks = blocked_by(model);
-    // Whoever is at the keyboard is given the whole time again.
+    // The person at the keyboard is given the whole time again.
     let at_keyboard = blocks.contains(&"typing") || is_editing(model);
     announced && seen && !at_keyboard
 }

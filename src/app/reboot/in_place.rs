@@ -228,7 +228,7 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
             set(model, Replacing::Revoking(id));
             vec![Effect::RevokeOrder(id)]
         }
-        // The text is with the client, or its process is gone: that is heard by other ways.
+        // The text is with the client, or its process is gone: other events say which.
         OrderEnd::Unanswered | OrderEnd::Gone => Vec::new(),
     }
 }

@@ -546,7 +546,7 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) -> Vec<Effect> {
         .is_reboot()
         .then(|| moment::done(model, total, kind != Kind::Trim));
     if matches!(kind, Kind::Undo(..)) {
-        // Whoever took a reboot back does not want to be asked again at once.
+        // A person who took a reboot back does not want to be asked again at once.
         be_quiet(model, DEFER_TURNS, QuietReason::Undone);
     }
     let mut effects = end_attempt(model, Phase::Done, None);

@@ -246,13 +246,13 @@ pub fn transcript_read(
     model.session.agent.last_message = said.or(model.session.agent.last_message.take());
     let commands = facts.commands.take();
     let ran = std::mem::take(&mut facts.ran);
-    let mut news = model.draft.todo.read(&facts.todos) || commands.is_some();
+    let mut changed = model.draft.todo.read(&facts.todos) || commands.is_some();
     if let Some(work) = facts.work.take() {
-        news |= *work != model.draft.work;
+        changed |= *work != model.draft.work;
         model.draft.work = *work;
     }
     if let Some(words) = facts.human.take() {
-        news |= human::take(model, &words);
+        changed |= human::take(model, &words);
     }
     model.draft.commands = commands.unwrap_or_else(|| std::mem::take(&mut model.draft.commands));
     let (used, prompt) = (facts.used, facts.last_prompt.clone());
@@ -280,7 +280,7 @@ pub fn transcript_read(
         model.session.guard.forget(Source::Transcript);
     }
     effects.extend(figures_changed(model));
-    if news {
+    if changed {
         handoff::draft(model);
     }
     effects.extend(signal::by_transcript(model, signals));

@@ -85,7 +85,7 @@ pub fn judge(model: &mut Model) -> bool {
     changed
 }
 
-/// The client reports its usage by the bridge, with its limit if that tells the whole.
+/// The client reports its usage by the bridge, with its limit if that is the whole.
 pub fn reported(model: &mut Model, usage: &Usage) {
     if usage.categories.is_empty() {
         return;

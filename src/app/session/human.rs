@@ -1,4 +1,4 @@
-//! What the human said: heard from the hook at once, and from the transcript, which knows the earlier words too.
+//! What the human said: read from the hook at once, and from the transcript, which knows the earlier words too.
 
 use crate::transcript::human::{HumanWords, Said};
 
@@ -12,7 +12,7 @@ pub fn prompted(model: &mut Model, prompt: &str) {
     }
 }
 
-/// Takes over what was said; returns whether any of it was news.
+/// Takes over what was said; returns whether any of it was new.
 pub fn take(model: &mut Model, words: &HumanWords) -> bool {
     let before = (
         model.draft.signalled.constraints.len(),
@@ -23,13 +23,13 @@ pub fn take(model: &mut Model, words: &HumanWords) -> bool {
     let warmup = model.config.reboot.warmup_prompt.as_deref().map(str::trim);
     let asked = |said: &&Said| Some(said.text.as_str()) != warmup;
     let first = words.first.as_ref().filter(asked);
-    let heard = words.latest.as_ref().filter(asked).or(first);
+    let prompt = words.latest.as_ref().filter(asked).or(first);
     let requests = &mut model.draft.requests;
     if requests.first.is_none() {
         requests.first = words.carried_first.as_ref().or(first).cloned();
     }
-    // What a handoff carried is older than what was heard since.
-    let latest = heard.or_else(|| {
+    // What a handoff carried is older than what was read since.
+    let latest = prompt.or_else(|| {
         let carried = words.carried_latest.as_ref();
         carried.filter(|_| requests.latest.is_none())
     });

@@ -76,7 +76,7 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
     }
     model.session.agent.process = None;
     let was_ending = model.reboot.ending.take().is_some();
-    // Of what a process took and did not answer nothing more will be heard.
+    // Of what a process took and did not answer nothing more will come.
     let mut effects = orders::agent_gone(model);
     effects.extend(
         daemon::hold(model, exit, was_ending).unwrap_or_else(|| gone(model, exit, was_ending)),

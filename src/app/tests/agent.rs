@@ -77,7 +77,7 @@ fn a_client_that_compacts_by_itself_takes_prompts_to_the_end_of_its_window() {
     bench.used(178_000);
     bench.prompted(OLD, "more");
     assert_eq!(bench.model.session.agent.state, AgentState::Busy);
-    // If it did refuse, its title says that no turn runs, and no hook tells of an end.
+    // If it did refuse, its title says that no turn runs, and no hook reports an end.
     bench.wait(Duration::from_secs(1));
     bench.send(Event::Pane(PaneEvent::Screen(ScreenFact::Title(
         "✳ work".to_owned(),
@@ -111,15 +111,18 @@ fn an_agent_that_ends_by_itself_can_be_resumed() {
 }
 
 #[test]
-fn a_line_that_is_passed_is_told_in_words_that_need_no_manual() {
+fn a_line_that_is_passed_is_shown_in_words_that_need_no_manual() {
     let mut bench = Bench::new();
-    let mut told = |used| {
+    let mut reported = |used| {
         bench.used(used);
         bench.model.view.notices.back().unwrap().text.clone()
     };
-    assert_eq!(told(95_000), "context: 52 % full, past the notice line");
-    assert_eq!(told(130_000), "context: 72 % full, past the warn line");
-    assert_eq!(told(155_000), "context: 86 % full, past the compact line");
+    assert_eq!(reported(95_000), "context: 52 % full, past the notice line");
+    assert_eq!(reported(130_000), "context: 72 % full, past the warn line");
+    assert_eq!(
+        reported(155_000),
+        "context: 86 % full, past the compact line"
+    );
 }
 
 #[test]

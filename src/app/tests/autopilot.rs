@@ -107,7 +107,7 @@ impl Bench {
     }
 }
 
-/// Notes the timers that were set; one that is set anew is put off.
+/// Notes the timers that were set; one that is set again is postponed.
 fn keep_timers(now: Duration, effects: &[Effect], timers: &mut Vec<(TimerId, Duration)>) {
     for effect in effects {
         if let Effect::SetTimer(id, after) = effect {
@@ -376,7 +376,7 @@ fn cost_and_time_end_the_run_in_the_middle_of_a_turn() {
 }
 
 #[test]
-fn a_full_window_reboots_at_once_where_nobody_watches() {
+fn a_full_window_reboots_at_once_where_no_person_watches() {
     let mut bench = headless();
     bench.status_line(160_000, 1.0, None);
     bench.said(OLD, "one");

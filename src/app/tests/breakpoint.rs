@@ -244,7 +244,7 @@ fn a_new_head_is_a_commit_and_one_checked_out_is_none() {
     bench.git_is("aaaaaaaa1");
     bench.wait(Duration::from_secs(60));
     let effects = bench.git_is(SHA);
-    assert!(tags(&effects).is_empty(), "somebody may tell more of it");
+    assert!(tags(&effects).is_empty(), "another may report more of it");
     let timer = new_head(&effects).expect("a timer");
     bench.send(Event::TimerFired(timer));
     assert_eq!(
@@ -651,12 +651,12 @@ fn usage_is_calculated_as_the_guard_does_with_the_thresholds_of_the_config() {
             used_tokens: Some(used),
             max_tokens: Some(max),
         };
-        let told = report::usage(&bench.model, query);
-        assert_eq!((told.used, told.max), (Some(used), Some(max)));
-        assert_eq!(told.percent, Some(percent), "{used} of {max}");
-        assert_eq!(told.status.as_deref(), Some(status), "{used} of {max}");
-        assert_eq!(told.action.kind, kind, "{used} of {max}");
-        assert!(!told.action.auto);
+        let reported = report::usage(&bench.model, query);
+        assert_eq!((reported.used, reported.max), (Some(used), Some(max)));
+        assert_eq!(reported.percent, Some(percent), "{used} of {max}");
+        assert_eq!(reported.status.as_deref(), Some(status), "{used} of {max}");
+        assert_eq!(reported.action.kind, kind, "{used} of {max}");
+        assert!(!reported.action.auto);
     }
     let live = report::usage(&Bench::filled(130_000, plain).model, UsageQuery::default());
     assert_eq!(
@@ -701,7 +701,7 @@ fn turns_and_reboots_are_counted_over_iterations() {
 }
 
 #[test]
-fn what_changes_is_told_and_what_does_not_is_not() {
+fn what_changes_is_reported_and_what_does_not_is_not() {
     let mut bench = Bench::new();
     let look = ModelSnapshot::of(&bench.model);
     assert_eq!(look.events(&bench.model, &[]), []);
@@ -738,7 +738,10 @@ fn commits_and_tests_make_no_checkpoint_where_that_is_not_wanted() {
         let mut bench = Bench::with(config.clone());
         let (_, effects) = bench.report(report);
         let published = |effect: &Effect| matches!(effect, Effect::Publish(_));
-        assert!(effects.iter().any(published), "it is news all the same");
+        assert!(
+            effects.iter().any(published),
+            "it is published all the same"
+        );
         let effects = bench.git_is(SHA);
         let kept = |effect: &Effect| matches!(effect, Effect::SaveCheckpoint(_));
         effects.iter().any(kept)

@@ -131,7 +131,7 @@ fn its_figure_counts_before_the_status_line_and_names_its_source() {
 }
 
 #[test]
-fn what_holds_the_base_load_is_told_apart_from_the_talk() {
+fn what_holds_the_base_load_is_kept_apart_from_the_talk() {
     let mut bench = Bench::bridged();
     let row = |name: &str, tokens, kind| Category {
         name: name.into(),

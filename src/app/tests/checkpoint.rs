@@ -397,16 +397,15 @@ fn a_checkpoint_keeps_no_secret_of_the_scratchpad() {
 }
 
 #[test]
-fn a_store_in_trouble_has_a_sign_until_it_is_well() {
+fn an_unavailable_store_has_a_sign_until_it_is_well() {
     let mut bench = Bench::new();
-    let trouble =
-        |why: Option<&str>| Event::Store(StoreEvent::TroubleChanged(why.map(str::to_owned)));
-    bench.send(trouble(Some("locked")));
+    let error = |why: Option<&str>| Event::Store(StoreEvent::ErrorChanged(why.map(str::to_owned)));
+    bench.send(error(Some("locked")));
     bench.wait(Duration::from_secs(60));
     bench.send(Event::TimerFired(TimerId::Notice));
     assert!(bench.model.view.notices.is_empty());
-    assert_eq!(bench.model.outside.store_trouble.as_deref(), Some("locked"));
-    bench.send(trouble(None));
-    assert_eq!(bench.model.outside.store_trouble, None);
+    assert_eq!(bench.model.outside.store_error.as_deref(), Some("locked"));
+    bench.send(error(None));
+    assert_eq!(bench.model.outside.store_error, None);
     assert!(!bench.model.view.notices.back().unwrap().bad);
 }

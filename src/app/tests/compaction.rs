@@ -109,8 +109,8 @@ fn a_compaction_is_counted_in_the_record_of_its_iteration() {
     bench.send(facts(1, Some(34_000)));
     assert_eq!(bench.model.lineage.iterations()[0].compactions, 1);
     let notices = bench.model.view.notices.iter();
-    let told = notices.filter(|notice| notice.text.contains("compacted its context"));
-    assert_eq!(told.count(), 1);
+    let reported = notices.filter(|notice| notice.text.contains("compacted its context"));
+    assert_eq!(reported.count(), 1);
     bench.exited(0);
     bench.press(KeyCode::Enter);
     bench.send(facts(1, Some(34_000)));

@@ -59,22 +59,22 @@ fn whoever_gives_an_order_hears_what_follows_from_it() {
         let effects = bench.send(Event::ControlAsked { call, control });
         ordered(&effects).to_owned()
     };
-    let told = order(&mut bench, Control::Reboot);
-    assert!(told.contains("`pitstop ctl approve`"), "{told}");
+    let reported = order(&mut bench, Control::Reboot);
+    assert!(reported.contains("`pitstop ctl approve`"), "{reported}");
     bench.git();
     bench.prompted(OLD, "one more thing");
-    let told = order(&mut bench, Control::Approve);
-    assert!(told.contains("once this is over: turn"), "{told}");
-    let told = order(&mut bench, Control::Approve);
-    assert!(told.contains("the session ends now"), "{told}");
+    let reported = order(&mut bench, Control::Approve);
+    assert!(reported.contains("once this is over: turn"), "{reported}");
+    let reported = order(&mut bench, Control::Approve);
+    assert!(reported.contains("the session ends now"), "{reported}");
     let mut bench = Bench::new();
     order(&mut bench, Control::Reboot);
-    let told = order(&mut bench, Control::Defer);
-    assert!(told.contains("3 turns"), "{told}");
-    let told = order(&mut bench, Control::Say("go".to_owned()));
-    assert!(told.contains("typed"), "{told}");
-    let told = order(&mut bench, Control::Stop);
-    assert!(told.contains("the agent is ended"), "{told}");
+    let reported = order(&mut bench, Control::Defer);
+    assert!(reported.contains("3 turns"), "{reported}");
+    let reported = order(&mut bench, Control::Say("go".to_owned()));
+    assert!(reported.contains("typed"), "{reported}");
+    let reported = order(&mut bench, Control::Stop);
+    assert!(reported.contains("the agent is ended"), "{reported}");
 }
 
 #[test]

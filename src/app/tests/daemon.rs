@@ -112,7 +112,7 @@ fn an_answer_that_does_not_come_holds_nothing_up() {
     let effects = bench.send(Event::TimerFired(timer.expect("a deadline")));
     assert!(quits(&effects), "{effects:?}");
     let late = ended(&mut bench, None);
-    assert!(!quits(&late), "and is not heard later");
+    assert!(!quits(&late), "and does not count later");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn auto_mode_waits_for_the_editor_and_asks_once_it_is_left() {
     let (document, base) = bench.lend();
     bench.wait(Duration::from_secs(60));
     let effects = bench.send(Event::TimerFired(timer.unwrap()));
-    assert!(signals(&effects).is_empty(), "nobody could see it coming");
+    assert!(signals(&effects).is_empty(), "no one could see it coming");
     bench.close(document, &base);
     assert_eq!(bench.step(), Some(Step::Review));
     // One that has not begun yet does not begin.
@@ -132,7 +132,7 @@ fn an_edit_of_a_message_whose_session_has_ended_is_not_taken() {
 }
 
 #[test]
-fn what_is_told_behind_an_editor_is_shown_when_it_is_left() {
+fn what_comes_behind_an_editor_is_shown_when_it_is_left() {
     let mut bench = Bench::new();
     let (document, base) = bench.lend();
     bench.model.info("a word");

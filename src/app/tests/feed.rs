@@ -112,7 +112,7 @@ fn a_message_of_hook_and_transcript_counts_once() {
 }
 
 #[test]
-fn a_turn_without_its_hook_is_heard_from_the_transcript() {
+fn a_turn_without_its_hook_is_read_from_the_transcript() {
     for how in ["no hooks", "a failure", "an interruption"] {
         let mut bench = Bench::new();
         let effects = written(&mut bench, "SCRATCHPAD:\nnew notes\nSIGNAL:\nDONE: next");
@@ -130,7 +130,7 @@ fn a_turn_without_its_hook_is_heard_from_the_transcript() {
 }
 
 #[test]
-fn the_signals_of_another_session_are_not_heard() {
+fn the_signals_of_another_session_are_not_read() {
     let mut bench = Bench::new();
     let facts = Box::new(TranscriptFacts {
         signals: signal::parse("DONE: forged"),
@@ -142,7 +142,7 @@ fn the_signals_of_another_session_are_not_heard() {
 }
 
 #[test]
-fn a_generic_agent_is_heard_from_its_pane() {
+fn a_generic_agent_is_read_from_its_pane() {
     let mut bench = Bench::new();
     let iteration = bench.model.session.iteration;
     let mut look = |text: &str, iteration| {
@@ -200,7 +200,7 @@ fn to_dos_come_from_hooks_and_from_the_transcript_and_stay_over_a_reboot() {
 }
 
 #[test]
-fn the_last_commands_are_told_while_their_session_lasts() {
+fn the_last_commands_are_carried_while_their_session_lasts() {
     let mut bench = Bench::new();
     let commands = Some("$ ls\na\n".to_owned());
     facts(
@@ -349,7 +349,7 @@ fn without_generate_handoff_a_message_of_the_human_s_own_is_sent() {
 }
 
 #[test]
-fn the_tests_are_told_when_they_are_to_be_and_preserved_in_any_case() {
+fn the_tests_are_shown_when_they_are_to_be_and_preserved_in_any_case() {
     for enabled in [true, false] {
         let mut config = Config::default();
         config.handoff.include_test_state = enabled;

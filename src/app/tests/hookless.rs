@@ -28,7 +28,7 @@ fn turns(turns: u64) -> TranscriptFacts {
 }
 
 #[test]
-fn the_title_tells_of_the_state_and_turns_are_counted() {
+fn the_title_shows_the_state_and_turns_are_counted() {
     let mut bench = silent();
     assert_eq!(bench.state(), AgentState::Starting);
     bench.titled("✳ work");
@@ -85,7 +85,7 @@ fn a_calm_title_over_an_open_call_may_be_a_question() {
 }
 
 #[test]
-fn tests_and_commits_in_the_transcript_count_where_no_hook_tells_of_them() {
+fn tests_and_commits_in_the_transcript_count_where_no_hook_reports_them() {
     let ran = || {
         TranscriptFacts {
         ran: vec![Ran {
@@ -158,7 +158,7 @@ fn a_prompt_whose_hook_was_lost_is_not_of_another_process() {
             bench.said_by(2, 20);
         }
         bench.send(socket_made_again());
-        // The end of that turn is the first that is heard again.
+        // The end of that turn is the first that counts again.
         bench.turn_ended(OLD);
         bench.said_by(2, 45);
         assert_eq!(bench.state(), AgentState::Idle, "{read_before}");

@@ -107,7 +107,7 @@ struct Agent {
     iteration: IterationId,
     session: SessionId,
     /// Whether pitstop knows that it runs.
-    told: bool,
+    reported: bool,
     /// The prompt that it was started with, until it takes it.
     prompt: Option<String>,
     greeted: bool,
@@ -190,7 +190,7 @@ impl World {
         self.run(effects);
     }
 
-    /// Tells the core what has happened, and what follows of its orders: one event after the other, as the loop does.
+    /// Gives the core what has happened, and what follows of its orders: one event after the other, as the loop does.
     fn send(&mut self, event: Event) {
         self.events.push_back(event);
         if std::mem::replace(&mut self.telling, true) {
@@ -259,7 +259,7 @@ impl World {
         }
     }
 
-    /// The old agent is touched: everything that the new one needs is there, the step is on disk, and somebody wants it.
+    /// The old agent is touched: everything that the new one needs is there, the step is on disk, and someone wants it.
     fn touched(&self, how: &str) {
         let Some(attempt) = &self.model().reboot.attempt else {
             panic!("{how} without a reboot");
@@ -278,7 +278,7 @@ impl World {
         assert!(self.ending.contains(&attempt.id), "{how}: not on disk");
         match attempt.approved {
             Some(Approval::Person) => {
-                assert!(self.wanted.contains(&attempt.id), "{how}: nobody wants it");
+                assert!(self.wanted.contains(&attempt.id), "{how}: no one wants it");
             }
             Some(Approval::Auto) => {
                 let entered = |step| attempt.entered.iter().find(|(one, _)| *one == step);
@@ -287,7 +287,7 @@ impl World {
                 let delay = self.model().config.reboot.auto_delay;
                 assert!(gone.since(shown) >= delay, "{how}: too early");
             }
-            None => panic!("{how}: nobody has approved it"),
+            None => panic!("{how}: no one has approved it"),
         }
     }
 
@@ -302,7 +302,7 @@ impl World {
         let Some(agent) = self.agent.take() else {
             return;
         };
-        if agent.told {
+        if agent.reported {
             let exit = Exit::Code(0);
             self.send(Event::Pane(PaneEvent::Exited {
                 iteration: agent.iteration,
@@ -355,7 +355,7 @@ impl World {
         self.agent = Some(Agent {
             iteration: start.iteration,
             session: start.session,
-            told: false,
+            reported: false,
             prompt: start.prompt,
             greeted: false,
             turn: false,
@@ -578,13 +578,13 @@ impl World {
     }
 
     fn spawned(&mut self, runs: bool) {
-        let Some(agent) = self.agent.as_mut().filter(|agent| !agent.told) else {
+        let Some(agent) = self.agent.as_mut().filter(|agent| !agent.reported) else {
             return;
         };
         if !runs {
             return self.dies();
         }
-        agent.told = true;
+        agent.reported = true;
         let iteration = agent.iteration;
         self.count += 1;
         let process = ProcessStamp {
@@ -603,7 +603,7 @@ impl World {
         let Some(agent) = self
             .agent
             .as_mut()
-            .filter(|agent| agent.told && !agent.greeted)
+            .filter(|agent| agent.reported && !agent.greeted)
         else {
             return;
         };
@@ -705,18 +705,18 @@ impl World {
         let blocks = blocked_by(model);
         if let Some(agent) = self.agent.as_ref().filter(|agent| agent.greeted) {
             let state = model.session.agent.state;
-            let told = || format!("{state:?} after {event:?}: {agent:?}");
-            assert!(!agent.turn || state != AgentState::Idle, "{}", told());
+            let reported = || format!("{state:?} after {event:?}: {agent:?}");
+            assert!(!agent.turn || state != AgentState::Idle, "{}", reported());
             assert!(
                 !agent.asks || !matches!(state, AgentState::Idle | AgentState::Busy),
                 "{}",
-                told()
+                reported()
             );
-            assert_ne!(state, AgentState::Exited, "{}", told());
-            assert_eq!(model.used(), agent.used, "{}", told());
+            assert_ne!(state, AgentState::Exited, "{}", reported());
+            assert_eq!(model.used(), agent.used, "{}", reported());
             let unreadable = matches!(&agent.box_now, PromptBox::Holds(draft) if !draft.whole);
             let safe = !agent.turn && !agent.asks && !agent.background && !unreadable;
-            assert!(safe || !blocks.is_empty(), "called safe: {}", told());
+            assert!(safe || !blocks.is_empty(), "called safe: {}", reported());
         } else {
             let state = model.session.agent.state;
             let gone = matches!(state, AgentState::Exited | AgentState::Starting);
@@ -735,7 +735,7 @@ impl World {
             return;
         }
         let shown = banner(model);
-        let told = || format!("{shown:?} after {event:?}, {:?}", model.reboot.quiet);
+        let reported = || format!("{shown:?} after {event:?}, {:?}", model.reboot.quiet);
         let Some(attempt) = &model.reboot.attempt else {
             let full = model
                 .session
@@ -750,22 +750,22 @@ impl World {
                 held,
                 matches!(shown, Some(Banner::Quiet(..))) && full,
                 "{}",
-                told()
+                reported()
             );
             return;
         };
         match attempt.step() {
             Step::Armed | Step::Drafting | Step::Review if attempt.approved.is_none() => {
-                assert!(shown.is_some(), "{}", told());
+                assert!(shown.is_some(), "{}", reported());
             }
-            Step::Waiting => assert_eq!(shown.is_some(), !blocks.is_empty(), "{}", told()),
+            Step::Waiting => assert_eq!(shown.is_some(), !blocks.is_empty(), "{}", reported()),
             _ => {}
         }
         if let Some(Banner::CountsDown(_)) = shown {
             assert!(
                 model.reboot.mode == RebootMode::Auto && !model.reboot.paused,
                 "{}",
-                told()
+                reported()
             );
         }
     }

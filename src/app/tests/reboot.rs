@@ -117,7 +117,7 @@ fn another_prompt_is_no_proof() {
 }
 
 #[test]
-fn a_late_proof_is_told_and_still_counts() {
+fn a_late_proof_is_shown_and_still_counts() {
     let mut bench = Bench::new();
     let start = bench.rebooted();
     let effects = bench.spawned(3);
@@ -267,7 +267,7 @@ fn a_rung_that_does_not_help_is_followed_by_the_next() {
 }
 
 #[test]
-fn it_is_seen_when_somebody_has_stopped_typing() {
+fn it_is_seen_when_a_person_has_stopped_typing() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
     bench.turn_ended(OLD);
@@ -679,7 +679,7 @@ fn the_countdown_is_shown_by_the_second_and_reading_does_not_end_it() {
 }
 
 #[test]
-fn typing_begins_the_countdown_anew_and_a_turn_makes_it_wait() {
+fn typing_restarts_the_countdown_and_a_turn_makes_it_wait() {
     let (mut bench, effects) = announced(155_000);
     let timer = clock(&effects).expect("the clock runs");
     bench.wait(Duration::from_secs(9));
@@ -699,7 +699,7 @@ fn typing_begins_the_countdown_anew_and_a_turn_makes_it_wait() {
     assert!(clock(&effects).is_some_and(|next| next != timer));
     let whole = Banner::CountsDown(Duration::from_secs(10));
     assert_eq!(banner(&bench.model), Some(whole));
-    // A turn does not begin it anew, or a busy agent would never be rebooted: once it is due the turn's end is the moment.
+    // A turn does not begin it again, or a busy agent would never be rebooted: once it is due the turn's end is the moment.
     bench.prompted(OLD, "x");
     assert_eq!(banner(&bench.model), Some(Banner::Waits(vec!["turn"])));
     bench.wait(Duration::from_secs(100));
@@ -717,7 +717,7 @@ fn the_countdown_stands_while_the_review_is_open_and_is_put_off_by_its_key() {
     bench.wait(Duration::from_secs(60));
     let effects = bench.send(Event::TimerFired(timer));
     assert!(signals(&effects).is_empty() && clock(&effects).is_none());
-    // Help over it, and back: it is announced anew and not forgotten.
+    // Help over it, and back: it is announced again and not forgotten.
     bench.press(KeyCode::F(1));
     let effects = bench.press(KeyCode::Esc);
     assert!(clock(&effects).is_some());
@@ -937,7 +937,7 @@ fn a_note_that_is_being_written_makes_the_countdown_wait() {
     bench.wait(Duration::from_secs(10));
     assert!(signals(&bench.send(Event::TimerFired(timer))).is_empty());
     let effects = bench.press(KeyCode::Esc);
-    assert!(clock(&effects).is_some(), "it begins anew");
+    assert!(clock(&effects).is_some(), "it begins again");
 }
 
 #[test]
@@ -1066,19 +1066,19 @@ fn a_reboot_that_was_taken_back_does_not_wait_for_its_preparation() {
 }
 
 #[test]
-fn the_command_after_a_reboot_is_told_how_it_came_out() {
+fn the_command_after_a_reboot_gets_its_outcome() {
     let mut config = Config::default();
     config.hooks.post_reboot = Some("true".to_owned());
-    let told = |effects: &[Effect]| {
-        let told = effects.iter().find_map(|effect| match effect {
+    let reported = |effects: &[Effect]| {
+        let reported = effects.iter().find_map(|effect| match effect {
             Effect::RunPostReboot(result) => Some((result.result, result.verified)),
             _ => None,
         });
-        told.map(|(result, verified)| (result.unwrap(), verified.unwrap()))
+        reported.map(|(result, verified)| (result.unwrap(), verified.unwrap()))
     };
     let mut bench = Bench::with(config.clone());
     let effects = bench.rebooted_to_new();
-    assert_eq!(told(&effects), Some(("done", true)));
+    assert_eq!(reported(&effects), Some(("done", true)));
 
     // One that failed and was taken back.
     let mut bench = Bench::with(config.clone());
@@ -1086,13 +1086,13 @@ fn the_command_after_a_reboot_is_told_how_it_came_out() {
     bench.spawned(3);
     bench.exited(1);
     let effects = bench.spawned(4);
-    assert_eq!(told(&effects), Some(("rolled_back", false)));
+    assert_eq!(reported(&effects), Some(("rolled_back", false)));
 
     // One that never began.
     let mut bench = Bench::with(config);
     bench.press(KeyCode::F(5));
     bench.git();
-    assert_eq!(told(&bench.press(KeyCode::Esc)), None);
+    assert_eq!(reported(&bench.press(KeyCode::Esc)), None);
 }
 
 #[test]

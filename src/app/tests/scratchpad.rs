@@ -134,7 +134,7 @@ fn what_a_person_removes_does_not_come_back_with_the_agents_next_text() {
 }
 
 #[test]
-fn who_changed_the_file_is_told_by_the_agents_hook_before_or_after_it_is_read() {
+fn who_changed_the_file_is_shown_by_the_agents_hook_before_or_after_it_is_read() {
     for hook_first in [true, false] {
         let mut bench = Bench::new();
         edit(&mut bench, "- [ ] mine\n");
@@ -183,7 +183,7 @@ fn a_file_that_was_removed_is_written_again() {
 #[test]
 fn a_note_that_cannot_be_saved_is_kept_retried_and_asked_about() {
     let mut bench = Bench::new();
-    bench.disk_trouble = Some("no space left on device".to_owned());
+    bench.disk_error = Some("no space left on device".to_owned());
     let effects = edit(&mut bench, "- [ ] next\nmine\n");
     assert!(writes(&effects));
     let version = bench.model.draft.notes.versions.last().expect("a version");
@@ -197,7 +197,7 @@ fn a_note_that_cannot_be_saved_is_kept_retried_and_asked_about() {
     // It is tried again until it goes.
     let again = TimerId::SaveNotes(bench.model.draft.save_epoch);
     assert!(writes(&bench.send(Event::TimerFired(again))));
-    bench.disk_trouble = None;
+    bench.disk_error = None;
     let again = TimerId::SaveNotes(bench.model.draft.save_epoch);
     assert!(writes(&bench.send(Event::TimerFired(again))));
     assert_eq!(bench.model.draft.notes.unsaved, None);
@@ -209,7 +209,7 @@ fn a_note_that_cannot_be_saved_is_kept_retried_and_asked_about() {
 #[test]
 fn what_was_not_saved_comes_back_at_the_next_start() {
     let mut bench = Bench::new();
-    bench.disk_trouble = Some("no space left on device".to_owned());
+    bench.disk_error = Some("no space left on device".to_owned());
     edit(&mut bench, "- [ ] next\nmine\n");
     let versions = bench.model.draft.notes.versions.clone();
     let mut bench = Bench::new();
@@ -335,8 +335,8 @@ impl World {
     fn run(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::WriteScratchpad { base, text } if self.bench.disk_trouble.is_none() => {
-                    assert_eq!(base, self.disk, "somebody's text would be overwritten");
+                Effect::WriteScratchpad { base, text } if self.bench.disk_error.is_none() => {
+                    assert_eq!(base, self.disk, "someone's text would be overwritten");
                     self.disk = text;
                 }
                 Effect::KeepVersion(version) => self.versions.add(version),
@@ -345,7 +345,7 @@ impl World {
         }
     }
 
-    /// A line that nobody else has.
+    /// A line that no one else has.
     fn line(&mut self, by: &str) -> String {
         self.count += 1;
         format!("- [ ] {by} line {}.", self.count)
@@ -414,7 +414,7 @@ impl World {
                 Vec::new()
             }
             Step::Disk(works) => {
-                self.bench.disk_trouble = (!works).then(|| "full".to_owned());
+                self.bench.disk_error = (!works).then(|| "full".to_owned());
                 let timer = TimerId::SaveNotes(self.bench.model.draft.save_epoch);
                 self.bench.send(Event::TimerFired(timer))
             }
@@ -458,7 +458,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn no_control_character_goes_on_into_the_file_whoever_wrote_it() {
+fn no_control_character_of_any_author_goes_on_into_the_file() {
     const RAW: &str = "kept\ta\r\n\u{1b}]0;evil\u{7}\u{9b}2Jb\0c\u{7f}\n";
     const CLEAN: &str = "kept\ta\n]0;evil2Jbc\n";
     let ways: [fn(&mut Bench) -> Vec<Effect>; 4] = [

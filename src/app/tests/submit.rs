@@ -336,8 +336,8 @@ fn a_prompt_that_the_bridge_may_have_given_is_not_given_again() {
         effects.extend(bench.prompt_box(PromptBox::Empty));
         types_nothing(&effects);
         assert!(bench.model.session.submission.is_none(), "{end}");
-        let told = notice(&bench).contains("not known");
-        assert!(told, "{end}: {}", notice(&bench));
+        let reported = notice(&bench).contains("not known");
+        assert!(reported, "{end}: {}", notice(&bench));
     }
 }
 

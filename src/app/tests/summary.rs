@@ -183,7 +183,7 @@ fn a_line_crossed_in_a_turn_waits_for_its_end_but_not_for_ever() {
 }
 
 #[test]
-fn a_reboot_has_it_written_anew_only_if_turns_have_passed() {
+fn a_reboot_has_it_written_again_only_if_turns_have_passed() {
     let mut bench = asking();
     let first = asked(&warned(&mut bench));
     read(&mut bench, first, "plain");
@@ -378,7 +378,7 @@ fn auto_mode_waits_for_the_model() {
 
     let (mut bench, id) = automatic();
     bench.send(Event::TimerFired(TimerId::Summary(id.0)));
-    assert_eq!(bench.step(), Some(Step::Review), "even if nobody answers");
+    assert_eq!(bench.step(), Some(Step::Review), "even if no one answers");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn a_flood_of_notes_ends_at_the_size_of_a_handoff() {
 }
 
 #[test]
-fn the_context_is_told_in_a_line() {
+fn the_context_is_reported_in_a_line() {
     let mut bench = Bench::new();
     assert_eq!(bench.calls(Tool::Context).0.as_deref(), Ok("not known yet"));
     let usage = bridge::Usage {

@@ -244,7 +244,7 @@ fn a_session_that_grows_under_review_is_surveyed_again_with_pauses() {
     bench.planned(first, Err("late".to_owned()));
     bench.planned(second, Ok(good_plan()));
     bench.press(KeyCode::Esc);
-    assert!(surveys(&bench.grown(4)).is_empty(), "nobody looks");
+    assert!(surveys(&bench.grown(4)).is_empty(), "no one looks");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A document in `$EDITOR`: the editor has the host terminal, and everything else goes on.
 //!
 //! The session, its hooks, the doors and the timers do not wait for it, so what it was opened with is kept here: what
-//! comes back is compared with that and not with what the document has become meanwhile. Nobody sees a countdown or
+//! comes back is compared with that and not with what the document has become meanwhile. No one sees a countdown or
 //! presses a key, so nothing that asks for a look at the screen is taken for granted: `auto` waits.
 
 use crate::app::{

@@ -142,9 +142,15 @@ pub fn layout(model: &Model) -> Layout {
             model,
         );
     } else if columns >= 118 {
-        column(&mut layout, body, columns - 82, &[news(model)], model);
+        column(
+            &mut layout,
+            body,
+            columns - 82,
+            &[second_panel(model)],
+            model,
+        );
     } else {
-        strip(&mut layout, body, news(model));
+        strip(&mut layout, body, second_panel(model));
     }
     if !layout
         .panels
@@ -164,8 +170,8 @@ fn panel_width(columns: u16, model: &Model) -> u16 {
     wanted.min(columns.saturating_sub(82))
 }
 
-/// The panel with news when there is room for one beside the gauge: the focused one, else the scratchpad.
-fn news(model: &Model) -> Focus {
+/// The panel that is shown when there is room for one beside the gauge: the focused one, else the scratchpad.
+fn second_panel(model: &Model) -> Focus {
     match model.view.focus {
         Focus::Pane if model.reboot.attempt.is_some() => Focus::Handoff,
         Focus::Pane => Focus::Scratchpad,

@@ -104,9 +104,9 @@ pub(super) fn store(here: &Here, kept: &Kept) -> Check {
             "upgrade pitstop, or name another database in [store] url; history is not kept until then",
         ),
         Ok(Health {
-            trouble: Some(trouble),
+            error: Some(error),
             ..
-        }) => Check::new(name, State::Broken, format!("{place}: {trouble}")).remedy(
+        }) => Check::new(name, State::Broken, format!("{place}: {error}")).remedy(
             match here.target {
                 StoreTarget::Sqlite(_) => {
                     "is the disk full or read-only, or is another program using the file? A running pitstop keeps its history in memory and writes it later"

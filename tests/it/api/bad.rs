@@ -12,7 +12,7 @@ const TOKEN: &str = "@token@";
 fn whatever_is_asked_the_server_says_what_is_wrong_and_goes_on() {
     let supervisor = Supervisor::start();
     let token = supervisor.token("control");
-    let told = outcomes(&items(), |input| {
+    let reported = outcomes(&items(), |input| {
         let text = replaced(input, TOKEN.as_bytes(), token.as_bytes());
         let mut stream = UnixStream::connect(supervisor.socket()).unwrap();
         stream.limit();
@@ -25,7 +25,7 @@ fn whatever_is_asked_the_server_says_what_is_wrong_and_goes_on() {
         let error = error["error"].as_str().map(|error| format!(" {error}"));
         format!("{}{}", answer.status, error.unwrap_or_default())
     });
-    insta::assert_snapshot!("bad_requests", told);
+    insta::assert_snapshot!("bad_requests", reported);
     supervisor
         .request("control", "GET", "/status", b"")
         .expect(200);

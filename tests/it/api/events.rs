@@ -120,7 +120,7 @@ fn a_listener_that_comes_back_hears_what_it_has_missed() {
 }
 
 #[test]
-fn what_is_no_longer_kept_is_told_as_a_gap() {
+fn what_is_no_longer_kept_is_reported_as_a_gap() {
     let supervisor = Supervisor::start();
     for number in 1..=2_000 {
         supervisor.publish(json!({ "n": number }));

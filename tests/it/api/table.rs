@@ -221,9 +221,9 @@ fn a_refusal_names_the_field_its_value_and_what_is_expected() {
         ),
     ] {
         let answer = supervisor.request("control", method, path, body.as_bytes());
-        let told: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
-        assert_eq!(told["field"], field, "{path} {body:.80}: {told}");
-        let error = told["error"].as_str().unwrap();
+        let reported: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(reported["field"], field, "{path} {body:.80}: {reported}");
+        let error = reported["error"].as_str().unwrap();
         assert!(
             error.contains(field) && parts.iter().all(|part| error.contains(part)),
             "{error}"

@@ -5,8 +5,8 @@ use pitstop::config::{Config, DEFAULT_TOML, error::Style};
 use super::{Item, item, outcomes};
 
 #[test]
-fn a_wrong_value_of_any_key_is_told_with_its_line() {
-    let told = outcomes(&items(), |input| {
+fn a_wrong_value_of_any_key_is_reported_with_its_line() {
+    let reported = outcomes(&items(), |input| {
         let text = std::str::from_utf8(input).unwrap();
         let line = 1 + text.lines().position(|line| line.ends_with(WRONG)).unwrap();
         let errors = Config::from_toml("config.toml", text).expect_err("it is wrong");
@@ -17,7 +17,7 @@ fn a_wrong_value_of_any_key_is_told_with_its_line() {
         assert!(!shown.contains(hidden), "{shown:?}");
         String::new()
     });
-    assert!(!told.is_empty());
+    assert!(!reported.is_empty());
 }
 
 /// Marks the line that is wrong.

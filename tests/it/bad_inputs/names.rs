@@ -11,7 +11,7 @@ use super::{Item, item, outcomes, shown};
 
 #[test]
 fn whatever_a_name_is_it_is_shown_on_one_line_and_stays_itself() {
-    let told = outcomes(&items(), |input| {
+    let reported = outcomes(&items(), |input| {
         let name = clean::name(input);
         let hostile = |c: char| {
             c.is_control()
@@ -21,11 +21,11 @@ fn whatever_a_name_is_it_is_shown_on_one_line_and_stays_itself() {
         assert!(!name.contains(hostile), "{name:?}");
         shown(&name).replace("\\\\", "\\")
     });
-    insta::assert_snapshot!("bad_names", told);
+    insta::assert_snapshot!("bad_names", reported);
 }
 
 #[test]
-fn whatever_a_file_is_called_git_s_list_of_changes_tells_it() {
+fn whatever_a_file_is_called_git_s_list_of_changes_has_it() {
     let dir = tempfile::tempdir().unwrap();
     let git = |args: &[&OsStr]| {
         let mut command = Command::new("git");
@@ -50,7 +50,7 @@ fn whatever_a_file_is_called_git_s_list_of_changes_tells_it() {
     }
     assert!(names.len() > 40, "{}", names.len());
     // What no file can be called a commit can.
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for subject in subjects
         .iter()
         .filter(|one| one.len() < 10_000 && !one.contains(&0))
@@ -63,7 +63,7 @@ fn whatever_a_file_is_called_git_s_list_of_changes_tells_it() {
             .into_iter()
             .chain([OsStr::from_bytes(subject)])
             .collect::<Vec<_>>());
-        told.push(subject.clone());
+        reported.push(subject.clone());
     }
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let state = runtime.block_on(git::facts(dir.path(), 50));
@@ -75,7 +75,7 @@ fn whatever_a_file_is_called_git_s_list_of_changes_tells_it() {
     found.sort();
     wanted.sort();
     assert_eq!(found, wanted);
-    assert_eq!(facts.commits.len(), told.len());
+    assert_eq!(facts.commits.len(), reported.len());
     for commit in &facts.commits {
         assert!(
             !commit.subject.contains(char::is_control),

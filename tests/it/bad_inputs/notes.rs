@@ -10,7 +10,7 @@ use super::{Item, item, outcomes};
 
 #[test]
 fn whatever_stands_in_the_scratchpad_is_read_and_no_line_of_a_person_s_is_lost() {
-    let told = outcomes(&items(), |input| {
+    let reported = outcomes(&items(), |input| {
         let text = clean::typed(&String::from_utf8_lossy(input));
         let notes = Parsed::read(&text);
         assert_eq!(
@@ -18,7 +18,7 @@ fn whatever_stands_in_the_scratchpad_is_read_and_no_line_of_a_person_s_is_lost()
             Parsed::read(&text.replace('\n', "\r\n").replace("\r\r\n", "\r\n")),
             "with CRLF"
         );
-        // Somebody adds a line at the end and the agent one at the start.
+        // Someone adds a line at the end and the agent one at the start.
         let mine = format!("{text}\n- [ ] mine.\n");
         let theirs = format!("- [ ] theirs.\n{text}");
         let mut human = HumanLines::default();
@@ -46,7 +46,7 @@ fn whatever_stands_in_the_scratchpad_is_read_and_no_line_of_a_person_s_is_lost()
             },
         )
     });
-    insta::assert_snapshot!("bad_notes", told);
+    insta::assert_snapshot!("bad_notes", reported);
 }
 
 pub(super) fn items() -> Vec<Item> {

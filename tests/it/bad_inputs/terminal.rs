@@ -88,19 +88,24 @@ fn end(mut screen: Screen, sent: &[u8], now: Instant) -> String {
     assert!(cursor.column < size.columns() && cursor.row < size.rows());
     let answers = screen.take_replies();
     replies::these(&answers, sent);
-    let mut told = format!("{:?} at {},{}", text(&screen), cursor.column, cursor.row);
+    let mut reported = format!("{:?} at {},{}", text(&screen), cursor.column, cursor.row);
     let modes = Modes {
         alternate_scroll: true,
         ..Modes::default()
     };
     if screen.modes() != modes {
-        write!(told, " modes {}", changed(&modes, &screen.modes())).unwrap();
+        write!(reported, " modes {}", changed(&modes, &screen.modes())).unwrap();
     }
     for reply in answers.iter().take(2) {
-        write!(told, " answers {}", shown(&String::from_utf8_lossy(reply))).unwrap();
+        write!(
+            reported,
+            " answers {}",
+            shown(&String::from_utf8_lossy(reply))
+        )
+        .unwrap();
     }
     if answers.len() > 2 {
-        write!(told, " and {} more", answers.len() - 2).unwrap();
+        write!(reported, " and {} more", answers.len() - 2).unwrap();
     }
     let facts = stage::facts(&mut screen);
     assert!(facts.len() <= 256);
@@ -109,16 +114,16 @@ fn end(mut screen: Screen, sent: &[u8], now: Instant) -> String {
             ScreenFact::ClipboardStore(text) => format!("copies {}", shown(text)),
             fact => shown(&format!("{fact:?}")).replace("\\\"", "'"),
         };
-        write!(told, " · {fact}").unwrap();
+        write!(reported, " · {fact}").unwrap();
     }
     if facts.len() > 2 {
-        write!(told, " · {} more", facts.len() - 2).unwrap();
+        write!(reported, " · {} more", facts.len() - 2).unwrap();
     }
     screen.resize(PaneSize::new(SIZE.0, SIZE.1));
     screen.feed(b"\x18\x1b\\\x1bcalive", now);
     screen.expire(now + Duration::from_secs(1));
     assert_eq!(screen.text().trim_end(), "alive");
-    told
+    reported
 }
 
 /// The screen's lines, the long ones cut.

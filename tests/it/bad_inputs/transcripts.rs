@@ -14,14 +14,18 @@ fn whatever_a_transcript_holds_its_readers_go_on() {
 #[test]
 fn a_field_of_any_other_kind_costs_at_most_its_record() {
     for one in fields() {
-        let told = hostile::transcript(&one.input).join(" | ");
+        let reported = hostile::transcript(&one.input).join(" | ");
         // The good record before and the one behind are read.
         assert!(
-            told.contains("1 turns") || told.contains("2 turns"),
-            "{}: {told}",
+            reported.contains("1 turns") || reported.contains("2 turns"),
+            "{}: {reported}",
             one.name
         );
-        assert!(told.starts_with("2100 tokens"), "{}: {told}", one.name);
+        assert!(
+            reported.starts_with("2100 tokens"),
+            "{}: {reported}",
+            one.name
+        );
     }
 }
 

@@ -233,7 +233,7 @@ fn the_real_client_puts_the_handoff_in_the_place_of_its_conversation() {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_real_client_compacts_by_itself_where_nobody_answers_any_more() {
+fn the_real_client_compacts_by_itself_where_no_answer_comes_any_more() {
     let answered = Answered::start();
     for text in ["one", "two", "three"] {
         answered.prompt(text);

@@ -44,7 +44,7 @@ fn throws_but(event: &str) -> String {
     format!(r#"/on("{event}"/!{throw}"#)
 }
 
-/// Why the bridge is not in force, as everybody is told: scripts, `doctor`, the Context panel.
+/// Why the bridge is not in force, as it is reported: scripts, `doctor`, the Context panel.
 #[track_caller]
 fn is_absent(supervisor: &Supervisor, why: &str) {
     // Until a client that says nothing is given up.

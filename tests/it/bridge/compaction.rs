@@ -106,7 +106,7 @@ fn in_auto_the_real_client_s_compaction_is_answered_at_once_and_so_is_its_comman
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_compaction_of_the_real_client_that_nobody_answers_goes_as_is_set() {
+fn a_compaction_of_the_real_client_without_an_answer_goes_as_is_set() {
     for (unanswered, iteration) in [("client", 1), ("handoff", 2)] {
         let launch = live("ask")
             .set("guard.answer_within=\"2s\"")

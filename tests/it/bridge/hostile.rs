@@ -68,7 +68,7 @@ impl Thief {
     }
 }
 
-/// What the client's side has the right to say, and what is answered to whoever is not the hosted process.
+/// What the client's side has the right to say, and what is answered to anyone who is not the hosted process.
 fn messages(order: u64) -> [(&'static str, Value); 6] {
     [
         ("hello", json!({ "protocol": 1, "client": "2.1.330" })),
@@ -173,8 +173,8 @@ fn is_shut_out_of_a_reboot_in_place(supervisor: &Supervisor) {
     });
     assert!(tries > 60, "{tries}");
     let home = supervisor.launch.the_home();
-    let told = || handoffs(home).get(&session) == Some(&1);
-    supervisor.wait_until("the handoff arrives once", told, SOON);
+    let reported = || handoffs(home).get(&session) == Some(&1);
+    supervisor.wait_until("the handoff arrives once", reported, SOON);
     let bridge = &supervisor.status()["agent"]["bridge"];
     assert_eq!(
         (&bridge["state"], &bridge["draft_characters"]),

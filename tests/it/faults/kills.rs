@@ -183,8 +183,8 @@ fn kill_in_place(launch: &Launch, moment: Duration, of_agent: bool) -> Kill {
     assert!(count <= 1, "{counts:?}\n{log}");
     // An agent that is gone before the order is given is followed by a fresh session.
     let session_told = if of_agent { &session } else { &old };
-    let told = counts.get(session_told).copied();
-    assert_eq!(told.unwrap_or_default(), count, "{counts:?}\n{log}");
+    let reported = counts.get(session_told).copied();
+    assert_eq!(reported.unwrap_or_default(), count, "{counts:?}\n{log}");
     let open = step.is_some_and(|step| step != Step::Done && step != Step::Failed);
     assert!(!open || session == old, "the session goes on: {log}");
     assert!(transcripts(launch).iter().any(|text| text.contains(TALK)));

@@ -7,7 +7,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::{MINE, Trial, demo, make_fifo, remove};
 use crate::{
     kit::supervisor::{Launch, SOON, key},
-    lineage::{play, told},
+    lineage::{play, reported},
 };
 
 fn database(launch: &Launch) -> std::path::PathBuf {
@@ -74,7 +74,7 @@ fn locked_at_the_start() {
     Trial::begin(&launch).ends();
     let mut other = play("lock", &database(&launch));
     // The pipe stays open: the other says more at its end.
-    let mut words = told(&mut other);
+    let mut words = reported(&mut other);
     assert_eq!(words.next().as_deref(), Some("locked"));
     let trial = Trial::begin(&launch);
     trial
@@ -86,7 +86,7 @@ fn locked_at_the_start() {
     assert!(other.wait().expect("a child").success());
     trial
         .supervisor
-        .wait_for_status(|status| status["store_trouble"].is_null(), SOON);
+        .wait_for_status(|status| status["store_error"].is_null(), SOON);
     trial.goes_on();
 }
 
@@ -97,7 +97,7 @@ fn locked_through_a_reboot() {
     let trial = Trial::begin(&launch);
     let mut other = play("lock", &database(&launch));
     // The pipe stays open: the other says more at its end.
-    let mut words = told(&mut other);
+    let mut words = reported(&mut other);
     assert_eq!(words.next().as_deref(), Some("locked"));
     trial.reboots();
     trial.answers();
@@ -105,7 +105,7 @@ fn locked_through_a_reboot() {
     assert!(other.wait().expect("a child").success());
     trial
         .supervisor
-        .wait_for_status(|status| status["store_trouble"].is_null(), SOON);
+        .wait_for_status(|status| status["store_error"].is_null(), SOON);
     let history = trial.supervisor.history();
     assert_eq!(history["iterations"].as_array().map(Vec::len), Some(2));
     trial.goes_on();

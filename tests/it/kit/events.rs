@@ -96,7 +96,7 @@ impl Events {
         let mut name = String::new();
         loop {
             let mut line = String::new();
-            // A limit that is over is told by whoever waits.
+            // A limit that is over is reported by the one that waits.
             let read = self.reader.read_line(&mut line).ok()?;
             assert_ne!(read, 0, "the stream has ended: {:#?}", self.heard);
             if let Some(event) = line.trim_end().strip_prefix("event: ") {

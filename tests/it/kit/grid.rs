@@ -22,7 +22,7 @@ use std::fmt::{self, Write as _};
 use pitstop::pane::screen::{CellView, Colour, Screen, Scroll, Underline};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// How many differences are told.
+/// How many differences are reported.
 const MOST: usize = 12;
 
 /// A character on the screen.
@@ -134,32 +134,32 @@ impl Grid {
 
     /// Where another grid is not as this one, in words; at most the first few places.
     pub fn differences(&self, found: &Self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let size = |grid: &Self| (grid.columns, grid.rows);
         if size(self) != size(found) {
-            told.push(format!(
+            reported.push(format!(
                 "size: expected {:?}, found {:?}",
                 size(self),
                 size(found)
             ));
-            return told;
+            return reported;
         }
         let cursor = |grid: &Self| (grid.cursor, grid.cursor_shown);
         if cursor(self) != cursor(found) {
             let (expected, found) = (cursor(self), cursor(found));
-            told.push(format!(
+            reported.push(format!(
                 "cursor, shown: expected {expected:?}, found {found:?}"
             ));
         }
         if self.above.len() != found.above.len() {
             let (expected, found) = (self.above.len(), found.above.len());
-            told.push(format!(
+            reported.push(format!(
                 "lines above the screen: expected {expected}, found {found}"
             ));
         }
         for (row, (expected, found)) in self.above.iter().zip(&found.above).enumerate() {
-            if expected != found && told.len() < MOST {
-                told.push(format!(
+            if expected != found && reported.len() < MOST {
+                reported.push(format!(
                     "line {row} above the screen: expected {expected:?}, found {found:?}"
                 ));
             }
@@ -168,15 +168,15 @@ impl Grid {
         for (row, (expected, found)) in rows.filter(|(_, (expected, found))| expected != found) {
             for column in 0..self.columns {
                 let (expected, found) = (unit_at(expected, column), unit_at(found, column));
-                if expected != found && told.len() < MOST {
+                if expected != found && reported.len() < MOST {
                     let (expected, found) = (told_unit(expected), told_unit(found));
-                    told.push(format!(
+                    reported.push(format!(
                         "row {row}, column {column}: expected {expected}, found {found}"
                     ));
                 }
             }
         }
-        told
+        reported
     }
 }
 
@@ -278,10 +278,10 @@ fn runs_of(line: &[Unit]) -> String {
             _ => runs.push((unit.column, end, style)),
         }
     }
-    let told = runs
+    let reported = runs
         .iter()
         .map(|(first, end, style)| format!("{first}-{} {style}", end - 1));
-    told.collect::<Vec<_>>().join(", ")
+    reported.collect::<Vec<_>>().join(", ")
 }
 
 fn style(cell: &CellView<'_>) -> String {

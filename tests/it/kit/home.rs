@@ -125,7 +125,7 @@ impl Home {
     }
 }
 
-/// The transcripts of a home, of the demo or of the real client, with the handoffs each was told.
+/// The transcripts of a home, of the demo or of the real client, with the handoffs each was given.
 pub fn handoffs(home: &Home) -> BTreeMap<String, usize> {
     let demo = home.path("state/pitstop/demo/projects");
     let of_demo = fs::read_dir(demo).into_iter().flatten().flatten();
@@ -135,7 +135,7 @@ pub fn handoffs(home: &Home) -> BTreeMap<String, usize> {
     home.transcripts()
         .into_iter()
         .chain(of_demo)
-        .map(|path| (stem(&path), told(&path)))
+        .map(|path| (stem(&path), reported(&path)))
         .collect()
 }
 
@@ -145,7 +145,7 @@ fn stem(path: &Path) -> String {
 }
 
 /// How many prompts of a transcript are handoffs.
-fn told(path: &Path) -> usize {
+fn reported(path: &Path) -> usize {
     // What a fault has put in its place may be no file, and have no end.
     if !path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
         return 0;

@@ -149,7 +149,7 @@ impl Launch {
             .agent_args(["--model", "claude-demo-1"])
     }
 
-    /// A quiet demo that says "Understood." to all, with these notes; it is rebooted only when somebody says so.
+    /// A quiet demo that says "Understood." to all, with these notes; it is rebooted only when someone says so.
     pub fn manual_demo(notes: &str) -> Self {
         Self::quiet_demo()
             .env("PITSTOP_DEMO_REPLY", "Understood.")
@@ -537,10 +537,10 @@ impl Supervisor {
     /// `pitstop ctl ACTION`: the exit code and what it says.
     pub fn ctl(&self, action: &str) -> (i32, String) {
         let output = self.run(&["ctl", action]);
-        let told = [output.stdout, output.stderr].concat();
+        let reported = [output.stdout, output.stderr].concat();
         (
             output.status.code().unwrap_or(-1),
-            String::from_utf8_lossy(&told).into_owned(),
+            String::from_utf8_lossy(&reported).into_owned(),
         )
     }
 
@@ -573,7 +573,7 @@ impl Supervisor {
             self.keys([key::CTRL_U, text]);
         }
         self.keys([key::ENTER]);
-        // At any other time an Enter could answer a question. Whoever waits for the turn says that there is none.
+        // At any other time an Enter could answer a question. A test that waits for the turn says that there is none.
         let rests = |status: Value| status["agent"]["state"] == "idle";
         while !poll::within(SEEN_WITHIN, || !boxed(text))
             && Instant::now() < end
@@ -725,7 +725,7 @@ impl Headless {
 
     /// The JSON lines it has printed so far.
     #[track_caller]
-    pub fn news(&self) -> Vec<Value> {
+    pub fn events(&self) -> Vec<Value> {
         let lines = self.lines();
         let parsed = lines.iter().map(|line| {
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))

@@ -41,7 +41,7 @@ fn run(launch: &Launch, args: &[&str]) -> Output {
 }
 
 #[track_caller]
-fn told(output: &Output) -> Value {
+fn reported(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("no JSON: {}", String::from_utf8_lossy(&output.stderr)))
 }
@@ -84,8 +84,8 @@ fn without_a_session_the_newest_of_the_directory_is_taken_and_named() {
     assert!(text.starts_with(&head), "{text}");
     assert!(text.contains("50 %   5          150k"), "{text}");
     assert_eq!(entries(&transcript), 2);
-    let told = told(&run(&launch, &["trim", "--json"]));
-    assert_eq!(told["transcript"], json!(transcript));
+    let reported = reported(&run(&launch, &["trim", "--json"]));
+    assert_eq!(reported["transcript"], json!(transcript));
     assert_eq!(entries(&transcript), 3);
     // Where there is none, the error says so.
     let output = launch
@@ -103,15 +103,18 @@ fn the_least_level_that_is_enough_is_written_as_a_private_copy() {
     let session = full();
     let (launch, transcript) = at_home(&session);
     let output = run(&launch, &["trim", OLD, "--json"]);
-    let told = told(&output);
+    let reported = reported(&output);
     assert_eq!(
-        (&told["advice"], &told["chosen"]),
+        (&reported["advice"], &reported["chosen"]),
         (&json!("trim"), &json!(50))
     );
-    let id = told["copy"]["session_id"].as_str().unwrap();
+    let id = reported["copy"]["session_id"].as_str().unwrap();
     let path = transcript.with_file_name(format!("{id}.jsonl"));
-    assert_eq!(told["copy"]["path"], json!(path));
-    assert_eq!(told["copy"]["resume"], format!("pitstop -- --resume {id}"));
+    assert_eq!(reported["copy"]["path"], json!(path));
+    assert_eq!(
+        reported["copy"]["resume"],
+        format!("pitstop -- --resume {id}")
+    );
     assert_ne!(id, OLD);
     let copy = fs::read(&path).unwrap();
     assert_eq!(gone(&copy).len(), 5);
@@ -123,7 +126,7 @@ fn the_least_level_that_is_enough_is_written_as_a_private_copy() {
 }
 
 #[test]
-fn a_level_and_a_path_can_be_given_and_the_way_on_is_told() {
+fn a_level_and_a_path_can_be_given_and_the_way_on_is_shown() {
     let (launch, transcript) = at_home(&calls(3));
     let output = run(
         &launch,
@@ -141,7 +144,7 @@ fn a_level_and_a_path_can_be_given_and_the_way_on_is_told() {
 }
 
 #[test]
-fn a_torn_last_line_is_told() {
+fn a_torn_last_line_is_reported() {
     let mut session = calls(1);
     session.text.push_str("{\"torn");
     let (launch, transcript) = at_home(&session);
@@ -167,7 +170,7 @@ fn without_a_level_that_is_enough_a_fresh_session_is_advised() {
         "{text}"
     );
     assert_eq!(
-        told(&run(&launch, &["trim", OLD, "--json"]))["advice"],
+        reported(&run(&launch, &["trim", OLD, "--json"]))["advice"],
         "fresh"
     );
     assert_eq!(entries(&transcript), 1);
@@ -202,9 +205,9 @@ fn the_user_s_own_line_counts() {
             "--dry-run",
         ],
     );
-    let told = told(&output);
+    let reported = reported(&output);
     assert_eq!(
-        (&told["compact_line"], &told["chosen"]),
+        (&reported["compact_line"], &reported["chosen"]),
         (&json!(128_000), &json!(50))
     );
     let output = run(
@@ -218,7 +221,7 @@ fn the_user_s_own_line_counts() {
             "--dry-run",
         ],
     );
-    assert_eq!(super::command::told(&output)["chosen"], 0);
+    assert_eq!(super::command::reported(&output)["chosen"], 0);
 }
 
 #[test]

@@ -114,11 +114,11 @@ fn the_real_client_goes_on_from_a_trimmed_copy() {
         .command(&["trim", &session, "--level", "100", "--json"])
         .output()
         .unwrap();
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(told["copy"]["responses"], 4);
-    let copy = told["copy"]["session_id"].as_str().unwrap().to_owned();
+    let reported: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(reported["copy"]["responses"], 4);
+    let copy = reported["copy"]["session_id"].as_str().unwrap().to_owned();
     let original = fs::read(&transcript).unwrap();
-    let bytes = fs::read(told["copy"]["path"].as_str().unwrap()).unwrap();
+    let bytes = fs::read(reported["copy"]["path"].as_str().unwrap()).unwrap();
     assert_eq!(lines(&original).len(), lines(&bytes).len());
 
     // The copy goes on, and what was removed can be fetched again.
@@ -205,8 +205,8 @@ fn takes_prompts(launch: &Launch) {
         .command(&["trim", &session, "--level", "100", "--json"])
         .output()
         .unwrap();
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let copy = told["copy"]["session_id"].as_str().unwrap().to_owned();
+    let reported: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let copy = reported["copy"]["session_id"].as_str().unwrap().to_owned();
     launch.api().answer([Answer::text("It goes on.")]);
     let second = launch.clone().agent_args(["--resume", &copy]).start();
     let status = second.wait_for_state("idle", SOON);

@@ -354,7 +354,7 @@ pub fn begin_turn(model: &mut Model, second: u64) {
     );
 }
 
-/// The status line tells a figure of a 200 k window.
+/// The status line shows a figure of a 200 k window.
 pub fn figure(used: u64) -> AgentEvent {
     AgentEvent::StatusLine(Box::new(StatusLine {
         session: session(3),

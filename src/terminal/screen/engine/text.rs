@@ -12,7 +12,7 @@ use vte::ansi::{CharsetIndex, Handler, StandardCharset};
 
 use super::Engine;
 
-/// The shortest run worth the trouble, in bytes.
+/// The shortest run worth it, in bytes.
 pub(in crate::terminal) const RUN: usize = 4;
 
 const WIDE: Flags = Flags::WIDE_CHAR.union(Flags::WIDE_CHAR_SPACER);

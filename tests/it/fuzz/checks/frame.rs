@@ -12,7 +12,7 @@ use super::{
 /// The most steps of one input: each is a frame that is painted several times.
 const STEPS: usize = 8;
 
-/// What else happens is told behind this byte, which no text has.
+/// What else happens is reported behind this byte, which no text has.
 pub const MARK: u8 = 0xff;
 
 /// Feeds bytes in pieces and draws each time.

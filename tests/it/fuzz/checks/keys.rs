@@ -1,4 +1,4 @@
-//! Keys to bytes: what the host terminal sends, read and said anew in the language of the child.
+//! Keys to bytes: what the host terminal sends, read and said again in the language of the child.
 
 use crossterm::event::KeyCode;
 use pitstop::pane::{
@@ -18,7 +18,7 @@ pub fn check(data: &[u8]) {
     let mut items = Vec::new();
     for piece in input.pieces(seed) {
         items.extend(decoder.feed(piece));
-        // As long a silence as tells Escape from what begins with it.
+        // As long a silence as parts Escape from what begins with it.
         if piece.len() == usize::from(seed % 8) {
             items.extend(decoder.flush());
         }
@@ -50,7 +50,7 @@ pub fn check(data: &[u8]) {
                     memchr::memmem::find(&sent, PASTE_START).is_none(),
                     "{item:?} began a paste"
                 );
-                said_anew(item, &modes);
+                said_again(item, &modes);
             }
         }
     }
@@ -103,7 +103,7 @@ fn is_plain(text: &[u8], modes: &Modes) {
 }
 
 /// What keys and the mouse are encoded as is one of their forms, and is read as the same kind of thing.
-fn said_anew(item: &HostInput, modes: &Modes) {
+fn said_again(item: &HostInput, modes: &Modes) {
     match item {
         HostInput::Key { event, .. } => {
             let bytes = keys::encode_key(event, modes);

@@ -51,7 +51,7 @@ const FORMS: [&str; 41] = [
     "\x1b]4;#;rgb:%/%/%",
 ];
 
-/// Feeds a screen of any size and looks at its replies and at what it tells.
+/// Feeds a screen of any size and looks at its replies and at what it shows.
 pub fn check(data: &[u8]) {
     let mut input = Input(data);
     let size = PaneSize::new(u16::from(input.byte()), u16::from(input.byte() % 64));

@@ -111,11 +111,11 @@ impl Stage {
     pub fn feed(&mut self, bytes: &[u8]) {
         self.sent.extend_from_slice(bytes);
         self.screen.feed(bytes, self.now);
-        self.told();
+        self.reported();
     }
 
     /// What the child is answered, and what it has said beside its cells.
-    fn told(&mut self) {
+    fn reported(&mut self) {
         replies::these(&self.screen.take_replies(), &self.sent);
         for fact in facts(&mut self.screen) {
             self.tell(Event::Pane(PaneEvent::Screen(fact)));
@@ -131,7 +131,7 @@ impl Stage {
         self.now += time;
         self.at.since_start += time;
         self.screen.expire(self.now);
-        self.told();
+        self.reported();
     }
 
     /// The user moves the view.
@@ -196,15 +196,15 @@ impl Stage {
         self.dirty = true;
     }
 
-    /// The core is told, and what it orders of the screen is done.
+    /// The core gets the event, and what it orders of the screen is done.
     fn tell(&mut self, event: Event) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             for effect in app::update(&mut self.model, self.at, event) {
                 match effect {
                     Effect::CopyMode(order) => {
-                        let news = self.screen.copy(&order);
-                        events.push(Event::Pane(PaneEvent::CopyMode(news)));
+                        let answer = self.screen.copy(&order);
+                        events.push(Event::Pane(PaneEvent::CopyMode(answer)));
                     }
                     Effect::ScrollPane(scroll) => self.screen.scroll(scroll),
                     Effect::ResizePane(size) => self.screen.resize(size),
@@ -389,7 +389,7 @@ fn inside(cursor: Cursor, size: PaneSize) {
     assert!(cursor.row < size.rows(), "{cursor:?} in {size:?}");
 }
 
-/// Takes what a screen tells: texts in it are clean and of bounded length.
+/// Takes what a screen shows: texts in it are clean and of bounded length.
 pub fn facts(screen: &mut Screen) -> Vec<ScreenFact> {
     let facts = screen.take_facts();
     for fact in &facts {

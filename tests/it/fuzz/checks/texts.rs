@@ -78,8 +78,8 @@ pub fn config(data: &[u8]) {
     if let Err(errors) = Config::from_toml("config.toml", text) {
         assert!(!errors.faults.is_empty());
         for style in [Style::Plain, Style::Colour] {
-            let told = errors.render(style);
-            assert!(!told.is_empty());
+            let reported = errors.render(style);
+            assert!(!reported.is_empty());
         }
     }
     let _ = Config::from_project_toml("config.toml", text);
