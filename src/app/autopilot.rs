@@ -473,7 +473,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     match due {
         Due::Settle => settle(model),
         Due::Figure => turn::figure_late(model),
-        Due::SubmitTimeout => trip(model, &Trip::NoAnswer { what: "a prompt" }),
+        Due::SubmitTimeout => turn::prompt_late(model),
         Due::WaitOver => wait_over(model),
         Due::StartupTimeout => silent(model),
         Due::Dialog => {

@@ -21,10 +21,11 @@ use super::{
 use crate::app::{
     draft::handoff,
     effect::{Effect, run_event},
-    facts::{is_quiet, is_typing, is_unattended, reads_task, spent, typing_refusal},
+    facts::{is_quiet, is_typing, is_unattended, reads_task, spent, typing_refusal, unsent},
     model::{
         Model,
         run::{Due, Judged},
+        unsent::Unsent,
     },
     reboot::{self, submit},
 };
@@ -251,6 +252,14 @@ fn wait_for_prompt_box(model: &mut Model, why: &str) -> Vec<Effect> {
     }
     set_phase(model, Phase::Settling);
     set(model, Due::PromptBox, DIALOG)
+}
+
+/// The prompt was not taken in time. A person's text that stands around it is theirs to submit or to clear.
+pub(super) fn prompt_late(model: &mut Model) -> Vec<Effect> {
+    if matches!(unsent(model), Unsent::Text(_)) && !is_unattended(model) {
+        return hold(model, "the text in the agent's prompt");
+    }
+    trip(model, &Trip::NoAnswer { what: "a prompt" })
 }
 
 /// The prompt box is what the run waits for, and it takes a text now.

@@ -58,6 +58,9 @@ pub struct Activity {
 pub(in crate::app) struct Elsewhere {
     /// Prompts that a hook has reported and the transcript does not show yet.
     pub(in crate::app) awaited: u64,
+    /// Whether a prompt was submitted here, by a person or by us, that no hook has reported: hooks that the machine was too busy for
+    /// are lost, or come after the transcript.
+    pub(in crate::app) submitted: bool,
     /// How much had been said in all when the transcript showed a prompt that no hook has reported.
     pub(in crate::app) unreported: Option<Tokens>,
     /// Whether such a prompt was answered, and no turn has begun here since.

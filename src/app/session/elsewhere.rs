@@ -43,8 +43,11 @@ pub(in crate::app) fn transcript_read(model: &mut Model, before: &TranscriptFact
     let now = &model.session.transcript;
     let new = now.turns.saturating_sub(before.turns);
     let seen = &mut agent.activity.elsewhere;
-    let unreported = new.saturating_sub(seen.awaited);
+    let mut unreported = new.saturating_sub(seen.awaited);
     seen.awaited = seen.awaited.saturating_sub(new);
+    if unreported > 0 && std::mem::take(&mut seen.submitted) {
+        unreported -= 1;
+    }
     // A file that is read for the first time holds turns of before, and a fork has a file of its own.
     let known = before.whole && now.whole && agent.daemon.sessions.is_empty();
     let rests = agent.state == AgentState::Idle && agent.activity.title != Some(TitleState::Spins);

@@ -604,6 +604,25 @@ fn a_draft_of_the_humans_pauses_the_run_and_nothing_is_joined_to_it() {
 }
 
 #[test]
+fn a_text_that_was_typed_while_the_prompt_came_pauses_the_run() {
+    let mut bench = run(plan());
+    bench.shows = false;
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.used(50_000);
+    let effects = bench.pass(Duration::from_secs(1), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+    let joined = format!("x{}", prompt::go_on());
+    let mut effects = bench.prompt_box(holds(&joined));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    effects.extend(bench.pass(MINUTE, &mut timers));
+    assert_eq!(enters(&effects), 0);
+    let paused = |event: &&RunEvent| matches!(event, RunEvent::Paused { by } if by == "the text in the agent's prompt");
+    assert!(run_events(&effects).iter().any(paused), "{effects:?}");
+}
+
+#[test]
 fn a_prompt_waits_for_the_prompt_box() {
     let mut bench = headless();
     bench.prompt_box(PromptBox::Absent);

@@ -80,6 +80,28 @@ fn turns_of_the_session_here_are_never_taken_for_those_of_another_process() {
 }
 
 #[test]
+fn a_prompt_given_here_whose_hook_is_lost_is_not_of_another_process() {
+    let mut bench = after_a_turn();
+    bench.press(KeyCode::Enter);
+    bench.said_by(2, 20);
+    bench.said_by(2, 45);
+    assert_eq!(bench.state(), AgentState::Idle);
+    // It stands for one prompt only.
+    bench.said_by(3, 45);
+    bench.said_by(3, 60);
+    assert_eq!(bench.state(), AgentState::Elsewhere);
+    // One that its hook has reported stands for none.
+    let mut bench = after_a_turn();
+    bench.press(KeyCode::Enter);
+    bench.prompted(OLD, "and the ducks");
+    bench.said_by(2, 30);
+    bench.turn_ended(OLD);
+    bench.said_by(3, 30);
+    bench.said_by(3, 45);
+    assert_eq!(bench.state(), AgentState::Elsewhere);
+}
+
+#[test]
 fn a_person_may_reboot_it_all_the_same() {
     let mut bench = after_a_turn();
     bench.said_by(2, 45);

@@ -116,6 +116,7 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
         _ => true,
     };
     model.session.agent.backslash = key.code == KeyCode::Char('\\');
+    model.session.agent.activity.elsewhere.submitted |= plain_enter;
     let mut effects = autopilot::person_typed(model);
     effects.extend([
         Effect::SetTimer(TimerId::Typing, model.config.reboot.typing_quiet),
