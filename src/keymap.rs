@@ -58,7 +58,7 @@ pub enum Direction {
 /// What a key can ask of us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
-    /// Show every key in force.
+    /// Show every key.
     Help,
     /// Focus the next rectangle.
     FocusNext,
@@ -106,7 +106,7 @@ type Row = (Action, &'static str, &'static str, &'static [&'static str]);
 /// Every action with its name and defaults, in the order in which help lists them.
 #[rustfmt::skip]
 const ACTIONS: [Row; 23] = [
-    (Action::Help, "help", "show every key in force", &["f1", "prefix ?"]),
+    (Action::Help, "help", "show every key", &["f1", "prefix ?"]),
     (Action::FocusNext, "focus-next", "focus the next panel", &["f2", "prefix o"]),
     (Action::FocusDirection(Direction::Left), "focus-left", "focus to the left", &["prefix left"]),
     (Action::FocusDirection(Direction::Right), "focus-right", "focus to the right", &["prefix right"]),

@@ -157,7 +157,7 @@ fn status(
             line.push_span(Span::styled(text::fit(&part, left).into_owned(), style));
         }
     }
-    let keys = hints(model, copy, cells, theme).width() + 2;
+    let keys = hints(model, copy, cells, theme).width() + 4;
     for part in beside {
         if line.width() + 3 + part.width() + keys <= cells {
             line.push_span(Span::styled(" · ", theme.dim));
@@ -175,7 +175,7 @@ fn status(
 fn hints(model: &Model, copy: &CopyMode, cells: usize, theme: &Theme) -> Line<'static> {
     let selecting = copy.selecting.is_some();
     let help = model.keys().hint(Action::Help);
-    let help = help.map(|key| format!("{key} keys"));
+    let help = help.map(|key| format!("{key} help"));
     let wanted = [
         Some(if selecting { "y copy" } else { "v select" }.to_owned()),
         Some("/ search".to_owned()),

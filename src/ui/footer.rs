@@ -77,8 +77,11 @@ pub(super) fn draw(
 
     // A notice is cut before help is left out.
     let room = cells.saturating_sub(used + wanted + 2);
-    let help = model.keys().hint(Action::Help).filter(|_| cells >= 60);
-    let help = help.map_or(0, |key| text::width(&key) + " help ".len() + 1);
+    let help = if cells >= 60 {
+        hint_cells(model, Action::Help, "help")
+    } else {
+        0
+    };
     let least = help.min(cells.saturating_sub(used + 2));
     let hints = hints(model, layout, theme, room.max(least));
     let hint_cells = hints.width();
@@ -149,8 +152,11 @@ fn left(
     let target = hover::target(model).map_or(0, |target| text::width(target) + 3);
     // A reboot that goes on has been decided on.
     let goes_on = moment::is_under_way(model);
-    if !goes_on && width(&left) + text::width(&decided) + wanted.min(40) + target <= cells {
-        left.push(Span::styled(decided, theme.dim));
+    // Of an unattended run how far it is matters more.
+    let parts = run::parts(model, theme);
+    let comes_first = !goes_on && parts.is_empty();
+    if comes_first && width(&left) + text::width(&decided) + wanted.min(40) + target <= cells {
+        left.push(Span::styled(decided.clone(), theme.dim));
     }
     if let Some(target) = hover::target(model) {
         left = with_target(left, target, cells, wanted.min(cells / 3), theme);
@@ -158,12 +164,16 @@ fn left(
     // What is new is worth more than what stands there all the time.
     let reserved = wanted.min(cells / 2);
     let mut used = width(&left);
-    // The first hint, help, keeps its place: who watches a run may know no key yet.
-    let help = model.keys().hint(Action::Help);
-    let help = help.map_or(0, |key| text::width(&key) + " help ".len() + 2);
-    for part in run::parts(model, theme) {
+    // The first hints keep their place: a person who watches a run may know no key yet.
+    let keys = hint_cells(model, Action::Help, "help") + hint_cells(model, Action::Pause, "pause");
+    let is_run = !parts.is_empty();
+    let parts = parts.into_iter().chain(is_run.then(|| {
+        let decided = decided.trim_start_matches(" · ").to_owned();
+        Span::styled(decided, theme.dim)
+    }));
+    for part in parts {
         let part = [Span::styled(" · ", theme.dim), part];
-        if used + width(&part) + reserved.max(help) > cells {
+        if used + width(&part) + reserved.max(keys) > cells {
             break;
         }
         used += width(&part);
@@ -216,14 +226,18 @@ fn banner(
         } else {
             left.extend(gauge::strip(model, theme, 15).spans);
         }
-        // What the agent does gives way where the banner would not be whole.
-        if cells >= 60 {
-            let state = format!(" · {}", state(model));
+        // What the agent does gives way where the banner would not be whole, and so does the rest before a compaction.
+        let state = format!(" · {}", state(model));
+        if compaction::is_held(model) {
+            let help = hint_cells(model, Action::Help, "help");
+            let room = cells.saturating_sub(banner::least(model, theme) + 1 + help);
+            if width(&left) > room {
+                left.truncate(1);
+            } else if width(&left) + text::width(&state) <= room {
+                left.push(Span::styled(state, state_style(model, theme)));
+            }
+        } else if cells >= 60 {
             left.push(Span::styled(state, state_style(model, theme)));
-        }
-        let used: usize = left.iter().map(Span::width).sum();
-        if compaction::is_held(model) && used + banner::least(model, theme) >= cells {
-            left.truncate(1);
         }
         left.extend(standing(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
         if left.len() > 1 {
@@ -416,20 +430,27 @@ fn wanted(model: &Model, layout: &Layout) -> Vec<(Action, String, &'static str)>
     let all = layout.panels.len() + 1 == Focus::ALL.len();
     // Below this width the pane has the whole screen.
     let zooms = layout.bordered || model.view.zoomed;
-    // While one goes on there is none to ask for or to decide on.
+    // While one goes on there is none to ask for or to decide on, and a banner names the key by what it does then.
     let reboots = !moment::is_under_way(model);
+    let asks = reboots && reboot::banner(model).is_none();
     let has_run = model.autopilot.is_some();
     let wanted = [
         key(Action::Help, "help"),
-        key(Action::History, "run").filter(|_| has_run),
-        key(Action::Reboot, "reboot").filter(|_| reboots),
+        key(Action::Pause, "pause").filter(|_| has_run),
+        key(Action::Reboot, "reboot").filter(|_| asks),
         panels(model).filter(|_| !all),
         key(Action::Zoom, "zoom").filter(|_| zooms),
         key(Action::FocusNext, "focus"),
-        key(Action::Mode, "who decides").filter(|_| reboots),
+        key(Action::Mode, "ask/auto").filter(|_| reboots),
         key(Action::Quit, "quit"),
     ];
     wanted.into_iter().flatten().collect()
+}
+
+/// The cells of a hint and the gap beside it; none if the action has no key.
+fn hint_cells(model: &Model, action: Action, word: &str) -> usize {
+    let key = model.keys().hint(action);
+    key.map_or(0, |key| text::width(&key) + 1 + word.len() + 2)
 }
 
 /// `F3/4/6 panels`: the keys of the panels that are not in sight.

@@ -100,6 +100,9 @@ pub(super) fn foot(buf: &mut Buffer, area: Rect, hints: &[String], mark: &str, t
 /// The key of a hint that is no key of its own.
 const ANY_KEY: &str = "any other key";
 
+/// The hint that names no key at all.
+const TYPING: &str = "typing ";
+
 /// What parts two hints.
 const GAP: &str = " · ";
 
@@ -156,6 +159,9 @@ pub(super) fn keys(hints: &[String], cells: usize, theme: &Theme) -> Vec<Line<'s
 pub(super) fn key_length(hint: &str) -> usize {
     if hint.starts_with(ANY_KEY) {
         return ANY_KEY.len();
+    }
+    if hint.starts_with(TYPING) {
+        return 0;
     }
     let first = hint.find(' ').unwrap_or(hint.len());
     let second = hint[first..].trim_start().split_once(' ');

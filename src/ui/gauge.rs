@@ -154,8 +154,9 @@ fn known(
             frame::row(text::fit(&format!("≠ {said}"), cells), theme.accent),
         ));
     }
-    let beside_figure = large && !compaction::is_held(model);
-    if let Some(growth) = growth(model, !beside_figure).filter(|_| lines_decide) {
+    // A compaction that waits comes before any further turn.
+    let with_turns = !large && !compaction::is_held(model);
+    if let Some(growth) = growth(model, with_turns).filter(|_| lines_decide) {
         ranked.push((4, frame::row(text::join(&growth, cells), theme.text)));
     }
     ranked.extend(costs(model, theme, cells));
@@ -164,7 +165,7 @@ fn known(
     }
     ranked.extend(without_bridge(model, theme, cells));
     if lines_decide {
-        ranked.push((5, thresholds(&figure.lines, theme, cells)));
+        ranked.push((5, thresholds(&figure.lines, figure.used, theme, cells)));
         ranked.extend(client(&figure.lines, model, theme, cells));
     }
     ranked.extend(cache(model, theme, cells));
@@ -319,7 +320,7 @@ fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>
         ),
         (1, frame::row(awaited, theme.text)),
         (2, frame::row(text::fit(detail, cells), theme.dim)),
-        (5, thresholds(&nothing.lines, theme, cells)),
+        (5, thresholds(&nothing.lines, Tokens(0), theme, cells)),
     ];
     ranked.extend(without_bridge(model, theme, cells));
     ranked.extend(limits(model, theme, cells));
@@ -403,14 +404,24 @@ fn client(
     Some((8, frame::row(text::join(&said, cells), theme.dim)))
 }
 
-fn thresholds(lines: &Lines, theme: &Theme, cells: usize) -> Line<'static> {
+fn thresholds(lines: &Lines, used: Tokens, theme: &Theme, cells: usize) -> Line<'static> {
     let named = [
+        (Threshold::Notice, "notice"),
         (Threshold::Warn, "warn"),
         (Threshold::Compact, "compact"),
         (Threshold::Force, "forced reboot"),
     ];
     let said = named.map(|(line, name)| format!("{name} {}", tokens(lines.at(line))));
-    frame::row(text::join(&said, cells), theme.dim)
+    // What matters least gives way: the one for unattended runs and the first; then what is passed.
+    let short = if used >= lines.at(Threshold::Compact) {
+        [&said[1..], &said[2..]]
+    } else {
+        [&said[..3], &said[1..3]]
+    };
+    let fits = |said: &&[String]| text::width(&said.join(" · ")) <= cells;
+    let shown = [&said[..]].into_iter().chain(short).find(fits);
+    let shown = shown.unwrap_or(&said[1..3]);
+    frame::row(text::join(shown, cells), theme.dim)
 }
 
 /// What a turn adds, and how many turns are left, unless that stands beside the large figure.

@@ -16,11 +16,11 @@ const FIXED: [(&str, &[(&str, &str)]); 8] = [
         "In the review",
         &[
             (
-                "Enter a",
+                "Enter, a",
                 "approve; while it waits, press again to interrupt the turn",
             ),
             (
-                "w t",
+                "w, t",
                 "change the way: fresh, in place, or trim this session",
             ),
             ("e", "edit the handoff"),
@@ -28,10 +28,10 @@ const FIXED: [(&str, &[(&str, &str)]); 8] = [
             ("m", "list what the handoff misses; press again to go back"),
             ("+", "add what it misses"),
             ("d", "defer the reboot by three turns"),
-            ("↑↓ PgUp PgDn", "read the handoff"),
-            ("Tab Shift-Tab", "to the next section, to the one before"),
+            ("↑↓, PgUp, PgDn", "read the handoff"),
+            ("Tab, Shift-Tab", "to the next section, to the one before"),
             ("o", "fold or unfold the section; z all of them"),
-            ("/ n N", "search in the handoff; next, previous"),
+            ("/, n, N", "search in the handoff; next, previous"),
             ("y", "copy the handoff"),
             ("Esc", "close; a compaction that waits goes on"),
         ],
@@ -39,10 +39,10 @@ const FIXED: [(&str, &[(&str, &str)]); 8] = [
     (
         "In a panel",
         &[
-            ("↑↓ j k", "scroll, or select"),
-            ("PgUp PgDn Space", "a page"),
-            ("g G Home End", "to the beginning, to the end"),
-            ("e i Enter", "scratchpad, handoff: edit in place"),
+            ("↑↓, j, k", "scroll, or select"),
+            ("PgUp, PgDn, Space", "a page"),
+            ("g, G, Home, End", "to the beginning, to the end"),
+            ("e, i, Enter", "scratchpad, handoff: edit in place"),
             ("y", "scratchpad, handoff: copy"),
             (
                 "v",
@@ -50,12 +50,10 @@ const FIXED: [(&str, &[(&str, &str)]); 8] = [
             ),
             ("p", "handoff: put it into the agent's prompt"),
             ("x", "handoff: drop your edit"),
-            ("m +", "handoff: list what it misses, add it"),
-            (
-                "Tab o z / n N",
-                "handoff: sections and search, as in the review",
-            ),
-            ("Esc q", "back to the pane"),
+            ("m, +", "handoff: list what it misses, add it"),
+            ("Tab, o, z", "handoff: sections, as in the review"),
+            ("/, n, N", "handoff: search, as in the review"),
+            ("Esc, q", "back to the pane"),
         ],
     ),
     (
@@ -75,7 +73,7 @@ const FIXED: [(&str, &[(&str, &str)]); 8] = [
             ("R", "resume its session"),
             ("p", "play its recording"),
             ("y", "copy the id of its session; in details: the handoff"),
-            ("PgUp PgDn g G", "in details and the run view: scroll"),
+            ("PgUp, PgDn, g, G", "in details and the run view: scroll"),
             ("Esc", "close details, search and mark, then the panel"),
         ],
     ),
@@ -84,48 +82,58 @@ const FIXED: [(&str, &[(&str, &str)]); 8] = [
         &[
             ("Esc", "save and leave"),
             ("Ctrl-S", "save"),
-            ("Ctrl-F Ctrl-G", "find, find next"),
-            ("Ctrl-Z Ctrl-Y", "undo, redo"),
+            ("Ctrl-F, Ctrl-G", "find, find next"),
+            ("Ctrl-Z, Ctrl-Y", "undo, redo"),
             ("Ctrl-A", "select all; Shift with arrows selects"),
-            ("Ctrl-C Ctrl-X", "copy, cut"),
+            ("Ctrl-C, Ctrl-X", "copy, cut"),
         ],
     ),
     (
         "In copy mode",
         &[
-            ("hjkl ↑↓←→", "a cell, a row"),
-            ("w b e W B E", "by words; capitals: by words between blanks"),
-            ("0 ^ $", "beginning, first text, end of the line"),
-            ("g G", "to the oldest line, to the newest"),
-            ("H M L", "top, middle, bottom of the view"),
-            ("{ }", "to the empty line above, below"),
-            ("Ctrl-U Ctrl-D", "half a page"),
-            ("Ctrl-B Ctrl-F", "a page; PgUp and PgDn, too"),
-            ("Ctrl-Y Ctrl-E", "scroll a row, the cursor stays"),
-            ("/ ? n N", "find a regex down, up; next, back"),
-            ("v V Ctrl-V", "select characters, lines, a block"),
+            ("hjkl, ↑↓←→", "a cell, a row"),
+            (
+                "w, b, e, W, B, E",
+                "by words; capitals: by words between blanks",
+            ),
+            ("0, ^, $", "beginning, first text, end of the line"),
+            ("g, G", "to the oldest line, to the newest"),
+            ("H, M, L", "top, middle, bottom of the view"),
+            ("{, }", "to the empty line above, below"),
+            ("Ctrl-U, Ctrl-D", "half a page"),
+            ("Ctrl-B, Ctrl-F", "a page; PgUp and PgDn, too"),
+            ("Ctrl-Y, Ctrl-E", "scroll a row, the cursor stays"),
+            ("/, ?, n, N", "find a regex down, up; next, back"),
+            ("v, V, Ctrl-V", "select characters, lines, a block"),
             ("o", "to the other end of the selection"),
-            ("y Enter", "copy and leave"),
+            ("y, Enter", "copy and leave"),
             ("Y", "copy the line"),
             ("r", "take in the new output"),
-            ("Esc q", "drop the selection; leave"),
+            ("Esc, q", "drop the selection; leave"),
         ],
     ),
     (
         "In a recording (history: p)",
         &[
-            ("Space Enter", "play, pause"),
-            ("← → h l", "5 seconds back, ahead"),
-            (", .", "one step back, ahead"),
-            ("- +", "slower, faster"),
-            ("0…9 g G", "to a tenth, the beginning, the end"),
-            ("↑↓ PgUp PgDn", "scroll, where it is higher than the screen"),
-            ("Esc q", "close"),
+            ("Space, Enter", "play, pause"),
+            ("←, →, h, l", "5 seconds back, ahead"),
+            (", and .", "one step back, ahead"),
+            ("-, +", "slower, faster"),
+            ("0…9, g, G", "to a tenth, the beginning, the end"),
+            (
+                "↑↓, PgUp, PgDn",
+                "scroll, where it is higher than the screen",
+            ),
+            ("Esc, q", "close"),
         ],
     ),
     (
         "In the message log and the chart",
-        &[("↑↓ PgUp PgDn g G", "messages: scroll"), ("Esc q", "close")],
+        &[
+            ("↑↓, PgUp, PgDn", "messages: scroll"),
+            ("g, G", "messages: to the newest, to the oldest"),
+            ("Esc, q", "close"),
+        ],
     ),
     (
         "Mouse",
@@ -202,7 +210,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     let esc = if search.query.is_empty() {
         "Esc close"
     } else {
-        "Esc whole page"
+        "Esc clear search"
     };
     let run = selected.map(|_| "Enter run");
     let select = selected.map(|_| "↑↓ select");
@@ -310,7 +318,7 @@ fn page(model: &Model, cells: usize, theme: &Theme) -> (Vec<Row>, Option<usize>)
     let found = search.found(keys);
     let mut rows = Vec::new();
     if all {
-        let prefix = "prefix; pressed twice it goes to the agent";
+        let prefix = "prefix; press it twice to send it to the agent";
         rows.extend(entry(&keys.prefix().label(), prefix, false, cells, theme));
     }
     for action in found {
@@ -445,7 +453,7 @@ pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
         pane,
         "Quit?",
         &said,
-        &["Enter/y quit", "any other key stays"],
+        &["Enter/y quits", "any other key stays"],
         theme,
     );
 }
@@ -454,10 +462,7 @@ pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
 pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     let how = model.session.agent.exit.as_deref();
     let how = how.map(|how| format!(": {}", text::safe(how).trim_end_matches('.')));
-    let mut said = vec![format!(
-        "The agent is not running{}.",
-        how.unwrap_or_default()
-    )];
+    let mut said = vec![format!("Its process is gone{}.", how.unwrap_or_default())];
     // Any other program has no session of ours to go back to.
     let resumes = !model.is_generic();
     if resumes {
@@ -475,7 +480,7 @@ pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     } else {
         "Enter start again"
     };
-    let keys = [enter, &reboot, "q quit", "Esc look"];
+    let keys = [enter, &reboot, "q quit", "Esc hide"];
     question(buf, pane, "The agent has ended", &said, &keys, theme);
 }
 

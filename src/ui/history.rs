@@ -42,7 +42,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
 /// The keys of the list.
 fn hints(model: &Model) -> Vec<String> {
     if model.view.history.typing {
-        return ["Enter in handoffs too", "Esc show all"]
+        return ["Enter handoffs too", "Esc show all"]
             .map(str::to_owned)
             .to_vec();
     }
@@ -95,10 +95,11 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
     let roomy = count * 2 + headings <= height + 1;
     let mut lines = Vec::new();
     let mut selected_row = 0;
-    let mut above = model.run();
+    // What a search has found may begin with an earlier run.
+    let mut above = Some(model.run()).filter(|_| model.view.history.query.is_empty());
     for (at, (run, iteration)) in shown.iter().enumerate() {
-        if *run != above {
-            above = run;
+        if Some(*run) != above {
+            above = Some(run);
             lines.push(frame::row(run_heading(run, model, cells), theme.title));
         }
         let chosen = selects && at == selected;
@@ -136,7 +137,12 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
 fn run_heading(run: &RunId, model: &Model, cells: usize) -> String {
     let began = model.now.local(run.started()).format("%Y-%m-%d %H:%M");
     let cost = cost_of_run(run, model).map(text::dollars);
-    let parts = [format!("run of {began}"), cost.unwrap_or_default()];
+    let name = if run == model.run() {
+        "this run".to_owned()
+    } else {
+        format!("run of {began}")
+    };
+    let parts = [name, cost.unwrap_or_default()];
     format!(" {}", text::join(&parts, cells.saturating_sub(1)))
 }
 

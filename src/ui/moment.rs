@@ -31,6 +31,9 @@ use crate::{
 
 use super::{frame, text, theme::Theme};
 
+/// How a card is closed.
+const CLOSES: &str = "typing closes it";
+
 /// The widest that the box gets.
 const WIDEST: u16 = 56;
 
@@ -201,9 +204,13 @@ fn card_lines(
             let parts: Vec<String> = carried.into_iter().chain([proof.to_owned()]).collect();
             let style = if *proven { theme.good } else { theme.accent };
             lines.extend(wrapped(parts.join(" · "), style));
-            if let Some(key) = model.keys().hint(Action::Undo) {
-                lines.extend(frame::keys(&[format!("{key} undoes it")], cells, theme));
-            }
+            let undo = model.keys().hint(Action::Undo);
+            let mut hints: Vec<String> = undo
+                .map(|key| format!("{key} undoes it"))
+                .into_iter()
+                .collect();
+            hints.push(CLOSES.to_owned());
+            lines.extend(frame::keys(&hints, cells, theme));
             (format!("Rebooted in {}", text::short(*took_ms)), lines)
         }
         Outcome::Failed { step, why, resumed } => {
@@ -228,7 +235,7 @@ fn card_lines(
                 let key = model.keys().hint(action);
                 hints.extend(key.map(|key| format!("{key} {does}")));
             }
-            hints.push("typing closes it".to_owned());
+            hints.push(CLOSES.to_owned());
             lines.extend(frame::keys(&hints, cells, theme));
             ("! Reboot failed".to_owned(), lines)
         }

@@ -77,7 +77,12 @@ pub(super) fn lay_out(
         }
     }
     let first = anchored.unwrap_or(rows.len()).saturating_add_signed(offset);
-    let first = first.min(rows.len().saturating_sub(height));
+    let mut first = first.min(rows.len().saturating_sub(height));
+    // A document whose end is in sight does not begin with the gap above its first section.
+    let is_blank = |(_, row): &(usize, Line<'_>)| row.width() == 0;
+    if reading.offset == 0 && first > 0 && rows.get(first).is_some_and(is_blank) {
+        first += 1;
+    }
     let shown = &rows[first..(first + height).min(rows.len())];
     // A line whose end is not seen is not the last one that was read.
     let last_line = match shown.last() {

@@ -526,13 +526,14 @@ fn is_approved(model: &Model) -> bool {
 fn keys_of(model: &Model, cells: u16) -> Vec<String> {
     let approved = is_approved(model);
     let trims = is_trim(model);
+    let edited = model.draft.handoff.edited.is_some();
+    let held = compaction::is_held(model);
     let approve = match (approved, trims) {
         (true, _) => "Enter/a interrupt",
+        (false, false) if held => "Enter/a reboot instead",
         (false, false) => "Enter/a approve",
         (false, true) => "Enter/a trim",
     };
-    let edited = model.draft.handoff.edited.is_some();
-    let held = compaction::is_held(model);
     let out = match (held, approved) {
         (true, _) if cells < 60 => "Esc compacts",
         (true, _) => "Esc lets Claude compact",

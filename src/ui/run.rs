@@ -179,7 +179,13 @@ fn panel_facts(
     }
     let room = cells.saturating_sub(NAME + 1);
     let short = |(name, said): &Fact| {
-        let parts: Vec<String> = said.content.split(" · ").map(str::to_owned).collect();
+        let mut parts: Vec<String> = said.content.split(" · ").map(str::to_owned).collect();
+        // What is added in brackets gives way whole.
+        if text::width(&parts[0]) > room
+            && let Some(end) = parts[0].find(" (")
+        {
+            parts[0].truncate(end);
+        }
         let name = Span::styled(format!(" {name:<NAME$}"), theme.dim);
         vec![Line::from(vec![
             name,

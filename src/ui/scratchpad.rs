@@ -68,12 +68,15 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         let window = text::window(rows, notes.scroll, inner.height);
         frame::rows(buf, inner, &window.rows);
         let mark = frame::position(&window, shown);
-        let hints: &[&str] = if focused {
-            &["e edit", "v versions", "↑↓ read", "Esc back"]
-        } else {
-            &[]
-        };
-        let hints: Vec<String> = hints.iter().map(ToString::to_string).collect();
+        let scrolls = (window.above || window.below).then_some("↑↓ read");
+        let hints = [
+            Some("e edit"),
+            Some("v versions"),
+            scrolls,
+            Some("Esc back"),
+        ];
+        let hints = hints.into_iter().flatten().filter(|_| focused);
+        let hints: Vec<String> = hints.map(str::to_owned).collect();
         frame::foot(buf, area, &hints, &mark, theme);
     }
 }
@@ -154,7 +157,7 @@ pub(super) fn editor_hints(editor: &Editor) -> Vec<String> {
     .to_vec()
 }
 
-/// Where the cursor stands in a text that is longer than its rectangle, in lines: `↓ 3/40`. Ask once it was drawn.
+/// Where the cursor stands in a text that is longer than its rectangle: `line 3/40`. Ask once it was drawn.
 pub(super) fn place(area: Rect, editor: &Editor) -> String {
     let (body, _) = parts(area, editor);
     let (top, _) = editor.area.scroll_offset();
@@ -162,8 +165,11 @@ pub(super) fn place(area: Rect, editor: &Editor) -> String {
     let begins = |row: usize| editor.area.screen_to_data(row, 0);
     let behind = usize::from(top) + usize::from(body.height);
     let below = behind > 0 && begins(behind) != begins(behind - 1);
-    let row = editor.area.cursor().0;
-    text::mark(top > 0, below, row + 1, editor.area.lines().len())
+    if top == 0 && !below {
+        return String::new();
+    }
+    let (row, count) = (editor.area.cursor().0, editor.area.lines().len());
+    format!("line {}/{count}", row + 1)
 }
 
 /// The editor's text, and the line below it that asks for a pattern.

@@ -1264,7 +1264,7 @@ fn the_gauge_shows_the_figure_of_the_contract() {
     assert_eq!(lines[2], "█ ▀█   ▄▀  4–6 turns left");
     assert_eq!(lines[3], "█ ▄█▄ █ ▄  compact at 153k");
     for line in [
-        "warn 126k · compact 153k",
+        "notice 90k · warn 126k · compact 153k",
         "+4.7k a turn",
         "cost $4.12",
         "from Claude's status line, live",
@@ -1370,7 +1370,10 @@ fn where_the_client_acts_is_a_tick_and_a_line_and_moved_lines_are_said() {
         said(&model, "lowered: Claude compacts at 117k"),
         "{lines:?}"
     );
-    assert!(said(&model, "warn 81.9k · compact 99.5k"), "{lines:?}");
+    assert!(
+        said(&model, "compact 99.5k · forced reboot 113.5k"),
+        "{lines:?}"
+    );
 }
 
 #[test]

@@ -53,9 +53,12 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     } else {
         format!("Iteration {} of run {run}", iteration.iteration)
     };
-    let name = match difference {
-        Some(_) => format!("{name}: what changed"),
-        None => name,
+    let name = match (difference, history::compared(model)) {
+        (Some(_), Some(marked)) => {
+            format!("{name} and iteration {}: what changed", marked.iteration)
+        }
+        (Some(_), None) => format!("{name}: what changed"),
+        (None, _) => name,
     };
     let inner = frame::border(buf, pane, frame::title(&name, true, theme), true, theme);
     let cells = usize::from(inner.width);
@@ -181,7 +184,13 @@ fn changes<'a>(
             Some(b'@') => theme.accent,
             _ => theme.text,
         };
-        let run = (text::safe_line(line).into_owned(), style);
+        let line = text::safe_line(line);
+        // A list's dash would run into the sign.
+        let parted = match line.split_at_checked(1) {
+            Some((sign @ ("+" | "-" | " "), rest)) => format!("{sign} {rest}"),
+            _ => line.into_owned(),
+        };
+        let run = (parted, style);
         let rows = text::wrap(&[run], &text::Lead::default(), usize::from(cells));
         rows.into_iter().map(move |row| (number, row))
     })
