@@ -147,16 +147,17 @@ fn left(
             theme.accent,
         ));
     }
-    let decided = format!(" · {}", reboots(model));
+    let decided = Span::styled(reboots(model), theme.dim);
+    let mut parts = run::parts(model, theme);
     // A link's target needs its room whole more than this does.
     let target = hover::target(model).map_or(0, |target| text::width(target) + 3);
-    // A reboot that goes on has been decided on.
-    let goes_on = moment::is_under_way(model);
-    // Of an unattended run how far it is matters more.
-    let parts = run::parts(model, theme);
-    let comes_first = !goes_on && parts.is_empty();
-    if comes_first && width(&left) + text::width(&decided) + wanted.min(40) + target <= cells {
-        left.push(Span::styled(decided.clone(), theme.dim));
+    // A reboot that goes on has been decided on, and of a run how far it is matters more.
+    if !parts.is_empty() {
+        parts.push(decided);
+    } else if !moment::is_under_way(model)
+        && width(&left) + 3 + decided.width() + wanted.min(40) + target <= cells
+    {
+        left.extend([Span::styled(" · ", theme.dim), decided]);
     }
     if let Some(target) = hover::target(model) {
         left = with_target(left, target, cells, wanted.min(cells / 3), theme);
@@ -166,11 +167,6 @@ fn left(
     let mut used = width(&left);
     // The first hints keep their place: a person who watches a run may know no key yet.
     let keys = hint_cells(model, Action::Help, "help") + hint_cells(model, Action::Pause, "pause");
-    let is_run = !parts.is_empty();
-    let parts = parts.into_iter().chain(is_run.then(|| {
-        let decided = decided.trim_start_matches(" · ").to_owned();
-        Span::styled(decided, theme.dim)
-    }));
     for part in parts {
         let part = [Span::styled(" · ", theme.dim), part];
         if used + width(&part) + reserved.max(keys) > cells {
