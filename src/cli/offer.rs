@@ -107,8 +107,8 @@ async fn look(
         newest_first.find_map(|iteration| {
             let id = iteration.session_id?;
             let transcript = sessions::transcript_of(places, id)?;
-            // The client refuses to resume a session in which nothing was said.
-            let resumes = holds_conversation(transcript).unwrap_or_default();
+            // The client refuses to resume a session in which nothing was said. One that cannot be read is taken to have something.
+            let resumes = holds_conversation(transcript).unwrap_or(true);
             resumes.then(|| (id, iteration, task.clone()))
         })
     });
