@@ -248,16 +248,21 @@ pub(super) fn type_prompt(model: &mut Model) -> Vec<Effect> {
 fn wait_for_prompt_box(model: &mut Model, why: &str) -> Vec<Effect> {
     tracing::info!(why, "the run does not type its prompt yet");
     if model.session.agent.has_draft() && !is_unattended(model) {
-        return hold(model, "the text in the agent's prompt");
+        return hold_for_text(model);
     }
     set_phase(model, Phase::Settling);
     set(model, Due::PromptBox, DIALOG)
 }
 
+/// What a person has written in the agent's prompt pauses the run.
+fn hold_for_text(model: &mut Model) -> Vec<Effect> {
+    hold(model, "the text in the agent's prompt")
+}
+
 /// The prompt was not taken in time. A person's text that stands around it is theirs to submit or to clear.
 pub(super) fn prompt_late(model: &mut Model) -> Vec<Effect> {
     if matches!(unsent(model), Unsent::Text(_)) && !is_unattended(model) {
-        return hold(model, "the text in the agent's prompt");
+        return hold_for_text(model);
     }
     trip(model, &Trip::NoAnswer { what: "a prompt" })
 }
