@@ -70,13 +70,13 @@ pub(super) fn footer(
     model: &Model,
     screen: &Screen,
     cells: usize,
-    beside: Vec<Span<'static>>,
+    beside: impl FnOnce() -> Vec<Span<'static>>,
     theme: &Theme,
 ) -> Option<Line<'static>> {
     let copy = model.view.copy.as_ref()?;
     Some(match &copy.search {
         Some(search) => search_line(search, copy, cells, theme),
-        None => status(model, copy, screen, cells, beside, theme),
+        None => status(model, copy, screen, cells, beside(), theme),
     })
 }
 

@@ -45,13 +45,8 @@ pub(super) fn draw(
         return;
     }
     let cells = usize::from(area.width);
-    let copied = copy::footer(
-        model,
-        screen,
-        cells,
-        beside_copy(model, layout, theme),
-        theme,
-    );
+    let beside = || beside_copy(model, layout, theme);
+    let copied = copy::footer(model, screen, cells, beside, theme);
     if !layout.bordered && !model.view.prefixed && hover::target(model).is_none() {
         // A pattern that is being typed has the line for itself for a moment.
         let searches = model
@@ -166,7 +161,8 @@ fn left(
     let reserved = wanted.min(cells / 2);
     let mut used = width(&left);
     // The first hints keep their place: a person who watches a run may know no key yet.
-    let keys = hint_cells(model, Action::Help, "help") + hint_cells(model, Action::Pause, "pause");
+    let pause = hint_cells(model, Action::Pause, run::pause_does(model));
+    let keys = hint_cells(model, Action::Help, "help") + pause;
     for part in parts {
         let part = [Span::styled(" · ", theme.dim), part];
         if used + width(&part) + reserved.max(keys) > cells {
@@ -432,7 +428,7 @@ fn wanted(model: &Model, layout: &Layout) -> Vec<(Action, String, &'static str)>
     let has_run = model.autopilot.is_some();
     let wanted = [
         key(Action::Help, "help"),
-        key(Action::Pause, "pause").filter(|_| has_run),
+        key(Action::Pause, run::pause_does(model)).filter(|_| has_run),
         key(Action::Reboot, "reboot").filter(|_| asks),
         panels(model).filter(|_| !all),
         key(Action::Zoom, "zoom").filter(|_| zooms),

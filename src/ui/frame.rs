@@ -131,28 +131,29 @@ pub(super) fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'
             kept[at] = true;
         }
     }
-    let mut spans = Vec::new();
-    for (hint, _) in hints.iter().zip(kept).filter(|(_, kept)| *kept) {
-        let gap = if spans.is_empty() { "" } else { GAP };
-        let (key, does) = hint.split_at(key_length(hint));
-        spans.push(Span::styled(gap, theme.dim));
-        spans.push(Span::styled(key.to_owned(), theme.accent));
-        spans.push(Span::styled(does.to_owned(), theme.dim));
-    }
-    Line::from(spans)
+    let kept = hints.iter().zip(kept).filter(|(_, kept)| *kept);
+    let runs = hint_runs(kept.map(|(hint, _)| hint), theme);
+    runs.map(|(said, style)| Span::styled(said, style))
+        .collect()
 }
 
-/// Hints in the text of a box, wrapped; the key of each stands out.
-pub(super) fn keys(hints: &[String], cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let spans = hints.iter().enumerate().flat_map(|(at, hint)| {
+/// Hints with what parts them; the key of each stands out.
+fn hint_runs<'a>(
+    hints: impl Iterator<Item = &'a String>,
+    theme: &Theme,
+) -> impl Iterator<Item = (String, Style)> {
+    hints.enumerate().flat_map(|(at, hint)| {
         let gap = if at == 0 { "" } else { GAP };
         let (key, does) = hint.split_at(key_length(hint));
         [(gap, theme.dim), (key, theme.accent), (does, theme.dim)]
-    });
-    let spans: Vec<(String, Style)> = spans
-        .map(|(said, style)| (said.to_owned(), style))
-        .collect();
-    text::wrap(&spans, &text::Lead::default(), cells)
+            .map(|(said, style)| (said.to_owned(), style))
+    })
+}
+
+/// Hints in the text of a box, wrapped.
+pub(super) fn keys(hints: &[String], cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let runs: Vec<(String, Style)> = hint_runs(hints.iter(), theme).collect();
+    text::wrap(&runs, &text::Lead::default(), cells)
 }
 
 /// How much of a hint is its key: the first word, and behind a prefix the key that follows it.

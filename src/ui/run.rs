@@ -90,6 +90,15 @@ pub(super) fn why_it_waits(model: &Model, theme: &Theme) -> Option<Span<'static>
     Some(Span::styled(text::safe(&why).into_owned(), style))
 }
 
+/// What the key for a pause does now.
+pub(super) const fn pause_does(model: &Model) -> &'static str {
+    if model.reboot.paused {
+        "resume"
+    } else {
+        "pause"
+    }
+}
+
 fn standing(report: &RunReport, key: &str, now: At) -> String {
     match (&report.phase[..], report.waits_until, &report.paused_by) {
         ("waiting", Some(until), _) => format!("waits until {}", now.local(until).format("%H:%M")),
@@ -224,13 +233,8 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     if window.above || window.below {
         hints.push("PgUp/PgDn scroll".to_owned());
     }
-    let does = match &report.phase[..] {
-        "paused" => "resume",
-        "tripped" => "go on",
-        _ => "pause",
-    };
     let pause = model.keys().hint(Action::Pause);
-    hints.extend(pause.map(|key| format!("{key} {does}")));
+    hints.extend(pause.map(|key| format!("{key} {}", pause_does(model))));
     let mark = text::mark(window.above, window.below, window.last_line, count);
     frame::foot(buf, pane, &hints, &mark, theme);
 }
