@@ -61,8 +61,18 @@ pub(in crate::app) struct Elsewhere {
     /// Whether a prompt was submitted here, by a person or by us, that no hook has reported: hooks that the machine was too busy for
     /// are lost, or come after the transcript.
     pub(in crate::app) submitted: bool,
+    /// Whether the transcript has shown a prompt that was submitted here before its hook has come.
+    pub(in crate::app) hook_late: bool,
     /// How much had been said in all when the transcript showed a prompt that no hook has reported.
     pub(in crate::app) unreported: Option<Tokens>,
     /// Whether such a prompt was answered, and no turn has begun here since.
     pub(in crate::app) known: bool,
+}
+
+impl Elsewhere {
+    /// A prompt was submitted here, by a person or by us. A hook that has not come for the one before is lost.
+    pub(in crate::app) const fn submitted(&mut self) {
+        self.submitted = true;
+        self.hook_late = false;
+    }
 }

@@ -107,7 +107,9 @@ fn begin(
     let proves = model.session.agent.hooked && !command;
     model.draft.seen_signals.expect_echo(&text);
     model.session.submitted = submits.then(|| (text.clone(), model.now));
-    model.session.agent.activity.elsewhere.submitted |= submits;
+    if submits {
+        model.session.agent.activity.elsewhere.submitted();
+    }
     let agent = &model.session.agent;
     let order = agent.bridge.of(model.session.id).and_then(|_| {
         if submits {

@@ -24,8 +24,9 @@ const AWAITED_CAP: u64 = 2;
 /// A hook has reported a prompt: a turn begins here.
 pub(in crate::app) fn prompted(model: &mut Model) {
     let seen = &mut model.session.agent.activity.elsewhere;
+    let shown = u64::from(seen.hook_late);
     *seen = Elsewhere {
-        awaited: (seen.awaited + 1).min(AWAITED_CAP),
+        awaited: (seen.awaited + 1 - shown).min(AWAITED_CAP),
         ..Elsewhere::default()
     };
 }
@@ -33,8 +34,9 @@ pub(in crate::app) fn prompted(model: &mut Model) {
 /// Hooks were lost: one of a prompt here may be among them, whether the transcript has it by now or not.
 pub(in crate::app) fn hooks_lost(model: &mut Model) {
     let seen = &mut model.session.agent.activity.elsewhere;
+    let shown = u64::from(std::mem::take(&mut seen.hook_late));
     seen.unreported = None;
-    seen.awaited = (seen.awaited + 1).min(AWAITED_CAP);
+    seen.awaited = (seen.awaited + 1 - shown).min(AWAITED_CAP);
 }
 
 /// The transcript has grown, from these facts on.
@@ -47,6 +49,7 @@ pub(in crate::app) fn transcript_read(model: &mut Model, before: &TranscriptFact
     seen.awaited = seen.awaited.saturating_sub(new);
     if unreported > 0 && std::mem::take(&mut seen.submitted) {
         unreported -= 1;
+        seen.hook_late = true;
     }
     // A file that is read for the first time holds turns of before, and a fork has a file of its own.
     let known = before.whole && now.whole && agent.daemon.sessions.is_empty();

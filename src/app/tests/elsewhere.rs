@@ -102,6 +102,29 @@ fn a_prompt_given_here_whose_hook_is_lost_is_not_of_another_process() {
 }
 
 #[test]
+fn a_prompt_whose_hook_comes_after_the_transcript_hides_no_other_process() {
+    let mut bench = Bench::new();
+    bench.said_by(0, 0);
+    bench.press(KeyCode::Enter);
+    bench.said_by(1, 0);
+    bench.prompted(OLD, "count the herons");
+    bench.said_by(1, 20);
+    bench.turn_ended(OLD);
+    bench.said_by(2, 20);
+    bench.said_by(2, 45);
+    assert_eq!(bench.state(), AgentState::Elsewhere);
+    // A hook that never comes leaves nothing to the next prompt's.
+    let mut bench = after_a_turn();
+    bench.press(KeyCode::Enter);
+    bench.said_by(2, 45);
+    bench.press(KeyCode::Enter);
+    bench.prompted(OLD, "and the ducks");
+    bench.turn_ended(OLD);
+    bench.said_by(3, 60);
+    assert_eq!(bench.state(), AgentState::Idle);
+}
+
+#[test]
 fn a_person_may_reboot_it_all_the_same() {
     let mut bench = after_a_turn();
     bench.said_by(2, 45);

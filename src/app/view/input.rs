@@ -116,7 +116,9 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
         _ => true,
     };
     model.session.agent.backslash = key.code == KeyCode::Char('\\');
-    model.session.agent.activity.elsewhere.submitted |= plain_enter;
+    if plain_enter {
+        model.session.agent.activity.elsewhere.submitted();
+    }
     let mut effects = autopilot::person_typed(model);
     effects.extend([
         Effect::SetTimer(TimerId::Typing, model.config.reboot.typing_quiet),
