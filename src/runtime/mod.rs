@@ -524,6 +524,10 @@ impl Shell {
             self.pane.screen.expire(now);
             self.after_feed();
         }
+        if self.pane.resizing.deadline().is_some_and(|due| due <= now) {
+            // Where the machine is busy the window may have changed again, and its signal waits behind what is served first.
+            self.resized();
+        }
         if let Some(size) = self.pane.resizing.due(now) {
             self.set_pane_size(size);
             self.frames.dirty = true;
