@@ -630,7 +630,7 @@ impl Supervisor {
         let runs = || {
             let pane = processes_of(&self.launch.home)
                 .into_iter()
-                .find(|one| one.parent == own && one.group == one.pid && !one.is_side());
+                .find(|one| one.parent == own && one.leads_session());
             pane.and_then(|one| Pid::from_raw(one.pid))
         };
         // A generic agent counts as idle before it runs.
@@ -788,7 +788,7 @@ impl Headless {
         let own = self.pid().as_raw_nonzero().get();
         let pane = processes_of(&self.launch.home)
             .into_iter()
-            .find(|one| one.parent == own && one.group == one.pid)?;
+            .find(|one| one.parent == own && one.leads_session())?;
         Pid::from_raw(pane.pid)
     }
 
@@ -847,10 +847,16 @@ pub struct Process {
     pub pid: i32,
     pub parent: i32,
     pub group: i32,
+    pub session: i32,
     pub command: String,
 }
 
 impl Process {
+    /// Whether it has a terminal of its own, as the agent in a pane has; git and the writers of summaries lead a group alone.
+    pub fn leads_session(&self) -> bool {
+        self.session == self.pid
+    }
+
     /// Whether it writes a summary.
     pub fn is_side(&self) -> bool {
         self.command.contains("--no-session-persistence")
@@ -897,12 +903,14 @@ pub fn look(pid: i32) -> Option<Process> {
     let state = words.next()?;
     let parent = words.next()?.parse().ok()?;
     let group = words.next()?.parse().ok()?;
+    let session = words.next()?.parse().ok()?;
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let command = String::from_utf8_lossy(&command).replace('\0', " ");
     (!matches!(state, "Z" | "X")).then_some(Process {
         pid,
         parent,
         group,
+        session,
         command: command.chars().take(400).collect(),
     })
 }
