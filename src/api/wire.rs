@@ -335,7 +335,7 @@ pub struct ErrorBody {
     /// What to do about it; may be empty.
     pub hint: String,
     /// The field of the body or query that is wrong, where one is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
 }
 

@@ -12,7 +12,7 @@ pub const SAY_LIMIT: usize = 64 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RebootBody {
     /// The way: `fresh` or `trim`; nothing leaves it to the review.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub way: Option<Way>,
 }
 
@@ -134,18 +134,14 @@ pub struct CheckpointReply {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitBody {
     /// The environment that is meant; nothing means the supervisor's own.
-    #[serde(default)]
     pub environment: Option<String>,
     /// The commit's id: 7 to 64 hexadecimal digits.
     pub commit_sha: String,
     /// Its message; the first line is the task of the checkpoint that is saved.
-    #[serde(default)]
     pub commit_message: Option<String>,
     /// The branch it was made on; nothing for a detached head.
-    #[serde(default)]
     pub branch: Option<String>,
     /// How many files it changed.
-    #[serde(default)]
     pub files_changed: Option<u64>,
 }
 
@@ -153,24 +149,18 @@ pub struct CommitBody {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TestBody {
     /// The environment that is meant; nothing means the supervisor's own.
-    #[serde(default)]
     pub environment: Option<String>,
     /// Whether the run passed.
     pub passed: bool,
     /// How many tests ran, if known.
-    #[serde(default)]
     pub test_count: Option<u64>,
     /// How many of them failed, if known.
-    #[serde(default)]
     pub failed_count: Option<u64>,
     /// How long the run took, in seconds.
-    #[serde(default)]
     pub duration_seconds: Option<f64>,
     /// The command line that ran them.
-    #[serde(default)]
     pub test_command: Option<String>,
     /// The names of those that failed, if known: at most [`TEST_NAMES_LIMIT`] of at most [`TEST_NAME_LIMIT`] bytes.
-    #[serde(default)]
     pub failing_tests: Option<Vec<String>>,
 }
 
@@ -205,10 +195,10 @@ pub struct NotedReply {
     /// The session it belongs to.
     pub session_id: Option<String>,
     /// The commit's id as it was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Whether the tests passed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tests_passed: Option<bool>,
 }
 

@@ -36,19 +36,14 @@ pub struct StatusReport {
     /// What the session has cost so far, in US dollars.
     pub cost_usd: Option<f64>,
     /// What one of the last turns has cost, in US dollars.
-    #[serde(default)]
     pub turn_cost_usd: Option<f64>,
     /// What one would cost in a fresh session, in US dollars.
-    #[serde(default)]
     pub fresh_turn_cost_usd: Option<f64>,
     /// The prompt cache of the service, if the agent reports it.
-    #[serde(default)]
     pub prompt_cache: Option<CacheReport>,
     /// The autonomous run, if this is one.
-    #[serde(default)]
     pub run: Option<RunReport>,
     /// Why history is kept in memory, while the store cannot be used.
-    #[serde(default)]
     pub store_error: Option<String>,
 }
 
@@ -95,7 +90,6 @@ pub struct RunReport {
     /// When what it waits for is over, if that is known.
     pub waits_until: Option<DateTime<Utc>>,
     /// How many seconds it waits yet, at most.
-    #[serde(default)]
     pub waits_s: Option<u64>,
     /// How many items of its plan are done.
     #[serde(default)]
@@ -104,7 +98,6 @@ pub struct RunReport {
     #[serde(default)]
     pub open: usize,
     /// The first of those.
-    #[serde(default)]
     pub next: Option<String>,
     /// How many reboots it has had.
     #[serde(default)]
@@ -144,10 +137,8 @@ pub struct AgentReport {
     /// What it is doing.
     pub state: AgentState,
     /// What it asks or waits for, or why its state is not known.
-    #[serde(default)]
     pub reason: Option<String>,
     /// When the usage limit that holds it starts again, if that is known, UTC.
-    #[serde(default)]
     pub limit_reset: Option<DateTime<Utc>>,
     /// Whether any of its hooks has arrived in this iteration.
     #[serde(default)]
@@ -206,10 +197,8 @@ pub struct ContextReport {
     /// How old the figure is, in milliseconds.
     pub age_ms: Option<u64>,
     /// Where the lines lie.
-    #[serde(default)]
     pub lines: Option<LinesReport>,
     /// Where the client itself acts, if that is known.
-    #[serde(default)]
     pub client_limit: Option<ClientLimitReport>,
 }
 
@@ -298,15 +287,12 @@ pub struct IterationReport {
     /// The size of the handoff it was given, in bytes; nothing for the first one and after a trim.
     pub handoff_bytes: Option<u64>,
     /// How the context went over in the reboot that began it: `fresh` or `trim`.
-    #[serde(default)]
     pub way: Option<String>,
     /// What a trim removed.
-    #[serde(default)]
     pub trim: Option<TrimReport>,
     /// What was done in it, in a sentence or two.
     pub summary: Option<String>,
     /// Who wrote the summary, what that cost, and why it is not a model's.
-    #[serde(default)]
     pub summary_made: Option<SummaryMade>,
 }
 
@@ -360,7 +346,6 @@ pub struct HandoffReport {
     /// Files created since the run began.
     pub created_files: Vec<String>,
     /// What is to be done next.
-    #[serde(default)]
     pub next_step: Option<String>,
     /// Decisions with their reasons.
     pub key_decisions: Vec<KeyDecision>,
@@ -390,7 +375,6 @@ pub struct HandoffReport {
     #[serde(default)]
     pub todo_list: TodoList,
     /// What it does not say of its session, where that is known.
-    #[serde(default)]
     pub check: Option<HandoffCheck>,
 }
 
