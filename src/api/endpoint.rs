@@ -77,71 +77,46 @@ impl Endpoint {
     /// All of them.
     pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
+    /// Its path, its method and its right. What changes something is a POST. Figures without words may be read by every caller that
+    /// may report, and by a tool the agent may read the beginning of its own handoff.
+    const fn row(self) -> (&'static str, Method, Right) {
+        use Method::{Get, Post};
+        use Right::{Bridge, Control, Observe};
+        match self {
+            Self::Hook => ("/hooks/claude/{event}", Post, Observe),
+            Self::StatusLine => ("/statusline", Post, Observe),
+            Self::Usage => ("/context/usage", Get, Observe),
+            Self::AutoSave => ("/context/auto-save", Post, Observe),
+            Self::Bridge => ("/bridge/{message}", Post, Bridge),
+            Self::Tool => ("/tools/{tool}", Post, Observe),
+            Self::GitCommit => ("/hooks/git-commit", Post, Observe),
+            Self::TestResult => ("/hooks/test-result", Post, Observe),
+            Self::Metrics => ("/metrics", Get, Observe),
+            Self::Status => ("/status", Get, Control),
+            Self::History => ("/history", Get, Control),
+            Self::Events => ("/events", Get, Control),
+            Self::Handoff => ("/api/sessions/{id}/handoff", Get, Control),
+            Self::Say => ("/control/say", Post, Control),
+            Self::Order => ("/control/{order}", Post, Control),
+        }
+    }
+
     /// Its path, with `{names}` for what varies.
     #[must_use]
     pub const fn path(self) -> &'static str {
-        match self {
-            Self::Hook => "/hooks/claude/{event}",
-            Self::StatusLine => "/statusline",
-            Self::Usage => "/context/usage",
-            Self::AutoSave => "/context/auto-save",
-            Self::Bridge => "/bridge/{message}",
-            Self::Tool => "/tools/{tool}",
-            Self::GitCommit => "/hooks/git-commit",
-            Self::TestResult => "/hooks/test-result",
-            Self::Metrics => "/metrics",
-            Self::Status => "/status",
-            Self::History => "/history",
-            Self::Events => "/events",
-            Self::Handoff => "/api/sessions/{id}/handoff",
-            Self::Say => "/control/say",
-            Self::Order => "/control/{order}",
-        }
+        self.row().0
     }
 
-    /// Its one method: what changes something is a POST.
+    /// Its one method.
     #[must_use]
     pub const fn method(self) -> Method {
-        match self {
-            Self::Hook
-            | Self::StatusLine
-            | Self::AutoSave
-            | Self::Bridge
-            | Self::Tool
-            | Self::GitCommit
-            | Self::TestResult
-            | Self::Say
-            | Self::Order => Method::Post,
-            Self::Usage
-            | Self::Metrics
-            | Self::Status
-            | Self::History
-            | Self::Events
-            | Self::Handoff => Method::Get,
-        }
+        self.row().1
     }
 
-    /// What it takes to use it. Figures without words may be read by every caller that may report, and by a tool the agent may
-    /// read the beginning of its own handoff.
+    /// What it takes to use it.
     #[must_use]
     pub const fn right(self) -> Right {
-        match self {
-            Self::Hook
-            | Self::StatusLine
-            | Self::Usage
-            | Self::AutoSave
-            | Self::Tool
-            | Self::GitCommit
-            | Self::TestResult
-            | Self::Metrics => Right::Observe,
-            Self::Bridge => Right::Bridge,
-            Self::Status
-            | Self::History
-            | Self::Events
-            | Self::Handoff
-            | Self::Say
-            | Self::Order => Right::Control,
-        }
+        self.row().2
     }
 
     /// Whether a program that does not wait calls it, and so gets a place when others must wait.
