@@ -179,11 +179,13 @@ pub enum Reply {
 }
 
 /// An order that needs the control token.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Control {
     /// Begin a reboot: its handoff is drafted and waits for an approval.
     Reboot,
     /// Begin a reboot and choose its way: [`Control::Reboot`] with a [`RebootBody`] that names one.
+    #[strum(serialize = "reboot")]
     RebootBy(Way),
     /// Approve the reboot that waits for it.
     Approve,
@@ -219,17 +221,7 @@ impl Control {
     /// The order's name in URLs and on the command line.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Reboot | Self::RebootBy(_) => "reboot",
-            Self::Approve => "approve",
-            Self::Defer => "defer",
-            Self::Save(_) => "save",
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Undo => "undo",
-            Self::Stop => "stop",
-            Self::Say(_) => "say",
-        }
+        self.into()
     }
 
     /// The order of that name, if it is one that needs no text.
@@ -243,8 +235,11 @@ impl Control {
 }
 
 /// What the hosted agent is doing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum AgentState {
     /// Started, has not reported yet that it is ready.
     #[default]
@@ -268,17 +263,8 @@ pub enum AgentState {
 impl AgentState {
     /// The word for it in JSON.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Idle => "idle",
-            Self::Busy => "busy",
-            Self::Dialog => "dialog",
-            Self::Unknown => "unknown",
-            Self::Elsewhere => "elsewhere",
-            Self::Limit => "limit",
-            Self::Exited => "exited",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 
     /// The word for it for people.

@@ -21,7 +21,8 @@ use crate::{
 pub const SILENCE: Duration = Duration::from_secs(45);
 
 /// Why the bridge is not in force.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Absence {
     /// The agent is not Claude Code.
     OtherAgent,
@@ -46,18 +47,8 @@ pub enum Absence {
 impl Absence {
     /// A word for scripts.
     #[must_use]
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::OtherAgent => "other_agent",
-            Self::SwitchedOff => "switched_off",
-            Self::Flag(_) => "flag",
-            Self::HooksOff(_) => "hooks_off",
-            Self::TooOld(_) => "too_old",
-            Self::NotWritten(_) => "not_written",
-            Self::OtherProtocol(_) => "other_protocol",
-            Self::NoHello => "no_hello",
-            Self::Silent => "silent",
-        }
+    pub fn word(&self) -> &'static str {
+        self.into()
     }
 }
 
