@@ -94,9 +94,11 @@ impl Exposition {
         let _ = writeln!(self.0, "{close} {value}");
     }
 
-    /// A family of one sample, which is left out while it is not known.
-    fn one(&mut self, name: &str, kind: &str, help: &str, value: Option<f64>) {
+    /// A family of one sample, which is left out while it is not known; a counter by its name, or a gauge.
+    fn one(&mut self, name: &str, help: &str, value: Option<f64>) {
         if let Some(value) = value {
+            let is_counter = name.ends_with("_total");
+            let kind = if is_counter { "counter" } else { "gauge" };
             self.family(name, kind, help);
             self.sample(name, &[], value);
         }
@@ -118,53 +120,30 @@ pub fn text(report: &MetricsReport, hooks: &HookTimes) -> String {
     out.sample("info", &who, 1.0);
     context(&mut out, report);
     let whole = |count: u64| Some(count as f64);
-    let counter = "counter";
     out.one(
         "iteration",
-        "gauge",
         "Number of the present iteration.",
         whole(report.iteration),
     );
-    out.one(
-        "turns_total",
-        counter,
-        "Turns that have ended.",
-        whole(report.turns),
-    );
+    out.one("turns_total", "Turns that have ended.", whole(report.turns));
     out.one(
         "cost_usd_total",
-        counter,
         "Cost of the run in US dollars.",
         Some(report.cost_usd),
     );
-    out.one(
-        "commits_total",
-        counter,
-        "Commits seen.",
-        whole(report.commits),
-    );
+    out.one("commits_total", "Commits seen.", whole(report.commits));
     out.one(
         "checkpoints_total",
-        counter,
         "Checkpoints kept.",
         whole(report.checkpoints),
     );
-    out.family("test_runs_total", counter, "Test runs seen, by outcome.");
-    out.sample(
-        "test_runs_total",
-        &[("outcome", "passed")],
-        report.tests.0 as f64,
-    );
-    out.sample(
-        "test_runs_total",
-        &[("outcome", "failed")],
-        report.tests.1 as f64,
-    );
-    out.family(
-        "reboots_total",
-        counter,
-        "Reboots that have ended, by cause and outcome.",
-    );
+    out.family("test_runs_total", "counter", "Test runs seen, by outcome.");
+    let (passed, failed) = report.tests;
+    for (outcome, count) in [("passed", passed), ("failed", failed)] {
+        out.sample("test_runs_total", &[("outcome", outcome)], count as f64);
+    }
+    let help = "Reboots that have ended, by cause and outcome.";
+    out.family("reboots_total", "counter", help);
     for (cause, outcome, count) in &report.reboots {
         let labels = [("cause", *cause), ("outcome", *outcome)];
         out.sample("reboots_total", &labels, *count as f64);
@@ -180,46 +159,34 @@ pub fn text(report: &MetricsReport, hooks: &HookTimes) -> String {
 }
 
 fn context(out: &mut Exposition, report: &MetricsReport) {
+    use Level::{Critical, Healthy, Overflow, Warning};
     let whole = |count: Option<u64>| count.map(|count| count as f64);
-    let gauge = "gauge";
-    out.one(
-        "context_used_tokens",
-        gauge,
-        "Tokens in the context window.",
-        whole(report.used),
-    );
+    let (used, usable) = (whole(report.used), whole(report.usable));
+    out.one("context_used_tokens", "Tokens in the context window.", used);
     out.one(
         "context_window_tokens",
-        gauge,
         "The whole window.",
         whole(report.window),
     );
     out.one(
         "context_usable_tokens",
-        gauge,
         "The window less the reserve.",
-        whole(report.usable),
+        usable,
     );
     out.one(
         "context_used_percent",
-        gauge,
         "Used of usable, in percent.",
         report.percent,
     );
     out.one(
         "context_age_seconds",
-        gauge,
         "Age of the figure.",
         report.age_seconds,
     );
     if let Some(level) = report.level {
-        out.family("context_level", gauge, "The level: 1 for the one in force.");
-        for one in [
-            Level::Healthy,
-            Level::Warning,
-            Level::Critical,
-            Level::Overflow,
-        ] {
+        let help = "The level: 1 for the one in force.";
+        out.family("context_level", "gauge", help);
+        for one in [Healthy, Warning, Critical, Overflow] {
             let value = f64::from(u8::from(one == level));
             out.sample("context_level", &[("level", one.word())], value);
         }
@@ -240,7 +207,7 @@ fn hook_times(out: &mut Exposition, hooks: &HookTimes) {
     out.sample("hook_seconds_sum", &[], hooks.total as f64 / 1e6);
     out.sample("hook_seconds_count", &[], all as f64);
     let help = "Hooks turned away because the supervisor did not keep up.";
-    out.one("hooks_lost_total", "counter", help, Some(hooks.lost as f64));
+    out.one("hooks_lost_total", help, Some(hooks.lost as f64));
 }
 
 #[cfg(test)]
