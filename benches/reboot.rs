@@ -194,7 +194,7 @@ impl Bench {
         let files: Vec<PathBuf> = run.flatten().map(|file| file.path()).collect();
         let is_control = |path: &&PathBuf| path.extension().is_some_and(|end| end == "control");
         let file = files.iter().find(is_control).ok_or("no control file")?;
-        Ok(ApiClient::from_control_file(file)?)
+        Ok(ApiClient::from_file(file)?)
     }
 
     fn measure(&self, way: Way) -> Outcome<Measured> {

@@ -125,7 +125,7 @@ fn main() {
         },
         PathBuf::from,
     );
-    let client = ApiClient::from_control_file(&file).expect("a supervisor's control file");
+    let client = ApiClient::from_file(&file).expect("a supervisor's control file");
     println!(
         "{}",
         if own {

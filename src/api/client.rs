@@ -114,17 +114,8 @@ impl std::fmt::Debug for ApiClient {
 }
 
 impl ApiClient {
-    /// Reads an observe file: what hooks and the status line may use.
-    pub fn from_observe_file(path: &Path) -> Result<Self, ClientError> {
-        Self::from_file(path)
-    }
-
-    /// Reads a control file: what the user's own commands may use.
-    pub fn from_control_file(path: &Path) -> Result<Self, ClientError> {
-        Self::from_file(path)
-    }
-
-    fn from_file(path: &Path) -> Result<Self, ClientError> {
+    /// Reads an observe file, which hooks and the status line may use, or a control file, which the user's own commands may.
+    pub fn from_file(path: &Path) -> Result<Self, ClientError> {
         let bad = |found| ClientError::BadFile {
             path: path.to_owned(),
             found,
@@ -399,26 +390,19 @@ mod tests {
     fn an_observe_file_names_socket_token_and_command() {
         let dir = tempfile::tempdir().unwrap();
         let path = secrets_file(dir.path(), "/run/p.sock\nab12\nmy line\n second\n");
-        let client = ApiClient::from_observe_file(&path).unwrap();
+        let client = ApiClient::from_file(&path).unwrap();
         assert_eq!(client.socket(), Path::new("/run/p.sock"));
         assert_eq!(client.status_line(), Some(OsStr::new("my line\n second")));
         assert!(!format!("{client:?}").contains("ab12"));
         let path = secrets_file(dir.path(), "/run/p.sock\nab12\n");
-        assert_eq!(
-            ApiClient::from_observe_file(&path).unwrap().status_line(),
-            None
-        );
+        assert_eq!(ApiClient::from_file(&path).unwrap().status_line(), None);
     }
 
     #[test]
     fn a_file_that_is_open_a_link_or_nonsense_is_not_believed() {
         let dir = tempfile::tempdir().unwrap();
-        let refused = |path: &Path| {
-            matches!(
-                ApiClient::from_observe_file(path),
-                Err(ClientError::BadFile { .. })
-            )
-        };
+        let refused =
+            |path: &Path| matches!(ApiClient::from_file(path), Err(ClientError::BadFile { .. }));
         let path = secrets_file(dir.path(), "/run/p.sock\nab12\n");
         let link = dir.path().join("link");
         symlink(&path, &link).unwrap();
@@ -435,7 +419,7 @@ mod tests {
         ] {
             assert!(refused(&secrets_file(dir.path(), text)), "{text:?}");
         }
-        let missing = ApiClient::from_observe_file(&dir.path().join("none"));
+        let missing = ApiClient::from_file(&dir.path().join("none"));
         assert!(matches!(missing, Err(ClientError::NobodyThere { .. })));
     }
 
@@ -474,7 +458,7 @@ mod tests {
         // No process accepts: the kernel takes the connection and as many bytes as fit.
         let _listener = UnixListener::bind(&socket).unwrap();
         let path = secrets_file(dir.path(), &format!("{}\nab12\n", socket.display()));
-        let client = ApiClient::from_observe_file(&path).unwrap();
+        let client = ApiClient::from_file(&path).unwrap();
         for body in [vec![b'x'; 10], vec![b'x'; 1024 * 1024]] {
             let began = Instant::now();
             let outcome = client.post("/hooks/claude/Stop", &body, soon());

@@ -52,7 +52,7 @@ fn report(args: &[OsString], began: Instant) -> Option<()> {
     // show the user a broken pipe.
     let body = read_input(began);
     let (event, observe) = parse(args)?;
-    let client = ApiClient::from_observe_file(&observe_file(observe)?).ok()?;
+    let client = ApiClient::from_file(&observe_file(observe)?).ok()?;
     let refusable = event == wire::REFUSABLE_EVENT;
     let budget = if refusable { REFUSAL_BUDGET } else { BUDGET };
     let answer = client

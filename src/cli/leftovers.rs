@@ -75,7 +75,7 @@ fn of(runtime_dir: &Path, hash: String, now: SystemTime) -> Option<Leftover> {
         changed.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age >= SETTLED))
     };
     // The socket may lie elsewhere, where its path would be too long here: the secrets name it.
-    let named = client::ApiClient::from_control_file(&at("control"));
+    let named = client::ApiClient::from_file(&at("control"));
     let socket = named.map_or_else(|_| at("sock"), |door| door.socket().to_owned());
     let dead = files.iter().all(is_settled) && !client::is_answered(&socket);
     dead.then_some(Leftover { hash, files })

@@ -119,7 +119,7 @@ impl Tools {
                 .to_owned()
         };
         let file = hook::observe_file(file).ok_or_else(unanswered)?;
-        let client = ApiClient::from_observe_file(&file).map_err(|_| unanswered())?;
+        let client = ApiClient::from_file(&file).map_err(|_| unanswered())?;
         let body = json!({ "iteration": self.args.iteration, "input": input }).to_string();
         let answer = client
             .post(

@@ -22,7 +22,7 @@ pub(super) fn doors(directory: &Path, top: Option<&Path>) -> Vec<ApiClient> {
         .take_while(|place| top.is_none_or(|top| place.starts_with(top)))
         .filter_map(|place| secrets_file_of(place, "observe").ok());
     for file in hosting.into_iter().chain(above) {
-        if let Ok(door) = ApiClient::from_observe_file(&file)
+        if let Ok(door) = ApiClient::from_file(&file)
             && found.iter().all(|known| known.socket() != door.socket())
         {
             found.push(door);

@@ -102,7 +102,7 @@ pub fn try_ask(
         act: "find out which directory this is",
         source,
     })?;
-    exchange(&ApiClient::from_control_file(&file)?)
+    exchange(&ApiClient::from_file(&file)?)
 }
 
 /// As [`ask`], but that no supervisor runs here is no fault: `None`.

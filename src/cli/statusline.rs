@@ -43,7 +43,7 @@ fn line(args: &[OsString]) -> Option<Vec<u8>> {
     let began = Instant::now();
     let (deadline, body) = (began + hook::BUDGET, hook::read_input(began));
     let client = hook::observe_file(observe_argument(args))
-        .and_then(|file| ApiClient::from_observe_file(&file).ok());
+        .and_then(|file| ApiClient::from_file(&file).ok());
     let Some(client) = client else {
         return printed(&of_figures(&body)?);
     };

@@ -112,14 +112,14 @@ impl Supervisor {
     }
 
     fn socket(&self) -> PathBuf {
-        ApiClient::from_observe_file(self.secrets.observe_file())
+        ApiClient::from_file(self.secrets.observe_file())
             .unwrap()
             .socket()
             .to_owned()
     }
 
     fn observe(&self) -> ApiClient {
-        ApiClient::from_observe_file(self.secrets.observe_file()).unwrap()
+        ApiClient::from_file(self.secrets.observe_file()).unwrap()
     }
 
     fn token(&self, right: &str) -> String {

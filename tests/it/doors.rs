@@ -30,13 +30,13 @@ fn soon() -> Instant {
 }
 
 fn get(home: &Home, path: &str) -> (u16, String) {
-    let client = ApiClient::from_control_file(&control_file(home)).unwrap();
+    let client = ApiClient::from_file(&control_file(home)).unwrap();
     let answer = client.get(path, soon()).unwrap();
     (answer.status, String::from_utf8(answer.body).unwrap())
 }
 
 fn post(home: &Home, path: &str, body: &Value) -> (u16, Value) {
-    let client = ApiClient::from_control_file(&control_file(home)).unwrap();
+    let client = ApiClient::from_file(&control_file(home)).unwrap();
     let answer = client
         .post(path, body.to_string().as_bytes(), soon())
         .unwrap();

@@ -329,7 +329,7 @@ fn hammer(client: &ApiClient, path: &str, made: &AtomicUsize, count: usize) -> V
 fn ten_thousand_requests_from_sixty_four_connections_are_all_answered() {
     const REQUESTS: usize = 10_000;
     let supervisor = Supervisor::start();
-    let client = ApiClient::from_control_file(supervisor.secrets.control_file()).unwrap();
+    let client = ApiClient::from_file(supervisor.secrets.control_file()).unwrap();
     let made = AtomicUsize::new(0);
     let mut times: Vec<Duration> = thread::scope(|scope| {
         let connections: Vec<_> = (0..64)
