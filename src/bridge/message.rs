@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::orders::OrderId;
 use crate::{
@@ -66,26 +66,18 @@ fn word(field: &'static str, text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn tokens(field: &'static str, count: u64) -> Result<Tokens, Invalid> {
-    if count > TOKENS_LIMIT {
+fn tokens(field: &'static str, count: Tokens) -> Result<(), Invalid> {
+    if count.0 > TOKENS_LIMIT {
         let expected = format!("a whole number of 0 to {TOKENS_LIMIT}");
         return Err(Invalid::new(field, expected));
     }
-    Ok(Tokens(count))
+    Ok(())
 }
 
 /// The name that a process of the client has given itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct InstanceName(String);
-
-impl InstanceName {
-    /// A name that is plain enough.
-    pub fn new(name: &str) -> Result<Self, Invalid> {
-        word("instance", name)?;
-        Ok(Self(name.to_owned()))
-    }
-}
+pub struct InstanceName(pub String);
 
 impl fmt::Display for InstanceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,7 +182,7 @@ pub enum Decision {
 }
 
 /// The prompt box.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Draft {
     /// What stands in it; nothing under a dialog, too.
     pub text: String,
@@ -199,19 +191,19 @@ pub struct Draft {
 }
 
 impl Draft {
-    fn new(text: String, cursor: usize) -> Result<Self, Invalid> {
-        within("text", &text, DRAFT_LIMIT)?;
-        let length = text.encode_utf16().count();
-        if cursor > length {
+    fn check(&self) -> Result<(), Invalid> {
+        within("text", &self.text, DRAFT_LIMIT)?;
+        let length = self.text.encode_utf16().count();
+        if self.cursor > length {
             let expected = format!("a whole number of 0 to {length}, the text's length,");
             return Err(Invalid::new("cursor", expected));
         }
-        Ok(Self { text, cursor })
+        Ok(())
     }
 }
 
 /// How full the context window is.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Usage {
     /// Tokens in use, as the client's `/context` counts them; none before the service has answered.
     pub used: Option<Tokens>,
@@ -222,7 +214,35 @@ pub struct Usage {
     /// What the session has cost so far, in US dollars, by the client's estimate.
     pub cost_usd: Option<f64>,
     /// What the window holds; empty while a turn runs.
+    #[serde(default, deserialize_with = "rows_if_any")]
     pub categories: Vec<Category>,
+}
+
+fn rows_if_any<'de, D: Deserializer<'de>>(rows: D) -> Result<Vec<Category>, D::Error> {
+    Option::deserialize(rows).map(Option::unwrap_or_default)
+}
+
+impl Usage {
+    /// Says what is not as it has to be; names are made safe to show.
+    fn check(&mut self) -> Result<(), Invalid> {
+        tokens("used", self.used.unwrap_or_default())?;
+        tokens("window", self.window)?;
+        tokens("compacts_at", self.compacts_at.unwrap_or_default())?;
+        if !(0.0..=COST_LIMIT).contains(&self.cost_usd.unwrap_or_default()) {
+            let expected = format!("a number of 0 to {COST_LIMIT}");
+            return Err(Invalid::new("cost_usd", expected));
+        }
+        let (most, longest) = CATEGORY_LIMITS;
+        if self.categories.len() > most {
+            let expected = format!("a list of at most {most} rows");
+            return Err(Invalid::new("categories", expected));
+        }
+        for row in &mut self.categories {
+            row.name = clean::stripped(&row.name, longest);
+            tokens("categories", row.tokens)?;
+        }
+        Ok(())
+    }
 }
 
 /// A row of the client's `/context`.
@@ -270,8 +290,9 @@ pub enum TurnEnd {
     Unknown,
 }
 
-/// What has happened in the client.
-#[derive(Clone, Debug, PartialEq)]
+/// What has happened in the client: the body of `fact`, beside its [`Sender`].
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
 pub enum Fact {
     /// The session began, or another one took its place in the same process.
     SessionStarted {
@@ -303,109 +324,21 @@ pub enum Fact {
     Usage(Usage),
 }
 
-/// The body of `fact`, beside its [`Sender`].
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "fact", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are those of `Fact`")]
-pub enum FactBody {
-    SessionStarted {
-        source: String,
-    },
-    TurnStarted {
-        turn: String,
-    },
-    TurnEnded {
-        turn: String,
-        reason: TurnEnd,
-    },
-    PromptSubmitted {
-        origin: String,
-        text: String,
-    },
-    DraftChanged {
-        text: String,
-        cursor: usize,
-    },
-    Usage {
-        used: Option<u64>,
-        window: u64,
-        compacts_at: Option<u64>,
-        cost_usd: Option<f64>,
-        categories: Option<Vec<CategoryBody>>,
-    },
-}
-
-/// A [`Category`] as it is sent.
-#[derive(Clone, Debug, Deserialize)]
-pub struct CategoryBody {
-    pub name: String,
-    pub tokens: u64,
-    pub kind: CategoryKind,
-}
-
-impl FactBody {
-    /// The fact, if it is valid.
-    pub fn check(self) -> Result<Fact, Invalid> {
-        Ok(match self {
-            Self::SessionStarted { source } => {
-                word("source", &source)?;
-                Fact::SessionStarted { source }
-            }
-            Self::TurnStarted { turn } => {
-                word("turn", &turn)?;
-                Fact::TurnStarted { turn }
-            }
-            Self::TurnEnded { turn, reason } => {
-                word("turn", &turn)?;
-                Fact::TurnEnded { turn, reason }
-            }
+impl Fact {
+    /// As it was parsed, if it is valid.
+    pub fn check(mut self) -> Result<Self, Invalid> {
+        match &mut self {
+            Self::SessionStarted { source } => word("source", source)?,
+            Self::TurnStarted { turn } | Self::TurnEnded { turn, .. } => word("turn", turn)?,
             Self::PromptSubmitted { origin, text } => {
-                word("origin", &origin)?;
-                within("text", &text, PROMPT_LIMIT)?;
-                Fact::PromptSubmitted { origin, text }
+                word("origin", origin)?;
+                within("text", text, PROMPT_LIMIT)?;
             }
-            Self::DraftChanged { text, cursor } => Fact::DraftChanged(Draft::new(text, cursor)?),
-            Self::Usage {
-                used,
-                window,
-                compacts_at,
-                cost_usd,
-                categories,
-            } => Fact::Usage(Usage {
-                used: used.map(|count| tokens("used", count)).transpose()?,
-                window: tokens("window", window)?,
-                compacts_at: compacts_at
-                    .map(|count| tokens("compacts_at", count))
-                    .transpose()?,
-                cost_usd: cost_usd.map(cost).transpose()?,
-                categories: rows(categories.unwrap_or_default())?,
-            }),
-        })
+            Self::DraftChanged(draft) => draft.check()?,
+            Self::Usage(usage) => usage.check()?,
+        }
+        Ok(self)
     }
-}
-
-fn cost(usd: f64) -> Result<f64, Invalid> {
-    if (0.0..=COST_LIMIT).contains(&usd) {
-        return Ok(usd);
-    }
-    let expected = format!("a number of 0 to {COST_LIMIT}");
-    Err(Invalid::new("cost_usd", expected))
-}
-
-fn rows(rows: Vec<CategoryBody>) -> Result<Vec<Category>, Invalid> {
-    let (most, longest) = CATEGORY_LIMITS;
-    if rows.len() > most {
-        let expected = format!("a list of at most {most} rows");
-        return Err(Invalid::new("categories", expected));
-    }
-    let row = |row: CategoryBody| {
-        Ok(Category {
-            name: clean::stripped(&row.name, longest),
-            tokens: tokens("categories", row.tokens)?,
-            kind: row.kind,
-        })
-    };
-    rows.into_iter().map(row).collect()
 }
 
 /// Why a text was not taken: nothing was done.
@@ -453,10 +386,7 @@ pub enum Outcome {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields are those of `Outcome`")]
 pub enum OutcomeBody {
-    Draft {
-        text: String,
-        cursor: usize,
-    },
+    Draft(Draft),
     Filled {
         filled: bool,
         refusal: Option<Refusal>,
@@ -478,7 +408,10 @@ impl OutcomeBody {
     /// The outcome, if it is valid.
     pub fn check(self) -> Result<Outcome, Invalid> {
         Ok(match self {
-            Self::Draft { text, cursor } => Outcome::Draft(Draft::new(text, cursor)?),
+            Self::Draft(draft) => {
+                draft.check()?;
+                Outcome::Draft(draft)
+            }
             Self::Filled { filled: true, .. } => Outcome::Filled(Ok(())),
             Self::Filled { refusal, .. } => {
                 Outcome::Filled(Err(refusal.unwrap_or(Refusal::Unknown)))
@@ -498,7 +431,7 @@ mod tests {
 
     /// What a body is taken for; `None` if it is refused.
     fn fact(body: &str) -> Option<Fact> {
-        serde_json::from_str::<FactBody>(body)
+        serde_json::from_str::<Fact>(body)
             .ok()?
             .check()
             .inspect_err(|error| assert!(!error.expected.is_empty()))

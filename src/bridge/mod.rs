@@ -30,7 +30,7 @@ mod tools;
 pub use files::{FILES, FIRST_VERSION, text_of};
 pub use link::{Absence, Link, Reported, SILENCE, too_old};
 pub use message::{
-    Category, CategoryKind, CompactBody, CompactionId, Decision, Draft, Fact, FactBody, HelloBody,
+    Category, CategoryKind, CompactBody, CompactionId, Decision, Draft, Fact, HelloBody,
     InstanceName, Invalid, OrderBody, Outcome, OutcomeBody, Refusal, Sender, Trigger, TurnEnd,
     Usage,
 };

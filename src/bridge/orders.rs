@@ -382,7 +382,7 @@ mod tests {
     fn sender(name: &str, number: u128) -> Sender {
         Sender {
             session: session(number),
-            instance: InstanceName::new(name).unwrap(),
+            instance: InstanceName(name.to_owned()),
         }
     }
 
@@ -499,7 +499,7 @@ mod tests {
     fn a_compaction_is_decided_once_and_its_decision_is_had_again() {
         let mut orders = greeted(&[("a", 1)]);
         let id = |number| CompactionId {
-            instance: InstanceName::new("answers").unwrap(),
+            instance: InstanceName("answers".to_owned()),
             number,
         };
         assert_eq!(orders.decision(&id(1)), None);

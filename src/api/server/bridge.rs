@@ -24,7 +24,7 @@ use super::ConnectionSlot;
 use super::routes::{Fault, ServerState, accepted, parse, read_body, send};
 use crate::api::wire::Request;
 use crate::bridge::{
-    CompactBody, CompactionId, Decision, FactBody, HelloBody, Invalid, Order, OrderBody, OrderId,
+    CompactBody, CompactionId, Decision, Fact, HelloBody, Invalid, Order, OrderBody, OrderId,
     Orders, OutcomeBody, Owner, PROTOCOL, Rejection, Report, Said, Sender,
 };
 use crate::transcript::SessionId;
@@ -125,7 +125,7 @@ pub(super) async fn bridge(
     match message.as_str() {
         "hello" => hello(&state, sender, parse(&body)?).await,
         "fact" => {
-            let fact = parse::<FactBody>(&body)?.check()?;
+            let fact = parse::<Fact>(&body)?.check()?;
             let client = state.requests.mailbox.identify(&sender)?;
             said(&state, sender, client, Said::Fact(fact)).await
         }

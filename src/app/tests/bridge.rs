@@ -24,7 +24,7 @@ impl Bench {
     pub(super) fn bridge_says(&mut self, number: u128, said: Said) -> Vec<Effect> {
         let report = Report {
             session: session(number),
-            instance: InstanceName::new("a").unwrap(),
+            instance: InstanceName("a".to_owned()),
             client: "2.1.330".into(),
             said,
         };

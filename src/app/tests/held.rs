@@ -13,7 +13,7 @@ use crate::{
 use super::*;
 
 fn id(number: u64) -> CompactionId {
-    let instance = InstanceName::new("answers").unwrap();
+    let instance = InstanceName("answers".to_owned());
     CompactionId { instance, number }
 }
 

@@ -62,7 +62,7 @@ Make the importer stream: constant memory for any CSV size.
 
 /// The scene's client is about to compact, 2 minutes before the time for an answer is over, at this second.
 pub fn compaction(model: &mut Model, second: u64) {
-    let instance = InstanceName::new("scene").expect("a name");
+    let instance = InstanceName("scene".to_owned());
     let says = |said| {
         Event::Bridge(BridgeEvent::Said(Box::new(Report {
             session: model.session.id,
