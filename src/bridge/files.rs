@@ -7,74 +7,47 @@ use super::tools::TOOLS;
 /// The first client that runs mods.
 pub const FIRST_VERSION: [u32; 3] = [2, 1, 287];
 
+/// A file of the assets, as it is among the [`FILES`].
+macro_rules! asset {
+    ($plugin:literal, $part:literal, $name:literal) => {
+        (
+            [$plugin, $part],
+            $name,
+            include_str!(concat!(
+                "../../assets/bridge/",
+                $plugin,
+                "/",
+                $part,
+                "/",
+                $name
+            )),
+        )
+    };
+}
+
 /// Each file's directories below the one that is given to the client, its name, and its text.
 ///
 /// The client writes 1.1 MB of type declarations into each mod, unless something stands in their place (measured with 2.1.330):
 /// hence the empty file `types`.
-pub const FILES: [(&[&str], &str, &str); 14] = [
-    (
-        &["pitstop-answer", ".claude-plugin"],
-        "plugin.json",
-        include_str!("../../assets/bridge/pitstop-answer/.claude-plugin/plugin.json"),
-    ),
-    (&["pitstop-answer", ".claude-plugin"], "types", ""),
-    (
-        &["pitstop-answer", "hooks"],
-        "hooks.json",
-        include_str!("../../assets/bridge/pitstop-answer/hooks/hooks.json"),
-    ),
-    (
-        &["pitstop-answer", "hooks"],
-        "register.js",
-        include_str!("../../assets/bridge/pitstop-answer/hooks/register.js"),
-    ),
-    (
-        &["pitstop-answer", "hooks"],
-        "socket.js",
-        include_str!("../../assets/bridge/pitstop/hooks/socket.js"),
-    ),
-    (
-        &["pitstop", ".claude-plugin"],
-        "plugin.json",
-        include_str!("../../assets/bridge/pitstop/.claude-plugin/plugin.json"),
-    ),
-    (&["pitstop", ".claude-plugin"], "types", ""),
-    (
-        &["pitstop", "commands"],
-        "go.md",
-        include_str!("../../assets/bridge/pitstop/commands/go.md"),
-    ),
-    (
-        &["pitstop", "hooks"],
-        "hooks.json",
-        include_str!("../../assets/bridge/pitstop/hooks/hooks.json"),
-    ),
-    (
-        &["pitstop", "hooks"],
-        "register.js",
-        include_str!("../../assets/bridge/pitstop/hooks/register.js"),
-    ),
-    (
-        &["pitstop", "hooks"],
-        "orders.js",
-        include_str!("../../assets/bridge/pitstop/hooks/orders.js"),
-    ),
-    (
-        &["pitstop", "hooks"],
-        "replace.js",
-        include_str!("../../assets/bridge/pitstop/hooks/replace.js"),
-    ),
-    (
-        &["pitstop", "hooks"],
-        "socket.js",
-        include_str!("../../assets/bridge/pitstop/hooks/socket.js"),
-    ),
-    (
-        &["pitstop", "hooks"],
-        TOOLS_FILE,
-        include_str!("../../assets/bridge/pitstop/hooks/tools.js"),
-    ),
+pub const FILES: [([&str; 2], &str, &str); 14] = [
+    asset!("pitstop-answer", ".claude-plugin", "plugin.json"),
+    (["pitstop-answer", ".claude-plugin"], "types", ""),
+    asset!("pitstop-answer", "hooks", "hooks.json"),
+    asset!("pitstop-answer", "hooks", "register.js"),
+    (["pitstop-answer", "hooks"], "socket.js", SOCKET),
+    asset!("pitstop", ".claude-plugin", "plugin.json"),
+    (["pitstop", ".claude-plugin"], "types", ""),
+    asset!("pitstop", "commands", "go.md"),
+    asset!("pitstop", "hooks", "hooks.json"),
+    asset!("pitstop", "hooks", "register.js"),
+    asset!("pitstop", "hooks", "orders.js"),
+    asset!("pitstop", "hooks", "replace.js"),
+    (["pitstop", "hooks"], "socket.js", SOCKET),
+    asset!("pitstop", "hooks", "tools.js"),
 ];
+
+/// How both mods speak with the control socket.
+const SOCKET: &str = include_str!("../../assets/bridge/pitstop/hooks/socket.js");
 
 /// The file behind which the list of the tools is written.
 const TOOLS_FILE: &str = "tools.js";

@@ -290,11 +290,8 @@ impl AgentPlan {
         let directory = self.directory_of(iteration)?;
         let write = || {
             let mods = directory.dir("bridge")?;
-            for (directories, name, text) in bridge::FILES {
-                let mut directory = mods.dir(directories[0])?;
-                for below in &directories[1..] {
-                    directory = directory.dir(below)?;
-                }
+            for ([plugin, part], name, text) in bridge::FILES {
+                let directory = mods.dir(plugin)?.dir(part)?;
                 let text = bridge::text_of(name, text, tools);
                 directory.write_for_now(name, text.as_bytes())?;
             }
