@@ -31,7 +31,7 @@ pub use report::{
     AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck,
     HandoffReport, HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport,
     MissingFact, RebootReport, RunLine, RunReport, SourcedItem, StatusLineReply, StatusReport,
-    ToolReply, TrimReport, UsageAction, UsageActionKind, UsageQuery, UsageReply,
+    ToolReply, UsageAction, UsageActionKind, UsageQuery, UsageReply,
 };
 
 pub use field::FieldError;

@@ -157,7 +157,7 @@ impl Step {
 }
 
 /// What a trim has removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrimRecord {
     /// The level: the share of the tool responses that was removed, in percent.
     pub level: u8,

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{AgentState, AgentTools, TodoList};
-use crate::{bridge::Category, handoff::summary::SummaryMade};
+use crate::{bridge::Category, handoff::summary::SummaryMade, lineage::TrimRecord};
 
 /// How things stand: what `pitstop status --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -289,26 +289,11 @@ pub struct IterationReport {
     /// How the context went over in the reboot that began it: `fresh` or `trim`.
     pub way: Option<String>,
     /// What a trim removed.
-    pub trim: Option<TrimReport>,
+    pub trim: Option<TrimRecord>,
     /// What was done in it, in a sentence or two.
     pub summary: Option<String>,
     /// Who wrote the summary, what that cost, and why it is not a model's.
     pub summary_made: Option<SummaryMade>,
-}
-
-/// What a trim removed from a session, as part of an [`IterationReport`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TrimReport {
-    /// The share of the tool responses that was removed, in percent.
-    pub level: u8,
-    /// How many tool responses that was.
-    pub responses: usize,
-    /// How many there were.
-    pub of: usize,
-    /// In the context window before.
-    pub tokens_before: u64,
-    /// In the context window after it, estimated.
-    pub tokens_after: u64,
 }
 
 /// The tokens of one iteration.

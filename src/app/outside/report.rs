@@ -8,8 +8,8 @@ use crate::{
     api::wire::{
         AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport,
         HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport, MissingFact,
-        RebootReport, SourcedItem, StatusLineReply, StatusReport, TodoList, TrimReport,
-        UsageAction, UsageActionKind, UsageQuery, UsageReply,
+        RebootReport, SourcedItem, StatusLineReply, StatusReport, TodoList, UsageAction,
+        UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     bridge::{Absence, Link},
@@ -231,13 +231,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
             .filter(|one| one.trim.is_none())
             .map(|one| one.handoff_bytes),
         way: record.map(|one| one.way.to_string()),
-        trim: record.and_then(|one| one.trim).map(|one| TrimReport {
-            level: one.level,
-            responses: one.responses,
-            of: one.of,
-            tokens_before: one.tokens_before.0,
-            tokens_after: one.tokens_after.0,
-        }),
+        trim: record.and_then(|one| one.trim),
         summary: iteration.summary.clone(),
         summary_made: iteration.summary_made.clone(),
     }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use pitstop::api::endpoint::{Endpoint, Right};
 use pitstop::api::wire::{
     CheckpointBody, CheckpointReply, CommitBody, ErrorBody, HookVerdict, IterationTokens,
-    KeyDecision, RebootBody, SaveBody, SayBody, SourcedItem, TestBody, TrimReport,
+    KeyDecision, RebootBody, SaveBody, SayBody, SourcedItem, TestBody,
 };
+use pitstop::lineage::TrimRecord;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -166,7 +167,7 @@ fn what_goes_over_the_wire_has_the_described_fields() {
     fits("HistoryReport", json(&HistoryReport::default()));
     fits("IterationReport", json(&IterationReport::default()));
     fits("IterationTokens", json(&IterationTokens::default()));
-    fits("TrimReport", json(&TrimReport::default()));
+    fits("TrimReport", json(&TrimRecord::default()));
     fits("SourcedItem", json(&SourcedItem::default()));
     fits("KeyDecision", json(&KeyDecision::default()));
     let (decision, reason) = (String::new(), String::new());
