@@ -306,9 +306,9 @@ fn record(recipe: &Recipe, setup: &str) -> Result<(), String> {
     stage.write();
     let Stage { pty, recording, .. } = stage;
     let whole = recording.close().map_err(|fault| fault.to_string())?;
-    let _ = pty.signal(Signal::Hangup);
+    let _ = pty.signal(Signal::HUP);
     thread::sleep(Duration::from_millis(200));
-    let _ = pty.signal(Signal::Kill);
+    let _ = pty.signal(Signal::KILL);
     pty.release();
     drop(pty);
     let _ = fs::remove_dir_all(HOME);

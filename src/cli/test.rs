@@ -293,8 +293,8 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
                 pty.try_write(bytes).ok();
                 continue;
             }
-            _ = terminate.recv() => { pty.signal(pty::Signal::Terminate).ok(); continue }
-            _ = hangup.recv() => { pty.signal(pty::Signal::Hangup).ok(); continue }
+            _ = terminate.recv() => { pty.signal(pty::Signal::TERM).ok(); continue }
+            _ = hangup.recv() => { pty.signal(pty::Signal::HUP).ok(); continue }
             _ = resized.recv() => { pty.resize(size()).ok(); continue }
             () = rest => None,
         };
@@ -307,7 +307,7 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
             }
             Some(PtyEvent::Stopped(_)) => {
                 stop(&raw)?;
-                pty.signal(pty::Signal::Continue).ok();
+                pty.signal(pty::Signal::CONT).ok();
             }
             Some(PtyEvent::Exited(exit)) => {
                 let signal = exit.signal.map(|signal| 128 + signal);

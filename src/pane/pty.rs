@@ -31,7 +31,8 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtyPair, PtySize, native_pt
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus};
+pub use rustix::process::Signal;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
 use rustix::termios::{Action, QueueSelector};
 use tokio::sync::mpsc;
 
@@ -94,7 +95,7 @@ pub enum SignalError {
     Gone,
     /// The system refused.
     #[error("could not signal the process group")]
-    Refused(#[source] rustix::io::Errno),
+    Refused(#[source] Errno),
 }
 
 /// Why bytes were not queued for the child.
@@ -127,7 +128,7 @@ pub enum PtyEvent {
     Output(Vec<u8>),
     /// Nothing will be written any more: all who had the terminal open are gone.
     OutputEnded,
-    /// The child was stopped by a signal of this number and waits for [`Signal::Continue`].
+    /// The child was stopped by a signal of this number and waits for [`Signal::CONT`].
     Stopped(i32),
     /// The child ended. Output may still follow.
     Exited(PaneExit),
@@ -140,21 +141,6 @@ pub struct PaneExit {
     pub code: Option<i32>,
     /// The signal's number, if one ended it.
     pub signal: Option<i32>,
-}
-
-/// The signals a pane's process group is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// SIGINT.
-    Interrupt,
-    /// SIGHUP.
-    Hangup,
-    /// SIGTERM.
-    Terminate,
-    /// SIGKILL.
-    Kill,
-    /// SIGCONT.
-    Continue,
 }
 
 /// The channel of a pane's messages, bounded so that little output is on its way.
@@ -253,7 +239,7 @@ pub fn spawn(
         iteration,
         messages: messages.clone(),
     })
-    .inspect_err(|_| drop(pty.signal(Signal::Kill)))?;
+    .inspect_err(|_| drop(pty.signal(Signal::KILL)))?;
     Ok(pty)
 }
 
@@ -370,29 +356,14 @@ impl Pty {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// The process group that has the terminal now; another than the child's if it runs jobs.
-    #[must_use]
-    pub fn foreground_group(&self) -> Option<u32> {
-        self.master
-            .process_group_leader()
-            .and_then(|group| u32::try_from(group).ok())
-    }
-
     /// Signals the child's whole process group, also what is left of it when the child is dead.
     pub fn signal(&self, signal: Signal) -> Result<(), SignalError> {
         let life = locked(&self.life);
         if life.reaped {
             return Err(SignalError::Gone);
         }
-        let number = match signal {
-            Signal::Interrupt => rustix::process::Signal::INT,
-            Signal::Hangup => rustix::process::Signal::HUP,
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::Kill => rustix::process::Signal::KILL,
-            Signal::Continue => rustix::process::Signal::CONT,
-        };
-        rustix::process::kill_process_group(self.pid, number).map_err(|error| match error {
-            rustix::io::Errno::SRCH => SignalError::Gone,
+        rustix::process::kill_process_group(self.pid, signal).map_err(|error| match error {
+            Errno::SRCH => SignalError::Gone,
             other => SignalError::Refused(other),
         })
     }
@@ -620,8 +591,13 @@ fn await_end(pid: Pid, life: &Mutex<Life>, sender: &Sender) {
                     status.stopping_signal().unwrap_or_default(),
                 ));
             }
-            Ok(Some(status)) => break exit_of(&status),
-            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Ok(Some(status)) => {
+                break PaneExit {
+                    code: status.exit_status(),
+                    signal: status.terminating_signal(),
+                };
+            }
+            Ok(None) | Err(Errno::INTR) => {}
             Err(error) => {
                 tracing::warn!(%error, "waiting for the program in the pane failed");
                 break PaneExit {
@@ -637,13 +613,6 @@ fn await_end(pid: Pid, life: &Mutex<Life>, sender: &Sender) {
         life.reap_if_done();
     }
     sender.send(PtyEvent::Exited(exit));
-}
-
-fn exit_of(status: &WaitIdStatus) -> PaneExit {
-    PaneExit {
-        code: status.exit_status(),
-        signal: status.terminating_signal(),
-    }
 }
 
 #[cfg(test)]

@@ -326,7 +326,7 @@ impl Shell {
         if self.core.view().outside.quitting.is_some() {
             self.pane.remains.look(pty.pid());
         }
-        let signal = match signal {
+        let sent = match signal {
             StopSignal::Interrupt => return,
             StopSignal::Exit => {
                 // To the agent alone: its children end by its own hand. The process is not reaped before we
@@ -339,11 +339,11 @@ impl Shell {
                 }
                 return;
             }
-            StopSignal::Hangup => pty::Signal::Hangup,
-            StopSignal::Terminate => pty::Signal::Terminate,
-            StopSignal::Kill => pty::Signal::Kill,
+            StopSignal::Hangup => pty::Signal::HUP,
+            StopSignal::Terminate => pty::Signal::TERM,
+            StopSignal::Kill => pty::Signal::KILL,
         };
-        if let Err(error) = pty.signal(signal) {
+        if let Err(error) = pty.signal(sent) {
             tracing::debug!(%error, ?signal, "not signalled");
         }
     }

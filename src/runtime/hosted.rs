@@ -111,7 +111,7 @@ impl Shell {
             PtyEvent::Stopped(_) if current => {
                 // The child leads its session: no other process could continue it.
                 if let Some(pty) = &self.pane.pty {
-                    let _ = pty.signal(pty::Signal::Continue);
+                    let _ = pty.signal(pty::Signal::CONT);
                 }
             }
             PtyEvent::Exited(exit) if current => self.exited(exit),

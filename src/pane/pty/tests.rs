@@ -136,7 +136,7 @@ fn exit_codes_and_signals_are_reported() {
     assert_eq!(pane.exit, CODE_3);
     let mut pane = Pane::run("echo up; exec sleep 1000");
     pane.until_said("up");
-    pane.pty.signal(Signal::Terminate).unwrap();
+    pane.pty.signal(Signal::TERM).unwrap();
     pane.until("exit", |pane| pane.exit.is_some());
     assert_eq!(
         pane.exit,
@@ -257,7 +257,7 @@ fn a_child_that_never_reads_is_reported_and_can_be_cancelled() {
         assert!(Instant::now() < deadline, "the writer is still blocked");
         thread::yield_now();
     }
-    pane.pty.signal(Signal::Kill).unwrap();
+    pane.pty.signal(Signal::KILL).unwrap();
     pane.until("exit", |pane| pane.exit.is_some());
 }
 
@@ -278,7 +278,7 @@ fn a_flood_waits_for_the_loop() {
             break;
         }
     }
-    pane.pty.signal(Signal::Kill).unwrap();
+    pane.pty.signal(Signal::KILL).unwrap();
     pane.until("exit", |pane| pane.exit.is_some());
 }
 
@@ -322,17 +322,17 @@ fn a_dead_childs_number_is_kept_until_it_is_released() {
     let mut pane = Pane::run("exit 3");
     pane.until("exit", |pane| pane.exit.is_some());
     assert!(pane.process_exists());
-    assert_eq!(pane.pty.signal(Signal::Terminate), Ok(()));
+    assert_eq!(pane.pty.signal(Signal::TERM), Ok(()));
     pane.pty.release();
     assert!(!pane.process_exists());
-    assert_eq!(pane.pty.signal(Signal::Terminate), Err(SignalError::Gone));
+    assert_eq!(pane.pty.signal(Signal::TERM), Err(SignalError::Gone));
 }
 
 #[test]
 fn signals_reach_the_whole_group() {
     let mut pane = Pane::run("sleep 1000 & echo child=$!; wait");
     pane.until_said("\n");
-    pane.pty.signal(Signal::Kill).unwrap();
+    pane.pty.signal(Signal::KILL).unwrap();
     pane.until("end of output", |pane| pane.ended && pane.exit.is_some());
     assert_eq!(
         pane.exit,
@@ -347,7 +347,7 @@ fn signals_reach_the_whole_group() {
 fn a_stopped_child_is_reported_and_continued() {
     let mut pane = Pane::run("kill -STOP $$; echo on");
     pane.until("stop", |pane| pane.stops == 1);
-    pane.pty.signal(Signal::Continue).unwrap();
+    pane.pty.signal(Signal::CONT).unwrap();
     pane.until_said("on");
     pane.until("exit", |pane| pane.exit.is_some());
     assert_eq!(pane.stops, 1);
