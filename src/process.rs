@@ -79,7 +79,7 @@ pub enum Ended {
 /// The stamp of the process `pid`; `None` when there is none or it is a zombie.
 #[must_use]
 pub fn stamp(pid: u32) -> Option<ProcessStamp> {
-    Some(system::look(pid)?.stamp())
+    Some(system::look(pid)?.member.stamp)
 }
 
 /// Whether the very process of that stamp still lives; a zombie does not.
@@ -111,8 +111,8 @@ pub fn descendants(pid: u32) -> Vec<Member> {
         let (children, others) = rest.into_iter().partition(|seen| seen.parent == parent);
         rest = others;
         let children: Vec<Seen> = children;
-        known.extend(children.iter().map(|child| child.pid));
-        found.extend(children.into_iter().map(Seen::member));
+        known.extend(children.iter().map(|child| child.member.stamp.pid));
+        found.extend(children.into_iter().map(|child| child.member));
     }
     found.sort_by_key(|member| member.stamp.pid);
     found
@@ -122,7 +122,7 @@ fn members(belongs: impl Fn(&Seen) -> bool) -> Vec<Member> {
     let mut members: Vec<_> = system::all()
         .into_iter()
         .filter(belongs)
-        .map(Seen::member)
+        .map(|seen| seen.member)
         .collect();
     members.sort_by_key(|member| member.stamp.pid);
     members
@@ -200,35 +200,17 @@ pub fn host_name() -> String {
 /// A process as the system shows it.
 #[derive(Clone, Debug)]
 struct Seen {
-    pid: u32,
+    member: Member,
     parent: u32,
     group: u32,
     session: u32,
-    start_time: String,
-    name: String,
-}
-
-impl Seen {
-    fn stamp(&self) -> ProcessStamp {
-        ProcessStamp {
-            pid: self.pid,
-            start_time: self.start_time.clone(),
-        }
-    }
-
-    fn member(self) -> Member {
-        Member {
-            stamp: self.stamp(),
-            name: self.name,
-        }
-    }
 }
 
 #[cfg(target_os = "linux")]
 mod system {
     use std::{fs, io, sync::LazyLock};
 
-    use super::Seen;
+    use super::{Member, ProcessStamp, Seen};
 
     /// Ticks count from the boot, so the boot's own id goes with them.
     static BOOT: LazyLock<String> = LazyLock::new(|| {
@@ -268,13 +250,13 @@ mod system {
         if matches!(*fields.first()?, "Z" | "X" | "x") {
             return None;
         }
+        let start_time = format!("{}@{boot}", fields.get(19)?.parse::<u64>().ok()?);
+        let stamp = ProcessStamp { pid, start_time };
         Some(Seen {
-            pid,
+            member: Member { stamp, name },
             parent: fields.get(1)?.parse().ok()?,
             group: fields.get(2)?.parse().ok()?,
             session: fields.get(3)?.parse().ok()?,
-            start_time: format!("{}@{boot}", fields.get(19)?.parse::<u64>().ok()?),
-            name,
         })
     }
 }
@@ -285,7 +267,7 @@ mod system {
 
     use rustix::process::{Pid, getsid};
 
-    use super::Seen;
+    use super::{Member, ProcessStamp, Seen};
 
     pub(super) fn look(pid: u32) -> Option<Seen> {
         ps(&["-p", &pid.to_string()]).into_iter().next()
@@ -332,13 +314,14 @@ mod system {
             .and_then(Pid::from_raw)
             .and_then(|pid| getsid(Some(pid)).ok())
             .map_or(0, |sid| sid.as_raw_nonzero().get().unsigned_abs());
+        let start_time = fields.get(4..9)?.join(" ");
+        let stamp = ProcessStamp { pid, start_time };
+        let name = fields.get(9..)?.join(" ");
         Some(Seen {
-            pid,
+            member: Member { stamp, name },
             parent: fields.get(1)?.parse().ok()?,
             group: fields.get(2)?.parse().ok()?,
             session,
-            start_time: fields.get(4..9)?.join(" "),
-            name: fields.get(9..)?.join(" "),
         })
     }
 }
@@ -457,8 +440,8 @@ mod tests {
         let stat = b"42 (a) S 1 (b)) R 1 40 39 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 777 0 0";
         let seen = system::parse(42, stat, "boot").unwrap();
         assert_eq!((seen.group, seen.session), (40, 39));
-        assert_eq!(seen.start_time, "777@boot");
-        assert_eq!(seen.name, "a) S 1 (b)");
+        assert_eq!(seen.member.stamp.start_time, "777@boot");
+        assert_eq!(seen.member.name, "a) S 1 (b)");
         assert!(system::parse(42, b"42 (z) Z 1 40 39 0", "boot").is_none());
         for cut in 0..stat.len() {
             let _ = system::parse(42, &stat[..cut], "boot");
