@@ -23,7 +23,6 @@ use std::{
 
 use chrono::{DateTime, NaiveDate, Utc};
 use rustix::fs::OFlags;
-use tracing::level_filters::LevelFilter;
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, Layer as _, Registry,
@@ -127,13 +126,6 @@ pub fn subscriber(
 }
 
 fn filter_for(level: LogLevel, filter: Option<&str>) -> EnvFilter {
-    let level = match level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    };
     // Beneath warnings our dependencies have nothing to say that belongs in a user's log.
     let ours = || format!("warn,pitstop={level}");
     let wished = filter.and_then(|filter| EnvFilter::try_new(filter).ok());

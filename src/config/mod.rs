@@ -544,7 +544,8 @@ impl Default for RecordingConfig {
 }
 
 /// How much the log says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum LogLevel {
     /// Failures.
     Error,
