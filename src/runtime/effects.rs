@@ -118,13 +118,13 @@ impl Shell {
                 ask,
                 session,
                 settings,
-            } => self.survey_trim(ask, session, settings),
+            } => self.ask_trimmer(ask, session, settings, None),
             Effect::TrimTranscript {
                 ask,
                 from,
                 to,
                 settings,
-            } => self.trim_transcript(ask, from, to, settings),
+            } => self.ask_trimmer(ask, from, settings, Some(to)),
             Effect::Journal(entry) => self.keep(Job::Journal(entry)),
             Effect::SaveIteration(iteration, meta) => self.keep(Job::Iteration(iteration, meta)),
             Effect::MakeFilesAgain(made) => self.make_files_again(made),
@@ -708,48 +708,40 @@ impl Shell {
             .or_else(|| self.agent.transcript_of(session))
     }
 
-    fn survey_trim(&mut self, ask: u64, session: SessionId, settings: TrimSettings) {
-        let sent = self.ask_trimmer(session, |path| Ask::Plan {
-            ask,
-            path,
-            settings,
-        });
-        if let Err(why) = sent {
-            let plan = Err(why.to_owned());
-            self.post(Event::Read(ReadEvent::TrimPlanned { ask, plan }));
-        }
-    }
-
-    fn trim_transcript(
-        &mut self,
-        ask: u64,
-        from: SessionId,
-        to: SessionId,
-        settings: TrimSettings,
-    ) {
-        let sent = self.ask_trimmer(from, |path| Ask::Copy {
-            ask,
-            path,
-            settings,
-            session: to,
-        });
-        if let Err(why) = sent {
-            let made = Err(why.to_owned());
-            self.post(Event::Read(ReadEvent::Trimmed { ask, made }));
-        }
-    }
-
+    /// Has a session's transcript surveyed, or copied under this id. Why that cannot be is an answer as well.
     fn ask_trimmer(
         &mut self,
+        ask: u64,
         session: SessionId,
-        ask: impl FnOnce(PathBuf) -> Ask,
-    ) -> Result<(), &'static str> {
-        let path = self
-            .transcript_of(session)
-            .ok_or("the session has no transcript yet")?;
-        let sent = self.services.trimmer.send(ask(path));
-        sent.then_some(())
-            .ok_or("the thread that trims is gone; the log may say why")
+        settings: TrimSettings,
+        copy: Option<SessionId>,
+    ) {
+        let why = match self.transcript_of(session) {
+            None => "the session has no transcript yet",
+            Some(path) => {
+                let asked = Ask {
+                    ask,
+                    path,
+                    settings,
+                    copy,
+                };
+                if self.services.trimmer.send(asked) {
+                    return;
+                }
+                "the thread that trims is gone; the log may say why"
+            }
+        };
+        let why = why.to_owned();
+        self.post(Event::Read(match copy {
+            None => ReadEvent::TrimPlanned {
+                ask,
+                plan: Err(why),
+            },
+            Some(_) => ReadEvent::Trimmed {
+                ask,
+                made: Err(why),
+            },
+        }));
     }
 
     /// Puts a text on the host's clipboard with the next frame; an earlier one that waits gives way.

@@ -23,7 +23,7 @@ use crate::{
     lineage::TrimRecord,
     transcript::{
         SessionId, Tokens, tail,
-        trim::{LevelFigure, Survey, TrimError, TrimPlan, TrimSettings, Written, replaced_at},
+        trim::{Survey, TrimError, TrimSettings, Written, replaced_at},
     },
 };
 
@@ -88,18 +88,12 @@ pub struct Copied {
 impl Surveyed {
     /// Opens the transcript at `path`, which must be a plain file of our own, and reads it once.
     pub fn read(path: &Path) -> Result<Self, CopyError> {
-        let file = tail::open_ours(path)?.ok_or_else(|| CopyError::Missing(path.to_owned()))?;
-        let survey = Survey::read(BufReader::with_capacity(BLOCK, &file))?;
-        Ok(Self {
-            file,
-            path: path.to_owned(),
-            survey,
-        })
+        Self::of(open(path)?, path, u64::MAX)
     }
 
     /// As [`Surveyed::read`], of what stands there before the handoff with this nonce took the place of the conversation.
     fn before_handoff(path: &Path, nonce: &str) -> Result<Self, CopyError> {
-        let mut file = tail::open_ours(path)?.ok_or_else(|| CopyError::Missing(path.to_owned()))?;
+        let mut file = open(path)?;
         let end = replaced_at(BufReader::with_capacity(BLOCK, &file), nonce)?;
         let end = end.ok_or(CopyError::NotReplaced)?;
         file.rewind().map_err(|source| CopyError::Io {
@@ -107,12 +101,13 @@ impl Surveyed {
             path: path.to_owned(),
             source,
         })?;
+        Self::of(file, path, end)
+    }
+
+    fn of(file: File, path: &Path, end: u64) -> Result<Self, CopyError> {
         let survey = Survey::read(BufReader::with_capacity(BLOCK, (&file).take(end)))?;
-        Ok(Self {
-            file,
-            path: path.to_owned(),
-            survey,
-        })
+        let path = path.to_owned();
+        Ok(Self { file, path, survey })
     }
 
     /// Writes a copy, trimmed to a level in percent, beside the original under the name of `session`, which
@@ -172,6 +167,10 @@ pub fn copy_replaced(path: &Path, nonce: &str, session: SessionId) -> Result<Cop
     Surveyed::before_handoff(path, nonce)?.copy(0, session, &WHOLE)
 }
 
+fn open(path: &Path) -> Result<File, CopyError> {
+    tail::open_ours(path)?.ok_or_else(|| CopyError::Missing(path.to_owned()))
+}
+
 /// What the name of a copy begins with that is not finished.
 fn aside_prefix(session: SessionId) -> String {
     format!(".{session}.aside-")
@@ -192,97 +191,59 @@ pub fn sweep(original: &Path, session: SessionId) {
 
 /// What the thread is asked, under a number that its answer names.
 #[derive(Debug)]
-pub enum Ask {
-    /// What each level would win.
-    Plan {
-        /// The number.
-        ask: u64,
-        /// The transcript.
-        path: PathBuf,
-        /// How it is measured.
-        settings: TrimSettings,
-    },
-    /// The copy at the first level that is enough.
-    Copy {
-        /// The number.
-        ask: u64,
-        /// The transcript.
-        path: PathBuf,
-        /// How it is measured.
-        settings: TrimSettings,
-        /// The copy's session.
-        session: SessionId,
-    },
+pub struct Ask {
+    /// The number.
+    pub ask: u64,
+    /// The transcript.
+    pub path: PathBuf,
+    /// How it is measured.
+    pub settings: TrimSettings,
+    /// Under which id the copy at the first level that is enough is wanted; without one it is asked what each level would win.
+    pub copy: Option<SessionId>,
 }
 
 /// Answers until no order can come any more.
 pub fn work(asked: &std_mpsc::Receiver<Ask>, events: &mpsc::Sender<Event>) {
     for ask in asked {
         // The loop is gone, then.
-        let _ = events.blocking_send(Event::Read(answer(ask)));
+        let _ = events.blocking_send(Event::Read(answer(&ask)));
     }
 }
 
-fn answer(ask: Ask) -> ReadEvent {
-    match ask {
-        Ask::Plan {
-            ask,
-            path,
-            settings,
-        } => {
-            let plan = Surveyed::read(&path).map(|read| read.survey.plan(&settings));
-            ReadEvent::TrimPlanned {
-                ask,
-                plan: plan.map_err(|error| chain(&error)),
-            }
-        }
-        Ask::Copy {
-            ask,
-            path,
-            settings,
-            session,
-        } => {
-            let made = trim(&path, &settings, session);
-            if let Err(error) = &made {
-                tracing::warn!(error = chain(error), "the session was not trimmed");
-            }
-            ReadEvent::Trimmed {
-                ask,
-                made: made.map_err(|error| chain(&error)),
-            }
-        }
-    }
+fn answer(asked: &Ask) -> ReadEvent {
+    let (ask, path, settings) = (asked.ask, &asked.path, &asked.settings);
+    let Some(session) = asked.copy else {
+        let plan = Surveyed::read(path).map(|read| read.survey.plan(settings));
+        let plan = plan.map_err(|error| chain(&error));
+        return ReadEvent::TrimPlanned { ask, plan };
+    };
+    let made = trim(path, settings, session)
+        .map_err(|error| chain(&error))
+        .inspect_err(|error| tracing::warn!(error, "the session was not trimmed"));
+    ReadEvent::Trimmed { ask, made }
 }
 
 /// Trims a session that has ended to the first level that is enough.
 fn trim(path: &Path, settings: &TrimSettings, session: SessionId) -> Result<TrimRecord, CopyError> {
     let read = Surveyed::read(path)?;
     let plan = read.survey.plan(settings);
-    let level = plan.chosen.ok_or_else(|| no_level(&plan, settings))?;
+    let Some(level) = plan.chosen else {
+        let strongest = plan.levels.last();
+        return Err(CopyError::NoLevel {
+            target: settings.target(),
+            least: strongest.map_or(Tokens(0), |level| level.tokens_after),
+        });
+    };
     let Copied { path, written } = read.copy(level, session, settings)?;
     let figure = written.figure;
     tracing::info!(path = %path.display(), ?figure, dropped = written.dropped_tail, "trimmed");
-    Ok(record(&plan, figure))
-}
-
-fn no_level(plan: &TrimPlan, settings: &TrimSettings) -> CopyError {
-    CopyError::NoLevel {
-        target: settings.target(),
-        least: plan
-            .levels
-            .last()
-            .map_or(Tokens(0), |level| level.tokens_after),
-    }
-}
-
-fn record(plan: &TrimPlan, figure: LevelFigure) -> TrimRecord {
-    TrimRecord {
+    Ok(TrimRecord {
         level: figure.percent,
         responses: figure.responses,
         of: plan.responses(),
         tokens_before: figure.tokens_before,
         tokens_after: figure.tokens_after,
-    }
+    })
 }
 
 #[cfg(test)]
