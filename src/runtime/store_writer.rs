@@ -202,7 +202,15 @@ impl StoreWriter {
             Job::Turn(turn) => self.measure(metrics::of_turn(&turn)).await,
             Job::Journal(entry) => self.journal(&entry, events).await,
             Job::Checkpoint(checkpoint) => self.checkpoint(&checkpoint, events).await,
-            job => self.write(job).await,
+            Job::Iteration(iteration, meta) => self.iteration(iteration, &meta).await,
+            Job::Handoff(iteration, text) => self.file(iteration, HANDOFF, &text),
+            Job::Summary(iteration, text) => self.file(iteration, SUMMARY, &text),
+            Job::Agent(iteration, process) => {
+                let recorded = self.store.record_agent(&self.run, iteration, &process);
+                error_of(recorded.await)
+            }
+            Job::AgentGone(process) => error_of(self.store.agent_gone(&self.run, &process).await),
+            Job::Close(..) => None,
         }
     }
 
@@ -265,46 +273,26 @@ impl StoreWriter {
         put.err().map(|error| chain(&error)).or(newest)
     }
 
-    async fn write(&mut self, job: Job) -> Option<String> {
-        match job {
-            Job::Iteration(iteration, meta) => {
-                self.newest = Some(iteration.clone());
-                let stored = error_of(self.store.put_iteration(&self.run, &iteration).await);
-                let filed = self
-                    .files
-                    .as_ref()
-                    .and_then(|files| off_the_runtime(|| files.write_meta(&meta)).err());
-                let measured = match &iteration.reboot {
-                    Some(record) if self.measured != Some(iteration.iteration) => {
-                        self.measured = Some(iteration.iteration);
-                        let at = iteration.started_at;
-                        let figures = metrics::of_transition(iteration.iteration, record, at);
-                        self.measure(figures).await
-                    }
-                    _ => None,
-                };
-                stored.or(filed.map(|error| chain(&error))).or(measured)
+    /// Keeps an iteration's record in the database and beside its files.
+    async fn iteration(&mut self, iteration: Box<Iteration>, meta: &Meta) -> Option<String> {
+        let stored = error_of(self.store.put_iteration(&self.run, &iteration).await);
+        let filed = self
+            .files
+            .as_ref()
+            .and_then(|files| off_the_runtime(|| files.write_meta(meta)).err());
+        let measured = match &iteration.reboot {
+            Some(record) if self.measured != Some(iteration.iteration) => {
+                self.measured = Some(iteration.iteration);
+                let at = iteration.started_at;
+                let figures = metrics::of_transition(iteration.iteration, record, at);
+                self.measure(figures).await
             }
-            Job::Handoff(iteration, text) => self.file(iteration, HANDOFF, &text),
-            Job::Summary(iteration, text) => self.file(iteration, SUMMARY, &text),
-            Job::Agent(iteration, process) => error_of(
-                self.store
-                    .record_agent(&self.run, iteration, &process)
-                    .await,
-            ),
-            Job::AgentGone(process) => error_of(self.store.agent_gone(&self.run, &process).await),
-            Job::FindHandoff(..)
-            | Job::FindPast(..)
-            | Job::Search(_)
-            | Job::Turn(_)
-            | Job::Journal(_)
-            | Job::Checkpoint(_)
-            | Job::Close(..) => None,
-        }
+            _ => None,
+        };
+        self.newest = Some(iteration);
+        stored.or(filed.map(|error| chain(&error))).or(measured)
     }
-}
 
-impl StoreWriter {
     /// Writes a file beside an iteration's others.
     fn file(&self, iteration: IterationId, name: &str, text: &str) -> Option<String> {
         let files = self.files.as_ref()?;
