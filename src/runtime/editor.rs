@@ -72,12 +72,8 @@ impl Shell {
             .arg(file.path())
             .spawn()?;
         let (end, ended) = oneshot::channel();
-        let answer = Answer {
-            document,
-            file,
-            editor,
-        };
-        let wait = tokio::spawn(wait(child, ended, answer, self.events.clone()));
+        let events = self.events.clone();
+        let wait = tokio::spawn(wait(child, ended, document, file, editor, events));
         Ok(Editing { end, wait })
     }
 
@@ -115,28 +111,19 @@ fn line(editor: &str) -> String {
     format!("{exec}{editor} \"$1\"")
 }
 
-/// What is reported when the editor is left.
-struct Answer {
-    document: Document,
-    file: NamedTempFile,
-    editor: String,
-}
-
+/// Waits for the editor, and reports what its file holds then.
 async fn wait(
     mut child: Child,
     ended: oneshot::Receiver<()>,
-    answer: Answer,
+    document: Document,
+    file: NamedTempFile,
+    editor: String,
     events: mpsc::Sender<Event>,
 ) {
     let status = tokio::select! {
         status = child.wait() => status,
         _ = ended => return hang_up(&mut child).await,
     };
-    let Answer {
-        document,
-        file,
-        editor,
-    } = answer;
     let read = match status {
         Ok(status) if status.success() => std::fs::read_to_string(file.path()),
         Ok(status) => Err(io::Error::other(format!("{editor}: {status}"))),

@@ -73,17 +73,12 @@ impl Shell {
 
     /// Does what is due.
     pub(super) fn listened(&mut self, now: Instant) {
-        if self.pane.listening.seek_due.is_some_and(|due| due <= now) {
-            self.pane.listening.seek_due = None;
+        let listening = &mut self.pane.listening;
+        let text = listening.text_due.take_if(|(_, due)| *due <= now);
+        if listening.seek_due.take_if(|due| *due <= now).is_some() {
             self.seek_transcript(now);
         }
-        let due = self
-            .pane
-            .listening
-            .text_due
-            .is_some_and(|(_, due)| due <= now);
-        if due {
-            self.pane.listening.text_due = None;
+        if text.is_some() {
             let signals = signal::parse_pane(&self.pane.screen.settled_text(LINES));
             let iteration = self.core.view().session.iteration;
             self.post(Event::Read(ReadEvent::PaneSignals { iteration, signals }));

@@ -514,8 +514,8 @@ impl Shell {
 
     fn timers(&mut self) {
         let now = Instant::now();
-        if self.terminal.escape_due.is_some_and(|due| due <= now) {
-            self.terminal.escape_due = None;
+        let is_due = |due: &mut Instant| *due <= now;
+        if self.terminal.escape_due.take_if(is_due).is_some() {
             for input in self.terminal.decoder.flush() {
                 self.input(input);
             }
@@ -532,21 +532,17 @@ impl Shell {
             self.set_pane_size(size);
             self.frames.dirty = true;
         }
-        if self.files.config_due.is_some_and(|due| due <= now) {
-            self.files.config_due = None;
+        if self.files.config_due.take_if(is_due).is_some() {
             self.order(Order::ReadConfig);
         }
-        if self.pane.estimate_due.is_some_and(|due| due <= now) {
-            self.pane.estimate_due = None;
+        if self.pane.estimate_due.take_if(is_due).is_some() {
             self.estimate();
         }
-        if self.pane.prompt_box_due.is_some_and(|due| due <= now) {
-            self.pane.prompt_box_due = None;
+        if self.pane.prompt_box_due.take_if(is_due).is_some() {
             self.look_at_prompt_box();
         }
         self.listened(now);
-        if self.files.notes_due.is_some_and(|due| due <= now) {
-            self.files.notes_due = None;
+        if self.files.notes_due.take_if(is_due).is_some() {
             self.order(Order::ReadScratchpad);
         }
         let due: Vec<TimerId> = self
