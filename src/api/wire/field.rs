@@ -10,7 +10,8 @@ use crate::clean;
 const FOUND_CAP: usize = 80;
 
 /// A field that is not as it has to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected} as {field}, found {found}")]
 pub struct FieldError {
     /// Its name; with its place in a list, such as `tags[1]`.
     pub field: String,
@@ -18,17 +19,6 @@ pub struct FieldError {
     pub expected: String,
     /// What was found.
     pub found: String,
-}
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            field,
-            expected,
-            found,
-        } = self;
-        write!(f, "expected {expected} as {field}, found {found}")
-    }
 }
 
 impl FieldError {
