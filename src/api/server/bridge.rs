@@ -121,35 +121,31 @@ pub(super) async fn bridge(
     let (body, slot) = read_body(request).await?;
     let _answering = slot.answering();
     let sender = parse::<Sender>(&body)?.check()?;
-    state.requests.mailbox.lock().owner.hears(slot.process)?;
+    let mailbox = &state.requests.mailbox;
+    mailbox.lock().owner.hears(slot.process)?;
     match message.as_str() {
         "hello" => hello(&state, sender, parse(&body)?).await,
         "fact" => {
             let fact = parse::<Fact>(&body)?.check()?;
-            let client = state.requests.mailbox.identify(&sender)?;
+            let client = mailbox.identify(&sender)?;
             said(&state, sender, client, Said::Fact(fact)).await
         }
         "poll" => poll(&state, sender, &slot).await,
         "take" => {
             let OrderBody { order } = parse(&body)?;
-            state.requests.mailbox.identify(&sender)?;
-            let taken = state.requests.mailbox.lock().take(&sender, order);
+            mailbox.identify(&sender)?;
+            let taken = mailbox.lock().take(&sender, order);
             Ok(exact(&json!({ "taken": taken })))
         }
         "answer" => {
             let OrderBody { order } = parse(&body)?;
             let outcome = parse::<OutcomeBody>(&body)?.check()?;
-            let client = state.requests.mailbox.identify(&sender)?;
-            let answered = state
-                .requests
-                .mailbox
-                .lock()
-                .answer(&sender, order, &outcome);
-            answered?;
+            let client = mailbox.identify(&sender)?;
+            mailbox.lock().answer(&sender, order, &outcome)?;
             said(&state, sender, client, Said::Answered(order, outcome)).await
         }
         "answers" => {
-            state.requests.mailbox.lock().owner.answers = true;
+            mailbox.lock().owner.answers = true;
             Ok(accepted())
         }
         "compact" => compact(&state, sender, parse(&body)?, &slot).await,
@@ -163,11 +159,8 @@ pub(super) async fn bridge(
 
 async fn hello(state: &ServerState, sender: Sender, hello: HelloBody) -> Result<Response, Fault> {
     let hello = hello.check()?;
-    let greeted = state
-        .requests
-        .mailbox
-        .change(|orders| orders.hello(&sender, &hello));
-    let what = match greeted {
+    let mailbox = &state.requests.mailbox;
+    let what = match mailbox.change(|orders| orders.hello(&sender, &hello)) {
         Err(Rejection::WrongProtocol(found)) => Said::WrongProtocol(found),
         greeted => greeted.map(|()| Said::Hello)?,
     };
@@ -218,28 +211,35 @@ async fn poll(
     let _place = place(state)?;
     let number = mailbox.change(|orders| orders.begin_poll(&sender))?;
     said(state, sender.clone(), client, Said::Polled).await?;
+    let answer = held(state, slot, |orders| {
+        if orders.is_poll_over(&sender, number) {
+            return Some(None);
+        }
+        orders.next(sender.session).map(Some)
+    });
+    let order = answer.await?.flatten();
+    Ok(exact(&json!({ "order": order })))
+}
+
+/// Holds a call until the orders say how it is answered, or for as long as one may take: then there is no answer.
+async fn held<T>(
+    state: &ServerState,
+    slot: &ConnectionSlot,
+    answer: impl Fn(&Orders) -> Option<T>,
+) -> Result<Option<T>, Fault> {
+    let mailbox = &state.requests.mailbox;
     let end = slot.came + HOLD;
     let mut changed = mailbox.0.changed.subscribe();
     let mut closing = state.closing.clone();
     loop {
         changed.mark_unchanged();
-        let (order, over) = {
-            let orders = mailbox.lock();
-            (
-                orders.next(sender.session),
-                orders.is_poll_over(&sender, number),
-            )
-        };
-        if over {
-            return Ok(exact(&json!({ "order": null })));
-        }
-        if order.is_some() {
-            return Ok(exact(&json!({ "order": order })));
+        if let Some(answer) = answer(&mailbox.lock()) {
+            return Ok(Some(answer));
         }
         tokio::select! {
             _ = changed.changed() => {}
             _ = closing.wait_for(|closing| *closing) => return Err(Fault::ending()),
-            () = sleep_until(end) => return Ok(exact(&json!({ "order": null }))),
+            () = sleep_until(end) => return Ok(None),
         }
     }
 }
@@ -290,24 +290,12 @@ async fn hold(
         instance: sender.instance.clone(),
         number: asked.compaction,
     };
-    let mut changed = mailbox.0.changed.subscribe();
-    let mut closing = state.closing.clone();
     if mailbox.lock().decision(&id).is_none() {
         let compacting = Said::Compacting(id.clone(), asked.trigger);
         said(state, sender, client, compacting).await?;
     }
-    let end = slot.came + HOLD;
-    loop {
-        changed.mark_unchanged();
-        if let Some(decision) = mailbox.lock().decision(&id) {
-            return Ok(exact(decision));
-        }
-        tokio::select! {
-            _ = changed.changed() => {}
-            _ = closing.wait_for(|closing| *closing) => return Err(Fault::ending()),
-            () = sleep_until(end) => return Ok(exact(&Decision::Wait)),
-        }
-    }
+    let decided = held(state, slot, |orders| orders.decision(&id).cloned()).await?;
+    Ok(exact(&decided.unwrap_or(Decision::Wait)))
 }
 
 /// An answer in JSON as it is: what goes into the prompt box or the conversation must arrive exactly.
