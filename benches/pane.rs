@@ -667,7 +667,7 @@ impl Bench {
         let secrets = Secrets::create(dir.path(), "p", &socket, None)?;
         let runtime = tokio::runtime::Runtime::new()?;
         let (calls, queue) = mpsc::channel(64);
-        let listening = runtime.block_on(async { bind_control_socket(&socket) })?;
+        let (listening, _) = runtime.block_on(async { bind_control_socket(&socket) })?;
         let (keys, desk) = (secrets.keys(), RequestQueue::new(calls, Feed::new("bench")));
         runtime.spawn(serve(listening, keys, desk, std::future::pending()));
         runtime.spawn(take_all(queue));

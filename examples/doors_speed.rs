@@ -115,7 +115,7 @@ fn main() {
             let made = Secrets::create(&run, "p", &socket, None).expect("secrets");
             let (calls, queue) = mpsc::channel(1024);
             let _in = runtime.enter();
-            let listening = bind_control_socket(&socket).expect("a socket");
+            let (listening, _) = bind_control_socket(&socket).expect("a socket");
             runtime.spawn(stand_in(queue));
             let desk = RequestQueue::new(calls, Feed::new("speed"));
             runtime.spawn(serve(listening, made.keys(), desk, std::future::pending()));

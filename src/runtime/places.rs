@@ -70,26 +70,29 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Serves the control socket; none if it is a port.
+    /// Serves the control socket.
     #[must_use]
-    pub fn open(listening: Listening, keys: Keys, requests: RequestQueue) -> Option<Self> {
-        let socket = listening.file()?;
+    pub fn open(
+        (listening, socket): (Listening, SocketFile),
+        keys: Keys,
+        requests: RequestQueue,
+    ) -> Self {
         let (close, closed) = oneshot::channel();
         let serving = tokio::spawn(serve(listening, keys, requests, async {
             // A sender that is gone means the same.
             let _ = closed.await;
         }));
-        Some(Self {
+        Self {
             socket,
             close,
             serving,
-        })
+        }
     }
 }
 
 /// Opens the control socket at the first of these places that takes one. A supervisor that answers at any of them is
 /// [`ApiError::Live`].
-pub fn bind(paths: &Paths, hash: &str) -> Result<Listening, ApiError> {
+pub fn bind(paths: &Paths, hash: &str) -> Result<(Listening, SocketFile), ApiError> {
     let mut first = None;
     for socket in paths.control_sockets(hash) {
         match bind_control_socket(&socket) {
@@ -248,15 +251,12 @@ impl Places {
     fn bind_again(&mut self) -> Result<(), ApiError> {
         let mut refused = None;
         for socket in self.paths.control_sockets(&self.hash) {
-            let bound = bind_control_socket(&socket).map(|listening| {
-                Endpoint::open(listening, self.secrets.keys(), self.requests.clone())
-            });
-            match bound {
-                Ok(Some(endpoint)) => {
-                    self.endpoint = endpoint;
+            match bind_control_socket(&socket) {
+                Ok(bound) => {
+                    let (keys, requests) = (self.secrets.keys(), self.requests.clone());
+                    self.endpoint = Endpoint::open(bound, keys, requests);
                     return Ok(());
                 }
-                Ok(None) => {}
                 Err(error) => refused = refused.or(Some(error)),
             }
         }

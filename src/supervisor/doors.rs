@@ -66,11 +66,10 @@ impl Doors {
         let Claim {
             lock, state, hash, ..
         } = claim;
-        let listening = places::bind(plan.paths, &hash)?;
-        let socket = listening.file().map(|file| file.path().to_owned());
-        let socket = socket.ok_or(StartError::SocketIsPort)?;
+        let bound = places::bind(plan.paths, &hash)?;
         let status_line = plan.status_line.map(OsString::from);
-        let secrets = places::write_secrets(plan.paths, &hash, &socket, status_line.as_deref())?;
+        let secrets =
+            places::write_secrets(plan.paths, &hash, bound.1.path(), status_line.as_deref())?;
         let observe = secrets.observe_file().to_owned();
         let (calls_in, calls) = mpsc::channel(CALLS_IN_FLIGHT);
         let mark = Uuid::new_v4().simple().to_string();
@@ -85,8 +84,7 @@ impl Doors {
             }
             None => None,
         };
-        let endpoint = Endpoint::open(listening, secrets.keys(), requests.clone())
-            .ok_or(StartError::SocketIsPort)?;
+        let endpoint = Endpoint::open(bound, secrets.keys(), requests.clone());
         let places = Places {
             lock,
             endpoint,

@@ -81,9 +81,6 @@ pub enum StartError {
     /// The control socket, the tokens or the port cannot be made.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// The control socket has no file.
-    #[error("the control socket is a port")]
-    SocketIsPort,
     /// Where things lie is not known.
     #[error(transparent)]
     Paths(#[from] PathsError),
@@ -135,7 +132,6 @@ impl StartError {
             | Self::Lock(_)
             | Self::Store(_)
             | Self::Api(_)
-            | Self::SocketIsPort
             | Self::Paths(_)
             | Self::Io(_) => "",
         }

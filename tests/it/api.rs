@@ -82,7 +82,7 @@ impl Supervisor {
             if tcp {
                 bind_loopback("127.0.0.1:0".parse().unwrap()).await.unwrap()
             } else {
-                bind_control_socket(&socket).unwrap()
+                bind_control_socket(&socket).unwrap().0
             }
         });
         let port = listening.address();

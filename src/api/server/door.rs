@@ -29,8 +29,7 @@ pub struct Listening {
 enum Kind {
     Unix {
         listener: UnixListener,
-        path: PathBuf,
-        inode: u64,
+        file: SocketFile,
     },
     Tcp {
         listener: TcpListener,
@@ -73,25 +72,13 @@ impl Listening {
         }
     }
 
-    /// The socket's file; none on a port.
-    #[must_use]
-    pub fn file(&self) -> Option<SocketFile> {
-        match &self.kind {
-            Kind::Unix { path, inode, .. } => Some(SocketFile {
-                path: path.clone(),
-                inode: *inode,
-            }),
-            Kind::Tcp { .. } => None,
-        }
-    }
-
     /// Removes the socket's file, unless another one was put there.
     ///
     /// The listener lives until then: so no other supervisor takes the file for a dead one's, and no
     /// later file can have its inode number.
     pub(super) fn remove(self) {
-        if let Kind::Unix { path, inode, .. } = &self.kind {
-            remove_if_still(path, *inode);
+        if let Kind::Unix { file, .. } = &self.kind {
+            remove_if_still(&file.path, file.inode);
         }
     }
 }
@@ -120,8 +107,8 @@ impl SocketFile {
 /// Opens the control socket at `path`, in a directory that is private or is made so.
 ///
 /// A socket on which no process answers is a dead supervisor's and is replaced; one on which a process
-/// does is [`ApiError::Live`]. Needs a tokio runtime.
-pub fn bind_control_socket(path: &Path) -> Result<Listening, ApiError> {
+/// does is [`ApiError::Live`]. Needs a tokio runtime. Gives the socket's file besides.
+pub fn bind_control_socket(path: &Path) -> Result<(Listening, SocketFile), ApiError> {
     if SocketAddrUnix::new(path).is_err() {
         return Err(ApiError::PathTooLong {
             path: path.to_owned(),
@@ -136,13 +123,15 @@ pub fn bind_control_socket(path: &Path) -> Result<Listening, ApiError> {
     fs::set_permissions(path, Permissions::from_mode(0o600))
         .map_err(ApiError::io("set the mode of", path))?;
     let metadata = fs::symlink_metadata(path).map_err(ApiError::io("examine", path))?;
-    Ok(Listening {
-        kind: Kind::Unix {
-            listener,
-            path: path.to_owned(),
-            inode: metadata.ino(),
-        },
-    })
+    let file = SocketFile {
+        path: path.to_owned(),
+        inode: metadata.ino(),
+    };
+    let kind = Kind::Unix {
+        listener,
+        file: file.clone(),
+    };
+    Ok((Listening { kind }, file))
 }
 
 /// Opens a port on a loopback address; any other address is refused.
@@ -344,7 +333,7 @@ mod tests {
         let path = dir.path().join("p.sock");
         drop(StdListener::bind(&path).unwrap());
         assert!(path.exists(), "closing a socket leaves its file");
-        let first = bind_control_socket(&path).unwrap();
+        let (first, _) = bind_control_socket(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
         assert!(matches!(
             bind_control_socket(&path),

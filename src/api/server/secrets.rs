@@ -101,12 +101,17 @@ struct Place {
     dir: PathBuf,
     /// The socket that they name.
     socket: PathBuf,
-    observe_file: PathBuf,
-    control_file: PathBuf,
-    bridge_file: PathBuf,
-    /// The files we made, kept open: while they are, no later file can have their inode numbers, so
-    /// that a later supervisor's can be distinguished from ours and left alone.
-    made: [File; 3],
+    observe: SecretFile,
+    control: SecretFile,
+    bridge: SecretFile,
+}
+
+/// A file that we made, kept open: while it is, no later file can have its inode number, so that a later supervisor's can be
+/// distinguished from ours and left alone.
+#[derive(Debug)]
+struct SecretFile {
+    path: PathBuf,
+    made: File,
 }
 
 impl Secrets {
@@ -146,30 +151,24 @@ impl Secrets {
                 path: socket.to_owned(),
             });
         }
-        let control_file = dir.join(format!("{}.control", self.project));
-        let observe_file = dir.join(format!("{}.observe", self.project));
-        let bridge_file = dir.join(format!("{}.bridge", self.project));
+        let path = |ending: &str| dir.join(format!("{}.{ending}", self.project));
+        let write = |ending, token: &str, line| write_secret(path(ending), socket, token, line);
         let (keys, line) = (&self.keys.0, self.status_line.as_deref());
-        let written =
-            write_secret(&control_file, socket, &keys.control, None).and_then(|control| {
-                let observe = write_secret(&observe_file, socket, &keys.observe, line)?;
-                let bridge = write_secret(&bridge_file, socket, &keys.bridge, None)?;
-                Ok([observe, control, bridge])
-            });
-        let made = written.inspect_err(|_| {
+        let written = write("control", &keys.control, None).and_then(|control| {
+            Ok(Place {
+                dir: dir.to_owned(),
+                socket: socket.to_owned(),
+                observe: write("observe", &keys.observe, line)?,
+                control,
+                bridge: write("bridge", &keys.bridge, None)?,
+            })
+        });
+        let place = written.inspect_err(|_| {
             // Half of them would keep clients from those in another directory.
-            for file in [&control_file, &observe_file, &bridge_file] {
-                let _ = fs::remove_file(file);
+            for ending in ["control", "observe", "bridge"] {
+                let _ = fs::remove_file(path(ending));
             }
         })?;
-        let place = Place {
-            dir: dir.to_owned(),
-            socket: socket.to_owned(),
-            observe_file,
-            control_file,
-            bridge_file,
-            made,
-        };
         match known {
             Some(known) => self.places[known] = place,
             None => self.places.push(place),
@@ -198,13 +197,13 @@ impl Secrets {
     /// The file whose path hook commands are given.
     #[must_use]
     pub fn observe_file(&self) -> &Path {
-        &self.current().observe_file
+        &self.current().observe.path
     }
 
     /// The file that the user's own commands read; its path is never given to the hosted agent.
     #[must_use]
     pub fn control_file(&self) -> &Path {
-        &self.current().control_file
+        &self.current().control.path
     }
 
     /// The first place where they stand.
@@ -219,10 +218,9 @@ impl Secrets {
 
 impl Place {
     fn files(&self) -> impl Iterator<Item = (&Path, u64)> {
-        [&self.observe_file, &self.control_file, &self.bridge_file]
+        [&self.observe, &self.control, &self.bridge]
             .into_iter()
-            .zip(&self.made)
-            .filter_map(|(file, made)| Some((file.as_path(), made.metadata().ok()?.ino())))
+            .filter_map(|file| Some((file.path.as_path(), file.made.metadata().ok()?.ino())))
     }
 
     fn is_there(&self) -> bool {
@@ -241,12 +239,12 @@ impl Drop for Secrets {
 
 /// Rewrites one file and returns it open; what an earlier run left there is removed first.
 fn write_secret(
-    path: &Path,
+    path: PathBuf,
     socket: &Path,
     token: &str,
     status_line: Option<&OsStr>,
-) -> Result<File, ApiError> {
-    match fs::remove_file(path) {
+) -> Result<SecretFile, ApiError> {
+    match fs::remove_file(&path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(ApiError::io("remove", path)(error)),
@@ -258,14 +256,15 @@ fn write_secret(
     text.push(b'\n');
     text.extend_from_slice(status_line.map(OsStr::as_bytes).unwrap_or_default());
     // `create_new` is O_EXCL, which follows no link either.
-    let mut file = OpenOptions::new()
+    let mut made = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(path)
-        .map_err(ApiError::io("create", path))?;
-    file.write_all(&text).map_err(ApiError::io("write", path))?;
-    Ok(file)
+        .open(&path)
+        .map_err(ApiError::io("create", &path))?;
+    made.write_all(&text)
+        .map_err(ApiError::io("write", &path))?;
+    Ok(SecretFile { path, made })
 }
 
 #[cfg(test)]
