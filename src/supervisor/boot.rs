@@ -4,7 +4,6 @@ use std::{
     env, io,
     panic::AssertUnwindSafe,
     path::PathBuf,
-    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -22,7 +21,7 @@ use crate::{
     },
     clean::{self, chain},
     clock::At,
-    lineage::{EndReason, Lineage, Project, RunId, journal::JournalEntry},
+    lineage::{EndReason, Lineage, Project, journal::JournalEntry},
     process,
     redact::redact,
     runtime::{
@@ -48,7 +47,7 @@ use super::{
     doors::{DoorPlan, Doors},
     farewell,
     program::{agent_config_dir, has_todo_tools},
-    recover::{self, StoreStart},
+    recover,
 };
 
 /// Whether the system gives what nothing goes without.
@@ -208,7 +207,7 @@ struct Kept {
 async fn open_store(
     start: &Start,
     claim: &Claim,
-    files: &Arc<PrivateDir>,
+    files: &PrivateDir,
     plan: &AgentPlan,
     warnings: &mut Vec<String>,
 ) -> Result<Kept, StartError> {
@@ -218,18 +217,12 @@ async fn open_store(
         ..StoreOptions::new(target)
     };
     let project = Project::new(&start.project, &process::host_name());
-    let store_start = StoreStart {
-        options,
-        project: project.clone(),
-        files: Arc::clone(files),
-        at: claim.at,
-    };
     // A person who restores a checkpoint has chosen how to go on.
     let instead = matches!(start.work, Work::Restore(_));
     let instead = instead.then_some("a checkpoint was restored instead");
-    let found = store_start
-        .open(instead, |session| plan.can_resume(session))
-        .await?;
+    let can_resume = |session| plan.can_resume(session);
+    let found =
+        recover::open_store(options, &project, files, claim.at, instead, can_resume).await?;
     warnings.extend(found.warnings);
     let store = found.store;
     let (run, lineage) = match &found.unfinished {
@@ -256,7 +249,9 @@ async fn open_store(
     }
     let store_writer = StoreWriter {
         store,
-        files: run_directory(files, &run, warnings),
+        files: RunDir::open(files, &run)
+            .inspect_err(|error| warnings.push(chain(error)))
+            .ok(),
         run,
         project,
         measured: None,
@@ -280,17 +275,6 @@ fn crash_point() -> Option<CrashPoint> {
 #[cfg(not(debug_assertions))]
 const fn crash_point() -> Option<CrashPoint> {
     None
-}
-
-/// The run's directory in the project.
-fn run_directory(
-    files: &Arc<PrivateDir>,
-    run: &RunId,
-    warnings: &mut Vec<String>,
-) -> Option<RunDir> {
-    RunDir::open(files, run)
-        .inspect_err(|error| warnings.push(chain(error)))
-        .ok()
 }
 
 fn identity(start: &Start) -> Identity {

@@ -1,6 +1,6 @@
 //! The project is ours: its lock, its directories, and no other supervisor that answers.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -104,9 +104,9 @@ pub(super) fn project_files(
     paths: &Paths,
     hash: &str,
     warnings: &mut Vec<String>,
-) -> Result<Arc<PrivateDir>, StartError> {
+) -> Result<PrivateDir, StartError> {
     let error = match PrivateDir::open_project(project) {
-        Ok(files) => return Ok(Arc::new(files)),
+        Ok(files) => return Ok(files),
         Err(error) if error.is_unwritable() => error,
         Err(error) => return Err(StartError::ProjectFiles(error)),
     };
@@ -116,7 +116,7 @@ pub(super) fn project_files(
         files.path().display(),
         chain(&error)
     ));
-    Ok(Arc::new(files))
+    Ok(files)
 }
 
 /// The scratchpad, made where there is none. One that is a link, or not ours, is refused before anything is started.

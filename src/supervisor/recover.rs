@@ -1,6 +1,6 @@
 //! What a dead supervisor left behind: agents that still live, and a reboot that is half done.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -19,15 +19,6 @@ use crate::{
     transcript::{SessionId, Tokens, tail::find_prompt},
 };
 
-/// What is needed to open the store for a run.
-pub(super) struct StoreStart {
-    pub options: StoreOptions,
-    pub project: Project,
-    pub files: Arc<PrivateDir>,
-    /// When the run begins.
-    pub at: DateTime<Utc>,
-}
-
 /// The store, and what the last supervisor left in it.
 pub(super) struct Found {
     pub store: Store,
@@ -39,41 +30,40 @@ pub(super) struct Found {
     pub died: Option<String>,
 }
 
-impl StoreStart {
-    /// Opens the store and tidies up behind supervisors that died. A reboot that one left is closed with the word
-    /// of what is done instead, if there is one.
-    pub async fn open(
-        &self,
-        instead: Option<&str>,
-        can_resume: impl Fn(SessionId) -> bool,
-    ) -> Result<Found, StoreError> {
-        let Opened { store, warnings } = Store::open(self.options.clone()).await?;
-        let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-        sweep(&store, &self.project, &mut warnings).await;
-        let mut unfinished = match store.journal_open(&self.project).await {
-            Ok(entry) => entry.filter(|entry| !entry.step.is_final()),
-            Err(error) => {
-                warnings.push(chain(&error));
-                None
-            }
-        };
-        if let Some(outcome) = instead
-            && let Some(entry) = unfinished.take()
-            && let Err(error) = store.journal_close(entry.reboot_id, self.at, outcome).await
-        {
+/// Opens the store for a run that begins at this time, and tidies up behind supervisors that died. A reboot that one left is closed
+/// with the word of what is done instead, if there is one.
+pub(super) async fn open_store(
+    options: StoreOptions,
+    project: &Project,
+    files: &PrivateDir,
+    at: DateTime<Utc>,
+    instead: Option<&str>,
+    can_resume: impl Fn(SessionId) -> bool,
+) -> Result<Found, StoreError> {
+    let Opened { store, warnings } = Store::open(options).await?;
+    let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    sweep(&store, project, &mut warnings).await;
+    let mut unfinished = match store.journal_open(project).await {
+        Ok(entry) => entry.filter(|entry| !entry.step.is_final()),
+        Err(error) => {
             warnings.push(chain(&error));
+            None
         }
-        let kept = unfinished.as_ref().map(|entry| &entry.run);
-        let (project, files) = (&self.project, &self.files);
-        let died =
-            recovery::close_dead_runs(&store, project, kept, files, can_resume, self.at).await;
-        Ok(Found {
-            store,
-            warnings,
-            unfinished,
-            died,
-        })
+    };
+    if let Some(outcome) = instead
+        && let Some(entry) = unfinished.take()
+        && let Err(error) = store.journal_close(entry.reboot_id, at, outcome).await
+    {
+        warnings.push(chain(&error));
     }
+    let kept = unfinished.as_ref().map(|entry| &entry.run);
+    let died = recovery::close_dead_runs(&store, project, kept, files, can_resume, at).await;
+    Ok(Found {
+        store,
+        warnings,
+        unfinished,
+        died,
+    })
 }
 
 /// Ends registered agents that still live: also those that the database does not know.
@@ -161,12 +151,8 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
                 app::handoff::keep(model, body);
             }
             effects.push(closed(Step::Failed, "rolled back at the next start"));
-            effects.extend(app::iteration::begin(
-                model,
-                resume.is_some(),
-                Some(Cause::Recovery),
-                None,
-            ));
+            let (resumes, cause) = (resume.is_some(), Some(Cause::Recovery));
+            effects.extend(app::iteration::begin(model, resumes, cause, None));
         }
         Recovery::FinishResume { session } => {
             model.session.id = session;
@@ -176,12 +162,8 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
                 Way::Trim => "the trimmed copy was whole: resumed at the next start",
             };
             effects.push(closed(Step::Done, outcome));
-            effects.extend(app::iteration::begin(
-                model,
-                true,
-                Some(Cause::Recovery),
-                None,
-            ));
+            let cause = Some(Cause::Recovery);
+            effects.extend(app::iteration::begin(model, true, cause, None));
             // It was a reboot after all, and can be undone as one.
             if let Some(current) = model.lineage.current_mut() {
                 current.reboot = Some(record(entry, marker));
