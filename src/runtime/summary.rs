@@ -242,16 +242,12 @@ impl Errand {
         };
         let prompt = summary::prompt(&history);
         drop(history);
-        let watch = Watch {
-            stop: &self.stop,
-            started: |stamp: &ProcessStamp| {
-                // Full, it means a store that hangs, which the user has been shown.
-                let _ = self
-                    .store_writer
-                    .try_send(Job::Agent(self.iteration, stamp.clone()));
-            },
+        let started = |stamp: &ProcessStamp| {
+            let job = Job::Agent(self.iteration, stamp.clone());
+            // Full, it means a store that hangs, which the user has been shown.
+            let _ = self.store_writer.try_send(job);
         };
-        let (ran, stamp) = ask_client(ask, prompt.as_bytes(), &watch);
+        let (ran, stamp) = ask_client(ask, prompt.as_bytes(), &self.stop, started);
         if let Some(stamp) = stamp {
             let _ = self.store_writer.try_send(Job::AgentGone(stamp));
         }
@@ -327,17 +323,12 @@ pub fn read_history(
     Ok(history.finished())
 }
 
-/// What watches a process: it may want it ended, and is notified that it runs.
-struct Watch<'a, F> {
-    stop: &'a AtomicBool,
-    started: F,
-}
-
-/// Runs the client to its end, one way or the other; gives the process that is gone.
-fn ask_client<F: Fn(&ProcessStamp)>(
+/// Runs the client to its end, one way or the other; says that it has started, and gives the process that is gone.
+fn ask_client(
     mut ask: Ask,
     prompt: &[u8],
-    watch: &Watch<'_, F>,
+    stop: &AtomicBool,
+    started: impl Fn(&ProcessStamp),
 ) -> (Ran, Option<ProcessStamp>) {
     let began = Instant::now();
     let failed = |why: String| Ran {
@@ -352,7 +343,7 @@ fn ask_client<F: Fn(&ProcessStamp)>(
     };
     let stamp = process::stamp(child.id());
     if let Some(stamp) = &stamp {
-        (watch.started)(stamp);
+        started(stamp);
     }
     let pipes = Pipes::of(&mut child);
     let mut side = Side {
@@ -363,7 +354,7 @@ fn ask_client<F: Fn(&ProcessStamp)>(
     };
     let (stdout, stderr) = match pipes {
         Ok(mut pipes) => {
-            pipes.serve(prompt, &mut side, began + ask.timeout, watch.stop);
+            pipes.serve(prompt, &mut side, began + ask.timeout, stop);
             (pipes.printed, pipes.complained)
         }
         Err(error) => {
@@ -559,11 +550,8 @@ mod tests {
     }
 
     fn asked(ask: Ask, prompt: &[u8]) -> (Ran, u32) {
-        let watch = Watch {
-            stop: &AtomicBool::new(false),
-            started: |_: &ProcessStamp| {},
-        };
-        let (ran, stamp) = ask_client(ask, prompt, &watch);
+        let stop = AtomicBool::new(false);
+        let (ran, stamp) = ask_client(ask, prompt, &stop, |_: &ProcessStamp| {});
         (ran, stamp.map_or(0, |stamp| stamp.pid))
     }
 
