@@ -318,9 +318,9 @@ impl Orders {
         !handed_out
     }
 
-    /// The client is about to compact because of this order: what takes the place of its conversation, and the process that has
-    /// taken the order. Nothing if it is cancelled, was not taken, or has it already.
-    pub fn hand_out(&mut self, session: SessionId, id: OrderId) -> Option<(String, InstanceName)> {
+    /// The client is about to compact because of this order: what takes the place of its conversation, and the client's version by
+    /// the hello of the process that has taken the order. Nothing if it is cancelled, was not taken, or has it already.
+    pub fn hand_out(&mut self, session: SessionId, id: OrderId) -> Option<(String, String)> {
         let placed = self.placed.get_mut(&id)?;
         let Order::ReplaceConversation { text, .. } = &placed.order else {
             return None;
@@ -328,7 +328,9 @@ impl Orders {
         if placed.session != session || placed.is_handed_out {
             return None;
         }
-        let handed_out = (text.clone(), placed.taken_by.clone()?);
+        let taker = self.instances.get(placed.taken_by.as_ref()?);
+        let client = taker.map_or_else(String::new, |one| one.client.clone());
+        let handed_out = (text.clone(), client);
         placed.is_handed_out = true;
         Some(handed_out)
     }
@@ -359,12 +361,6 @@ impl Orders {
         let mut instances = self.instances.values();
         let instance = instances.find(|one| one.session == session)?;
         Some(&instance.client)
-    }
-
-    /// The client's version, by the hello of a process.
-    #[must_use]
-    pub fn client_of(&self, instance: &InstanceName) -> Option<&str> {
-        self.instances.get(instance).map(|one| one.client.as_str())
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     ffi::OsString,
     io::{self, Read as _},
     os::unix::process::CommandExt as _,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -326,12 +326,9 @@ impl AgentPlan {
     /// Whether a transcript at this path may be read: only below the agent's own configuration directory.
     #[must_use]
     pub fn may_read(&self, transcript: &Path) -> bool {
-        let plain = transcript.components().all(|part| {
-            !matches!(
-                part,
-                std::path::Component::ParentDir | std::path::Component::CurDir
-            )
-        });
+        let plain = transcript
+            .components()
+            .all(|part| !matches!(part, Component::ParentDir | Component::CurDir));
         let Some(config) = &self.config_dir else {
             return false;
         };

@@ -21,7 +21,7 @@ use tokio::sync::{SemaphorePermit, watch};
 use tokio::time::sleep_until;
 
 use super::ConnectionSlot;
-use super::routes::{Fault, ServerState, accepted, parse, read_body, send};
+use super::routes::{Answered, Fault, ServerState, accepted, parse, read_body, send};
 use crate::api::wire::Request;
 use crate::bridge::{
     CompactBody, CompactionId, Decision, Fact, HelloBody, Invalid, Order, OrderBody, OrderId,
@@ -116,7 +116,7 @@ pub(super) async fn bridge(
     State(state): State<ServerState>,
     message: Result<Path<String>, PathRejection>,
     request: HttpRequest,
-) -> Result<Response, Fault> {
+) -> Answered {
     let message = message.map(|Path(message)| message).unwrap_or_default();
     let (body, slot) = read_body(request).await?;
     let _answering = slot.answering();
@@ -157,7 +157,7 @@ pub(super) async fn bridge(
     }
 }
 
-async fn hello(state: &ServerState, sender: Sender, hello: HelloBody) -> Result<Response, Fault> {
+async fn hello(state: &ServerState, sender: Sender, hello: HelloBody) -> Answered {
     let hello = hello.check()?;
     let mailbox = &state.requests.mailbox;
     let what = match mailbox.change(|orders| orders.hello(&sender, &hello)) {
@@ -172,12 +172,7 @@ async fn hello(state: &ServerState, sender: Sender, hello: HelloBody) -> Result<
 }
 
 /// Passes on what was said.
-async fn said(
-    state: &ServerState,
-    sender: Sender,
-    client: String,
-    said: Said,
-) -> Result<Response, Fault> {
+async fn said(state: &ServerState, sender: Sender, client: String, said: Said) -> Answered {
     let Sender { session, instance } = sender;
     let report = Report {
         session,
@@ -201,11 +196,7 @@ fn place(state: &ServerState) -> Result<SemaphorePermit<'_>, Fault> {
     })
 }
 
-async fn poll(
-    state: &ServerState,
-    sender: Sender,
-    slot: &ConnectionSlot,
-) -> Result<Response, Fault> {
+async fn poll(state: &ServerState, sender: Sender, slot: &ConnectionSlot) -> Answered {
     let mailbox = &state.requests.mailbox;
     let client = mailbox.identify(&sender)?;
     let _place = place(state)?;
@@ -250,19 +241,12 @@ async fn compact(
     sender: Sender,
     asked: CompactBody,
     slot: &ConnectionSlot,
-) -> Result<Response, Fault> {
+) -> Answered {
     let Some(order) = asked.order else {
         return hold(state, sender, asked, slot).await;
     };
-    let handed_out = {
-        let mut orders = state.requests.mailbox.lock();
-        orders
-            .hand_out(sender.session, order)
-            .map(|(text, instance)| {
-                let client = orders.client_of(&instance).unwrap_or_default().to_owned();
-                (text, client)
-            })
-    };
+    let mailbox = &state.requests.mailbox;
+    let handed_out = mailbox.lock().hand_out(sender.session, order);
     let Some((text, client)) = handed_out else {
         let why = "pitstop has taken the order back".to_owned();
         return Ok(exact(&Decision::Skip { why }));
@@ -278,7 +262,7 @@ async fn hold(
     sender: Sender,
     asked: CompactBody,
     slot: &ConnectionSlot,
-) -> Result<Response, Fault> {
+) -> Answered {
     let mailbox = &state.requests.mailbox;
     // Where the first mod has not reported, the session is not known.
     let client = mailbox.lock().client_in(sender.session).map(str::to_owned);

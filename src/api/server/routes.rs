@@ -106,6 +106,9 @@ fn handler(endpoint: Endpoint) -> MethodRouter<ServerState> {
     }
 }
 
+/// What a handler comes to.
+pub(super) type Answered = Result<Response, Fault>;
+
 /// Why a request is not answered as it wished.
 #[derive(Debug)]
 pub(super) struct Fault {
@@ -176,11 +179,7 @@ impl IntoResponse for Fault {
     }
 }
 
-async fn front(
-    State(port): State<Option<u16>>,
-    request: HttpRequest,
-    next: Next,
-) -> Result<Response, Fault> {
+async fn front(State(port): State<Option<u16>>, request: HttpRequest, next: Next) -> Answered {
     check_shape(&request, port)?;
     Ok(next.run(request).await)
 }
@@ -263,7 +262,7 @@ async fn enter(
     State((state, endpoint)): State<(ServerState, Endpoint)>,
     request: HttpRequest,
     next: Next,
-) -> Result<Response, Fault> {
+) -> Answered {
     check_right(&state, request.headers(), endpoint.right())?;
     if endpoint.is_urgent() {
         return Ok(next.run(request).await);
@@ -314,7 +313,7 @@ async fn hook(
     State(state): State<ServerState>,
     event: Result<Path<String>, PathRejection>,
     request: HttpRequest,
-) -> Result<Response, Fault> {
+) -> Answered {
     let event = event
         .ok()
         .map(|Path(event)| event)
@@ -348,10 +347,7 @@ fn count(state: &ServerState, slot: &ConnectionSlot, taken: bool) {
     }
 }
 
-async fn status_line(
-    State(state): State<ServerState>,
-    request: HttpRequest,
-) -> Result<Response, Fault> {
+async fn status_line(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let (body, slot) = read_body(request).await?;
     let _answering = slot.answering();
     let answer = send(&state, Request::StatusLine { body }).await?;
@@ -366,7 +362,7 @@ async fn usage(
     State(state): State<ServerState>,
     query: Result<Query<Vec<(String, String)>>, QueryRejection>,
     request: HttpRequest,
-) -> Result<Response, Fault> {
+) -> Answered {
     let Query(given) = query.map_err(|_| {
         Fault::bad("expected a query such as ?used_tokens=130000&max_tokens=200000, found another")
     })?;
@@ -395,10 +391,7 @@ fn figure(given: &[(String, String)], name: &str, least: u64) -> Result<Option<u
     )
 }
 
-async fn auto_save(
-    State(state): State<ServerState>,
-    request: HttpRequest,
-) -> Result<Response, Fault> {
+async fn auto_save(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let (body, slot) = read_body(request).await?;
     let body = if body.is_empty() {
         SaveBody::default()
@@ -430,10 +423,7 @@ fn check_save(body: &SaveBody) -> Result<(), FieldError> {
     Ok(())
 }
 
-async fn git_commit(
-    State(state): State<ServerState>,
-    request: HttpRequest,
-) -> Result<Response, Fault> {
+async fn git_commit(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let (body, slot) = read_body(request).await?;
     let body: CommitBody = parse(&body)?;
     if !is_sha(&body.commit_sha) {
@@ -445,10 +435,7 @@ async fn git_commit(
     ask(&state, slot, Request::Reported(Report::Commit(body))).await
 }
 
-async fn test_result(
-    State(state): State<ServerState>,
-    request: HttpRequest,
-) -> Result<Response, Fault> {
+async fn test_result(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let (body, slot) = read_body(request).await?;
     let body: TestBody = parse(&body)?;
     check_tests(&body)?;
@@ -498,10 +485,7 @@ fn check_count(name: &str, count: Option<u64>) -> Result<(), FieldError> {
     }
 }
 
-async fn metrics(
-    State(state): State<ServerState>,
-    request: HttpRequest,
-) -> Result<Response, Fault> {
+async fn metrics(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let Reply::Metrics(report) = call(&state, &seat_of(&request), Request::Metrics).await? else {
         return Err(Fault::ending());
     };
@@ -509,14 +493,11 @@ async fn metrics(
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }
 
-async fn status(State(state): State<ServerState>, request: HttpRequest) -> Result<Response, Fault> {
+async fn status(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     ask(&state, seat_of(&request), Request::Status).await
 }
 
-async fn history(
-    State(state): State<ServerState>,
-    request: HttpRequest,
-) -> Result<Response, Fault> {
+async fn history(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     ask(&state, seat_of(&request), Request::History).await
 }
 
@@ -524,7 +505,7 @@ async fn handoff(
     State(state): State<ServerState>,
     id: Result<Path<String>, PathRejection>,
     request: HttpRequest,
-) -> Result<Response, Fault> {
+) -> Answered {
     let id = id
         .ok()
         .map(|Path(id)| id)
@@ -543,7 +524,7 @@ async fn order(
     State(state): State<ServerState>,
     name: Result<Path<String>, PathRejection>,
     request: HttpRequest,
-) -> Result<Response, Fault> {
+) -> Answered {
     let order = name.ok().and_then(|Path(name)| Control::plain(&name));
     let Some(order) = order else {
         return Err(Fault::new(
@@ -575,7 +556,7 @@ async fn tool(
     State(state): State<ServerState>,
     name: Result<Path<String>, PathRejection>,
     request: HttpRequest,
-) -> Result<Response, Fault> {
+) -> Answered {
     let name = name.map(|Path(name)| name).unwrap_or_default();
     let (body, slot) = read_body(request).await?;
     let ToolBody { caller, input } = parse(&body)?;
@@ -589,7 +570,7 @@ async fn tool(
     ask(&state, slot, Request::Tool(caller, tool?)).await
 }
 
-async fn say(State(state): State<ServerState>, request: HttpRequest) -> Result<Response, Fault> {
+async fn say(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let (body, slot) = read_body(request).await?;
     let SayBody { text } = parse(&body)?;
     if text.len() > SAY_LIMIT {
@@ -723,11 +704,7 @@ pub(super) async fn send(
     }
 }
 
-async fn ask(
-    state: &ServerState,
-    slot: Arc<ConnectionSlot>,
-    request: Request,
-) -> Result<Response, Fault> {
+async fn ask(state: &ServerState, slot: Arc<ConnectionSlot>, request: Request) -> Answered {
     call(state, &slot, request).await.map(respond)
 }
 

@@ -21,7 +21,7 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use super::routes::{Fault, ServerState, call, seat_of};
+use super::routes::{Answered, Fault, ServerState, call, seat_of};
 use super::{ConnectionSlot, Feed};
 use crate::api::events::{ApiEvent, ApiEventKind};
 use crate::api::wire::{Reply, Request};
@@ -52,10 +52,7 @@ struct Reader {
     _place: OwnedSemaphorePermit,
 }
 
-pub(super) async fn events(
-    State(state): State<ServerState>,
-    request: HttpRequest,
-) -> Result<Response, Fault> {
+pub(super) async fn events(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let crowded = |_| {
         Fault::new(
             StatusCode::SERVICE_UNAVAILABLE,
