@@ -38,31 +38,16 @@ pub struct Member {
     pub name: String,
 }
 
-/// A signal that asks a group to end, and how long its effect is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StopStep {
-    /// The signal sent to the whole group.
-    pub signal: Signal,
-    /// How long the group has to be gone.
-    pub patience: Duration,
-}
+/// A signal sent to a whole group to ask it to end, and how long that has to be gone.
+pub type StopStep = (Signal, Duration);
 
 /// The signals for agents whose supervisor is gone, in order: they have no terminal any more, so it starts with the hang-up
 /// that they should have had.
 pub const LEFTOVER_STEPS: [StopStep; 3] = [
-    StopStep {
-        signal: Signal::HUP,
-        // The client runs its own SessionEnd hooks for up to 1.5 s.
-        patience: Duration::from_secs(2),
-    },
-    StopStep {
-        signal: Signal::TERM,
-        patience: Duration::from_millis(1_500),
-    },
-    StopStep {
-        signal: Signal::KILL,
-        patience: Duration::from_secs(1),
-    },
+    // The client runs its own SessionEnd hooks for up to 1.5 s.
+    (Signal::HUP, Duration::from_secs(2)),
+    (Signal::TERM, Duration::from_millis(1_500)),
+    (Signal::KILL, Duration::from_secs(1)),
 ];
 
 /// How the end of a group went.
@@ -152,14 +137,14 @@ pub fn end_group(leader: &ProcessStamp, steps: &[StopStep]) -> Ended {
     if leader.pid <= 1 || !is_ours(leader) {
         return Ended::AlreadyGone;
     }
-    for stop in steps {
-        match kill_process_group(group, stop.signal) {
+    for (signal, patience) in steps {
+        match kill_process_group(group, *signal) {
             Ok(()) => {}
-            Err(error) if error == rustix::io::Errno::SRCH => return Ended::By(stop.signal),
+            Err(error) if error == rustix::io::Errno::SRCH => return Ended::By(*signal),
             Err(error) => tracing::warn!(pid = leader.pid, %error, "could not signal the group"),
         }
-        if gone_within(leader.pid, stop.patience) {
-            return Ended::By(stop.signal);
+        if gone_within(leader.pid, *patience) {
+            return Ended::By(*signal);
         }
     }
     Ended::Leftovers(members_of_group(leader.pid))
@@ -361,10 +346,7 @@ mod tests {
     fn signals(patience: u64) -> Vec<StopStep> {
         LEFTOVER_STEPS
             .iter()
-            .map(|stop| StopStep {
-                patience: Duration::from_millis(patience),
-                ..*stop
-            })
+            .map(|(signal, _)| (*signal, Duration::from_millis(patience)))
             .collect()
     }
 
@@ -415,7 +397,7 @@ mod tests {
         let leader = stamp(child.id()).unwrap();
         let reaper = thread::spawn(move || child.wait());
         let mut signals = signals(200);
-        signals[2].patience = Duration::from_secs(5);
+        signals[2].1 = Duration::from_secs(5);
         assert_eq!(end_group(&leader, &signals), Ended::By(Signal::KILL));
         reaper.join().unwrap().unwrap();
     }

@@ -13,18 +13,9 @@ use crate::{
 /// The signals for the rest of a group whose leader has ended: it knows already, by the end of its leader or by the signals
 /// that ended it.
 const STEPS: [StopStep; 3] = [
-    StopStep {
-        signal: Signal::HUP,
-        patience: Duration::from_millis(250),
-    },
-    StopStep {
-        signal: Signal::TERM,
-        patience: Duration::from_millis(750),
-    },
-    StopStep {
-        signal: Signal::KILL,
-        patience: Duration::from_secs(1),
-    },
+    (Signal::HUP, Duration::from_millis(250)),
+    (Signal::TERM, Duration::from_millis(750)),
+    (Signal::KILL, Duration::from_secs(1)),
 ];
 
 /// What agents may leave behind.
