@@ -13,7 +13,7 @@ use crate::{
     },
     pane::{
         ColourScheme, HostPalette, Rgb,
-        input::{Decoder, HostInput, HostReply},
+        input::{Decoder, HostColour, HostInput, HostReply},
         screen::CursorShape,
     },
     ui::{Depth, Theme, pane},
@@ -224,7 +224,7 @@ impl Shell {
 
     pub(super) fn input(&mut self, input: HostInput) {
         if let HostInput::Reply { reply, .. } = input {
-            self.host_reply(reply);
+            self.host_reply(&reply);
             return;
         }
         if self.points(&input) {
@@ -243,7 +243,7 @@ impl Shell {
     }
 
     /// The host terminal answers one of our questions.
-    pub(super) fn host_reply(&mut self, reply: HostReply) {
+    pub(super) fn host_reply(&mut self, reply: &HostReply) {
         match reply {
             HostReply::ModeReport { mode: 2026, value } => {
                 self.terminal.synchronizes = matches!(value, 1 | 2);
@@ -256,8 +256,39 @@ impl Shell {
                     self.frames.dirty = true;
                 }
             }
-            reply => learn_colour(self, &reply),
+            HostReply::Colour { which, rgb } => self.learn_colour(*which, *rgb),
+            HostReply::ColourScheme(scheme) => self.set_scheme(*scheme),
+            _ => {}
         }
+    }
+
+    /// The child's questions are answered with the host terminal's colours, and our theme follows the background.
+    fn learn_colour(&mut self, which: HostColour, rgb: Rgb) {
+        let palette = &mut self.terminal.palette;
+        match which {
+            HostColour::Foreground => palette.foreground = Some(rgb),
+            HostColour::Background => palette.background = Some(rgb),
+            HostColour::Cursor => palette.cursor = Some(rgb),
+            HostColour::Palette(index) => {
+                if let Some(slot) = palette.colours.get_mut(usize::from(index)) {
+                    *slot = Some(rgb);
+                }
+            }
+        }
+        self.pane.screen.set_palette(*palette);
+        if which == HostColour::Background {
+            self.set_scheme(if is_dark(rgb) {
+                ColourScheme::Dark
+            } else {
+                ColourScheme::Light
+            });
+        }
+    }
+
+    fn set_scheme(&mut self, scheme: ColourScheme) {
+        self.terminal.scheme = Some(scheme);
+        self.pane.screen.set_colour_scheme(scheme);
+        self.choose_theme();
     }
 
     /// Whether the host terminal was asked to distinguish keys.
@@ -267,7 +298,7 @@ impl Shell {
 
     /// Chooses the colours again: by the user's wish, and by whether the host terminal is dark.
     pub(super) fn choose_theme(&mut self) {
-        let dark = self.terminal.scheme != Some(crate::pane::ColourScheme::Light);
+        let dark = self.terminal.scheme != Some(ColourScheme::Light);
         let name = self.core.view().config.ui.theme;
         let ascii = self.terminal.theme.ascii;
         self.terminal.theme = Theme::new(name, self.terminal.depth, dark).in_ascii(ascii);
@@ -416,44 +447,6 @@ impl Shell {
         }
         bytes
     }
-}
-
-/// The host terminal reported a colour: the child's questions are answered with it, and our theme follows.
-fn learn_colour(shell: &mut Shell, reply: &HostReply) {
-    match reply {
-        HostReply::Colour { which, rgb } => {
-            use crate::pane::input::HostColour;
-            match which {
-                HostColour::Foreground => shell.terminal.palette.foreground = Some(*rgb),
-                HostColour::Background => {
-                    shell.terminal.palette.background = Some(*rgb);
-                    let scheme = if is_dark(*rgb) {
-                        ColourScheme::Dark
-                    } else {
-                        ColourScheme::Light
-                    };
-                    set_scheme(shell, scheme);
-                }
-                HostColour::Cursor => shell.terminal.palette.cursor = Some(*rgb),
-                HostColour::Palette(index) => {
-                    if let Some(slot) = shell.terminal.palette.colours.get_mut(usize::from(*index))
-                    {
-                        *slot = Some(*rgb);
-                    }
-                }
-            }
-            let palette: HostPalette = shell.terminal.palette;
-            shell.pane.screen.set_palette(palette);
-        }
-        HostReply::ColourScheme(scheme) => set_scheme(shell, *scheme),
-        _ => {}
-    }
-}
-
-fn set_scheme(shell: &mut Shell, scheme: ColourScheme) {
-    shell.terminal.scheme = Some(scheme);
-    shell.pane.screen.set_colour_scheme(scheme);
-    shell.choose_theme();
 }
 
 /// By the luminance of ITU-R BT.601, as terminals judge it.
