@@ -78,22 +78,16 @@ pub enum LogError {
     Taken,
 }
 
-/// Keeps the log going; dropped, it writes what is still in flight.
-#[must_use = "the log ends when its guard is dropped"]
-#[derive(Debug)]
-pub struct LogGuard {
-    _worker: WorkerGuard,
-}
-
 /// Starts the log of this process. `filter` is what the user says in `PITSTOP_LOG`, in the terms of
 /// `tracing` (`debug`, `pitstop::app=trace`); without it the configured level counts.
 ///
-/// On an error the caller shows the reason and runs on without a log.
+/// The guard keeps the log going; dropped, it writes what is still in flight. On an error the caller shows the reason and runs on
+/// without a log.
 pub fn start(
     directory: &Path,
     log: &LogConfig,
     filter: Option<&str>,
-) -> Result<LogGuard, LogError> {
+) -> Result<WorkerGuard, LogError> {
     let (subscriber, guard) = subscriber(directory, log, filter)?;
     tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError::Taken)?;
     Ok(guard)
@@ -104,7 +98,7 @@ pub fn subscriber(
     directory: &Path,
     log: &LogConfig,
     filter: Option<&str>,
-) -> Result<(impl tracing::Subscriber + Send + Sync + use<>, LogGuard), LogError> {
+) -> Result<(impl tracing::Subscriber + Send + Sync + use<>, WorkerGuard), LogError> {
     ensure_private_dir(directory)?;
     // A user who asks for more lines wants all of them.
     let rate = filter.is_none().then(|| Rate::new(Instant::now()));
@@ -122,7 +116,7 @@ pub fn subscriber(
         .with_writer(Printable(writer))
         .with_filter(filter_for(log.level, filter));
     let subscriber = Registry::default().with(lines);
-    Ok((subscriber, LogGuard { _worker: worker }))
+    Ok((subscriber, worker))
 }
 
 fn filter_for(level: LogLevel, filter: Option<&str>) -> EnvFilter {

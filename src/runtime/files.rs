@@ -150,7 +150,6 @@ pub(super) struct Places {
 }
 
 /// The loop's end of the thread.
-#[derive(Debug)]
 pub(super) struct Files {
     worker: Worker<Order>,
     sent: u64,

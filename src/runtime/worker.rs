@@ -1,7 +1,7 @@
 //! A thread for work that may block. It is started by the first order: many runs never have one.
 
 use std::{
-    fmt, io,
+    io,
     sync::{Arc, mpsc as std_mpsc},
     thread,
 };
@@ -19,16 +19,6 @@ pub struct Worker<T> {
     work: Arc<Work<T>>,
     events: mpsc::Sender<Event>,
     orders: Option<std_mpsc::Sender<T>>,
-}
-
-impl<T> fmt::Debug for Worker<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let has_begun = self.orders.is_some();
-        f.debug_struct("Worker")
-            .field("name", &self.name)
-            .field("has_begun", &has_begun)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<T: Send + 'static> Worker<T> {
