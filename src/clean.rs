@@ -7,7 +7,7 @@
 //! that two names which differ stay different. [`stripped`] is for the few texts that are handed on as text, such as
 //! a title; [`typed`] is for what goes to the hosted program as if it were typed.
 
-use std::{borrow::Cow, fmt::Write};
+use std::{borrow::Cow, fmt::Write, iter::Peekable, str::Chars};
 
 /// Returns `text` on one line: line feeds, tabs and everything unsafe become visible escapes.
 #[must_use]
@@ -79,7 +79,7 @@ pub fn without_escapes(text: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(text.len());
     let (mut line, mut returned) = (0, false);
-    let mut rest = text.chars();
+    let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         match c {
             '\u{1b}' | '\u{90}'..='\u{9f}' => skip_sequence(c, &mut rest),
@@ -104,60 +104,40 @@ pub fn without_escapes(text: &str) -> Cow<'_, str> {
 }
 
 /// Passes over the rest of a sequence that began with `first`: ESC or a C1 control.
-fn skip_sequence(first: char, rest: &mut std::str::Chars<'_>) {
+fn skip_sequence(first: char, rest: &mut Peekable<Chars<'_>>) {
     let kind = match first {
         '\u{1b}' => {
             // An escape that is followed by a control or text from elsewhere introduces nothing.
-            let next = rest.clone().next();
-            let Some(next) = next.filter(|c| matches!(c, ' '..='~')) else {
+            let Some(next) = rest.next_if(|c| matches!(c, ' '..='~')) else {
                 return;
             };
-            rest.next();
             next
         }
         // The 8-bit form of `ESC X` is X + 0x40.
         c1 => char::from_u32(u32::from(c1) - 0x40).unwrap_or(' '),
     };
     match kind {
-        '[' => skip_while(rest, |c| matches!(c, ' '..='?'), |c| matches!(c, '@'..='~')),
+        '[' => {
+            while rest.next_if(|c| matches!(c, ' '..='?')).is_some() {}
+            rest.next_if(|c| matches!(c, '@'..='~'));
+        }
         // The last one is a title of GNU screen.
         ']' | 'P' | 'X' | '^' | '_' | 'k' => skip_string(rest),
         // A designation, such as `ESC ( B`, has its final byte behind the intermediates.
-        ' '..='/' => skip_while(rest, |c| matches!(c, ' '..='/'), |c| matches!(c, '0'..='~')),
-        _ => {}
-    }
-}
-
-fn skip_while(
-    rest: &mut std::str::Chars<'_>,
-    inside: impl Fn(char) -> bool,
-    last: impl Fn(char) -> bool,
-) {
-    while let Some(c) = rest.clone().next() {
-        if inside(c) {
-            rest.next();
-        } else {
-            if last(c) {
-                rest.next();
-            }
-            return;
+        ' '..='/' => {
+            while rest.next_if(|c| matches!(c, ' '..='/')).is_some() {}
+            rest.next_if(|c| matches!(c, '0'..='~'));
         }
+        _ => {}
     }
 }
 
 /// Passes over a control string. It ends at BEL, ST or any other escape; one that does not end on its line was cut,
 /// and what follows is text.
-fn skip_string(rest: &mut std::str::Chars<'_>) {
-    while let Some(c) = rest.clone().next() {
-        match c {
-            '\u{7}' | '\u{9c}' => {
-                rest.next();
-                return;
-            }
-            '\u{1b}' | '\n' => return,
-            _ => {
-                rest.next();
-            }
+fn skip_string(rest: &mut Peekable<Chars<'_>>) {
+    while let Some(c) = rest.next_if(|c| !matches!(c, '\u{1b}' | '\n')) {
+        if matches!(c, '\u{7}' | '\u{9c}') {
+            return;
         }
     }
 }
