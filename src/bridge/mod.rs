@@ -47,8 +47,6 @@ pub const PROTOCOL: u32 = 1;
 pub struct Report {
     /// The session that it speaks for.
     pub session: SessionId,
-    /// The process that it comes from.
-    pub instance: InstanceName,
     /// The client's version, by its hello.
     pub client: String,
     /// What it said.

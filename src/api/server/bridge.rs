@@ -121,16 +121,16 @@ pub(super) async fn bridge(
     let (body, slot) = read_body(request).await?;
     let _answering = slot.answering();
     let sender = parse::<Sender>(&body)?.check()?;
-    let mailbox = &state.requests.mailbox;
+    let (session, mailbox) = (sender.session, &state.requests.mailbox);
     mailbox.lock().owner.hears(slot.process)?;
     match message.as_str() {
-        "hello" => hello(&state, sender, parse(&body)?).await,
+        "hello" => hello(&state, &sender, parse(&body)?).await,
         "fact" => {
             let fact = parse::<Fact>(&body)?.check()?;
             let client = mailbox.identify(&sender)?;
-            said(&state, sender, client, Said::Fact(fact)).await
+            said(&state, session, client, Said::Fact(fact)).await
         }
-        "poll" => poll(&state, sender, &slot).await,
+        "poll" => poll(&state, &sender, &slot).await,
         "take" => {
             let OrderBody { order } = parse(&body)?;
             mailbox.identify(&sender)?;
@@ -142,7 +142,7 @@ pub(super) async fn bridge(
             let outcome = parse::<OutcomeBody>(&body)?.check()?;
             let client = mailbox.identify(&sender)?;
             mailbox.lock().answer(&sender, order, &outcome)?;
-            said(&state, sender, client, Said::Answered(order, outcome)).await
+            said(&state, session, client, Said::Answered(order, outcome)).await
         }
         "answers" => {
             mailbox.lock().owner.answers = true;
@@ -157,26 +157,24 @@ pub(super) async fn bridge(
     }
 }
 
-async fn hello(state: &ServerState, sender: Sender, hello: HelloBody) -> Answered {
+async fn hello(state: &ServerState, sender: &Sender, hello: HelloBody) -> Answered {
     let hello = hello.check()?;
     let mailbox = &state.requests.mailbox;
-    let what = match mailbox.change(|orders| orders.hello(&sender, &hello)) {
+    let what = match mailbox.change(|orders| orders.hello(sender, &hello)) {
         Err(Rejection::WrongProtocol(found)) => Said::WrongProtocol(found),
         greeted => greeted.map(|()| Said::Hello)?,
     };
     let accepted = what == Said::Hello;
-    said(state, sender, hello.client, what).await?;
+    said(state, sender.session, hello.client, what).await?;
     Ok(exact(
         &json!({ "protocol": PROTOCOL, "accepted": accepted }),
     ))
 }
 
 /// Passes on what was said.
-async fn said(state: &ServerState, sender: Sender, client: String, said: Said) -> Answered {
-    let Sender { session, instance } = sender;
+async fn said(state: &ServerState, session: SessionId, client: String, said: Said) -> Answered {
     let report = Report {
         session,
-        instance,
         client,
         said,
     };
@@ -196,14 +194,14 @@ fn place(state: &ServerState) -> Result<SemaphorePermit<'_>, Fault> {
     })
 }
 
-async fn poll(state: &ServerState, sender: Sender, slot: &ConnectionSlot) -> Answered {
+async fn poll(state: &ServerState, sender: &Sender, slot: &ConnectionSlot) -> Answered {
     let mailbox = &state.requests.mailbox;
-    let client = mailbox.identify(&sender)?;
+    let client = mailbox.identify(sender)?;
     let _place = place(state)?;
-    let number = mailbox.change(|orders| orders.begin_poll(&sender))?;
-    said(state, sender.clone(), client, Said::Polled).await?;
+    let number = mailbox.change(|orders| orders.begin_poll(sender))?;
+    said(state, sender.session, client, Said::Polled).await?;
     let answer = held(state, slot, |orders| {
-        if orders.is_poll_over(&sender, number) {
+        if orders.is_poll_over(sender, number) {
             return Some(None);
         }
         orders.next(sender.session).map(Some)
@@ -252,7 +250,7 @@ async fn compact(
         return Ok(exact(&Decision::Skip { why }));
     };
     // The core knows of it before the client does: what the client does next is because of it.
-    said(state, sender, client, Said::HandedOut(order)).await?;
+    said(state, sender.session, client, Said::HandedOut(order)).await?;
     Ok(exact(&Decision::Replace { text }))
 }
 
@@ -271,12 +269,12 @@ async fn hold(
     };
     let _place = place(state)?;
     let id = CompactionId {
-        instance: sender.instance.clone(),
+        instance: sender.instance,
         number: asked.compaction,
     };
     if mailbox.lock().decision(&id).is_none() {
         let compacting = Said::Compacting(id.clone(), asked.trigger);
-        said(state, sender, client, compacting).await?;
+        said(state, sender.session, client, compacting).await?;
     }
     let decided = held(state, slot, |orders| orders.decision(&id).cloned()).await?;
     Ok(exact(&decided.unwrap_or(Decision::Wait)))

@@ -7,8 +7,8 @@ use crate::{
         reboot::blocked_by,
     },
     bridge::{
-        Absence, Category, CategoryKind, Draft, Fact, InstanceName, Link, Order, Outcome, Report,
-        Said, TurnEnd, Usage,
+        Absence, Category, CategoryKind, Draft, Fact, Link, Order, Outcome, Report, Said, TurnEnd,
+        Usage,
     },
     guard::Figure,
 };
@@ -24,7 +24,6 @@ impl Bench {
     pub(super) fn bridge_says(&mut self, number: u128, said: Said) -> Vec<Effect> {
         let report = Report {
             session: session(number),
-            instance: InstanceName("a".to_owned()),
             client: "2.1.330".into(),
             said,
         };

@@ -62,17 +62,15 @@ Make the importer stream: constant memory for any CSV size.
 
 /// The scene's client is about to compact, 2 minutes before the time for an answer is over, at this second.
 pub fn compaction(model: &mut Model, second: u64) {
-    let instance = InstanceName("scene".to_owned());
     let says = |said| {
         Event::Bridge(BridgeEvent::Said(Box::new(Report {
             session: model.session.id,
-            instance: instance.clone(),
             client: "2.1.330".to_owned(),
             said,
         })))
     };
     let id = CompactionId {
-        instance: instance.clone(),
+        instance: InstanceName("scene".to_owned()),
         number: 1,
     };
     for event in [says(Said::Hello), says(Said::Compacting(id, Trigger::Auto))] {
