@@ -84,12 +84,7 @@ const LAST_MINUTE: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Begins the run; `first` says how the agent is started if not with the task itself.
-pub fn begin(
-    model: &mut Model,
-    plan: Plan,
-    reads_task: bool,
-    first: Option<Vec<Effect>>,
-) -> Vec<Effect> {
+pub fn begin(model: &mut Model, plan: Plan, reads_task: bool, first: Option<Vec<Effect>>) {
     let start = prompt::start(&plan.task, &plan.promise);
     let caps = plan.caps;
     let event = RunEvent::RunStarted {
@@ -126,28 +121,31 @@ pub fn begin(
         timeline: VecDeque::new(),
     });
     handoff::draft(model);
-    let mut effects = vec![run_event(event)];
-    publish::remember(model, &effects);
-    effects.extend(clock(model));
-    effects.extend(first.unwrap_or_else(|| iteration::begin(model, false, None, Some(start))));
-    effects
+    let begun = [run_event(event)];
+    publish::remember(model, &begun);
+    model.emit_all(begun);
+    clock(model);
+    match first {
+        Some(first) => model.emit_all(first),
+        None => iteration::begin(model, false, None, Some(start)),
+    }
 }
 
 /// Sets the run's timer; what it was set for before is void.
-fn set(model: &mut Model, due: Due, time: Duration) -> Vec<Effect> {
+fn set(model: &mut Model, due: Due, time: Duration) {
     let epoch = model.next_epoch();
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     (run.epoch, run.due) = (epoch, Some(due));
-    vec![Effect::SetTimer(TimerId::Run(epoch), time)]
+    model.emit(Effect::SetTimer(TimerId::Run(epoch), time));
 }
 
 /// As [`set`], unless it is set for that already.
-fn set_once(model: &mut Model, due: Due, time: Duration) -> Vec<Effect> {
-    match &model.autopilot {
-        Some(run) if run.due != Some(due) => set(model, due, time),
-        _ => Vec::new(),
+fn set_once(model: &mut Model, due: Due, time: Duration) {
+    let run = model.autopilot.as_ref();
+    if run.is_some_and(|run| run.due != Some(due)) {
+        set(model, due, time);
     }
 }
 
@@ -159,26 +157,24 @@ fn set_phase(model: &mut Model, phase: Phase) {
 }
 
 /// Takes in what a person, or a reboot that did not begin, means for the run.
-pub(super) fn heed(model: &mut Model) -> Vec<Effect> {
-    let mut effects = Vec::new();
+pub(super) fn heed(model: &mut Model) {
     if let Some(by) = model.happened.taken_over.take() {
-        effects.extend(hold(model, by));
+        hold(model, by);
     }
     match model.happened.no_reboot.take() {
-        Some(NoReboot::Breaker(why)) => effects.extend(thrash(model, why)),
-        Some(NoReboot::Refused(why)) => effects.extend(trip(model, &Trip::Refused { why })),
+        Some(NoReboot::Breaker(why)) => thrash(model, why),
+        Some(NoReboot::Refused(why)) => trip(model, &Trip::Refused { why }),
         None => {}
     }
-    effects
 }
 
 /// Looks at what is true now.
-pub(super) fn watch(model: &mut Model) -> Vec<Effect> {
+pub(super) fn watch(model: &mut Model) {
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     if run.pilot.is_over() || model.outside.quitting.is_some() {
-        return Vec::new();
+        return;
     }
     let rebooting = model.reboot.attempt.is_some();
     let ended = std::mem::replace(&mut run.rebooting, rebooting) && !rebooting;
@@ -206,44 +202,39 @@ pub(super) fn watch(model: &mut Model) -> Vec<Effect> {
     run.called &= rebooting;
     run.said &= state != AgentState::Busy;
     if rebooting {
-        let mut effects = watch_reboot(model);
+        watch_reboot(model);
         // The reboot was begun because the figures are in.
         if model.session.agent.state != AgentState::Busy {
-            effects.extend(turn_event(model));
+            turn_event(model);
         }
-        return effects;
+        return;
     }
     if let Some(end) = over(model) {
         return finish(model, end);
     }
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     if run.pilot.is_held() {
         return say_held(model);
     }
     match (state, &run.pilot.phase) {
         (AgentState::Starting, _) => set_once(model, Due::StartupTimeout, SILENT),
-        (AgentState::Busy, Phase::Settling | Phase::Sent) => {
-            set_phase(model, Phase::Working);
-            Vec::new()
-        }
+        (AgentState::Busy, Phase::Settling | Phase::Sent) => set_phase(model, Phase::Working),
         (AgentState::Busy, Phase::Waiting(wait)) if wait.background => {
             set_phase(model, Phase::Working);
-            Vec::new()
         }
         (AgentState::Busy, _) => {
             run.due = run.due.filter(|due| *due == Due::WaitOver);
-            Vec::new()
         }
-        (AgentState::Exited, Phase::Waiting(wait)) if !wait.background => Vec::new(),
+        (AgentState::Exited, Phase::Waiting(wait)) if !wait.background => {}
         (AgentState::Exited, _) => agent_gone(model),
         (AgentState::Idle | AgentState::Limit, Phase::Working) => {
             set_phase(model, Phase::Settling);
-            set(model, Due::Settle, IDLE)
+            set(model, Due::Settle, IDLE);
         }
         (AgentState::Idle | AgentState::Limit, _) => turn::prompt_box_ready(model),
-        _ => Vec::new(),
+        _ => {}
     }
 }
 
@@ -259,25 +250,23 @@ fn over(model: &Model) -> Option<End> {
 }
 
 /// A dialog is open, or may be: a person is called; in an unattended run it stays unanswered.
-fn dialog(model: &mut Model) -> Vec<Effect> {
+fn dialog(model: &mut Model) {
     let unattended = is_unattended(model);
-    let mut effects = Vec::new();
     // What a person has opened, such as a list of models, is no reason to call them.
     if unattended || model.session.agent.state == AgentState::Dialog {
         let about = agent_reason(model).unwrap_or_default();
-        effects.extend(call(model, &format!("a dialog waits: {about}")));
+        call(model, &format!("a dialog waits: {about}"));
     }
     if unattended {
-        effects.extend(set_once(model, Due::Dialog, DIALOG));
+        set_once(model, Due::Dialog, DIALOG);
     }
-    effects
 }
 
 /// The dialog is over: the run's timer goes on where it was.
-fn after_dialog(model: &mut Model) -> Vec<Effect> {
+fn after_dialog(model: &mut Model) {
     let now = model.now.since_start;
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     run.due = None;
     let (due, time) = match &run.pilot.phase {
@@ -286,21 +275,21 @@ fn after_dialog(model: &mut Model) -> Vec<Effect> {
         Phase::Waiting(wait) => (Due::WaitOver, wait.until.saturating_sub(now)),
         Phase::Working | Phase::Tripped(_) | Phase::Ended(_) => return watch(model),
     };
-    set(model, due, time)
+    set(model, due, time);
 }
 
 /// While a reboot is under way, it has the agent; only what it cannot see to itself is done here.
-fn watch_reboot(model: &mut Model) -> Vec<Effect> {
+fn watch_reboot(model: &mut Model) {
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let (step, overdue, approved) = (attempt.step(), attempt.is_overdue(), attempt.approved);
     if overdue {
-        let mut effects = call(model, "the handoff is not confirmed");
+        call(model, "the handoff is not confirmed");
         if is_unattended(model) {
-            effects.extend(set_once(model, Due::Undelivered, UNDELIVERED));
+            set_once(model, Due::Undelivered, UNDELIVERED);
         }
-        return effects;
+        return;
     }
     // Before `auto` has announced it, and once it is approved.
     let announces =
@@ -313,18 +302,17 @@ fn watch_reboot(model: &mut Model) -> Vec<Effect> {
     if step == Step::Review && approved.is_none() && model.reboot.mode != RebootMode::Auto {
         return call(model, "the handoff waits for your review");
     }
-    Vec::new()
 }
 
 /// The agent's process has ended by itself.
-fn agent_gone(model: &mut Model) -> Vec<Effect> {
+fn agent_gone(model: &mut Model) {
     let exit = model.session.agent.exit.clone().unwrap_or_default();
     let spent = spent(model);
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     let verdict = run.pilot.agent_died(&exit, &spent);
-    follow(model, verdict, &format!("the agent has ended ({exit})"))
+    follow(model, verdict, &format!("the agent has ended ({exit})"));
 }
 
 /// A tool has run.
@@ -338,7 +326,7 @@ pub fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
 }
 
 /// Does what the rules say.
-fn follow(model: &mut Model, verdict: Verdict, why: &str) -> Vec<Effect> {
+fn follow(model: &mut Model, verdict: Verdict, why: &str) {
     match verdict {
         Verdict::Settle => {
             set_phase(model, Phase::Settling);
@@ -348,7 +336,7 @@ fn follow(model: &mut Model, verdict: Verdict, why: &str) -> Vec<Effect> {
                 model,
                 Due::Settle,
                 if blind { SETTLE_FRESH } else { SETTLE },
-            )
+            );
         }
         Verdict::Prompt => type_prompt(model),
         Verdict::Fresh => fresh(model),
@@ -366,7 +354,7 @@ fn is_always_fresh(model: &Model) -> bool {
     plan(model).is_some_and(|plan| plan.fresh == Fresh::Always)
 }
 
-fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
+fn wait(model: &mut Model, pause: Pause, why: &str) {
     let until = model.now.since_start + pause.time;
     set_phase(
         model,
@@ -388,13 +376,12 @@ fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
             duration(pause.time)
         ));
     }
-    let mut effects = vec![run_event(event)];
-    effects.extend(set(model, Due::WaitOver, pause.time));
-    effects
+    model.emit(run_event(event));
+    set(model, Due::WaitOver, pause.time);
 }
 
 /// Reboots do not help, by the reboot's own breaker.
-fn thrash(model: &mut Model, why: String) -> Vec<Effect> {
+fn thrash(model: &mut Model, why: String) {
     let figure = model.session.guard.figure(model.now);
     let line = figure.map_or(Tokens(0), |figure| figure.lines.at(Threshold::Compact));
     let forecast = model.session.guard.forecast();
@@ -408,32 +395,28 @@ fn thrash(model: &mut Model, why: String) -> Vec<Effect> {
         .and_then(|one| one.reboot.as_ref())
         .map(|record| record.handoff_tokens);
     let cause = Thrash::of(forecast.base(), handoff, growth.map(Tokens), line);
-    trip(model, &Trip::Thrash { why, cause })
+    trip(model, &Trip::Thrash { why, cause });
 }
 
 /// A breaker has tripped.
-fn trip(model: &mut Model, trip: &Trip) -> Vec<Effect> {
-    let mut effects = vec![run_event(RunEvent::Tripped {
-        breaker: trip.name().to_owned(),
-        evidence: trip.to_string(),
-    })];
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+fn trip(model: &mut Model, trip: &Trip) {
+    let Some(run) = model.autopilot.as_mut().filter(|run| !run.pilot.is_over()) else {
+        return;
     };
-    if run.pilot.is_over() {
-        return Vec::new();
-    }
-    if let Phase::Ended(end) = run.pilot.trip(trip.clone()) {
-        effects.extend(finish(model, end));
-        return effects;
-    }
+    let phase = run.pilot.trip(trip.clone());
     run.due = None;
     run.called = false;
+    model.emit(run_event(RunEvent::Tripped {
+        breaker: trip.name().to_owned(),
+        evidence: trip.to_string(),
+    }));
+    if let Phase::Ended(end) = phase {
+        return finish(model, end);
+    }
     model.reboot.paused = true;
     let key = resume_key(model);
     model.error(format!("stopped: {trip} · {key} goes on"));
-    effects.extend(call(model, &format!("the run has stopped: {trip}")));
-    effects
+    call(model, &format!("the run has stopped: {trip}"));
 }
 
 fn resume_key(model: &Model) -> String {
@@ -442,33 +425,32 @@ fn resume_key(model: &Model) -> String {
 }
 
 /// The run is over: the agent is ended cleanly and the record closed.
-fn finish(model: &mut Model, end: End) -> Vec<Effect> {
+fn finish(model: &mut Model, end: End) {
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     let (code, reason) = (end.code(), end.reason());
     let text = format!("the run is over: {end}");
     let attended = run.pilot.plan.attended;
     run.pilot.phase = Phase::Ended(end);
     run.due = None;
-    let mut effects = turn_event(model);
+    turn_event(model);
     if attended {
-        effects.push(Effect::Call(excerpt(&text)));
+        model.emit(Effect::Call(excerpt(&text)));
     }
-    effects.extend(leave(model, code, reason, false));
-    effects
+    leave(model, code, reason, false);
 }
 
 /// The run's timer has run out.
-pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
+pub fn timer(model: &mut Model, epoch: u64) {
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     if run.epoch != epoch || run.pilot.is_over() || model.outside.quitting.is_some() {
-        return Vec::new();
+        return;
     }
     let Some(due) = run.due.take() else {
-        return Vec::new();
+        return;
     };
     match due {
         Due::Settle => settle(model),
@@ -478,7 +460,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
         Due::StartupTimeout => silent(model),
         Due::Dialog => {
             let about = agent_reason(model).unwrap_or_default();
-            trip(model, &Trip::Dialog { about })
+            trip(model, &Trip::Dialog { about });
         }
         Due::Undelivered => trip(
             model,
@@ -492,35 +474,30 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
 }
 
 /// The agent's process runs and says nothing.
-fn silent(model: &mut Model) -> Vec<Effect> {
+fn silent(model: &mut Model) {
     let what = "the agent does not respond: a dialog at its start may wait (trust, login); start it once by hand";
     if is_unattended(model) {
         return finish(model, End::NoAgent(what.to_owned()));
     }
     model.error(what);
-    call(model, what)
+    call(model, what);
 }
 
 /// Background tasks have held up the reboot for long enough.
-fn push(model: &mut Model) -> Vec<Effect> {
+fn push(model: &mut Model) {
     if let Some(attempt) = &mut model.reboot.attempt {
         attempt.force = true;
     }
-    let approved = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|attempt| attempt.approved.is_some());
-    if approved {
-        return Vec::new();
+    let attempt = model.reboot.attempt.as_ref();
+    if attempt.is_none_or(|attempt| attempt.approved.is_none()) {
+        let _ = reboot::approve(model, Approval::Auto);
     }
-    reboot::approve(model, Approval::Auto).unwrap_or_default()
 }
 
 /// The time on the screen, and the cap on it.
-pub fn clock(model: &mut Model) -> Vec<Effect> {
+pub fn clock(model: &mut Model) {
     let Some(run) = &model.autopilot else {
-        return Vec::new();
+        return;
     };
     let left = run.pilot.time_left(model.now);
     let left = left.map(|left| left.max(Duration::from_millis(100)));
@@ -539,7 +516,5 @@ pub fn clock(model: &mut Model) -> Vec<Effect> {
         (Some(left), Some(tick)) => Some(left.min(tick)),
         (left, tick) => left.or(tick),
     };
-    next.map(|next| Effect::SetTimer(TimerId::RunClock, next))
-        .into_iter()
-        .collect()
+    model.emit_all(next.map(|next| Effect::SetTimer(TimerId::RunClock, next)));
 }

@@ -24,13 +24,14 @@ pub const fn mark(model: &Model) -> Mark {
 }
 
 /// Counts what one event has brought.
-pub fn note(model: &mut Model, before: Mark, effects: &[Effect]) {
+pub fn note(model: &mut Model, before: Mark) {
     let Mark(iteration, turns) = before;
     if iteration == model.session.iteration {
         model.outside.counters.turns += u64::from(model.session.agent.turns.saturating_sub(turns));
     }
-    let kept = |effect: &&Effect| matches!(effect, Effect::SaveCheckpoint(_));
-    model.outside.counters.checkpoints += effects.iter().filter(kept).count() as u64;
+    let effects = model.happened.effects.iter();
+    let saves = effects.filter(|effect| matches!(effect, Effect::SaveCheckpoint(_)));
+    model.outside.counters.checkpoints += saves.count() as u64;
 }
 
 /// Counts a reboot that has ended by this step; `why` says what stopped one that failed.

@@ -101,10 +101,10 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.happened = Happened::default();
     let before = metrics::mark(model);
     let state = model.session.agent.state;
-    let mut effects = answer(model, event);
-    settle(model, &mut effects);
+    answer(model, event);
+    settle(model);
     tour::after(model);
-    metrics::note(model, before, &effects);
+    metrics::note(model, before);
     activity::log_change(model, state);
     // What was shown in the footer just now is taken down again later.
     if model
@@ -113,8 +113,9 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
         .back()
         .is_some_and(|notice| notice.at == at)
     {
-        effects.extend(control::notice_timer(model));
+        control::notice_timer(model);
     }
+    let mut effects = model.take_effects();
     autopilot::publish(model, &mut effects);
     effects
 }
@@ -124,23 +125,24 @@ const PASSES: usize = 8;
 
 /// Lets the features look at what is true now, in one order, until nothing changes any more. So facts may arrive in any order,
 /// and no feature has to know which other one waits for what it does.
-fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
+fn settle(model: &mut Model) {
+    let stands = |model: &Model| (model.happened.effects.len(), reboot::standing(model));
     for _ in 0..PASSES {
-        let before = (effects.len(), reboot::standing(model));
-        effects.extend(autopilot::heed(model));
-        effects.extend(reboot::consider(model));
-        effects.extend(reboot::advance(model));
-        effects.extend(reboot::after(model));
-        effects.extend(unsent::put_back(model));
-        effects.extend(autopilot::heed(model));
-        effects.extend(autopilot::watch(model));
-        if before == (effects.len(), reboot::standing(model)) {
+        let before = stands(model);
+        autopilot::heed(model);
+        reboot::consider(model);
+        reboot::advance(model);
+        reboot::after(model);
+        unsent::put_back(model);
+        autopilot::heed(model);
+        autopilot::watch(model);
+        if before == stands(model) {
             break;
         }
     }
 }
 
-fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
+fn answer(model: &mut Model, event: Event) {
     match event {
         Event::Host(event) => input::host(model, event),
         Event::Pane(event) => pane(model, event),
@@ -148,24 +150,17 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Bridge(event) => bridge::received(model, event),
         Event::Read(event) => read(model, event),
         Event::Store(StoreEvent::Journaled { reboot, step }) => {
-            reboot::journaled(model, reboot, step)
+            reboot::journaled(model, reboot, step);
         }
         Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
-        Event::Store(StoreEvent::EarlierRuns(earlier)) => {
-            history::earlier_read(model, earlier);
-            Vec::new()
-        }
+        Event::Store(StoreEvent::EarlierRuns(earlier)) => history::earlier_read(model, earlier),
         Event::Store(StoreEvent::PastRead {
             run,
             iteration,
             found,
-        }) => {
-            history::was_read(model, &run, iteration, &found);
-            Vec::new()
-        }
+        }) => history::was_read(model, &run, iteration, &found),
         Event::Store(StoreEvent::HistoryFound { text, found }) => {
             history::found(model, &text, found);
-            Vec::new()
         }
         Event::Store(StoreEvent::ErrorChanged(error)) => control::store_error(model, error),
         Event::TimerFired(id) => timer(model, id),
@@ -175,14 +170,11 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
         Event::TerminalLost => autopilot::headless(model),
         Event::PlacesChecked(seen) => places::checked(model, &seen),
-        Event::EffectFailed { what } => {
-            model.error(what);
-            Vec::new()
-        }
+        Event::EffectFailed { what } => model.error(what),
     }
 }
 
-fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
+fn pane(model: &mut Model, event: PaneEvent) {
     match event {
         PaneEvent::Spawned {
             iteration,
@@ -192,95 +184,60 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
         PaneEvent::SpawnFailed { iteration, why } => process::spawn_failed(model, iteration, &why),
         PaneEvent::Exited { iteration, exit } => process::exited(model, iteration, &exit),
         PaneEvent::Screen(fact) => control::screen_fact(model, fact),
-        PaneEvent::PasteModeSet { on } => {
-            model.session.agent.takes_pastes = on;
-            Vec::new()
-        }
-        PaneEvent::MouseModeSet { on } => {
-            model.session.agent.takes_mouse = on;
-            Vec::new()
-        }
-        PaneEvent::LinkHovered { target } => {
-            model.view.hovered = target;
-            Vec::new()
-        }
+        PaneEvent::PasteModeSet { on } => model.session.agent.takes_pastes = on,
+        PaneEvent::MouseModeSet { on } => model.session.agent.takes_mouse = on,
+        PaneEvent::LinkHovered { target } => model.view.hovered = target,
         PaneEvent::CopyMode(outcome) => copy::answered(model, outcome),
         PaneEvent::PromptBoxSeen(prompt_box) => activity::box_changed(model, prompt_box),
-        PaneEvent::MarkerSeen => {
-            reboot::marker_seen(model);
-            Vec::new()
-        }
-        PaneEvent::InputRefused => {
-            model.error(
-                "the agent does not read its input: what you typed last was not delivered (Ctrl-C drops what waits)",
-            );
-            Vec::new()
-        }
+        PaneEvent::MarkerSeen => reboot::marker_seen(model),
+        PaneEvent::InputRefused => model.error(
+            "the agent does not read its input: what you typed last was not delivered (Ctrl-C drops what waits)",
+        ),
         PaneEvent::InputCancelled { bytes } => {
             let size = format::bytes(bytes as u64);
             model.info(format!("{size} that the agent had not read were dropped"));
-            Vec::new()
         }
+        PaneEvent::LeftoversFound { processes } if processes.is_empty() => {}
         PaneEvent::LeftoversFound { processes } => {
-            if !processes.is_empty() {
-                let list = processes.join(", ");
-                model.error(format!("still running after the agent has ended: {list}"));
-            }
-            Vec::new()
+            let list = processes.join(", ");
+            model.error(format!("still running after the agent has ended: {list}"));
         }
     }
 }
 
-fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
+fn read(model: &mut Model, event: ReadEvent) {
     match event {
         ReadEvent::Scratchpad(disk) => scratchpad::read(model, disk),
         ReadEvent::ScratchpadSaved(text) => scratchpad::saved(model, text),
         ReadEvent::ScratchpadNotSaved(why) => scratchpad::not_saved(model, why),
-        ReadEvent::Draft(text) => {
-            unsent::found(model, text);
-            Vec::new()
-        }
-        ReadEvent::DraftKept(text) => {
-            reboot::draft_kept(model, text.as_deref());
-            Vec::new()
-        }
+        ReadEvent::Draft(text) => unsent::found(model, text),
+        ReadEvent::DraftKept(text) => reboot::draft_kept(model, text.as_deref()),
         ReadEvent::Versions(versions) => scratchpad::versions_read(model, versions),
         ReadEvent::VersionsUnreadable => scratchpad::no_versions(model),
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
         ReadEvent::Git(facts) => {
             let before = std::mem::replace(&mut model.draft.git, facts);
             handoff::draft(model);
-            let mut effects = vec![handoff::read_ground(model)];
-            effects.extend(breakpoint::git_read(model, &before));
-            effects
+            model.emit(handoff::read_ground(model));
+            breakpoint::git_read(model, &before);
         }
         ReadEvent::HandoffFiles(handoff_files) => {
             model.draft.handoff_files = *handoff_files;
             handoff::draft(model);
             reboot::drafted(model);
-            Vec::new()
         }
         ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),
         ReadEvent::Recorded {
             iteration,
             commands,
-        } => {
-            handoff::recorded(model, iteration, commands);
-            Vec::new()
-        }
+        } => handoff::recorded(model, iteration, commands),
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => {
-            figures::transcript_lost(model, session, &why)
+            figures::transcript_lost(model, session, &why);
         }
-        ReadEvent::Prepared { reboot, refused } => {
-            reboot::prepared(model, reboot, refused);
-            Vec::new()
-        }
+        ReadEvent::Prepared { reboot, refused } => reboot::prepared(model, reboot, refused),
         ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
-        ReadEvent::Trimmed { ask, made } => {
-            trim::copied(model, ask, made);
-            Vec::new()
-        }
+        ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => figures::estimated(model, reading),
         ReadEvent::ClientSettings(settings) => figures::settings_read(model, *settings),
         ReadEvent::ClientWords(words) => figures::client_said(model, words),
@@ -294,7 +251,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
     }
 }
 
-fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
+fn timer(model: &mut Model, id: TimerId) {
     match id {
         TimerId::StopTimeout(epoch) => ending::signal_over(model, epoch),
         TimerId::Enter(epoch) => submit::timer(model, epoch),
@@ -312,7 +269,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::Notice => control::expire_notices(model),
         TimerId::Moment => moment::tick(model),
         // What waited for the time alone looks now, and is drawn.
-        TimerId::Quiet | TimerId::Typing => Vec::new(),
+        TimerId::Quiet | TimerId::Typing => {}
         TimerId::Age => control::age_tick(model),
         TimerId::ClientWords => client_limit::look(model),
         TimerId::SaveNotes(epoch) => scratchpad::timer(model, epoch),

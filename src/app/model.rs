@@ -37,6 +37,7 @@ pub mod unsent;
 pub mod view;
 
 use crate::{
+    api::wire::Reply,
     clock::At,
     config::Config,
     handoff::{Generator, Marker},
@@ -45,7 +46,10 @@ use crate::{
     transcript::{SessionId, Tokens},
 };
 
-use crate::app::event::NewIds;
+use crate::app::{
+    effect::Effect,
+    event::{CallId, NewIds},
+};
 
 use draft::Draft;
 use happened::Happened;
@@ -197,6 +201,27 @@ impl Model {
             .guard
             .figure(self.now)
             .map(|figure| figure.used)
+    }
+
+    /// Has the shell do this, behind what it is to do already.
+    pub(in crate::app) fn emit(&mut self, effect: Effect) {
+        self.happened.effects.push(effect);
+    }
+
+    /// As [`Model::emit`], with each of these.
+    pub(in crate::app) fn emit_all(&mut self, effects: impl IntoIterator<Item = Effect>) {
+        self.happened.effects.extend(effects);
+    }
+
+    /// Has the shell answer a call before it does anything else.
+    pub(in crate::app) fn answer(&mut self, call: CallId, reply: Reply) {
+        self.happened.effects.insert(0, Effect::Answer(call, reply));
+    }
+
+    /// What the shell is to do by now, in order.
+    #[must_use]
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.happened.effects)
     }
 
     /// Says something in the footer.

@@ -33,7 +33,7 @@ pub fn give(
     purpose: Purpose,
     order: Order,
     answered_within: Duration,
-) -> (OrderId, Vec<Effect>) {
+) -> OrderId {
     let session = model.session.id;
     let orders = &mut model.session.orders;
     orders.last += 1;
@@ -45,9 +45,9 @@ pub fn give(
         gone: false,
     };
     orders.open.insert(id, open);
-    let place = Effect::OrderBridge { id, session, order };
-    let timer = Effect::SetTimer(TimerId::Order(id), TAKEN_WITHIN);
-    (id, vec![place, timer])
+    model.emit(Effect::OrderBridge { id, session, order });
+    model.emit(Effect::SetTimer(TimerId::Order(id), TAKEN_WITHIN));
+    id
 }
 
 /// Whether an order for this is under way.
@@ -58,31 +58,28 @@ pub fn is_open(model: &Model, purpose: Purpose) -> bool {
 }
 
 /// Takes an order back: it ends as not taken, or goes on if a process has taken it already.
-pub fn take_back(model: &Model, id: OrderId) -> Vec<Effect> {
-    let open = model.session.orders.open.contains_key(&id);
-    open.then_some(Effect::CancelOrder(id))
-        .into_iter()
-        .collect()
+pub fn take_back(model: &mut Model, id: OrderId) {
+    if model.session.orders.open.contains_key(&id) {
+        model.emit(Effect::CancelOrder(id));
+    }
 }
 
 /// The time of an order is over.
-pub fn timer(model: &mut Model, id: OrderId) -> Vec<Effect> {
+pub fn timer(model: &mut Model, id: OrderId) {
     if let Some(open) = model.session.orders.open.get_mut(&id)
         && open.time == OrderTime::Answer
     {
         open.time = OrderTime::Over;
     }
-    take_back(model, id)
+    take_back(model, id);
 }
 
 /// The agent has ended: no order is answered any more.
-pub fn agent_gone(model: &mut Model) -> Vec<Effect> {
-    let open = model.session.orders.open.iter_mut();
-    open.map(|(id, open)| {
+pub fn agent_gone(model: &mut Model) {
+    for (id, open) in &mut model.session.orders.open {
         open.gone = true;
-        Effect::CancelOrder(*id)
-    })
-    .collect()
+        model.happened.effects.push(Effect::CancelOrder(*id));
+    }
 }
 
 /// The client's side has answered an order.
@@ -90,29 +87,23 @@ pub fn answered(model: &mut Model, id: OrderId, outcome: Outcome) -> Option<Ende
     end(model, id, OrderEnd::Answered(outcome))
 }
 
-/// An order was taken back, or could not be because it `was_taken`; how it ended by that, and what follows if it did not.
-pub fn cancelled(
-    model: &mut Model,
-    id: OrderId,
-    was_taken: bool,
-) -> (Option<EndedOrder>, Option<Effect>) {
+/// An order was taken back, or could not be because it `was_taken`; how it ended by that, if it did.
+pub fn cancelled(model: &mut Model, id: OrderId, was_taken: bool) -> Option<EndedOrder> {
     if !was_taken {
-        return (end(model, id, OrderEnd::NotTaken), None);
+        return end(model, id, OrderEnd::NotTaken);
     }
-    let Some(open) = model.session.orders.open.get_mut(&id) else {
-        return (None, None);
-    };
+    let open = model.session.orders.open.get_mut(&id)?;
     if open.gone {
-        return (end(model, id, OrderEnd::Gone), None);
+        return end(model, id, OrderEnd::Gone);
     }
     match open.time {
         OrderTime::Take(answered_within) => {
             open.time = OrderTime::Answer;
-            let timer = Effect::SetTimer(TimerId::Order(id), answered_within);
-            (None, Some(timer))
+            model.emit(Effect::SetTimer(TimerId::Order(id), answered_within));
+            None
         }
-        OrderTime::Answer => (None, None),
-        OrderTime::Over => (end(model, id, OrderEnd::Unanswered), None),
+        OrderTime::Answer => None,
+        OrderTime::Over => end(model, id, OrderEnd::Unanswered),
     }
 }
 

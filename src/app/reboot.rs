@@ -162,10 +162,11 @@ pub(super) fn standing(model: &Model) -> Option<(uuid::Uuid, Step, Option<Approv
 
 /// A person, a script or a threshold asks for a reboot. `asked` says whether one of the first two did; the review is opened
 /// only for the person at the keyboard.
-pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effect>, String> {
+pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), String> {
     if let Some(attempt) = &model.reboot.attempt {
         if attempt.is_harmless() && asked {
-            return Ok(shown_to(model, cause));
+            shown_to(model, cause);
+            return Ok(());
         }
         return Err(format!("a reboot is under way: {}", attempt.step()));
     }
@@ -185,27 +186,27 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
     if model.config.reboot.way == RebootWay::InPlace {
         in_place::prefer(model);
     }
-    let mut effects = enter(model, Phase::Armed);
+    enter(model, Phase::Armed);
     if asked {
-        effects.extend(shown_to(model, cause));
+        shown_to(model, cause);
     } else if model.reboot.mode == RebootMode::Ask {
-        effects.extend(call(model, "A reboot waits for your review."));
+        call(model, "A reboot waits for your review.");
     }
-    Ok(effects)
+    Ok(())
 }
 
 /// Calls a person to a reboot that waits for them or is announced: once for each level that the session reaches. A run has its
 /// own way to call.
-fn call(model: &mut Model, what: &str) -> Vec<Effect> {
+fn call(model: &mut Model, what: &str) {
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let level = match attempt.cause {
         Cause::Breakpoint => Level::Critical,
         _ => Level::Overflow,
     };
     if model.autopilot.is_some() || model.reboot.called >= Some(level) {
-        return Vec::new();
+        return;
     }
     model.reboot.called = Some(level);
     let figure = model.session.guard.figure(model.now);
@@ -216,20 +217,20 @@ fn call(model: &mut Model, what: &str) -> Vec<Effect> {
     // The banner stands until it is answered; when it began to is read here.
     let now = model.now.wall;
     model.view.log(&said, false, now);
-    vec![Effect::Call(said)]
+    model.emit(Effect::Call(said));
 }
 
 /// The one who has asked for a reboot is shown it: the person at the keyboard its review, a script nothing.
-fn shown_to(model: &mut Model, cause: Cause) -> Vec<Effect> {
+fn shown_to(model: &mut Model, cause: Cause) {
     if cause == Cause::Key {
-        open_review(model)
+        open_review(model);
     } else {
-        trim::survey(model)
+        trim::survey(model);
     }
 }
 
 /// A script asks for a reboot by this way.
-pub fn request_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
+pub fn request_by(model: &mut Model, way: Way) -> Result<(), String> {
     if way == Way::Trim && model.is_generic() {
         return Err(trim::NotOffered::Generic.to_string());
     }
@@ -238,20 +239,18 @@ pub fn request_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
     {
         return Err(format!("no reboot in place: {why}"));
     }
-    let mut effects = request(model, Cause::Ctl, true)?;
-    effects.extend(trim::choose(model, way)?);
-    Ok(effects)
+    request(model, Cause::Ctl, true)?;
+    trim::choose(model, way)
 }
 
 /// Resumes the session that the last reboot ended; the present one stays in the history. A reboot whose new agent runs need not
 /// wait for its proof: it is closed as one that was not confirmed.
-pub fn undo(model: &mut Model) -> Result<Vec<Effect>, String> {
-    let mut effects = Vec::new();
+pub fn undo(model: &mut Model) -> Result<(), String> {
     if let Some(attempt) = &model.reboot.attempt {
         if !attempt.awaits_proof() {
             return Err(format!("a reboot is under way: {}", attempt.step()));
         }
-        effects = finish(model, false);
+        finish(model, false);
         // What is still to be typed was for this session.
         model.session.submission = None;
     }
@@ -269,8 +268,8 @@ pub fn undo(model: &mut Model) -> Result<Vec<Effect>, String> {
     let parent = model.current_iteration().and_then(|one| one.parent);
     // A card that offers the undo has been answered.
     model.view.card = None;
-    effects.extend(bring_back(model, old, replaced, parent, "your undo"));
-    Ok(effects)
+    bring_back(model, old, replaced, parent, "your undo");
+    Ok(())
 }
 
 /// Ends the present session and resumes an earlier one; the present one stays in the history.
@@ -281,7 +280,7 @@ pub fn resume_earlier(
     session: SessionId,
     replaced: Option<Replaced>,
     iteration: Option<IterationId>,
-) -> Result<Vec<Effect>, String> {
+) -> Result<(), String> {
     if let Some(attempt) = &model.reboot.attempt {
         return Err(format!("a reboot is under way: {}", attempt.step()));
     }
@@ -295,7 +294,8 @@ pub fn resume_earlier(
         return Err("this is the present session".to_owned());
     }
     let held_by = "your choice of a session";
-    Ok(bring_back(model, session, replaced, iteration, held_by))
+    bring_back(model, session, replaced, iteration, held_by);
+    Ok(())
 }
 
 fn bring_back(
@@ -304,7 +304,7 @@ fn bring_back(
     replaced: Option<Replaced>,
     iteration: Option<IterationId>,
     held_by: &'static str,
-) -> Vec<Effect> {
+) {
     model.happened.taken_over = Some(held_by);
     let Some(replaced) = replaced else {
         let parent = model.lineage.newest_in(session);
@@ -317,15 +317,15 @@ fn bring_back(
 }
 
 /// Resumes the same session after its process has ended by itself.
-pub fn restart(model: &mut Model) -> Vec<Effect> {
+pub fn restart(model: &mut Model) {
     if model.session.agent.state != AgentState::Exited || model.reboot.attempt.is_some() {
-        return Vec::new();
+        return;
     }
-    resume(model, Kind::Restart, Cause::AgentExit, None)
+    resume(model, Kind::Restart, Cause::AgentExit, None);
 }
 
 /// Resuming a session loses nothing and sends nothing, so it needs no review and no journal.
-fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced>) -> Vec<Effect> {
+fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced>) {
     let mut attempt = Attempt::new(model, kind, cause);
     attempt.replaced = replaced;
     attempt.approved = Some(Approval::Person);
@@ -342,12 +342,7 @@ fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced
 
 /// Takes up a reboot that a supervisor before us had to leave: the old agent is gone, the human had
 /// approved, the handoff has not arrived.
-pub fn take_up(
-    model: &mut Model,
-    entry: &JournalEntry,
-    handoff: Handoff,
-    new: SessionId,
-) -> Vec<Effect> {
+pub fn take_up(model: &mut Model, entry: &JournalEntry, handoff: Handoff, new: SessionId) {
     let mut attempt = Attempt::new(model, Kind::Fresh, entry.cause);
     attempt.id = entry.reboot_id;
     attempt.old = entry.old_session.unwrap_or(model.session.id);
@@ -355,20 +350,19 @@ pub fn take_up(
     attempt.handoff = (!handoff.text.is_empty()).then_some(handoff);
     attempt.approved = Some(Approval::Person);
     model.reboot.attempt = Some(attempt);
-    let mut effects = enter(model, Phase::starting());
-    effects.extend(advance(model));
-    effects
+    enter(model, Phase::starting());
+    advance(model);
 }
 
 /// Opens the review, or brings it to the front.
-fn open_review(model: &mut Model) -> Vec<Effect> {
+fn open_review(model: &mut Model) {
     if model.view.overlay == Some(Overlay::Review) {
-        return Vec::new();
+        return;
     }
     model.view.overlay = Some(Overlay::Review);
     model.view.reading = Reading::at_first_section(&model.draft.handoff.current().text);
     model.draft.handoff.lists_missing = false;
-    let mut effects = trim::survey(model);
+    trim::survey(model);
     let drafted = model
         .reboot
         .attempt
@@ -376,24 +370,22 @@ fn open_review(model: &mut Model) -> Vec<Effect> {
         .is_some_and(|attempt| attempt.step() == Step::Review && attempt.approved.is_none());
     if drafted {
         // Turns may have passed since it was drafted: the person may have gone on working under the banner.
-        effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
-        effects.extend(summary::refresh(model));
+        model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
+        summary::refresh(model);
     }
-    effects
 }
 
 /// The agent went to another session before anything was done: that one ends now.
-pub fn moved(model: &mut Model) -> Vec<Effect> {
+pub fn moved(model: &mut Model) {
     let session = model.session.id;
-    let mut effects: Vec<Effect> = held::let_go(model).into_iter().collect();
-    match &mut model.reboot.attempt {
-        Some(attempt) if attempt.kind.is_reboot() && attempt.is_harmless() => {
-            attempt.old = session;
-        }
-        _ => return effects,
+    held::let_go(model);
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.kind.is_reboot()
+        && attempt.is_harmless()
+    {
+        attempt.old = session;
+        trim::moved(model);
     }
-    effects.extend(trim::moved(model));
-    effects
 }
 
 /// The old session has ended, and it is this one that an undo has to resume.
@@ -407,7 +399,7 @@ pub fn ended_as(model: &mut Model, session: SessionId) {
 }
 
 /// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.
-pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, String> {
+pub fn approve(model: &mut Model, approval: Approval) -> Result<(), String> {
     handoff::finish_edit(model);
     // No one sees the countdown of `auto` behind an editor: the review waits.
     if approval == Approval::Auto && model.view.external.is_some() {
@@ -436,7 +428,8 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
         }
     }
     close_review(model);
-    Ok(summary::settle(model))
+    summary::settle(model);
+    Ok(())
 }
 
 /// Takes the review from the screen. What else lies there is not this reboot's.
@@ -447,7 +440,7 @@ fn close_review(model: &mut Model) {
 }
 
 /// Puts the reboot off, or gives it up.
-pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
+pub fn cancel(model: &mut Model, defer: bool) -> Result<(), String> {
     match &model.reboot.attempt {
         Some(attempt) if attempt.is_harmless() => {}
         Some(attempt) => return Err(format!("too late to cancel: {}", attempt.step())),
@@ -456,7 +449,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
         None if wish(model).is_some() => {
             model.reboot.wish = None;
             model.info("the agent's wish is put aside");
-            return Ok(Vec::new());
+            return Ok(());
         }
         None => return Err("no reboot to cancel".to_owned()),
     }
@@ -480,13 +473,14 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
         model.happened.taken_over = Some("your cancel");
     }
     if model.reboot.attempt.is_none() {
-        return Ok(Vec::new());
+        return Ok(());
     }
-    Ok(end_attempt(model, Phase::Failed, Some(why)))
+    end_attempt(model, Phase::Failed, Some(why));
+    Ok(())
 }
 
 /// A step is on disk.
-pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) -> Vec<Effect> {
+pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) {
     if let Some(attempt) = &mut model.reboot.attempt
         && attempt.id == id
         && attempt.step() == step
@@ -497,8 +491,9 @@ pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) -> Vec<Effect> {
         .reboot
         .beside
         .take_if(|(one, _)| *one == id && step.is_final());
-    over.map(|(_, kept)| unsent::forget(model, &kept))
-        .unwrap_or_default()
+    if let Some((_, kept)) = over {
+        unsent::forget(model, &kept);
+    }
 }
 
 /// The facts for the draft have arrived.
@@ -576,28 +571,28 @@ pub fn marker_seen(model: &mut Model) {
     }
 }
 
-/// The agent's process is gone. Returns whether the reboot expected it or deals with it, and what is given up with it.
-pub fn exited(model: &mut Model, exit: &Exit) -> (bool, Vec<Effect>) {
-    let mut given_up = automatic::agent_ended(model);
-    given_up.extend(held::let_go(model));
+/// The agent's process is gone. Returns whether the reboot expected it or deals with it.
+pub fn exited(model: &mut Model, exit: &Exit) -> bool {
+    automatic::agent_ended(model);
+    held::let_go(model);
     let Some(attempt) = &mut model.reboot.attempt else {
-        return (false, given_up);
+        return false;
     };
     if let Phase::Replacing(replacing) = &mut attempt.phase {
         in_place::agent_ended(replacing, &exit.to_string());
-        return (true, given_up);
+        return true;
     }
     // In any other phase it is the old one that is gone.
     if let Some(launch) = attempt.phase.launch_mut() {
         *launch = Launch::Failed(format!("the new agent ended at once: {exit}"));
     }
-    (true, given_up)
+    true
 }
 
 /// A timer of the reboot has run out.
-pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
+pub fn timer(model: &mut Model, id: TimerId) {
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let proven = attempt.is_proven();
     match (id, &mut attempt.phase) {
@@ -609,30 +604,29 @@ pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         }
         _ => {}
     }
-    Vec::new()
 }
 
-fn verify_due(model: &mut Model) -> Vec<Effect> {
+fn verify_due(model: &mut Model) {
     let waits = is_calm(model) && model.session.agent.prompt_box.is_present();
     let is_typing = is_text_under_way(model);
     let timeout = model.config.reboot.verify_timeout;
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     if attempt.held.is_some() && matches!(attempt.phase, Phase::Replacing(_)) {
         held::stopped_in_client(model);
-        return Vec::new();
+        return;
     }
     if attempt.kind == Kind::Trim && waits {
         // Without hooks its screen is the witness: a client that waits for a prompt has taken the session.
         attempt.set_proof(Proof::Seen);
-        return Vec::new();
+        return;
     }
     if is_typing {
         // The time begins with the Enter.
-        return vec![Effect::SetTimer(TimerId::Verify(attempt.epoch), timeout)];
-    }
-    if !attempt.is_overdue() {
+        let timer = TimerId::Verify(attempt.epoch);
+        model.emit(Effect::SetTimer(timer, timeout));
+    } else if !attempt.is_overdue() {
         attempt.set_proof(Proof::Overdue);
         let what = match attempt.kind {
             Kind::Trim => {
@@ -644,19 +638,16 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
         };
         model.error(what);
     }
-    Vec::new()
 }
 
 /// Gives up a reboot that has harmed nothing yet because we are leaving; one that has is left in the
 /// journal for the next start to finish.
-pub fn abandon(model: &mut Model) -> Vec<Effect> {
+pub fn abandon(model: &mut Model) {
     close_review(model);
-    match &model.reboot.attempt {
-        Some(attempt) if attempt.is_harmless() => end_attempt(model, Phase::Failed, Some("quit")),
-        Some(_) => {
-            model.reboot.attempt = None;
-            Vec::new()
-        }
-        None => Vec::new(),
+    let attempt = model.reboot.attempt.as_ref();
+    if attempt.is_some_and(Attempt::is_harmless) {
+        end_attempt(model, Phase::Failed, Some("quit"));
+    } else {
+        model.reboot.attempt = None;
     }
 }

@@ -345,12 +345,13 @@ fn first_effects(
     let recovered = unfinished.map(|entry| recover::recover(model, plan, entry));
     match (work, recovered) {
         (Work::Run(task), recovered) => {
-            app::autopilot::begin(model, task.plan, task.file.is_some(), recovered)
+            app::autopilot::begin(model, task.plan, task.file.is_some(), recovered);
         }
-        (_, Some(recovered)) => recovered,
+        (_, Some(recovered)) => return recovered,
         (Work::Restore(checkpoint), None) => app::restore::begin(model, &checkpoint),
         (Work::Session, None) => app::iteration::begin(model, false, None, prompt),
     }
+    model.take_effects()
 }
 
 /// Has everything written, closes the doors, and lets the lock go last.

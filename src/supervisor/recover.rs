@@ -142,7 +142,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
     }
     let mut effects = Vec::new();
     match decided.recovery {
-        Recovery::Nothing => effects.extend(app::iteration::begin(model, false, None, None)),
+        Recovery::Nothing => app::iteration::begin(model, false, None, None),
         Recovery::RollBack { resume } => {
             if let Some(session) = resume {
                 model.session.id = session;
@@ -151,8 +151,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
                 app::handoff::keep(model, body);
             }
             effects.push(closed(Step::Failed, "rolled back at the next start"));
-            let (resumes, cause) = (resume.is_some(), Some(Cause::Recovery));
-            effects.extend(app::iteration::begin(model, resumes, cause, None));
+            app::iteration::begin(model, resume.is_some(), Some(Cause::Recovery), None);
         }
         Recovery::FinishResume { session } => {
             model.session.id = session;
@@ -162,8 +161,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
                 Way::Trim => "the trimmed copy was whole: resumed at the next start",
             };
             effects.push(closed(Step::Done, outcome));
-            let cause = Some(Cause::Recovery);
-            effects.extend(app::iteration::begin(model, true, cause, None));
+            app::iteration::begin(model, true, Some(Cause::Recovery), None);
             // It was a reboot after all, and can be undone as one.
             if let Some(current) = model.lineage.current_mut() {
                 current.reboot = Some(record(entry, marker));
@@ -173,9 +171,10 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
             let handoff = handoff_of(entry);
             let session = session.unwrap_or_else(|| SessionId::new(Uuid::new_v4()));
             effects.push(Effect::ReadGit);
-            effects.extend(reboot::take_up(model, entry, handoff, session));
+            reboot::take_up(model, entry, handoff, session);
         }
     }
+    effects.extend(model.take_effects());
     effects
 }
 

@@ -11,29 +11,29 @@ use super::{
     SETTLE_FRESH, clock, finish, publish::call, resume_key, set, turn::give_up_background,
 };
 use crate::app::{
-    effect::{Effect, run_event},
+    effect::run_event,
     facts::{is_safe, typing_refusal},
     model::{Model, Overlay, run::Due},
     reboot::{self, Approval, submit},
 };
 
 /// A person wants something said though the run is held: at a safe moment it is.
-pub(super) fn say_held(model: &mut Model) -> Vec<Effect> {
+pub(super) fn say_held(model: &mut Model) {
     let safe = model.session.agent.state == AgentState::Idle && is_safe(model);
     if !safe || typing_refusal(model).is_some() {
-        return Vec::new();
+        return;
     }
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     if run.said {
-        return Vec::new();
+        return;
     }
     let Some(text) = run.pilot.queue.pop_front() else {
-        return Vec::new();
+        return;
     };
     run.said = true;
-    submit::submit(model, &text).unwrap_or_default()
+    let _ = submit::submit(model, &text);
 }
 
 /// Whether the run deals with an agent that has ended by itself. One that a person has ended is the person's affair.
@@ -68,53 +68,52 @@ pub fn stopped(model: &mut Model, code: i32) -> i32 {
 
 /// A person types into the pane: the run is theirs until they give it back. The answer to a dialog is what the run waits
 /// for itself.
-pub fn person_typed(model: &mut Model) -> Vec<Effect> {
+pub fn person_typed(model: &mut Model) {
     if matches!(
         model.session.agent.state,
         AgentState::Dialog | AgentState::Unknown | AgentState::Exited
     ) {
-        return Vec::new();
+        return;
     }
-    hold(model, "your typing")
+    hold(model, "your typing");
 }
 
 /// Another process goes on with the session: a person has to decide which of the two is to be gone on with.
-pub fn resumed_elsewhere(model: &mut Model) -> Vec<Effect> {
-    let mut effects = hold(model, "another process in its session");
-    if !effects.is_empty() {
-        effects.extend(call(model, "the session was resumed elsewhere"));
+pub fn resumed_elsewhere(model: &mut Model) {
+    if hold(model, "another process in its session") {
+        call(model, "the session was resumed elsewhere");
     }
-    effects
 }
 
-/// Holds the run until it is resumed.
-pub(super) fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
+/// Holds the run until it is resumed; false if it was held, or there is none.
+pub(super) fn hold(model: &mut Model, by: &'static str) -> bool {
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return false;
     };
     if run.pilot.is_over() || run.pilot.paused_by.is_some() {
-        return Vec::new();
+        return false;
     }
     run.pilot.paused_by = Some(by);
     run.due = None;
     model.reboot.paused = true;
     let key = resume_key(model);
     model.info(format!("the run is paused by {by}: {key} resumes it"));
-    vec![run_event(RunEvent::Paused { by: by.to_owned() })]
+    model.emit(run_event(RunEvent::Paused { by: by.to_owned() }));
+    true
 }
 
 /// The run goes on after a pause or a trip.
-fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
+fn resume(model: &mut Model) -> Result<(), String> {
     let draft = model.session.agent.has_draft() && model.session.agent.state == AgentState::Idle;
     let Some(run) = &mut model.autopilot else {
-        return Ok(Vec::new());
+        return Ok(());
     };
     if run.pilot.is_over() {
         return Err("the run is over".to_owned());
     }
     let held = run.pilot.is_held();
     if !held && !matches!(run.pilot.phase, Phase::Waiting(_)) {
-        return Ok(Vec::new());
+        return Ok(());
     }
     if draft && held {
         // Where the prompt box cannot be seen, twice means that the person knows.
@@ -126,7 +125,7 @@ fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
     }
     give_up_background(model);
     let Some(run) = &mut model.autopilot else {
-        return Ok(Vec::new());
+        return Ok(());
     };
     run.pilot.resume();
     run.called = false;
@@ -135,35 +134,35 @@ fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
     if model.view.overlay == Some(Overlay::Exited) {
         model.view.overlay = None;
     }
-    let mut effects = vec![run_event(RunEvent::Resumed)];
+    model.emit(run_event(RunEvent::Resumed));
     if model.session.agent.state == AgentState::Exited {
-        effects.extend(reboot::restart(model));
+        reboot::restart(model);
     } else {
-        effects.extend(set(model, Due::Settle, SETTLE_FRESH));
+        set(model, Due::Settle, SETTLE_FRESH);
     }
-    Ok(effects)
+    Ok(())
 }
 
 /// Lets nothing happen by itself.
-pub fn pause(model: &mut Model, by: &'static str) -> Vec<Effect> {
+pub fn pause(model: &mut Model, by: &'static str) {
     model.reboot.paused = true;
     if model.autopilot.is_some() {
-        return hold(model, by);
+        hold(model, by);
+    } else {
+        model.info("paused: no automatic reboots");
     }
-    model.info("paused: no automatic reboots");
-    Vec::new()
 }
 
 /// Takes back a pause; an autonomous run that a breaker has stopped goes on, too.
-pub fn go_on(model: &mut Model) -> Result<Vec<Effect>, String> {
-    let effects = resume(model)?;
+pub fn go_on(model: &mut Model) -> Result<(), String> {
+    resume(model)?;
     model.reboot.paused = false;
     model.info("resumed");
-    Ok(effects)
+    Ok(())
 }
 
 /// The key that pauses and resumes.
-pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
+pub fn toggle(model: &mut Model) -> Result<(), String> {
     let held = match &model.autopilot {
         Some(run) => run.pilot.is_held() || matches!(run.pilot.phase, Phase::Waiting(_)),
         None => model.reboot.paused,
@@ -171,12 +170,13 @@ pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
     if held {
         go_on(model)
     } else {
-        Ok(pause(model, "a key"))
+        pause(model, "a key");
+        Ok(())
     }
 }
 
 /// A person wants this typed at the next safe moment.
-pub fn say(model: &mut Model, text: String) -> Result<Vec<Effect>, String> {
+pub fn say(model: &mut Model, text: String) -> Result<(), String> {
     let Some(run) = &mut model.autopilot else {
         return Err("no autonomous run".to_owned());
     };
@@ -185,7 +185,7 @@ pub fn say(model: &mut Model, text: String) -> Result<Vec<Effect>, String> {
     }
     run.pilot.say(text)?;
     model.info("it is typed at the next safe moment");
-    Ok(Vec::new())
+    Ok(())
 }
 
 /// Whether the run goes on without the terminal, should that be lost now.
@@ -197,7 +197,7 @@ pub fn outlives_terminal(model: &Model) -> bool {
 }
 
 /// What follows from the loss of the terminal: whatever waits for a person will not be answered.
-pub fn headless(model: &mut Model) -> Vec<Effect> {
+pub fn headless(model: &mut Model) {
     if let Some(run) = &mut model.autopilot {
         run.pilot.plan.attended = false;
     }
@@ -212,14 +212,14 @@ pub fn headless(model: &mut Model) -> Vec<Effect> {
     if let Some(trip) = tripped {
         return finish(model, End::Tripped(trip));
     }
-    let mut effects = clock(model);
+    clock(model);
     let reviewing = model
         .reboot
         .attempt
         .as_ref()
         .is_some_and(|attempt| attempt.step() == Step::Review && attempt.approved.is_none());
     if reviewing {
-        effects.extend(reboot::approve(model, Approval::Auto).unwrap_or_default());
+        let _ = reboot::approve(model, Approval::Auto);
     }
     model.reboot.mode = RebootMode::Auto;
     if model
@@ -229,11 +229,10 @@ pub fn headless(model: &mut Model) -> Vec<Effect> {
     {
         // The person who typed it is gone.
         model.session.agent.draft = false;
-        effects.extend(go_on(model).unwrap_or_default());
+        let _ = go_on(model);
     }
     if let Some(run) = &mut model.autopilot {
         // Its timer is set again by what is true now, for an unattended run.
         run.called = false;
     }
-    effects
 }

@@ -98,38 +98,40 @@ fn event(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
 }
 
 /// Calls a person, once for each occasion.
-pub(super) fn call(model: &mut Model, why: &str) -> Vec<Effect> {
+pub(super) fn call(model: &mut Model, why: &str) {
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     if std::mem::replace(&mut run.called, true) {
-        return Vec::new();
+        return;
     }
     let why = excerpt(why);
     let event = run_event(RunEvent::PersonNeeded { why: why.clone() });
-    vec![Effect::Call(why), event]
+    model.emit(Effect::Call(why));
+    model.emit(event);
 }
 
 /// Reports the turn that has ended, with the figures as they are by now.
-pub(super) fn turn_event(model: &mut Model) -> Vec<Effect> {
+pub(super) fn turn_event(model: &mut Model) {
     let spent = spent(model);
     let figure = model.session.guard.figure(model.now);
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     let Some(message) = run.untold.take() else {
-        return Vec::new();
+        return;
     };
-    vec![run_event(RunEvent::TurnEnded {
+    let turn = run.pilot.turns;
+    model.emit(run_event(RunEvent::TurnEnded {
         iteration: model.session.iteration,
-        turn: run.pilot.turns,
+        turn,
         used_tokens: figure.as_ref().map(|figure| figure.used),
         percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),
         cost_usd: (spent.cost_usd * 1e4).round() / 1e4,
         done: model.draft.preserved.completed_items.len(),
         open: model.draft.preserved.pending_items.len(),
         message,
-    })]
+    }));
 }
 
 /// What names a prompt in a line: those of the run are all alike.

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::app::{
     draft::handoff,
-    effect::{Effect, run_event},
+    effect::run_event,
     facts::{is_quiet, is_typing, is_unattended, reads_task, spent, typing_refusal, unsent},
     model::{
         Model,
@@ -34,13 +34,13 @@ use crate::app::{
 const WAKE_UP: Duration = Duration::from_secs(65 * 60);
 
 /// A turn is over.
-pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
+pub fn turn_ended(model: &mut Model, message: Option<&str>) {
     let spent = spent(model);
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     if run.pilot.is_over() || model.outside.quitting.is_some() {
-        return Vec::new();
+        return;
     }
     let verdict = run.pilot.turn_ended(message, &spent);
     run.untold = Some(first_line(message.unwrap_or_default()));
@@ -52,24 +52,25 @@ pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
 }
 
 /// A turn has failed, or has ended without a word.
-pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect> {
+pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
     let (now, reset) = (model.now, model.session.agent.limit_reset);
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     if run.pilot.is_over() || model.outside.quitting.is_some() {
-        return Vec::new();
+        return;
     }
-    let mut effects = vec![run_event(RunEvent::TurnFailed {
+    let failed = RunEvent::TurnFailed {
         iteration: model.session.iteration,
         message: excerpt(message),
-    })];
+    };
+    model.happened.effects.push(run_event(failed));
     if run.pilot.is_held() {
-        return effects;
+        return;
     }
     let (verdict, why) = match failure {
         // The reboot sees to it.
-        Failure::ContextLimit => return effects,
+        Failure::ContextLimit => return,
         Failure::UsageLimit => (
             run.pilot.limited(reset, message, now),
             "a usage limit holds".to_owned(),
@@ -79,41 +80,36 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Ef
             format!("the turn failed: {}", excerpt(message)),
         ),
     };
-    effects.extend(follow(model, verdict, &why));
-    effects
+    follow(model, verdict, &why);
 }
 
 /// The status line has come: where the next turn has a session of its own, nothing else is waited for.
-pub fn figures_in(model: &mut Model) -> Vec<Effect> {
+pub fn figures_in(model: &mut Model) {
     let waits = model
         .autopilot
         .as_ref()
         .is_some_and(|run| run.due == Some(Due::Settle) && run.pilot.phase == Phase::Settling);
     if !waits || !is_always_fresh(model) || model.session.agent.turns == 0 {
-        return Vec::new();
+        return;
     }
     if let Some(run) = &mut model.autopilot {
         run.due = None;
     }
-    settle(model)
+    settle(model);
 }
 
 /// A source has reported how full the context is. What it said while the turn ran was about a part of it, and what it says later
 /// may still be about the turn before, where the client or this machine is slow: then it is the figure of that one.
-pub fn figure_observed(model: &mut Model) -> Vec<Effect> {
+pub fn figure_observed(model: &mut Model) {
     let known = known(model);
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     run.figure_in |= known.used != run.judged.used || known.turns != run.judged.turns;
-    if !run.figure_in {
-        return Vec::new();
+    if run.figure_in && run.due == Some(Due::Figure) {
+        run.due = None;
+        settle(model);
     }
-    if run.due != Some(Due::Figure) {
-        return Vec::new();
-    }
-    run.due = None;
-    settle(model)
 }
 
 /// What is known of the session's turns now.
@@ -125,27 +121,25 @@ fn known(model: &Model) -> Judged {
 }
 
 /// The figure of the turn has not come.
-pub(super) fn figure_late(model: &mut Model) -> Vec<Effect> {
+pub(super) fn figure_late(model: &mut Model) {
     tracing::info!("no figure has come for the last turn");
     if let Some(run) = &mut model.autopilot {
         run.figure_in = true;
     }
-    settle(model)
+    settle(model);
 }
 
 /// The figures are in: the task is read again, then it is decided how to go on.
-pub(super) fn settle(model: &mut Model) -> Vec<Effect> {
+pub(super) fn settle(model: &mut Model) {
     let Some(run) = &model.autopilot else {
-        return Vec::new();
+        return;
     };
     if run.pilot.is_held() || model.reboot.attempt.is_some() {
-        return Vec::new();
+        return;
     }
-    if !matches!(
-        model.session.agent.state,
-        AgentState::Idle | AgentState::Limit
-    ) {
-        return Vec::new();
+    let state = model.session.agent.state;
+    if !matches!(state, AgentState::Idle | AgentState::Limit) {
+        return;
     }
     if is_typing(model) {
         return set(model, Due::Settle, model.config.reboot.typing_quiet);
@@ -160,29 +154,26 @@ pub(super) fn settle(model: &mut Model) -> Vec<Effect> {
     if let Some(run) = &mut model.autopilot {
         run.judged = known;
     }
-    let mut effects = turn_event(model);
+    turn_event(model);
     if awaits_background(model) {
-        effects.extend(wait_for_background(model));
-        return effects;
+        return wait_for_background(model);
     }
     match reads_task(model) {
-        Some(read) => effects.push(read),
-        None => effects.extend(decide(model)),
+        Some(read) => model.emit(read),
+        None => decide(model),
     }
-    effects
 }
 
 /// The task was read again, at a reboot or before a prompt.
-pub fn task_read(model: &mut Model, task: Result<String, String>) -> Vec<Effect> {
+pub fn task_read(model: &mut Model, task: Result<String, String>) {
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
-    let mut effects = Vec::new();
     match task {
         Ok(task) => {
             if run.pilot.task_read(task) {
                 let task = first_line(&run.pilot.plan.task);
-                effects.push(run_event(RunEvent::TaskChanged { task }));
+                model.emit(run_event(RunEvent::TaskChanged { task }));
                 handoff::draft(model);
             }
         }
@@ -193,18 +184,17 @@ pub fn task_read(model: &mut Model, task: Result<String, String>) -> Vec<Effect>
         .as_ref()
         .is_some_and(|run| run.pilot.phase == Phase::Settling && run.due.is_none());
     if asked && model.reboot.attempt.is_none() {
-        effects.extend(decide(model));
+        decide(model);
     }
-    effects
 }
 
-pub(super) fn decide(model: &mut Model) -> Vec<Effect> {
+pub(super) fn decide(model: &mut Model) {
     let (state, full, spent) = (fingerprint(model), is_full(model), spent(model));
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     let verdict = run.pilot.settled(state, full, &spent);
-    follow(model, verdict, "")
+    follow(model, verdict, "");
 }
 
 /// Whether a reboot is due that was not put off.
@@ -226,69 +216,66 @@ pub(super) fn fingerprint(model: &Model) -> u64 {
 }
 
 /// Types the next prompt, as soon as the prompt box takes one.
-pub(super) fn type_prompt(model: &mut Model) -> Vec<Effect> {
+pub(super) fn type_prompt(model: &mut Model) {
     if let Some(why) = typing_refusal(model) {
         return wait_for_prompt_box(model, why);
     }
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     let text = run.pilot.next_prompt();
     set_phase(model, Phase::Sent);
-    let mut effects = submit::submit(model, &text).unwrap_or_default();
-    effects.push(run_event(RunEvent::Prompted {
+    let _ = submit::submit(model, &text);
+    model.emit(run_event(RunEvent::Prompted {
         iteration: model.session.iteration,
         prompt: start_of(&text),
     }));
-    effects.extend(set(model, Due::SubmitTimeout, SUBMIT_TIMEOUT));
-    effects
+    set(model, Due::SubmitTimeout, SUBMIT_TIMEOUT);
 }
 
 /// What a person has written in the prompt box is theirs to submit; anything else that is in the way may pass.
-fn wait_for_prompt_box(model: &mut Model, why: &str) -> Vec<Effect> {
+fn wait_for_prompt_box(model: &mut Model, why: &str) {
     tracing::info!(why, "the run does not type its prompt yet");
     if model.session.agent.has_draft() && !is_unattended(model) {
         return hold_for_text(model);
     }
     set_phase(model, Phase::Settling);
-    set(model, Due::PromptBox, DIALOG)
+    set(model, Due::PromptBox, DIALOG);
 }
 
 /// What a person has written in the agent's prompt pauses the run.
-fn hold_for_text(model: &mut Model) -> Vec<Effect> {
-    hold(model, "the text in the agent's prompt")
+fn hold_for_text(model: &mut Model) {
+    hold(model, "the text in the agent's prompt");
 }
 
 /// The prompt was not taken in time. A person's text that stands around it is theirs to submit or to clear.
-pub(super) fn prompt_late(model: &mut Model) -> Vec<Effect> {
+pub(super) fn prompt_late(model: &mut Model) {
     if matches!(unsent(model), Unsent::Text(_)) && !is_unattended(model) {
         return hold_for_text(model);
     }
-    trip(model, &Trip::NoAnswer { what: "a prompt" })
+    trip(model, &Trip::NoAnswer { what: "a prompt" });
 }
 
 /// The prompt box is what the run waits for, and it takes a text now.
-pub(super) fn prompt_box_ready(model: &mut Model) -> Vec<Effect> {
+pub(super) fn prompt_box_ready(model: &mut Model) {
     let waits = model
         .autopilot
         .as_ref()
         .is_some_and(|run| run.due == Some(Due::PromptBox));
     if waits && typing_refusal(model).is_none() {
-        return settle(model);
+        settle(model);
     }
-    Vec::new()
 }
 
 /// The prompt box was not ready for long.
-pub(super) fn prompt_box_late(model: &mut Model) -> Vec<Effect> {
+pub(super) fn prompt_box_late(model: &mut Model) {
     let why = typing_refusal(model).unwrap_or("the agent's prompt box is not ready");
     if is_unattended(model) {
         let about = why.to_owned();
         return trip(model, &Trip::Dialog { about });
     }
-    let mut effects = call(model, why);
-    effects.extend(set(model, Due::PromptBox, DIALOG));
-    effects
+    call(model, why);
+    set(model, Due::PromptBox, DIALOG);
 }
 
 /// Whether something goes on in the background that the run has not waited for long enough.
@@ -311,7 +298,7 @@ pub(super) fn background_time(model: &Model) -> Duration {
 }
 
 /// The client comes back by itself when its background work is done: until then nothing is prompted and nothing counted.
-fn wait_for_background(model: &mut Model) -> Vec<Effect> {
+fn wait_for_background(model: &mut Model) {
     let time = background_time(model);
     let until = model.now.since_start + time;
     let why = format!(
@@ -320,7 +307,7 @@ fn wait_for_background(model: &mut Model) -> Vec<Effect> {
         duration(time)
     );
     let Some(run) = &mut model.autopilot else {
-        return Vec::new();
+        return;
     };
     run.pilot.excuse_turn();
     set_phase(
@@ -332,13 +319,12 @@ fn wait_for_background(model: &mut Model) -> Vec<Effect> {
             background: true,
         }),
     );
-    let mut effects = vec![run_event(RunEvent::Waiting {
+    model.emit(run_event(RunEvent::Waiting {
         why,
         seconds: time.as_secs(),
         until: None,
-    })];
-    effects.extend(set(model, Due::WaitOver, time));
-    effects
+    }));
+    set(model, Due::WaitOver, time);
 }
 
 /// What goes on in the background is waited for no longer.
@@ -358,33 +344,27 @@ pub(super) fn give_up_background(model: &mut Model) {
 }
 
 /// Begins the next session, because this one is full or because each turn has its own.
-pub(super) fn fresh(model: &mut Model) -> Vec<Effect> {
-    let full = is_full(model);
-    let mut effects = if full {
-        let mut effects = reboot::consider(model);
-        effects.extend(heed(model));
-        effects
-    } else {
-        reboot::request(model, Cause::Autopilot, false).unwrap_or_else(|why| {
-            model.error(why);
-            Vec::new()
-        })
-    };
+pub(super) fn fresh(model: &mut Model) {
+    if is_full(model) {
+        reboot::consider(model);
+        heed(model);
+    } else if let Err(why) = reboot::request(model, Cause::Autopilot, false) {
+        model.error(why);
+    }
     let held = model
         .autopilot
         .as_ref()
         .is_none_or(|run| run.pilot.is_held() || run.pilot.is_over());
     if model.reboot.attempt.is_none() && !held {
-        effects.extend(type_prompt(model));
+        type_prompt(model);
     }
-    effects
 }
 
-pub(super) fn wait_over(model: &mut Model) -> Vec<Effect> {
+pub(super) fn wait_over(model: &mut Model) {
     give_up_background(model);
     set_phase(model, Phase::Settling);
     if model.session.agent.state == AgentState::Exited {
         return reboot::restart(model);
     }
-    settle(model)
+    settle(model);
 }

@@ -61,32 +61,24 @@ pub(in crate::app) fn quote(command: &str) -> String {
 }
 
 /// A tool of the agent has run; `printed` is what its shell command said and `outcomes` the tests in it.
-pub fn tool_finished(
-    model: &mut Model,
-    call: &ToolCall,
-    printed: &str,
-    outcomes: &[TestOutcome],
-) -> Vec<Effect> {
+pub fn tool_finished(model: &mut Model, call: &ToolCall, printed: &str, outcomes: &[TestOutcome]) {
     let Some(command) = &call.command else {
         if edits(call) {
             model.draft.moments.pass();
         }
-        return Vec::new();
+        return;
     };
-    let mut effects = Vec::new();
     take_outcomes(model, command, outcomes);
     if let Some(total) = test_run::total(outcomes) {
         let failing: Vec<String> = outcomes
             .iter()
             .flat_map(|one| one.failing.iter().cloned())
             .collect();
-        let noted = tested(model, total, &quote(command), None, &failing);
-        effects.extend(noted.unwrap_or_default());
+        tested(model, total, &quote(command), None, &failing);
     }
     for made in commit::seen(command, printed) {
-        effects.extend(committed(model, &made).unwrap_or_default());
+        committed(model, &made);
     }
-    effects
 }
 
 /// Takes what a shell command's test runs have shown into what survives a reboot.
@@ -135,12 +127,11 @@ pub fn prompted(model: &mut Model) {
 }
 
 /// Git has been read; `before` is what it said the time before. A head that was made since is a commit that no hook reported.
-pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
-    let mut effects = Vec::new();
+pub fn git_read(model: &mut Model, before: &GitState) {
     if let Some(made) = new_head(model, before) {
         let epoch = model.next_epoch();
         model.draft.moments.head = Some((made, epoch));
-        effects.push(Effect::SetTimer(TimerId::NewHead(epoch), TELLING_TIME));
+        model.emit(Effect::SetTimer(TimerId::NewHead(epoch), TELLING_TIME));
     }
     model.draft.moments.git_at = Some(model.now);
     let head = match &model.draft.git {
@@ -148,7 +139,6 @@ pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
         _ => None,
     };
     let shown = |sha: &str| head.as_deref().is_some_and(|head| head.starts_with(sha));
-    let mut ready = Vec::new();
     for mut one in std::mem::take(&mut model.draft.moments.waiting) {
         let unseen = one.sha.as_deref().is_some_and(|sha| !shown(sha));
         if unseen && !one.again && head.is_some() {
@@ -156,27 +146,24 @@ pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
             one.again = true;
             model.draft.moments.waiting.push(one);
         } else {
-            ready.push(one);
+            save(model, one);
         }
     }
-    for one in ready {
-        effects.extend(save(model, one));
-    }
     if !model.draft.moments.waiting.is_empty() {
-        effects.push(Effect::ReadGit);
+        model.emit(Effect::ReadGit);
     }
-    effects
 }
 
 /// Those who know more of the head have had their time to tell.
-pub fn untold(model: &mut Model, epoch: u64) -> Vec<Effect> {
+pub fn untold(model: &mut Model, epoch: u64) {
     let head = model
         .draft
         .moments
         .head
         .take_if(|(_, waited)| *waited == epoch);
-    let made = head.and_then(|(made, _)| committed(model, &made));
-    made.unwrap_or_default()
+    if let Some((made, _)) = head {
+        committed(model, &made);
+    }
 }
 
 /// The head, if it is another than before and was made since: one that was only checked out is older.
@@ -194,14 +181,14 @@ fn new_head(model: &Model, before: &GitState) -> Option<Made> {
     new_here.then(|| Made::reported(&top.sha, new.branch.as_deref(), &top.subject, None))
 }
 
-/// A commit was made; none if it was known.
-pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Effect>> {
+/// A commit was made; false if it was known.
+pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> bool {
     let moments = &mut model.draft.moments;
     if let Some(known) = moments.commits.iter_mut().find(|sha| made.is(sha)) {
         if known.len() < made.sha.len() {
             known.clone_from(&made.sha);
         }
-        return None;
+        return false;
     }
     moments.commits.push_back(made.sha.clone());
     if moments.commits.len() > COMMITS_KEPT {
@@ -223,15 +210,15 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Ef
     let what = described(&signal);
     model.info(what.clone());
     let sha = Some(made.sha.clone());
-    let mut effects = seen(model, signal, ApiEventKind::Commit, tags, about, sha);
+    seen(model, signal, ApiEventKind::Commit, tags, about, sha);
     if model.autopilot.is_some() {
-        effects.push(run_event(RunEvent::Committed {
+        model.emit(run_event(RunEvent::Committed {
             iteration: model.session.iteration,
             sha: made.sha.clone(),
             what,
         }));
     }
-    Some(effects)
+    true
 }
 
 /// Whether this is the run that was seen last, seen in another way.
@@ -240,18 +227,18 @@ pub(in crate::app) fn is_known(model: &Model, total: Total) -> bool {
     last.is_some_and(|(last, at)| last == total && model.now.since(at) < SAME_RUN)
 }
 
-/// A test run has ended; none if it was known.
+/// A test run has ended; false if it was known.
 pub(in crate::app) fn tested(
     model: &mut Model,
     total: Total,
     command: &str,
     seconds: Option<f64>,
     failing: &[String],
-) -> Option<Vec<Effect>> {
+) -> bool {
     let known = is_known(model, total);
     model.draft.moments.tests = Some((total, model.now));
     if known {
-        return None;
+        return false;
     }
     let word = if total.passed { "passed" } else { "failed" };
     if total.passed {
@@ -274,9 +261,9 @@ pub(in crate::app) fn tested(
         Signal::TestsFailed { failed }
     };
     let what = described(&signal);
-    let mut effects = seen(model, signal, ApiEventKind::Tests, tags, about, None);
+    seen(model, signal, ApiEventKind::Tests, tags, about, None);
     if model.autopilot.is_some() {
-        effects.push(run_event(RunEvent::TestsEnded {
+        model.emit(run_event(RunEvent::TestsEnded {
             iteration: model.session.iteration,
             passed: total.passed,
             count: total.count,
@@ -285,7 +272,7 @@ pub(in crate::app) fn tested(
             command: command.to_owned(),
         }));
     }
-    Some(effects)
+    true
 }
 
 /// What every breakpoint brings: an event, a standing moment, and where that is wanted a checkpoint behind the next answer of git.
@@ -296,7 +283,7 @@ fn seen(
     tags: Vec<String>,
     about: Value,
     sha: Option<String>,
-) -> Vec<Effect> {
+) {
     let at = model.now;
     let task = match &signal {
         Signal::Committed { subject, .. } if !subject.is_empty() => Some(subject.clone()),
@@ -315,9 +302,9 @@ fn seen(
         kind,
         data: about.clone(),
     };
-    let mut effects = vec![Effect::Publish(Box::new(event))];
+    model.emit(Effect::Publish(Box::new(event)));
     if !wanted {
-        return effects;
+        return;
     }
     if may_save(model) {
         model.draft.moments.waiting.push(Waiting {
@@ -327,11 +314,10 @@ fn seen(
             sha,
             again: false,
         });
-        effects.push(Effect::ReadGit);
+        model.emit(Effect::ReadGit);
     } else {
         tracing::warn!(?tags, "too many checkpoints a minute: this one is not kept");
     }
-    effects
 }
 
 pub(in crate::app) fn may_save(model: &mut Model) -> bool {
@@ -345,8 +331,8 @@ pub(in crate::app) fn may_save(model: &mut Model) -> bool {
 }
 
 /// Saves everything that a later session needs, and what it was saved for.
-fn save(model: &mut Model, what: Waiting) -> Vec<Effect> {
-    let mut effects = scratchpad::save(model);
+fn save(model: &mut Model, what: Waiting) {
+    scratchpad::save(model);
     let id = checkpoint::next_id(model);
     let mut checkpoint = checkpoint::snapshot(model, id, what.tags);
     if let Some(task) = what.task {
@@ -355,8 +341,7 @@ fn save(model: &mut Model, what: Waiting) -> Vec<Effect> {
     if let Value::Object(fields) = &mut checkpoint.state {
         fields.insert("breakpoint".to_owned(), what.about);
     }
-    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
-    effects
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
 /// Whether this is a moment to ask for a reboot though the compact line is not reached: from the warn line on, right after

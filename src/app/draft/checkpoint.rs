@@ -28,13 +28,12 @@ pub const AUTO_SAVE: &str = "auto-save";
 /// The tag of those that a person or a script asked for.
 pub const MANUAL: &str = "manual";
 
-/// Saves everything that a later session needs; gives the checkpoint's id.
-pub fn save(model: &mut Model, tags: Vec<String>) -> (Uuid, Vec<Effect>) {
-    let mut effects = scratchpad::save(model);
+/// Saves everything that a later session needs.
+pub fn save(model: &mut Model, tags: Vec<String>) {
+    scratchpad::save(model);
     let id = next_id(model);
     let checkpoint = snapshot(model, id, tags);
-    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
-    (id, effects)
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
 /// Everything that a later session needs, as it stands now.
@@ -90,14 +89,13 @@ fn id(drawn: Uuid, number: u64) -> Uuid {
 }
 
 /// The key.
-pub fn by_key(model: &mut Model) -> Vec<Effect> {
-    let (_, effects) = save(model, vec![MANUAL.to_owned()]);
+pub fn by_key(model: &mut Model) {
+    save(model, vec![MANUAL.to_owned()]);
     model.info("checkpoint saved");
-    effects
 }
 
 /// A caller with the control token wants one, with these words of its own in it.
-pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effect> {
+pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
     let CheckpointBody {
         task,
         next_steps,
@@ -125,7 +123,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
     }
     let mut tags = vec![MANUAL.to_owned()];
     tags.extend(more.into_iter().filter(|tag| tag != MANUAL));
-    let mut effects = scratchpad::save(model);
+    scratchpad::save(model);
     handoff::draft(model);
     let mut context = model.draft.handoff.current().text.clone();
     if model.draft.handoff.edited.is_some() || context.is_empty() {
@@ -151,9 +149,8 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
     };
     let reply = Reply::Checkpoint(Box::new(reply));
     model.draft.saves.push((checkpoint.id, call, reply));
-    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
     model.info("checkpoint saved");
-    effects
 }
 
 fn words(task: Option<&str>, next_steps: &[String]) -> String {
@@ -171,9 +168,9 @@ fn words(task: Option<&str>, next_steps: &[String]) -> String {
 }
 
 /// Saves everything with what the caller of an auto-save knows of the work: in the message that a restore delivers, and in
-/// the state that it brings back.
-pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> (Uuid, Vec<Effect>) {
-    let mut effects = scratchpad::save(model);
+/// the state that it brings back. Gives the checkpoint's id.
+pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> Uuid {
+    scratchpad::save(model);
     let id = next_id(model);
     let mut checkpoint = snapshot(model, id, tags);
     let mut state = model.draft.preserved.clone();
@@ -191,8 +188,8 @@ pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> (Uu
         checkpoint.task = clean::one_line(task).into_owned();
     }
     checkpoint.context.push_str(&reported(known));
-    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
-    (id, effects)
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    id
 }
 
 /// What was known, as it stands below the message. It is quoted, so that nothing in it is taken for a section or a signal.
@@ -216,56 +213,56 @@ fn reported(known: &AutoSave) -> String {
     format!("\n\n## Reported when this was saved{text}")
 }
 
-/// A line was crossed: from the warn line on everything is saved.
-pub fn at_line(model: &mut Model, crossing: &Crossing) -> Vec<Effect> {
-    if crossing.advice == Advice::None {
-        return Vec::new();
+/// A line was crossed: from the warn line on everything is saved. Says whether it was.
+pub fn at_line(model: &mut Model, crossing: &Crossing) -> bool {
+    let saves = crossing.advice != Advice::None;
+    if saves {
+        let tokens = format!("tokens-{}", crossing.figure.used.0);
+        save(model, vec![AUTO_SAVE.to_owned(), tokens]);
     }
-    let tokens = format!("tokens-{}", crossing.figure.used.0);
-    save(model, vec![AUTO_SAVE.to_owned(), tokens]).1
+    saves
 }
 
 /// A turn is over: every so many of them everything is saved; the next one of the iteration takes its place.
-pub fn after_turn(model: &mut Model) -> Vec<Effect> {
+pub fn after_turn(model: &mut Model) {
     let turns = model.session.agent.turns;
     let interval = model.config.context.checkpoint_interval;
     if turns == 0 || !interval.is_some_and(|interval| turns.is_multiple_of(interval)) {
-        return Vec::new();
+        return;
     }
-    let mut effects = scratchpad::save(model);
+    scratchpad::save(model);
     let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
     let checkpoint = snapshot(model, model.reboot.new_ids.reboot, tags);
-    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
-    effects
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
 /// The handoff was approved and its reboot goes ahead: what is sent is what is saved.
-pub fn at_reboot(model: &mut Model) -> Vec<Effect> {
+pub fn at_reboot(model: &mut Model) {
     let attempt = model.reboot.attempt.as_ref();
     let Some(handoff) = attempt.and_then(|attempt| attempt.handoff.as_ref()) else {
-        return Vec::new();
+        return;
     };
     let context = handoff.text.clone();
     let id = next_id(model);
     let checkpoint = checkpoint(model, id, context, vec!["reboot".to_owned()]);
-    vec![Effect::SaveCheckpoint(Box::new(checkpoint))]
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
 /// The store has taken a checkpoint, or has not: the caller that waits for it is answered.
-pub fn kept(model: &mut Model, id: Uuid, kept: Kept) -> Vec<Effect> {
+pub fn kept(model: &mut Model, id: Uuid, kept: Kept) {
     let Some(place) = model
         .draft
         .saves
         .iter()
         .position(|(saved, ..)| *saved == id)
     else {
-        return Vec::new();
+        return;
     };
     let (_, call, mut reply) = model.draft.saves.remove(place);
     let (status, message) = match &mut reply {
         Reply::Checkpoint(reply) => (&mut reply.status, &mut reply.message),
         Reply::Saved(reply) => (&mut reply.status, &mut reply.message),
-        _ => return vec![Effect::Answer(call, reply)],
+        _ => return model.emit(Effect::Answer(call, reply)),
     };
     match kept {
         Kept::Durable => {}
@@ -275,7 +272,7 @@ pub fn kept(model: &mut Model, id: Uuid, kept: Kept) -> Vec<Effect> {
         }
         Kept::Lost(why) => reply = Reply::Refused { why },
     }
-    vec![Effect::Answer(call, reply)]
+    model.emit(Effect::Answer(call, reply));
 }
 
 #[cfg(test)]

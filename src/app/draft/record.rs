@@ -8,13 +8,12 @@ use crate::{
 use crate::app::{effect::Effect, model::Model};
 
 /// Keeps the newest iteration's record.
-pub fn save_iteration(model: &mut Model) -> Vec<Effect> {
+pub fn save_iteration(model: &mut Model) {
     note_figures(model);
     let meta = meta(model);
-    let last = model.lineage.iterations().last();
-    last.map(|last| Effect::SaveIteration(Box::new(last.clone()), Box::new(meta)))
-        .into_iter()
-        .collect()
+    if let Some(last) = model.lineage.iterations().last().cloned() {
+        model.emit(Effect::SaveIteration(Box::new(last), Box::new(meta)));
+    }
 }
 
 /// The run's record. It has an end once its last iteration has: what is written last is the whole of it.

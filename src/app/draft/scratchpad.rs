@@ -33,12 +33,12 @@ const NOTED_LIMIT: usize = 50_000;
 const RETRY: Duration = Duration::from_secs(5);
 
 /// The file says this, or is gone.
-pub fn read(model: &mut Model, disk: Option<String>) -> Vec<Effect> {
+pub fn read(model: &mut Model, disk: Option<String>) {
     let notes = &mut model.draft.notes;
     let by_agent = std::mem::take(&mut notes.agent_wrote);
     let Some(disk) = disk else {
         if notes.text.is_empty() {
-            return Vec::new();
+            return;
         }
         notes.disk.clear();
         model.info("the scratchpad's file was gone: it is written again");
@@ -46,18 +46,13 @@ pub fn read(model: &mut Model, disk: Option<String>) -> Vec<Effect> {
     };
     if disk == notes.disk {
         // The file was faster than the agent's hook.
-        return match notes.foreign.take() {
-            Some(foreign) if by_agent => {
-                disk.clone_into(&mut notes.agent_base);
-                notes.human = foreign.human;
-                let text = notes.human.kept(&foreign.before, &notes.text);
-                take(model, Author::Agent, &text)
-            }
-            foreign => {
-                notes.foreign = foreign;
-                Vec::new()
-            }
-        };
+        if by_agent && let Some(foreign) = notes.foreign.take() {
+            disk.clone_into(&mut notes.agent_base);
+            notes.human = foreign.human;
+            let text = notes.human.kept(&foreign.before, &notes.text);
+            take(model, Author::Agent, &text);
+        }
+        return;
     }
     let before = notes.text.clone();
     let mut text = merge(&notes.disk, &before, &disk);
@@ -82,9 +77,9 @@ pub fn read(model: &mut Model, disk: Option<String>) -> Vec<Effect> {
 }
 
 /// The agent's hook says that it wrote the file: what is read now is the agent's.
-pub fn agent_wrote(model: &mut Model) -> Vec<Effect> {
+pub fn agent_wrote(model: &mut Model) {
     model.draft.notes.agent_wrote = true;
-    vec![Effect::ReadScratchpad]
+    model.emit(Effect::ReadScratchpad);
 }
 
 /// The agent's next text will be a change of this one, which its session has got.
@@ -94,24 +89,24 @@ pub fn handed_over(model: &mut Model) {
 }
 
 /// The agent's signal: a change of what it wrote last.
-pub fn signalled(model: &mut Model, text: &str) -> Vec<Effect> {
+pub fn signalled(model: &mut Model, text: &str) {
     let notes = &mut model.draft.notes;
     let text = clean::typed(text);
     let merged = merge(&notes.agent_base, &notes.text, &text);
     notes.agent_base = text;
     let merged = notes.human.kept(&notes.text, &merged);
     if merged == notes.text {
-        return Vec::new();
+        return;
     }
-    take(model, Author::Agent, &merged)
+    take(model, Author::Agent, &merged);
 }
 
 /// The agent keeps a fact by a tool: a line more, which is a change of what is in force, and not of the agent's own last text. So
-/// it stays when that is replaced. None if such a line is there already; the error says why it cannot be kept.
-pub fn noted(model: &mut Model, fact: &str) -> Result<Option<Vec<Effect>>, String> {
+/// it stays when that is replaced. False if such a line is there already; the error says why it cannot be kept.
+pub fn noted(model: &mut Model, fact: &str) -> Result<bool, String> {
     let text = &model.draft.notes.text;
     if notes::has(text, fact) {
-        return Ok(None);
+        return Ok(false);
     }
     let text = notes::with(text, fact);
     if text.len() > NOTED_LIMIT {
@@ -120,19 +115,19 @@ pub fn noted(model: &mut Model, fact: &str) -> Result<Option<Vec<Effect>>, Strin
             format::bytes(NOTED_LIMIT as u64)
         ));
     }
-    Ok(Some(take(model, Author::Agent, &text)))
+    take(model, Author::Agent, &text);
+    Ok(true)
 }
 
 /// A text is in force from now on; what the human is editing is merged with it. Whatever its author, control characters of it do
 /// not go on into the file: shown in a terminal they would act.
-fn take(model: &mut Model, by: Author, text: &str) -> Vec<Effect> {
+fn take(model: &mut Model, by: Author, text: &str) {
     let text = clean::typed(text);
     if text == model.draft.notes.text {
-        return if model.draft.notes.disk == text {
-            Vec::new()
-        } else {
-            write(model)
-        };
+        if model.draft.notes.disk != text {
+            write(model);
+        }
+        return;
     }
     model.draft.notes.changed_at = Some(model.now);
     model.draft.notes.text = text;
@@ -152,15 +147,14 @@ fn take(model: &mut Model, by: Author, text: &str) -> Vec<Effect> {
         }
     }
     handoff::draft(model);
-    let mut effects = vec![new_version(model, by, false)];
+    new_version(model, by, false);
     if model.draft.notes.text != model.draft.notes.disk {
-        effects.extend(write(model));
+        write(model);
     }
-    effects
 }
 
 /// A person's text is in force from now on.
-fn put(model: &mut Model, text: &str) -> Vec<Effect> {
+fn put(model: &mut Model, text: &str) {
     let notes = &mut model.draft.notes;
     let text = clean::typed(text);
     notes.human.edited(&notes.text, &text);
@@ -173,12 +167,11 @@ fn put(model: &mut Model, text: &str) -> Vec<Effect> {
         goes_on = std::mem::replace(&mut editor.saved, true);
     }
     handoff::draft(model);
-    let mut effects = vec![new_version(model, Author::Human, goes_on)];
-    effects.extend(write(model));
-    effects
+    new_version(model, Author::Human, goes_on);
+    write(model);
 }
 
-fn new_version(model: &mut Model, by: Author, goes_on: bool) -> Effect {
+fn new_version(model: &mut Model, by: Author, goes_on: bool) {
     let notes = &mut model.draft.notes;
     let last = notes.versions.last();
     let goes_on = goes_on && last.is_some_and(|last| last.by == by);
@@ -192,81 +185,80 @@ fn new_version(model: &mut Model, by: Author, goes_on: bool) -> Effect {
         unsaved_over: notes.unsaved.is_some().then(|| notes.disk.clone()),
     };
     notes.versions.add(version.clone());
-    Effect::KeepVersion(version)
+    model.emit(Effect::KeepVersion(version));
 }
 
 /// Writes what is in force.
-fn write(model: &Model) -> Vec<Effect> {
-    vec![Effect::WriteScratchpad {
+fn write(model: &mut Model) {
+    model.emit(Effect::WriteScratchpad {
         base: model.draft.notes.disk.clone(),
         text: model.draft.notes.text.clone(),
-    }]
+    });
 }
 
 /// The file says this now.
-pub fn saved(model: &mut Model, text: String) -> Vec<Effect> {
+pub fn saved(model: &mut Model, text: String) {
     model.draft.notes.disk = text;
     if model.draft.notes.unsaved.take().is_none()
         || model.draft.notes.disk != model.draft.notes.text
     {
-        return Vec::new();
+        return;
     }
     model.info("the scratchpad is saved again");
-    mark_version(model)
+    mark_version(model);
 }
 
 /// The file takes nothing: it is tried again, and until then the text is kept as a version that was not saved.
-pub fn not_saved(model: &mut Model, why: String) -> Vec<Effect> {
+pub fn not_saved(model: &mut Model, why: String) {
     let epoch = model.next_epoch();
     model.draft.save_epoch = epoch;
-    let mut effects = vec![Effect::SetTimer(TimerId::SaveNotes(epoch), RETRY)];
+    model.emit(Effect::SetTimer(TimerId::SaveNotes(epoch), RETRY));
     if model.draft.notes.unsaved.as_ref() != Some(&why) {
         model.error(format!("the scratchpad is not saved: {why}"));
     }
     model.draft.notes.unsaved = Some(why);
-    effects.extend(mark_version(model));
-    effects
+    mark_version(model);
 }
 
 /// Notes in the newest version whether it is saved.
-fn mark_version(model: &mut Model) -> Vec<Effect> {
+fn mark_version(model: &mut Model) {
     let notes = &mut model.draft.notes;
     let unsaved_over = notes.unsaved.is_some().then(|| notes.disk.clone());
     let mut version = match notes.versions.last() {
         Some(last) if last.unsaved_over != unsaved_over => last.clone(),
-        _ => return Vec::new(),
+        _ => return,
     };
     version.unsaved_over = unsaved_over;
     notes.versions.add(version.clone());
-    vec![Effect::KeepVersion(version)]
+    model.emit(Effect::KeepVersion(version));
 }
 
 /// Versions of earlier runs: what was not saved then is merged in now, and what is not the agent's is a person's. Then a
 /// checkpoint's scratchpad takes its place.
-pub fn versions_read(model: &mut Model, versions: Versions) -> Vec<Effect> {
-    let mut effects = take_versions(model, versions);
+pub fn versions_read(model: &mut Model, versions: Versions) {
+    take_versions(model, versions);
     if model.draft.notes.restored.is_some() {
         // Of two texts the last one is written: the first would not be on disk yet, as what the second replaces.
-        effects.retain(|effect| !matches!(effect, Effect::WriteScratchpad { .. }));
-        effects.extend(restore_saved(model));
+        let writes = |effect: &Effect| matches!(effect, Effect::WriteScratchpad { .. });
+        model.happened.effects.retain(|effect| !writes(effect));
+        restore_saved(model);
     }
-    effects
 }
 
 /// The versions cannot be read: for a restored checkpoint, each line that is there counts as a person's.
-pub fn no_versions(model: &mut Model) -> Vec<Effect> {
+pub fn no_versions(model: &mut Model) {
     if model.draft.notes.restored.is_none() {
-        return Vec::new();
+        return;
     }
     model.draft.notes.human = HumanLines::since(None, &model.draft.notes.text);
-    restore_saved(model)
+    restore_saved(model);
 }
 
 /// Brings back the scratchpad of a checkpoint, as what the agent of that session wrote last: a line of a person's in the
 /// present one stays, and the present one is an earlier version.
-fn restore_saved(model: &mut Model) -> Vec<Effect> {
+fn restore_saved(model: &mut Model) {
     let Some(SavedScratchpad { text, human }) = model.draft.notes.restored.take() else {
-        return Vec::new();
+        return;
     };
     let notes = &mut model.draft.notes;
     let merged = notes.human.kept(&notes.text, &text);
@@ -278,12 +270,11 @@ fn restore_saved(model: &mut Model) -> Vec<Effect> {
     notes.foreign = None;
     // The session that goes on from it was given this one.
     notes.agent_base = text;
-    let effects = take(model, Author::Human, &merged);
+    take(model, Author::Human, &merged);
     handoff::return_to_sources(model);
-    effects
 }
 
-fn take_versions(model: &mut Model, mut versions: Versions) -> Vec<Effect> {
+fn take_versions(model: &mut Model, mut versions: Versions) {
     let notes = &mut model.draft.notes;
     let offset = versions.last().map_or(0, |last| last.number);
     let now = std::mem::take(&mut notes.versions);
@@ -295,7 +286,7 @@ fn take_versions(model: &mut Model, mut versions: Versions) -> Vec<Effect> {
     notes.versions = versions;
     let Some(last) = last else {
         notes.human = HumanLines::since(None, &notes.text);
-        return Vec::new();
+        return;
     };
     if let Some(over) = &last.unsaved_over {
         let human = HumanLines::new(last.human);
@@ -306,10 +297,9 @@ fn take_versions(model: &mut Model, mut versions: Versions) -> Vec<Effect> {
         return take(model, Author::Human, &text);
     }
     notes.human = HumanLines::since(Some(&last), &notes.text);
-    if last.text == notes.text || now.iter().len() > 0 {
-        return Vec::new();
+    if last.text != notes.text && now.iter().len() == 0 {
+        new_version(model, Author::Human, false);
     }
-    vec![new_version(model, Author::Human, false)]
 }
 
 /// Opens the editor.
@@ -319,44 +309,41 @@ pub fn edit(model: &mut Model) {
 }
 
 /// The editor's text has changed: it is written after a moment.
-pub fn edited(model: &mut Model) -> Vec<Effect> {
+pub fn edited(model: &mut Model) {
     let epoch = model.next_epoch();
     model.draft.save_epoch = epoch;
-    vec![Effect::SetTimer(TimerId::SaveNotes(epoch), SAVE_DELAY)]
+    model.emit(Effect::SetTimer(TimerId::SaveNotes(epoch), SAVE_DELAY));
 }
 
 /// It is time to write.
-pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
+pub fn timer(model: &mut Model, epoch: u64) {
     if epoch == model.draft.save_epoch {
-        save(model)
-    } else {
-        Vec::new()
+        save(model);
     }
 }
 
 /// Writes what the editor holds, and what could not be written before.
-pub fn save(model: &mut Model) -> Vec<Effect> {
+pub fn save(model: &mut Model) {
     let text = model.draft.notes.editor.as_ref().map(Editor::text);
     match text {
         Some(text) if text != model.draft.notes.text => put(model, &text),
         _ if model.draft.notes.unsaved.is_some() => write(model),
-        _ => Vec::new(),
+        _ => {}
     }
 }
 
 /// Takes a text that a person made of `base`; what has been written since is merged with it.
-pub fn write_over(model: &mut Model, base: &str, text: &str) -> Vec<Effect> {
+pub fn write_over(model: &mut Model, base: &str, text: &str) {
     let mut typed = HumanLines::default();
     typed.edited(base, text);
     let merged = merge(base, text, &model.draft.notes.text);
-    put(model, &typed.kept(text, &merged))
+    put(model, &typed.kept(text, &merged));
 }
 
 /// Saves and leaves the editor.
-pub fn finish_edit(model: &mut Model) -> Vec<Effect> {
-    let effects = save(model);
+pub fn finish_edit(model: &mut Model) {
+    save(model);
     model.draft.notes.editor = None;
-    effects
 }
 
 /// Whether words of a person's are not in the file.
@@ -383,9 +370,9 @@ pub fn look(model: &mut Model, older: bool) {
 }
 
 /// Brings back the version that is looked at.
-pub fn restore(model: &mut Model) -> Vec<Effect> {
+pub fn restore(model: &mut Model) {
     let Some(version) = model.draft.notes.looked_at().cloned() else {
-        return Vec::new();
+        return;
     };
     model.draft.notes.looking = None;
     model.draft.notes.scroll = 0;
@@ -393,5 +380,5 @@ pub fn restore(model: &mut Model) -> Vec<Effect> {
         "version {} of the scratchpad is back",
         version.number
     ));
-    put(model, &version.text)
+    put(model, &version.text);
 }

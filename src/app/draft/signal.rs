@@ -16,45 +16,43 @@ use crate::{
 
 use crate::app::{
     draft::{handoff, scratchpad},
-    effect::Effect,
     model::Model,
 };
 
 /// The Stop hook reports the last message of a turn.
-pub fn by_hook(model: &mut Model, message: &str) -> Vec<Effect> {
+pub fn by_hook(model: &mut Model, message: &str) {
     let mut signals = signal::parse(message);
     signals.retain(|signal| model.draft.seen_signals.by_hook(signal));
     model.draft.seen_signals.end_hook();
-    take_in(model, signals)
+    take_in(model, signals);
 }
 
 /// The transcript shows what the assistant has said.
-pub fn by_transcript(model: &mut Model, mut signals: Vec<Signal>) -> Vec<Effect> {
+pub fn by_transcript(model: &mut Model, mut signals: Vec<Signal>) {
     signals.retain(|signal| model.draft.seen_signals.by_transcript(signal));
     take_in(model, signals)
 }
 
 /// A generic agent's pane shows these.
-pub fn by_pane(model: &mut Model, iteration: IterationId, signals: Vec<Signal>) -> Vec<Effect> {
+pub fn by_pane(model: &mut Model, iteration: IterationId, signals: Vec<Signal>) {
     if iteration != model.session.iteration {
-        return Vec::new();
+        return;
     }
     let new = model.draft.seen_signals.by_pane(signals);
     take_in(model, new)
 }
 
 /// The agent says it by a tool: whether it is new. What it says in its text as well counts once.
-pub fn by_tool(model: &mut Model, signal: Signal) -> (bool, Vec<Effect>) {
+pub fn by_tool(model: &mut Model, signal: Signal) -> bool {
     let before = model.draft.signalled.clone();
-    let effects = take_in(model, vec![signal]);
-    (model.draft.signalled != before, effects)
+    take_in(model, vec![signal]);
+    model.draft.signalled != before
 }
 
-fn take_in(model: &mut Model, signals: Vec<Signal>) -> Vec<Effect> {
+fn take_in(model: &mut Model, signals: Vec<Signal>) {
     if signals.is_empty() {
-        return Vec::new();
+        return;
     }
-    let mut effects = Vec::new();
     for signal in &signals {
         model.draft.signalled.feed_signal(signal, model.now.wall);
     }
@@ -64,8 +62,7 @@ fn take_in(model: &mut Model, signals: Vec<Signal>) -> Vec<Effect> {
         _ => None,
     });
     if let Some(text) = notes {
-        effects.extend(scratchpad::signalled(model, &text));
+        scratchpad::signalled(model, &text);
     }
     handoff::draft(model);
-    effects
 }

@@ -51,30 +51,29 @@ fn has_transcript(model: &Model) -> bool {
 }
 
 /// Usage has passed a line upwards.
-pub fn crossed(model: &mut Model, level: Level) -> Vec<Effect> {
+pub fn crossed(model: &mut Model, level: Level) {
     // An agent that is being ended says no more that could be summed up.
     let over = model.outside.quitting.is_some() || model.reboot.ending.is_some();
     if level < Level::Critical || over || model.draft.summary.warned || !wants_model(model) {
-        return Vec::new();
+        return;
     }
     model.draft.summary.warned = true;
     let epoch = model.next_epoch();
     model.draft.summary.due = Some(epoch);
-    vec![Effect::SetTimer(TimerId::Summary(epoch), SETTLE)]
+    model.emit(Effect::SetTimer(TimerId::Summary(epoch), SETTLE));
 }
 
 /// A turn has ended.
-pub fn turn_over(model: &mut Model) -> Vec<Effect> {
-    match model.draft.summary.due.take() {
-        Some(_) => order(model, true),
-        None => Vec::new(),
+pub fn turn_over(model: &mut Model) {
+    if model.draft.summary.due.take().is_some() {
+        order(model, true);
     }
 }
 
 /// A reboot is being drafted: makes a new summary if turns have passed since, or if there is none.
-pub fn refresh(model: &mut Model) -> Vec<Effect> {
+pub fn refresh(model: &mut Model) {
     if !has_transcript(model) {
-        return Vec::new();
+        return;
     }
     model.draft.summary.due = None;
     let turns = model.session.agent.turns;
@@ -84,14 +83,14 @@ pub fn refresh(model: &mut Model) -> Vec<Effect> {
     if summaries.current.as_ref().is_some_and(by_model)
         || summaries.order.as_ref().is_some_and(under_way)
     {
-        return Vec::new();
+        return;
     }
     // What a model has refused a moment ago it would refuse again.
     let ask = wants_model(model) && model.draft.summary.answered != Some(turns);
-    order(model, ask)
+    order(model, ask);
 }
 
-fn order(model: &mut Model, ask: bool) -> Vec<Effect> {
+fn order(model: &mut Model, ask: bool) {
     let epoch = model.next_epoch();
     let id = SummaryId(epoch);
     model.draft.summary.order = Some(Order {
@@ -100,10 +99,8 @@ fn order(model: &mut Model, ask: bool) -> Vec<Effect> {
         reading: true,
         asking: ask,
     });
-    vec![
-        Effect::Summarize { id, ask },
-        Effect::SetTimer(TimerId::Summary(epoch), READ_LIMIT),
-    ]
+    model.emit(Effect::Summarize { id, ask });
+    model.emit(Effect::SetTimer(TimerId::Summary(epoch), READ_LIMIT));
 }
 
 /// Whether drafting has to wait: for the transcript in any case, for the model only if no one would look at the draft.
@@ -114,22 +111,21 @@ pub fn is_awaited(model: &Model, unattended: bool) -> bool {
 }
 
 /// The transcript has been read: the summary that needs no model can be made.
-pub fn transcript_read(model: &mut Model, id: SummaryId, read: &Result<(), String>) -> Vec<Effect> {
+pub fn transcript_read(model: &mut Model, id: SummaryId, read: &Result<(), String>) {
     let Some(mut order) = model.draft.summary.order.filter(|order| order.id == id) else {
-        return Vec::new();
+        return;
     };
     order.reading = false;
     // Without a word there is nothing that a model could be asked.
     order.asking &= read.is_ok();
     model.draft.summary.order = order.asking.then_some(order);
-    let mut effects = Vec::new();
     if order.asking {
         let limit = model.config.summary.timeout + PATIENCE;
-        effects.push(Effect::SetTimer(TimerId::Summary(id.0), limit));
+        model.emit(Effect::SetTimer(TimerId::Summary(id.0), limit));
     }
     if let Err(why) = read {
         tracing::info!(why, "there is nothing to summarize");
-        return effects;
+        return;
     }
     let ours = |one: &Summary| one.made.source == SummarySource::Fallback;
     if model.draft.summary.current.as_ref().is_none_or(ours)
@@ -141,9 +137,8 @@ pub fn transcript_read(model: &mut Model, id: SummaryId, read: &Result<(), Strin
             made: made_without_model(model, order, before),
             turns: order.turns,
         });
-        effects.extend(keep(model));
+        keep(model);
     }
-    effects
 }
 
 /// How a summary without a model came about: what asking one has cost stays on record.
@@ -166,9 +161,9 @@ fn made_without_model(model: &Model, order: Order, before: Option<SummaryMade>) 
 }
 
 /// The model has answered, or has not.
-pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) -> Vec<Effect> {
+pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) {
     let Some(order) = model.draft.summary.order.take_if(|order| order.id == id) else {
-        return Vec::new();
+        return;
     };
     model.draft.summary.answered = Some(order.turns);
     let Outcome {
@@ -207,7 +202,7 @@ pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) -> Vec<Effec
             note(model, &why, cost_usd, Some(duration_ms));
         }
     }
-    keep(model)
+    keep(model);
 }
 
 /// What is said of a model that gave no summary. The record has the whole reason.
@@ -250,7 +245,7 @@ fn note(model: &mut Model, why: &str, cost_usd: Option<f64>, duration_ms: Option
 }
 
 /// A timer has run out: the turn goes on and on, or there is no answer.
-pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
+pub fn timer(model: &mut Model, epoch: u64) {
     if model
         .draft
         .summary
@@ -267,17 +262,18 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
         .as_mut()
         .filter(|order| order.id.0 == epoch)
     else {
-        return Vec::new();
+        return;
     };
     if order.reading {
         // It may still come; nothing waits for it any more.
         order.reading = false;
         let limit = model.config.summary.timeout + PATIENCE;
-        return vec![Effect::SetTimer(TimerId::Summary(epoch), limit)];
+        model.emit(Effect::SetTimer(TimerId::Summary(epoch), limit));
+        return;
     }
     let id = order.id;
     let asked = order.asking;
-    let mut effects = vec![Effect::CancelSummary];
+    model.emit(Effect::CancelSummary);
     if asked {
         let outcome = Outcome {
             text: Err("no answer".to_owned()),
@@ -285,20 +281,19 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
             duration_ms: u64::try_from(model.config.summary.timeout.as_millis())
                 .unwrap_or(u64::MAX),
         };
-        effects.extend(answered(model, id, outcome));
+        answered(model, id, outcome);
     } else {
         model.draft.summary.order = None;
     }
-    effects
 }
 
 /// The message is fixed: what has not come by now is not waited for, and the record says so.
-pub fn settle(model: &mut Model) -> Vec<Effect> {
+pub fn settle(model: &mut Model) {
     model.draft.summary.due = None;
     let Some(order) = model.draft.summary.order.take() else {
-        return Vec::new();
+        return;
     };
-    let mut effects = vec![Effect::CancelSummary];
+    model.emit(Effect::CancelSummary);
     if order.asking && model.draft.summary.current.is_some() {
         note(
             model,
@@ -306,23 +301,23 @@ pub fn settle(model: &mut Model) -> Vec<Effect> {
             None,
             None,
         );
-        effects.extend(keep(model));
+        keep(model);
     }
-    effects
 }
 
 /// The iteration, or its session, is over: its summary is not wanted any more.
-pub fn close(model: &mut Model) -> Vec<Effect> {
+pub fn close(model: &mut Model) {
     model.draft.summary.due = None;
-    let order = model.draft.summary.order.take();
-    order.map(|_| Effect::CancelSummary).into_iter().collect()
+    if model.draft.summary.order.take().is_some() {
+        model.emit(Effect::CancelSummary);
+    }
 }
 
 /// Puts the summary where it belongs: into the draft, the record and its file.
-fn keep(model: &mut Model) -> Vec<Effect> {
+fn keep(model: &mut Model) {
     handoff::draft(model);
     let Some(mut current) = model.draft.summary.current.take() else {
-        return Vec::new();
+        return;
     };
     // The one without a model follows what is known of the session.
     if current.made.source == SummarySource::Fallback
@@ -336,10 +331,9 @@ fn keep(model: &mut Model) -> Vec<Effect> {
         record.summary = Some(current.text.clone());
         record.summary_made = Some(current.made);
     }
-    let mut effects = vec![Effect::SaveSummary {
+    model.emit(Effect::SaveSummary {
         iteration,
         text: current.text,
-    }];
-    effects.extend(save_iteration(model));
-    effects
+    });
+    save_iteration(model);
 }

@@ -1,4 +1,6 @@
-//! What the event at hand has brought, for features that look later in the same update.
+//! What the event at hand has brought: what the shell is to do, and what features look at later in the same update.
+
+use crate::app::effect::Effect;
 
 /// Why a reboot that was due did not begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +14,8 @@ pub enum NoReboot {
 /// What the event at hand has brought: empty when it arrives.
 #[derive(Debug, Default)]
 pub struct Happened {
+    /// What the shell is to do, in order.
+    pub(in crate::app) effects: Vec<Effect>,
     /// By what a person has taken the agent out of the hands of a run.
     pub taken_over: Option<&'static str>,
     /// Why a reboot did not begin, for the run to judge.

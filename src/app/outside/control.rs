@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::{
     api::wire::{AgentState, Control, OrderReply, Reply},
     config::{ClipboardPolicy, Config, RebootMode},
-    lineage::{Cause, EndReason, Way},
+    lineage::{Cause, EndReason},
     pane::screen::ScreenFact,
 };
 
@@ -26,33 +26,42 @@ use crate::app::{
 pub const NOTICE_TIME: Duration = Duration::from_secs(8);
 
 /// Someone with the control token asked for something.
-pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
+pub fn asked(model: &mut Model, call: CallId, control: Control) {
     let order = control.clone();
     let done = match control {
         // Answered once it is kept.
         Control::Save(body) => return checkpoint::asked(model, call, body),
-        Control::Reboot => reboot_asked(model),
-        Control::RebootBy(way) => reboot_asked_by(model, way),
+        Control::Reboot => {
+            let done = reboot::request(model, Cause::Ctl, true);
+            approved_if_unattended(model, done)
+        }
+        Control::RebootBy(way) => {
+            let done = reboot::request_by(model, way);
+            approved_if_unattended(model, done)
+        }
         Control::Approve => reboot::approve(model, Approval::Person),
         Control::Defer => reboot::cancel(model, true),
-        Control::Pause => Ok(autopilot::pause(model, "ctl")),
+        Control::Pause => {
+            autopilot::pause(model, "ctl");
+            Ok(())
+        }
         Control::Resume => autopilot::go_on(model),
         Control::Undo => reboot::undo(model),
-        Control::Stop => Ok(quit(model, 0, None)),
+        Control::Stop => {
+            quit(model, 0, None);
+            Ok(())
+        }
         Control::Say(text) if model.autopilot.is_some() => autopilot::say(model, text),
         Control::Say(text) => match says_not_now(model) {
             Some(block) => Err(format!("not a safe moment: {block}")),
             None => submit::submit(model, &text).map_err(str::to_owned),
         },
     };
-    match done {
-        Ok(mut effects) => {
-            let ordered = Reply::Ordered(OrderReply::new(outcome::of(model, &order)));
-            effects.insert(0, Effect::Answer(call, ordered));
-            effects
-        }
-        Err(why) => vec![Effect::Answer(call, Reply::Refused { why })],
-    }
+    let reply = match done {
+        Ok(()) => Reply::Ordered(OrderReply::new(outcome::of(model, &order))),
+        Err(why) => Reply::Refused { why },
+    };
+    model.answer(call, reply);
 }
 
 /// What keeps a text from being typed now. An editor has the host terminal and not the agent's prompt.
@@ -61,28 +70,18 @@ fn says_not_now(model: &Model) -> Option<&'static str> {
     blocks.into_iter().find(|block| *block != EDITOR)
 }
 
-/// A script asks for a reboot. Where no one can look at the review, asking is approving.
-fn reboot_asked(model: &mut Model) -> Result<Vec<Effect>, String> {
-    let effects = reboot::request(model, Cause::Ctl, true)?;
-    Ok(approved_if_unattended(model, effects))
-}
-
-/// As [`reboot_asked`], in this way.
-fn reboot_asked_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
-    let effects = reboot::request_by(model, way)?;
-    Ok(approved_if_unattended(model, effects))
-}
-
-fn approved_if_unattended(model: &mut Model, mut effects: Vec<Effect>) -> Vec<Effect> {
+/// A script has asked for a reboot. Where no one can look at the review, asking is approving.
+fn approved_if_unattended(model: &mut Model, asked: Result<(), String>) -> Result<(), String> {
+    asked?;
     if is_unattended(model) {
-        effects.extend(reboot::approve(model, Approval::Person).unwrap_or_default());
+        let _ = reboot::approve(model, Approval::Person);
     }
-    effects
+    Ok(())
 }
 
 /// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second time it
 /// leaves without manners.
-pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<Effect> {
+pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
     if let Some(signal) = signal {
         tracing::info!(signal, "told to end");
     }
@@ -102,7 +101,7 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<E
 }
 
 /// The quit key: asks while a turn runs, and while a note is not saved.
-pub fn quit_key(model: &mut Model) -> Vec<Effect> {
+pub fn quit_key(model: &mut Model) {
     let open = matches!(
         model.session.agent.state,
         AgentState::Busy | AgentState::Dialog | AgentState::Unknown
@@ -113,13 +112,13 @@ pub fn quit_key(model: &mut Model) -> Vec<Effect> {
         && model.view.overlay != Some(Overlay::Quit)
     {
         model.view.overlay = Some(Overlay::Quit);
-        return Vec::new();
+        return;
     }
-    quit(model, 0, None)
+    quit(model, 0, None);
 }
 
 /// The next mode: manual → ask → auto → manual.
-pub fn next_mode(model: &mut Model) -> Vec<Effect> {
+pub fn next_mode(model: &mut Model) {
     model.reboot.mode = match model.reboot.mode {
         RebootMode::Manual => RebootMode::Ask,
         RebootMode::Ask => RebootMode::Auto,
@@ -133,11 +132,10 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
         RebootMode::Ask => "ask: at the compact line you are asked, nothing goes ahead without you",
         RebootMode::Auto => "auto: at the compact line a reboot is announced, then goes ahead",
     });
-    Vec::new()
 }
 
 /// The store cannot be used any more, or can again.
-pub fn store_error(model: &mut Model, error: Option<String>) -> Vec<Effect> {
+pub fn store_error(model: &mut Model, error: Option<String>) {
     match &error {
         Some(why) => model.error(format!("history is kept in memory: {why}")),
         None if model.outside.store_error.is_some() => {
@@ -146,17 +144,15 @@ pub fn store_error(model: &mut Model, error: Option<String>) -> Vec<Effect> {
         None => {}
     }
     model.outside.store_error = error;
-    Vec::new()
 }
 
 /// The emulator saw something that is no cell.
-pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
+pub fn screen_fact(model: &mut Model, fact: ScreenFact) {
     match fact {
         ScreenFact::Title(title) => {
             model.session.title = title;
-            let mut effects = agent::title_changed(model);
-            effects.push(host_output::titled(model));
-            effects
+            agent::title_changed(model);
+            model.emit(host_output::titled(model));
         }
         ScreenFact::Bell | ScreenFact::Notification { .. } => host_output::called(model, fact),
         ScreenFact::Progress(progress) => host_output::progressed(model, progress),
@@ -173,17 +169,17 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
                     bytes = text.len(),
                     "the agent may not write the clipboard now"
                 );
-                return Vec::new();
+                return;
             }
-            vec![Effect::StoreClipboard(text)]
+            model.emit(Effect::StoreClipboard(text));
         }
-        ScreenFact::Mark(_) => Vec::new(),
+        ScreenFact::Mark(_) => {}
     }
 }
 
 /// The configuration files have changed. The prefix, colours and thresholds take effect at once; what only
 /// counts at a start counts at the next one.
-pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
+pub fn reconfigure(model: &mut Model, config: Config) {
     if config.reboot.mode != model.config.reboot.mode && model.autopilot.is_none() {
         model.reboot.mode = config.reboot.mode;
     }
@@ -192,45 +188,41 @@ pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
     model.session.guard.set_settings(settings);
     handoff::draft(model);
     model.info("the configuration was read again");
-    vec![handoff::read_ground(model)]
+    model.emit(handoff::read_ground(model));
 }
 
 /// Takes notices down whose time is over.
-pub fn expire_notices(model: &mut Model) -> Vec<Effect> {
+pub fn expire_notices(model: &mut Model) {
     if model.view.external.is_some() {
         // No one has seen them behind the editor; once it is left they stay for their time.
-        return Vec::new();
+        return;
     }
     let now = model.now;
     model
         .view
         .notices
         .retain(|notice| now.since(notice.at) < NOTICE_TIME);
-    notice_timer(model)
+    notice_timer(model);
 }
 
 /// The timer for the notice that goes next.
-#[must_use]
-pub fn notice_timer(model: &Model) -> Vec<Effect> {
-    let oldest = model.view.notices.front();
-    oldest
-        .map(|notice| {
-            let left = NOTICE_TIME.saturating_sub(model.now.since(notice.at));
-            Effect::SetTimer(TimerId::Notice, left + Duration::from_millis(10))
-        })
-        .into_iter()
-        .collect()
+pub fn notice_timer(model: &mut Model) {
+    if let Some(notice) = model.view.notices.front() {
+        let left = NOTICE_TIME.saturating_sub(model.now.since(notice.at));
+        let left = left + Duration::from_millis(10);
+        model.emit(Effect::SetTimer(TimerId::Notice, left));
+    }
 }
 
 /// The age of the figure on the screen has changed: by the second while it is young, then by the minute, so that an idle
 /// supervisor hardly ever wakes up.
-pub fn age_tick(model: &mut Model) -> Vec<Effect> {
+pub fn age_tick(model: &mut Model) {
     let Some(figure) = model.session.guard.figure(model.now) else {
-        return Vec::new();
+        return;
     };
     let step = match figure.age.as_secs() {
         0..10 => 1,
         seconds => 60 - seconds % 60,
     };
-    vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(step))]
+    model.emit(Effect::SetTimer(TimerId::Age, Duration::from_secs(step)));
 }

@@ -16,44 +16,39 @@ use crate::app::{
         breakpoint::{SAVES_A_MINUTE, committed, is_known, may_save, quote, tested},
         checkpoint, handoff,
     },
-    effect::Effect,
     event::CallId,
     model::Model,
     outside::report,
 };
 
 /// A program outside has seen something.
-pub fn reported(model: &mut Model, call: CallId, report: Report) -> Vec<Effect> {
+pub fn reported(model: &mut Model, call: CallId, report: Report) {
     let own = model.identity.environment.as_str();
     if let Some(named) = report.environment().filter(|named| *named != own) {
         let expected = format!("{:?} (this supervisor's)", clean::one_line(own));
         let wrong = FieldError::text("environment", expected, named);
-        return vec![Effect::Answer(call, Reply::Wrong(wrong))];
+        return model.answer(call, Reply::Wrong(wrong));
     }
-    let (reply, mut effects) = match report {
+    let noted = match report {
         Report::Commit(body) => commit_reported(model, body),
         Report::Tests(body) => tests_reported(model, &body),
-        Report::AutoSave(body) => {
-            return auto_save(model, call, body);
-        }
+        Report::AutoSave(body) => return auto_save(model, call, body),
     };
-    effects.insert(0, Effect::Answer(call, reply));
-    effects
+    model.answer(call, Reply::Noted(noted));
 }
 
-fn commit_reported(model: &mut Model, body: CommitBody) -> (Reply, Vec<Effect>) {
+fn commit_reported(model: &mut Model, body: CommitBody) -> NotedReply {
     let message = body.commit_message.as_deref().unwrap_or_default();
     let branch = body.branch.as_deref();
     let made = Made::reported(&body.commit_sha, branch, message, body.files_changed);
-    let noted = committed(model, &made);
-    let reply = NotedReply {
+    let new = committed(model, &made);
+    NotedReply {
         commit: Some(body.commit_sha),
-        ..noted_reply(model, noted.is_some())
-    };
-    (Reply::Noted(reply), noted.unwrap_or_default())
+        ..noted_reply(model, new)
+    }
 }
 
-fn tests_reported(model: &mut Model, body: &TestBody) -> (Reply, Vec<Effect>) {
+fn tests_reported(model: &mut Model, body: &TestBody) -> NotedReply {
     let total = Total {
         passed: body.passed,
         count: body.test_count,
@@ -62,12 +57,11 @@ fn tests_reported(model: &mut Model, body: &TestBody) -> (Reply, Vec<Effect>) {
     let command = quote(body.test_command.as_deref().unwrap_or_default());
     let failing = body.failing_tests.as_deref().unwrap_or_default();
     take_report(model, total, &command, failing);
-    let noted = tested(model, total, &command, body.duration_seconds, failing);
-    let reply = NotedReply {
+    let new = tested(model, total, &command, body.duration_seconds, failing);
+    NotedReply {
         tests_passed: Some(body.passed),
-        ..noted_reply(model, noted.is_some())
-    };
-    (Reply::Noted(reply), noted.unwrap_or_default())
+        ..noted_reply(model, new)
+    }
 }
 
 /// Takes the outcome into what survives a reboot.
@@ -96,10 +90,10 @@ fn noted_reply(model: &Model, new: bool) -> NotedReply {
 }
 
 /// Saves everything with what the caller knows of the work; answered once it is kept.
-fn auto_save(model: &mut Model, call: CallId, body: SaveBody) -> Vec<Effect> {
+fn auto_save(model: &mut Model, call: CallId, body: SaveBody) {
     if !may_save(model) {
         let why = format!("expected at most {SAVES_A_MINUTE} checkpoints a minute, found more");
-        return vec![Effect::Answer(call, Reply::Refused { why })];
+        return model.answer(call, Reply::Refused { why });
     }
     let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let known = AutoSave {
@@ -115,7 +109,7 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody) -> Vec<Effect> {
     let usage = report::usage(model, query);
     let mut tags = vec![checkpoint::AUTO_SAVE.to_owned()];
     tags.extend(usage.used.map(|used| format!("tokens-{used}")));
-    let (id, effects) = checkpoint::auto_saved(model, tags, &known);
+    let id = checkpoint::auto_saved(model, tags, &known);
     let environment = quoted(&model.identity.environment);
     let reply = SaveReply {
         status: "saved".to_owned(),
@@ -129,7 +123,6 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody) -> Vec<Effect> {
         },
     };
     model.draft.saves.push((id, call, Reply::Saved(reply)));
-    effects
 }
 
 /// A word for a shell.

@@ -22,7 +22,7 @@ use crate::app::{
 
 /// Takes up the work of a checkpoint in a fresh session, whose first prompt is its handoff: delivered and proven as
 /// that of a reboot is.
-pub fn begin(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
+pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
     if let Ok(mut state) = serde_json::from_value::<PreservedState>(checkpoint.state.clone()) {
         // Those of the directory that we are in count.
         state.modified_files.clear();
@@ -67,9 +67,8 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
         return iteration::begin(model, false, Some(Cause::Restore), None);
     }
     let session = model.session.id;
-    let mut effects = vec![Effect::ReadGit];
-    effects.extend(reboot::take_up(model, &entry, handoff, session));
-    effects
+    model.emit(Effect::ReadGit);
+    reboot::take_up(model, &entry, handoff, session);
 }
 
 /// A saved scratchpad as it may come from another machine.

@@ -25,19 +25,17 @@ const PREVIEW: usize = 6_000;
 type Said = Result<String, String>;
 
 /// The agent calls a tool.
-pub fn called(model: &mut Model, call: CallId, caller: Caller, tool: Tool) -> Vec<Effect> {
-    let (said, mut effects) = if is_ours(model, caller) {
+pub fn called(model: &mut Model, call: CallId, caller: Caller, tool: Tool) {
+    let said = if is_ours(model, caller) {
         run(model, tool)
     } else {
-        let why = "this session has been left for another one: nothing was kept";
-        (Err(why.to_owned()), Vec::new())
+        Err("this session has been left for another one: nothing was kept".to_owned())
     };
     let reply = match said {
         Ok(text) => Reply::Tool(ToolReply { text }),
         Err(why) => Reply::Refused { why },
     };
-    effects.insert(0, Effect::Answer(call, reply));
-    effects
+    model.answer(call, reply);
 }
 
 /// Whether the present agent calls. One that says less about itself is believed.
@@ -49,34 +47,24 @@ fn is_ours(model: &Model, caller: Caller) -> bool {
         && caller.iteration.is_none_or(|number| number == iteration)
 }
 
-fn run(model: &mut Model, tool: Tool) -> (Said, Vec<Effect>) {
-    match tool {
-        Tool::Context => (Ok(context(model)), Vec::new()),
-        Tool::HandoffPreview => (Ok(preview(model)), Vec::new()),
-        Tool::Note { text } => match scratchpad::noted(model, &redact(&text)) {
-            Ok(effects) => kept(effects.is_some(), effects.unwrap_or_default()),
-            Err(why) => (Err(why), Vec::new()),
-        },
+fn run(model: &mut Model, tool: Tool) -> Said {
+    let new = match tool {
+        Tool::Context => return Ok(context(model)),
+        Tool::HandoffPreview => return Ok(preview(model)),
+        Tool::RequestReboot { reason } => return Ok(request_reboot(model, &masked(&reason))),
+        Tool::Note { text } => scratchpad::noted(model, &redact(&text))?,
         Tool::Decision { text, why } => {
             let (text, why) = (masked(&text), masked(&why));
-            let (new, effects) = signal::by_tool(model, Signal::Decision { text, why });
-            kept(new, effects)
+            signal::by_tool(model, Signal::Decision { text, why })
         }
-        Tool::Done { item } => {
-            let (new, effects) = signal::by_tool(model, Signal::Done(masked(&item)));
-            kept(new, effects)
-        }
-        Tool::RequestReboot { reason } => request_reboot(model, &masked(&reason)),
-    }
+        Tool::Done { item } => signal::by_tool(model, Signal::Done(masked(&item))),
+    };
+    let said = if new { "kept" } else { "known already" };
+    Ok(said.to_owned())
 }
 
 fn masked(text: &str) -> String {
     redact(text).into_owned()
-}
-
-fn kept(new: bool, effects: Vec<Effect>) -> (Said, Vec<Effect>) {
-    let said = if new { "kept" } else { "known already" };
-    (Ok(said.to_owned()), effects)
 }
 
 fn context(model: &Model) -> String {
@@ -109,14 +97,12 @@ fn preview(model: &Model) -> String {
 }
 
 /// Shows a person that the agent asks. Who decides, and when, stays as it is.
-fn request_reboot(model: &mut Model, reason: &str) -> (Said, Vec<Effect>) {
+fn request_reboot(model: &mut Model, reason: &str) -> String {
     if let Some(attempt) = &model.reboot.attempt {
-        let said = format!("a reboot is under way already: {}", attempt.step());
-        return (Ok(said), Vec::new());
+        return format!("a reboot is under way already: {}", attempt.step());
     }
     if reboot::wish(model).is_some() {
-        let said = "you have asked already: go on working until the human decides";
-        return (Ok(said.to_owned()), Vec::new());
+        return "you have asked already: go on working until the human decides".to_owned();
     }
     model.reboot.wish = Some(Wish {
         session: model.session.id,
@@ -129,6 +115,6 @@ fn request_reboot(model: &mut Model, reason: &str) -> (Said, Vec<Effect>) {
     let now = model.now.wall;
     // The banner stands until it is answered; when it began to is read here.
     model.view.log(&said, false, now);
-    let answer = "asked: the human decides, go on working until then";
-    (Ok(answer.to_owned()), vec![Effect::Call(said)])
+    model.emit(Effect::Call(said));
+    "asked: the human decides, go on working until then".to_owned()
 }

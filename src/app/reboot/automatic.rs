@@ -73,7 +73,7 @@ pub fn held_up(model: &mut Model, why: String) {
 }
 
 /// Asks for a reboot by itself if usage says so and nothing speaks against it.
-pub fn consider(model: &mut Model) -> Vec<Effect> {
+pub fn consider(model: &mut Model) {
     let figure = deciding_figure(model);
     let full = figure
         .as_ref()
@@ -90,7 +90,7 @@ pub fn consider(model: &mut Model) -> Vec<Effect> {
         && !is_quiet(model)
         && !is_last(model);
     if !eligible {
-        return Vec::new();
+        return;
     }
     if good {
         breakpoint::take(model);
@@ -101,16 +101,12 @@ pub fn consider(model: &mut Model) -> Vec<Effect> {
         Cause::Breakpoint
     };
     match request(model, cause, false) {
-        Ok(effects) => effects,
+        Ok(()) => {}
         // There will be another good moment, or the compact line.
         Err(why) if !full => {
             tracing::info!(why, "a good moment was not taken");
-            Vec::new()
         }
-        Err(why) => {
-            held_up(model, why);
-            Vec::new()
-        }
+        Err(why) => held_up(model, why),
     }
 }
 
@@ -157,12 +153,12 @@ fn is_born_full(model: &Model) -> bool {
 }
 
 /// What comes last in every event: what is armed is judged by what is true now, and the clock runs or stands.
-pub fn after(model: &mut Model) -> Vec<Effect> {
+pub fn after(model: &mut Model) {
     if let Some(why) = void(model) {
         return withdraw(model, why);
     }
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let clock = attempt.clock();
     if held::is_due(model) {
@@ -170,12 +166,9 @@ pub fn after(model: &mut Model) -> Vec<Effect> {
     }
     match (clock, may_announce(model)) {
         (None, true) => start_clock(model),
-        (Some(_), false) => {
-            set_clock(model, None);
-            Vec::new()
-        }
+        (Some(_), false) => set_clock(model, None),
         (Some(clock), true) if clock.left(model).is_zero() && is_free(model) => go(model),
-        _ => Vec::new(),
+        _ => {}
     }
 }
 
@@ -227,27 +220,26 @@ fn void(model: &mut Model) -> Option<&'static str> {
 }
 
 /// Gives up a reboot that began by itself.
-fn withdraw(model: &mut Model, why: &str) -> Vec<Effect> {
+fn withdraw(model: &mut Model, why: &str) {
     tracing::info!(why, "a reboot is not due any more");
-    let effects = end_attempt(model, Phase::Failed, Some(WITHDRAWN));
+    end_attempt(model, Phase::Failed, Some(WITHDRAWN));
     // Nothing went wrong.
     model.reboot.failure = None;
-    effects
 }
 
 /// The agent is in another session: what was armed was about the one before, and so was what held reboots back.
-pub fn session_changed(model: &mut Model) -> Vec<Effect> {
+pub fn session_changed(model: &mut Model) {
     model.reboot.quiet = None;
     model.reboot.refused = None;
     model.reboot.forget_calls();
     if is_ours(model) {
         return withdraw(model, "the agent is in another session");
     }
-    super::moved(model)
+    super::moved(model);
 }
 
 /// The agent's process has ended while a reboot that began by itself was armed: what is to be done is decided again.
-pub(super) fn agent_ended(model: &mut Model) -> Vec<Effect> {
+pub(super) fn agent_ended(model: &mut Model) {
     // A run goes on in the next session.
     let ours = model.autopilot.is_none()
         && model.view.overlay != Some(Overlay::Review)
@@ -255,9 +247,7 @@ pub(super) fn agent_ended(model: &mut Model) -> Vec<Effect> {
             attempt.is_by_itself() && attempt.is_harmless() && attempt.approved.is_none()
         });
     if ours {
-        withdraw(model, "the agent has ended")
-    } else {
-        Vec::new()
+        withdraw(model, "the agent has ended");
     }
 }
 
@@ -301,32 +291,30 @@ fn set_clock(model: &mut Model, clock: Option<Clock>) {
     }
 }
 
-fn start_clock(model: &mut Model) -> Vec<Effect> {
+fn start_clock(model: &mut Model) {
     let Some(cause) = model.reboot.attempt.as_ref().map(|attempt| attempt.cause) else {
-        return Vec::new();
+        return;
     };
     let delay = auto_delay(model, cause);
     if delay.is_zero() {
-        return if is_free(model) {
-            go(model)
-        } else {
-            Vec::new()
-        };
+        if is_free(model) {
+            go(model);
+        }
+        return;
     }
     let at = model.now.since_start.saturating_add(delay);
     let epoch = model.next_epoch();
     set_clock(model, Some(Clock { at, epoch }));
-    let mut effects = vec![Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK))];
+    model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK)));
     // The turns for which it has waited have a word to say.
-    effects.extend(summary::refresh(model));
+    summary::refresh(model);
     let seconds = delay.as_millis().div_ceil(1000);
     let what = format!("The agent is rebooted in {seconds} s.");
-    effects.extend(super::call(model, &what));
-    effects
+    super::call(model, &what);
 }
 
 /// The clock has moved on.
-pub fn tick(model: &mut Model, epoch: u64) -> Vec<Effect> {
+pub fn tick(model: &mut Model, epoch: u64) {
     let clock = model
         .reboot
         .attempt
@@ -334,29 +322,22 @@ pub fn tick(model: &mut Model, epoch: u64) -> Vec<Effect> {
         .and_then(Attempt::clock)
         .filter(|clock| clock.epoch == epoch);
     let Some(clock) = clock else {
-        return Vec::new();
+        return;
     };
     let left = clock.left(model);
-    if !left.is_zero() {
-        return vec![Effect::SetTimer(TimerId::AutoDelay(epoch), left.min(TICK))];
-    }
     // Once it is due, every event asks whether this is the moment.
-    Vec::new()
+    if !left.is_zero() {
+        model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), left.min(TICK)));
+    }
 }
 
 /// The time in which a person could say no is over.
-fn go(model: &mut Model) -> Vec<Effect> {
+fn go(model: &mut Model) {
     let interrupts = interrupts(model);
     set_clock(model, None);
-    let effects = match approve(model, Approval::Auto) {
-        Ok(effects) => effects,
-        Err(why) => {
-            tracing::info!(why, "an automatic reboot cannot go ahead");
-            return Vec::new();
-        }
-    };
-    if interrupts && let Some(attempt) = &mut model.reboot.attempt {
+    if let Err(why) = approve(model, Approval::Auto) {
+        tracing::info!(why, "an automatic reboot cannot go ahead");
+    } else if interrupts && let Some(attempt) = &mut model.reboot.attempt {
         attempt.force = true;
     }
-    effects
 }

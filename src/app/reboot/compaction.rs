@@ -42,22 +42,14 @@ pub use crate::app::facts::{answer_left as left, holds_compaction as is_held};
 const TICK: Duration = Duration::from_secs(1);
 
 /// The client is about to compact a session, and asks what is to be left of it.
-pub fn asked(
-    model: &mut Model,
-    id: CompactionId,
-    session: SessionId,
-    trigger: Trigger,
-) -> Vec<Effect> {
+pub fn asked(model: &mut Model, id: CompactionId, session: SessionId, trigger: Trigger) {
     if model.reboot.held().is_some_and(|held| held.id == id) {
-        return Vec::new();
+        return;
     }
-    match hold(model, &id, session, trigger) {
-        Ok(effects) => effects,
-        Err(why) => {
-            tracing::info!(why, "a compaction is left to the client");
-            let decision = Decision::Client;
-            vec![Effect::DecideCompaction { id, decision }]
-        }
+    if let Err(why) = hold(model, &id, session, trigger) {
+        tracing::info!(why, "a compaction is left to the client");
+        let decision = Decision::Client;
+        model.emit(Effect::DecideCompaction { id, decision });
     }
 }
 
@@ -66,7 +58,7 @@ fn hold(
     id: &CompactionId,
     session: SessionId,
     trigger: Trigger,
-) -> Result<Vec<Effect>, String> {
+) -> Result<(), String> {
     let cause = match trigger {
         Trigger::Auto => Cause::Compaction,
         Trigger::Manual => Cause::CompactCommand,
@@ -77,13 +69,13 @@ fn hold(
     }
     let until = model.now.since_start + model.config.guard.answer_within;
     let epoch = model.next_epoch();
+    let timer = Effect::SetTimer(TimerId::Compaction(epoch), TICK);
     let held = Held {
         id: id.clone(),
         until,
         epoch,
         answered: false,
     };
-    let mut effects = vec![Effect::SetTimer(TimerId::Compaction(epoch), TICK)];
     if let Some(attempt) = &mut model.reboot.attempt {
         if !attempt.is_harmless() || !attempt.kind.is_reboot() || attempt.held.is_some() {
             return Err(format!("a reboot is under way: {}", attempt.step()));
@@ -91,6 +83,7 @@ fn hold(
         attempt.kind = Kind::InPlace;
         attempt.cause = cause;
         attempt.held = Some(held);
+        model.emit(timer);
     } else {
         if cause == Cause::Compaction
             && answers_at_once(model)
@@ -102,14 +95,15 @@ fn hold(
         attempt.held = Some(held);
         model.reboot.attempt = Some(attempt);
         model.reboot.failure = None;
-        effects.extend(enter(model, Phase::Armed));
+        model.emit(timer);
+        enter(model, Phase::Armed);
     }
     if !answers_at_once(model) {
         let said = "The client is about to compact: the handoff waits for your review.";
         model.view.log(said, false, model.now.wall);
-        effects.push(Effect::Call(said.to_owned()));
+        model.emit(Effect::Call(said.to_owned()));
     }
-    Ok(effects)
+    Ok(())
 }
 
 /// Why a compaction is none of ours, if so.
@@ -129,43 +123,41 @@ fn refusal(model: &Model, session: SessionId, cause: Cause) -> Option<&'static s
 }
 
 /// The time in which it may be answered has moved on.
-pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
+pub fn timer(model: &mut Model, epoch: u64) {
     if undecided(model).is_none_or(|held| held.epoch != epoch) {
-        return Vec::new();
+        return;
     }
     let Some(left) = answer_left(model) else {
-        return Vec::new();
+        return;
     };
     if !left.is_zero() {
-        return vec![Effect::SetTimer(TimerId::Compaction(epoch), left.min(TICK))];
+        model.emit(Effect::SetTimer(TimerId::Compaction(epoch), left.min(TICK)));
+        return;
     }
     if model.config.guard.unanswered == Unanswered::Client {
         model.info("no answer in time: the compaction is left to the client");
         return end(model);
     }
-    approve(model, Approval::Auto).unwrap_or_else(|why| {
+    if let Err(why) = approve(model, Approval::Auto) {
         model.error(format!("the compaction is left to the client: {why}"));
-        end(model)
-    })
+        end(model);
+    }
 }
 
 /// Ends the attempt, by which the client goes on.
-fn end(model: &mut Model) -> Vec<Effect> {
+fn end(model: &mut Model) {
     close_review(model);
-    end_attempt(model, Phase::Failed, Some("left to the client"))
+    end_attempt(model, Phase::Failed, Some("left to the client"));
 }
 
 /// The turn in which the client compacts was stopped, and the compaction with it.
-pub fn turn_aborted(model: &mut Model) -> Vec<Effect> {
+pub fn turn_aborted(model: &mut Model) {
     match model.reboot.held().map(|held| held.answered) {
-        None => Vec::new(),
+        None => {}
         Some(false) => {
             model.info("the compaction was stopped in the client: nothing was changed");
-            end(model)
+            end(model);
         }
-        Some(true) => {
-            held::stopped_in_client(model);
-            Vec::new()
-        }
+        Some(true) => held::stopped_in_client(model),
     }
 }

@@ -29,21 +29,21 @@ const URGENT: Duration = Duration::from_millis(700);
 const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Begins to end the agent; nothing if that has begun already.
-pub fn begin(model: &mut Model, urgent: bool) -> Vec<Effect> {
+pub fn begin(model: &mut Model, urgent: bool) {
     if model.session.agent.daemon.is_ending()
         || model
             .reboot
             .ending
             .is_some_and(|ending| ending.urgent || !urgent)
     {
-        return Vec::new();
+        return;
     }
     let signal = if urgent {
         StopSignal::Hangup
     } else {
         first_signal(model)
     };
-    try_signal(model, signal, urgent)
+    try_signal(model, signal, urgent);
 }
 
 fn first_signal(model: &Model) -> StopSignal {
@@ -55,7 +55,7 @@ fn first_signal(model: &Model) -> StopSignal {
     }
 }
 
-fn try_signal(model: &mut Model, signal: StopSignal, urgent: bool) -> Vec<Effect> {
+fn try_signal(model: &mut Model, signal: StopSignal, urgent: bool) {
     let epoch = model.next_epoch();
     model.reboot.ending = Some(Ending {
         signal,
@@ -78,13 +78,14 @@ fn try_signal(model: &mut Model, signal: StopSignal, urgent: bool) -> Vec<Effect
             Effect::Signal(signal)
         }
     };
-    vec![act, Effect::SetTimer(TimerId::StopTimeout(epoch), deadline)]
+    model.emit(act);
+    model.emit(Effect::SetTimer(TimerId::StopTimeout(epoch), deadline));
 }
 
 /// A signal has had its time: the next one.
-pub fn signal_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
+pub fn signal_over(model: &mut Model, epoch: u64) {
     let Some(ending) = model.reboot.ending.filter(|ending| ending.epoch == epoch) else {
-        return Vec::new();
+        return;
     };
     if let Some(next) = ending.signal.next() {
         model.info(format!(
@@ -99,22 +100,18 @@ pub fn signal_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
     }
     model.error("the agent's process cannot be ended, not even by SIGKILL");
     let Some(quitting) = model.outside.quitting else {
-        return Vec::new();
+        return;
     };
     // Nothing better comes of waiting: the shell shows which process it is.
-    let mut effects = close_iteration(model, quitting.reason);
-    effects.push(Effect::Quit(quitting.code));
-    effects
+    close_iteration(model, quitting.reason);
+    model.emit(Effect::Quit(quitting.code));
 }
 
 /// The turn was interrupted: SIGINT need not wait any longer.
-pub fn turn_over(model: &mut Model) -> Vec<Effect> {
-    match model.reboot.ending {
-        Some(Ending {
-            signal: StopSignal::Interrupt,
-            urgent,
-            ..
-        }) => try_signal(model, StopSignal::Exit, urgent),
-        _ => Vec::new(),
+pub fn turn_over(model: &mut Model) {
+    if let Some(ending) = model.reboot.ending
+        && ending.signal == StopSignal::Interrupt
+    {
+        try_signal(model, StopSignal::Exit, ending.urgent);
     }
 }

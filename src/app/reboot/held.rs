@@ -11,23 +11,32 @@ use crate::app::{
     },
 };
 
-/// Gives the client the handoff, if it waits for one.
-pub(super) fn answer(model: &mut Model) -> Option<Effect> {
-    let attempt = model.reboot.attempt.as_mut()?;
-    let held = attempt.held.as_mut().filter(|held| !held.answered)?;
-    let text = attempt.handoff.as_ref()?.text.clone();
-    held.answered = true;
+/// Gives the client the handoff, if it waits for one; says whether it does.
+pub(super) fn answer(model: &mut Model) -> bool {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return false;
+    };
+    let (Some(held), Some(handoff)) = (&mut attempt.held, &attempt.handoff) else {
+        return false;
+    };
+    if std::mem::replace(&mut held.answered, true) {
+        return false;
+    }
     let id = held.id.clone();
+    let text = handoff.text.clone();
     let decision = Decision::Replace { text };
-    Some(Effect::DecideCompaction { id, decision })
+    model.emit(Effect::DecideCompaction { id, decision });
+    true
 }
 
 /// Lets the client go its own way, if it still waits. What is under review goes on as any other reboot.
-pub(super) fn let_go(model: &mut Model) -> Option<Effect> {
-    let attempt = model.reboot.attempt.as_mut()?;
-    let held = attempt.held.take_if(|held| !held.answered)?;
-    let (id, decision) = (held.id, Decision::Client);
-    Some(Effect::DecideCompaction { id, decision })
+pub(super) fn let_go(model: &mut Model) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Some(held) = attempt.held.take_if(|held| !held.answered)
+    {
+        let (id, decision) = (held.id, Decision::Client);
+        model.emit(Effect::DecideCompaction { id, decision });
+    }
 }
 
 /// The client was given the handoff and has not put it in force: its person has stopped the compaction.

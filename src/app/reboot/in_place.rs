@@ -75,15 +75,19 @@ pub(super) fn approval_refusal(model: &mut Model, approval: Approval) -> Option<
 }
 
 /// The safe moment is there: looks whether it can still be done in place. One that `auto` has approved takes a fresh session
-/// instead, and so does one whose agent has ended; what a person has approved is not done in another way.
-pub(super) fn judge(model: &mut Model) -> Option<Vec<Effect>> {
-    let why = replace_refusal(model).filter(|_| goes_in_place(model))?;
+/// instead, and so does one whose agent has ended; what a person has approved is not done in another way, but refused. Says
+/// whether the reboot goes on.
+pub(super) fn judge(model: &mut Model) -> bool {
+    let Some(why) = replace_refusal(model) else {
+        return true;
+    };
     let ended = model.session.agent.state == AgentState::Exited;
     if (is_by_auto(model) || ended) && !holds_compaction(model) {
         take_fresh(model, &why);
-        return None;
+        return true;
     }
-    Some(prepare::refuse(model, &why))
+    prepare::refuse(model, &why);
+    false
 }
 
 fn is_by_auto(model: &Model) -> bool {
@@ -101,44 +105,37 @@ fn take_fresh(model: &mut Model, why: &str) {
 }
 
 /// Goes ahead: the order is given once that is on disk.
-pub(super) fn begin(model: &mut Model) -> Vec<Effect> {
-    let mut effects = enter(model, Phase::Replacing(Replacing::Pending));
-    effects.push(moment::begin());
+pub(super) fn begin(model: &mut Model) {
+    enter(model, Phase::Replacing(Replacing::Pending));
+    model.emit(moment::begin());
     model.reboot.begun.push(model.now);
-    effects.extend(checkpoint::at_reboot(model));
-    effects
+    checkpoint::at_reboot(model);
 }
 
 /// What follows from how far it is.
-pub(super) fn replacing(model: &mut Model, now: &Replacing) -> Vec<Effect> {
+pub(super) fn replacing(model: &mut Model, now: &Replacing) {
     match now {
-        Replacing::Pending => match held::answer(model) {
-            Some(answer) => {
-                let mut effects = vec![answer];
-                effects.extend(await_sign(model, None));
-                effects
-            }
-            None => order(model),
-        },
+        Replacing::Pending if held::answer(model) => await_sign(model, None),
+        Replacing::Pending => order(model),
         Replacing::Refused(why) => refused(model, why),
         Replacing::Gone(why) => roll_back(model, why),
-        Replacing::Ordered(_) | Replacing::Revoking(_) | Replacing::HandedOut { .. } => Vec::new(),
+        Replacing::Ordered(_) | Replacing::Revoking(_) | Replacing::HandedOut { .. } => {}
     }
 }
 
 /// Nothing was changed. What `auto` has approved is done by a fresh session then, unless a person has said no by Esc.
-fn refused(model: &mut Model, why: &str) -> Vec<Effect> {
+fn refused(model: &mut Model, why: &str) {
     let held = model.reboot.held().is_some();
     if is_by_auto(model) && !held && !why.to_ascii_lowercase().contains("cancel") {
         take_fresh(model, why);
         return enter(model, waiting());
     }
-    prepare::refuse(model, &format!("nothing was changed: {why}"))
+    prepare::refuse(model, &format!("nothing was changed: {why}"));
 }
 
-fn order(model: &mut Model) -> Vec<Effect> {
+fn order(model: &mut Model) {
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let interrupt = attempt.force;
     let Some(handoff) = &attempt.handoff else {
@@ -149,9 +146,8 @@ fn order(model: &mut Model) -> Vec<Effect> {
         nonce: handoff.marker.nonce.clone(),
         interrupt,
     };
-    let (id, effects) = orders::give(model, Purpose::Replace, order, ANSWERED_WITHIN);
+    let id = orders::give(model, Purpose::Replace, order, ANSWERED_WITHIN);
     set(model, Replacing::Ordered(id));
-    effects
 }
 
 fn now(model: &Model) -> Option<&Replacing> {
@@ -161,48 +157,43 @@ fn now(model: &Model) -> Option<&Replacing> {
     }
 }
 
-fn set(model: &mut Model, next: Replacing) -> Vec<Effect> {
+fn set(model: &mut Model, next: Replacing) {
     if let Some(attempt) = &mut model.reboot.attempt
         && let Phase::Replacing(now) = &mut attempt.phase
     {
         *now = next;
     }
-    Vec::new()
 }
 
 /// The client has the text.
-pub fn handed_out(model: &mut Model, id: OrderId) -> Vec<Effect> {
+pub fn handed_out(model: &mut Model, id: OrderId) {
     let ours = matches!(now(model), Some(Replacing::Ordered(order) | Replacing::Revoking(order)) if *order == id);
     if ours {
-        await_sign(model, Some(id))
-    } else {
-        Vec::new()
+        await_sign(model, Some(id));
     }
 }
 
 /// Nothing more is known to come than a sign or the proof.
-fn await_sign(model: &mut Model, order: Option<OrderId>) -> Vec<Effect> {
+fn await_sign(model: &mut Model, order: Option<OrderId>) {
     let overdue = false;
     set(model, Replacing::HandedOut { order, overdue });
-    verify(model)
+    verify(model);
 }
 
-fn verify(model: &Model) -> Vec<Effect> {
+fn verify(model: &mut Model) {
     let timeout = model.config.reboot.verify_timeout;
-    let epoch = model.reboot.attempt.as_ref().map(|attempt| attempt.epoch);
-    epoch
-        .map(|epoch| Effect::SetTimer(TimerId::Verify(epoch), timeout))
-        .into_iter()
-        .collect()
+    let attempt = model.reboot.attempt.as_ref();
+    let timer = attempt.map(|one| Effect::SetTimer(TimerId::Verify(one.epoch), timeout));
+    model.emit_all(timer);
 }
 
 /// The order has ended.
-pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
+pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
     let id = ended.id;
     let handed_out = match now(model) {
         Some(Replacing::Ordered(order)) if *order == id => false,
         Some(Replacing::HandedOut { order, .. }) if *order == Some(id) => true,
-        _ => return Vec::new(),
+        _ => return,
     };
     match &ended.end {
         // Who has not asked for the text has not put it in.
@@ -218,31 +209,30 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
                 ?other,
                 "the order to replace the conversation has another answer"
             );
-            Vec::new()
         }
         OrderEnd::NotTaken => {
             let why = "the client has not taken the order".to_owned();
-            set(model, Replacing::Refused(why))
+            set(model, Replacing::Refused(why));
         }
         OrderEnd::Unanswered if !handed_out => {
             set(model, Replacing::Revoking(id));
-            vec![Effect::RevokeOrder(id)]
+            model.emit(Effect::RevokeOrder(id));
         }
         // The text is with the client, or its process is gone: other events say which.
-        OrderEnd::Unanswered | OrderEnd::Gone => Vec::new(),
+        OrderEnd::Unanswered | OrderEnd::Gone => {}
     }
 }
 
 /// The order was revoked before the client had the text, or could not be any more.
-pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) -> Vec<Effect> {
+pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) {
     if now(model) != Some(&Replacing::Revoking(id)) {
-        return Vec::new();
+        return;
     }
     if in_time {
         let why = "the client has not begun in time".to_owned();
         return set(model, Replacing::Refused(why));
     }
-    await_sign(model, Some(id))
+    await_sign(model, Some(id));
 }
 
 /// The agent has ended meanwhile.
@@ -262,7 +252,7 @@ pub(super) fn is_go(prompt: &str, nonce: &str) -> bool {
 }
 
 /// A hook may be a sign that the conversation is replaced.
-pub fn hook_seen(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
+pub fn hook_seen(model: &mut Model, event: &AgentEvent) {
     let attempt = model.reboot.attempt.as_ref();
     let handoff = attempt.and_then(|attempt| attempt.handoff.as_ref());
     let is_sign = match event {
@@ -273,39 +263,38 @@ pub fn hook_seen(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         }
         _ => false,
     };
-    if is_sign { replaced(model) } else { Vec::new() }
+    if is_sign {
+        replaced(model);
+    }
 }
 
 /// The transcript has a boundary more than before: that may be the sign.
-pub fn transcript_read(model: &mut Model, facts: &TranscriptFacts) -> Vec<Effect> {
+pub fn transcript_read(model: &mut Model, facts: &TranscriptFacts) {
     let before = &model.session.transcript;
     if before.whole && facts.whole && facts.compactions > before.compactions {
-        replaced(model)
-    } else {
-        Vec::new()
+        replaced(model);
     }
 }
 
 /// The conversation is replaced: the next iteration begins.
-pub fn replaced(model: &mut Model) -> Vec<Effect> {
+pub fn replaced(model: &mut Model) {
     if !matches!(now(model), Some(Replacing::HandedOut { .. })) {
-        return Vec::new();
+        return;
     }
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let cause = attempt.cause;
     let text = attempt.handoff.as_ref().map(|one| one.text.clone());
-    let mut effects = close_iteration(model, end_reason(model));
+    close_iteration(model, end_reason(model));
     open_in_place(model, cause);
     let iteration = model.session.iteration;
-    effects.push(Effect::ContinuePane(iteration));
-    effects.extend(text.map(|text| Effect::SaveHandoff { iteration, text }));
+    model.emit(Effect::ContinuePane(iteration));
+    model.emit_all(text.map(|text| Effect::SaveHandoff { iteration, text }));
     let agent = NewAgent {
         launch: Launch::Running,
         proof: Proof::Awaited,
     };
-    effects.extend(enter(model, Phase::Verifying(agent)));
-    effects.extend(verify(model));
-    effects
+    enter(model, Phase::Verifying(agent));
+    verify(model);
 }

@@ -18,12 +18,7 @@ use crate::app::{
 };
 
 /// Starts the very first agent.
-pub fn begin(
-    model: &mut Model,
-    resume: bool,
-    cause: Option<Cause>,
-    prompt: Option<String>,
-) -> Vec<Effect> {
+pub fn begin(model: &mut Model, resume: bool, cause: Option<Cause>, prompt: Option<String>) {
     let session = model.session.id;
     let parent = model.lineage.iterations().last().map(|last| last.iteration);
     open_iteration(model, session, cause, parent);
@@ -31,17 +26,15 @@ pub fn begin(
         model.session.spending.begin_session(session);
     }
     let first = model.session.iteration == IterationId::FIRST;
-    vec![
-        Effect::Start(StartAgent {
-            iteration: model.session.iteration,
-            session,
-            resume,
-            prompt,
-            prompt_if_new: None,
-            first,
-        }),
-        Effect::ReadGit,
-    ]
+    model.emit(Effect::Start(StartAgent {
+        iteration: model.session.iteration,
+        session,
+        resume,
+        prompt,
+        prompt_if_new: None,
+        first,
+    }));
+    model.emit(Effect::ReadGit);
 }
 
 /// Begins the record of the next iteration and forgets the figures of the last.
@@ -141,14 +134,13 @@ pub(in crate::app) fn new_session(model: &mut Model) {
 }
 
 /// Ends the record of the present iteration.
-pub fn close_iteration(model: &mut Model, reason: EndReason) -> Vec<Effect> {
+pub fn close_iteration(model: &mut Model, reason: EndReason) {
     note_figures(model);
-    let mut effects = summary::close(model);
-    effects.extend(keep_turn(model));
+    summary::close(model);
+    model.emit_all(keep_turn(model));
     let closed = model.lineage.close(model.now.wall, reason).is_ok();
     // An agent that had ended before has its record; the run's end is still to be written.
     if closed || model.outside.quitting.is_some() {
-        effects.extend(save_iteration(model));
+        save_iteration(model);
     }
-    effects
 }

@@ -31,7 +31,7 @@ pub const fn begin() -> Effect {
 }
 
 /// Time has passed.
-pub fn tick(model: &mut Model) -> Vec<Effect> {
+pub fn tick(model: &mut Model) {
     let now = model.now;
     let left = |card: &Card| {
         let stands = if card.awaits_figure { AWAITED } else { CARD };
@@ -43,24 +43,26 @@ pub fn tick(model: &mut Model) -> Vec<Effect> {
     }
     let under_way = model.reboot.attempt.as_ref();
     if under_way.is_some_and(|attempt| !attempt.is_harmless()) {
-        return vec![begin()];
+        model.emit(begin());
+    } else if let Some(left) = card.filter(|left| !left.is_zero()) {
+        model.emit(Effect::SetTimer(TimerId::Moment, left));
     }
-    let left = card.filter(|left| !left.is_zero());
-    left.map(|left| Effect::SetTimer(TimerId::Moment, left))
-        .into_iter()
-        .collect()
 }
 
 /// A figure has come. The card that waits for it shows it for as long as another card stands.
-pub(in crate::app) fn figure_came(model: &mut Model) -> Option<Effect> {
+pub(in crate::app) fn figure_came(model: &mut Model) {
     let now = model.now;
     let known = model.used().is_some();
-    let card = model.view.card.as_mut()?;
-    if !known || !std::mem::take(&mut card.awaits_figure) {
-        return None;
+    if let Some(card) = model
+        .view
+        .card
+        .as_mut()
+        .filter(|card| known && card.awaits_figure)
+    {
+        card.awaits_figure = false;
+        card.at = now;
+        model.emit(Effect::SetTimer(TimerId::Moment, CARD));
     }
-    card.at = now;
-    Some(Effect::SetTimer(TimerId::Moment, CARD))
 }
 
 /// A reboot is done, after so many milliseconds; `items` says whether a handoff has carried them over.

@@ -21,33 +21,33 @@ use super::{
 };
 
 /// Everything that the new agent needs is made and checked; without it the reboot is refused and the old agent goes on.
-pub(super) fn preparing(model: &mut Model) -> Vec<Effect> {
+pub(super) fn preparing(model: &mut Model) {
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let Phase::Preparing(prepared) = &mut attempt.phase else {
-        return Vec::new();
+        return;
     };
     match prepared {
         Prepared::Nothing => {
             *prepared = Prepared::Ordered;
-            order(model)
+            order(model);
         }
-        Prepared::Ordered => Vec::new(),
+        Prepared::Ordered => {}
         Prepared::Ready => enter(model, waiting()),
         Prepared::Refused(why) => {
             let why = why.clone();
-            refuse(model, &why)
+            refuse(model, &why);
         }
     }
 }
 
-fn order(model: &Model) -> Vec<Effect> {
+fn order(model: &mut Model) {
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let hook = model.config.hooks.pre_reboot.is_some() && attempt.kind.is_reboot();
-    vec![Effect::Prepare(Box::new(Preparation {
+    model.emit(Effect::Prepare(Box::new(Preparation {
         reboot: attempt.id,
         iteration: next(model),
         handoff: message(attempt),
@@ -57,7 +57,7 @@ fn order(model: &Model) -> Vec<Effect> {
             to: attempt.new,
         }),
         hook: hook.then(|| result(model, attempt, "pre_reboot")),
-    }))]
+    })));
 }
 
 /// The iteration that the reboot begins.
@@ -107,9 +107,9 @@ pub fn prepared(model: &mut Model, reboot: uuid::Uuid, refused: Option<String>) 
 }
 
 /// Nothing was done to the old agent: it goes on.
-pub(super) fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
+pub(super) fn refuse(model: &mut Model, why: &str) {
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let by_itself = attempt.is_by_itself();
     let said = if model.session.agent.state == AgentState::Exited {
@@ -118,8 +118,8 @@ pub(super) fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
         format!("the reboot is refused, and the agent goes on: {why}")
     };
     let card = moment::failed(model, why, false);
-    let mut effects = end_attempt(model, Phase::Failed, Some(why));
-    effects.push(card);
+    end_attempt(model, Phase::Failed, Some(why));
+    model.emit(card);
     model.reboot.refused = Some(why.to_owned());
     if !by_itself {
         model.error(said);
@@ -128,7 +128,6 @@ pub(super) fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
     } else {
         refused(model, &said);
     }
-    effects
 }
 
 /// The order to run the user's command after a reboot that has touched the old agent.

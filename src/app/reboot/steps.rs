@@ -40,14 +40,13 @@ use crate::app::{
 const DRAFT_READ_WITHIN: Duration = Duration::from_secs(2);
 
 /// What follows from what is true now.
-pub fn advance(model: &mut Model) -> Vec<Effect> {
-    let mut effects = Vec::new();
+pub fn advance(model: &mut Model) {
     while let Some(attempt) = &model.reboot.attempt {
         if !attempt.journaled {
             break;
         }
         let before = attempt.step();
-        effects.extend(match &attempt.phase {
+        match &attempt.phase {
             Phase::Armed => armed(model),
             Phase::Drafting { gathered } => drafting(model, *gathered),
             Phase::Review { .. } => review(model),
@@ -60,30 +59,31 @@ pub fn advance(model: &mut Model) -> Vec<Effect> {
             Phase::Verifying(agent) => verifying(model, agent.clone()),
             Phase::Warming { due, agent } => warming(model, *due, &agent.launch.clone()),
             Phase::RollingBack(launch) => rolling_back(model, &launch.clone()),
-            Phase::Done | Phase::Failed => Vec::new(),
-        });
+            Phase::Done | Phase::Failed => {}
+        }
         let after = model.reboot.attempt.as_ref().map(Attempt::step);
         if after == Some(before) {
             break;
         }
     }
-    effects
 }
 
 /// Writes a phase ahead; what belongs to it is done once it is on disk.
-pub(super) fn enter(model: &mut Model, phase: Phase) -> Vec<Effect> {
+pub(super) fn enter(model: &mut Model, phase: Phase) {
     let now = model.now;
     let Some(mut attempt) = model.reboot.attempt.take() else {
-        return Vec::new();
+        return;
     };
     let step = phase.step();
     attempt.phase = phase;
     attempt.entered.push((step, now));
     let journal = attempt.kind.is_reboot();
     attempt.journaled = !journal;
-    let entry = journal.then(|| Effect::Journal(Box::new(attempt.entry(model, step))));
+    if journal {
+        let entry = attempt.entry(model, step);
+        model.emit(Effect::Journal(Box::new(entry)));
+    }
     model.reboot.attempt = Some(attempt);
-    entry.into_iter().collect()
 }
 
 /// The phase that waits for a safe moment, at its beginning.
@@ -94,9 +94,9 @@ pub(super) const fn waiting() -> Phase {
     }
 }
 
-fn armed(model: &mut Model) -> Vec<Effect> {
+fn armed(model: &mut Model) {
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let approved = attempt.approved.is_some();
     let each_turn = attempt.cause == Cause::Autopilot;
@@ -105,138 +105,128 @@ fn armed(model: &mut Model) -> Vec<Effect> {
     let asked =
         approved || waits || !attempt.is_by_itself() || model.view.overlay == Some(Overlay::Review);
     if !asked && !is_free(model) {
-        return Vec::new();
+        return;
     }
-    let mut effects = enter(model, Phase::Drafting { gathered: false });
-    effects.extend(reads_task(model));
-    effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
+    enter(model, Phase::Drafting { gathered: false });
+    model.emit_all(reads_task(model));
+    model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
     // A session of one turn is no matter for a summary, which costs as much as the turn, and a client that waits is not kept
     // waiting for one unless a person reads it.
     if !approved && !each_turn && !at_once {
-        effects.extend(summary::refresh(model));
+        summary::refresh(model);
     }
-    effects
 }
 
-fn drafting(model: &mut Model, gathered: bool) -> Vec<Effect> {
+fn drafting(model: &mut Model, gathered: bool) {
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let reviewed = model.view.overlay == Some(Overlay::Review);
     let unattended = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto && !reviewed;
     let at_once = holds_compaction(model) && answers_at_once(model);
     let waits = !gathered || (!at_once && summary::is_awaited(model, unattended));
     if waits && attempt.approved.is_none() {
-        return Vec::new();
+        return;
     }
-    enter(model, Phase::Review { clock: None })
+    enter(model, Phase::Review { clock: None });
 }
 
-fn review(model: &mut Model) -> Vec<Effect> {
-    match &model.reboot.attempt {
-        Some(attempt) if attempt.approved.is_some() => {
-            enter(model, Phase::Preparing(Prepared::Nothing))
-        }
-        _ => Vec::new(),
+fn review(model: &mut Model) {
+    let attempt = model.reboot.attempt.as_ref();
+    if attempt.is_some_and(|attempt| attempt.approved.is_some()) {
+        enter(model, Phase::Preparing(Prepared::Nothing));
     }
 }
 
-fn wait(model: &mut Model) -> Vec<Effect> {
+fn wait(model: &mut Model) {
     // A client that waits in a compaction is at no safe moment, and needs none.
     let free = is_gone(model) || is_safe(model) || holds_compaction(model);
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let (reboots, goes) = (attempt.kind.is_reboot(), attempt.force || free);
     let Phase::Waiting { look, draft } = &mut attempt.phase else {
-        return Vec::new();
+        return;
     };
     // What the prompt box holds at the last moment goes over, or keeps the session from being ended.
     if !goes {
         *look = LastLook::Pending;
-        return Vec::new();
+        return;
     }
     if attempt.kind == Kind::InPlace {
-        return match in_place::judge(model) {
-            Some(effects) => effects,
-            None if in_place::is_chosen(model) => begin_in_place(model),
-            None => wait(model),
-        };
+        match in_place::judge(model) {
+            true if in_place::is_chosen(model) => begin_in_place(model),
+            true => wait(model),
+            false => {}
+        }
+        return;
     }
     match look {
         LastLook::Pending => return look_at_draft(model),
-        LastLook::Ordered(_) => return Vec::new(),
+        LastLook::Ordered(_) => return,
         LastLook::Done => {}
     }
     if model.happened.reads_prompt_box {
-        return Vec::new();
+        return;
     }
     let mut on_disk = std::mem::take(draft);
-    if let Some(effects) = unsent::keep(model, &mut on_disk) {
+    if !unsent::keep(model, &mut on_disk) {
         if let Some(attempt) = &mut model.reboot.attempt {
             attempt.phase = Phase::Waiting {
                 look: LastLook::Done,
                 draft: on_disk,
             };
         }
-        return effects;
+        return;
     }
-    let mut effects = unsent::take(model, &on_disk);
-    effects.extend(enter(model, Phase::Ending));
-    effects.push(moment::begin());
+    unsent::take(model, &on_disk);
+    enter(model, Phase::Ending);
+    model.emit(moment::begin());
     if reboots {
         model.reboot.begun.push(model.now);
-        effects.extend(checkpoint::at_reboot(model));
+        checkpoint::at_reboot(model);
     }
-    effects
 }
 
 /// The prompt box keeps what it holds. Should the client end meanwhile, the disk has it too.
-fn begin_in_place(model: &mut Model) -> Vec<Effect> {
+fn begin_in_place(model: &mut Model) {
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let Phase::Waiting { draft, .. } = &mut attempt.phase else {
-        return Vec::new();
+        return;
     };
     let mut on_disk = std::mem::take(draft);
-    if let Some(effects) = unsent::keep(model, &mut on_disk) {
+    if !unsent::keep(model, &mut on_disk) {
         if let Some(attempt) = &mut model.reboot.attempt {
             attempt.phase = Phase::Waiting {
                 look: LastLook::Pending,
                 draft: on_disk,
             };
         }
-        return effects;
+        return;
     }
     if let Some(attempt) = &mut model.reboot.attempt {
         attempt.beside = on_disk;
     }
-    in_place::begin(model)
+    in_place::begin(model);
 }
 
 /// Has the prompt box read off the screen, and where the client's own side can, by that: it knows every line as it is.
-fn look_at_draft(model: &mut Model) -> Vec<Effect> {
+fn look_at_draft(model: &mut Model) {
     model.happened.reads_prompt_box = true;
-    let mut effects = vec![Effect::ReadPromptBox];
+    model.emit(Effect::ReadPromptBox);
     let mut look = LastLook::Done;
     let in_force = model.session.agent.bridge.of(model.session.id).is_some();
     if in_force && !is_gone(model) {
-        let (id, order) = orders::give(
-            model,
-            Purpose::LastDraft,
-            Order::ReadDraft,
-            DRAFT_READ_WITHIN,
-        );
-        effects.extend(order);
-        look = LastLook::Ordered(id);
+        let (purpose, order) = (Purpose::LastDraft, Order::ReadDraft);
+        look = LastLook::Ordered(orders::give(model, purpose, order, DRAFT_READ_WITHIN));
     }
     if let Some(attempt) = &mut model.reboot.attempt
         && let Phase::Waiting { look: last, .. } = &mut attempt.phase
     {
         *last = look;
     }
-    effects
 }
 
 /// The client's own side has read the prompt box, or has not: then the screen serves.
@@ -268,19 +258,19 @@ fn is_gone(model: &Model) -> bool {
     model.session.agent.state == AgentState::Exited
 }
 
-fn ending_step(model: &mut Model) -> Vec<Effect> {
+fn ending_step(model: &mut Model) {
     if is_gone(model) {
         return enter(model, Phase::starting());
     }
     if model.reboot.ending.is_some_and(|ending| ending.hopeless) {
         return end_attempt(model, Phase::Failed, Some("the old agent cannot be ended"));
     }
-    ending::begin(model, false)
+    ending::begin(model, false);
 }
 
-fn starting(model: &mut Model, mut agent: NewAgent) -> Vec<Effect> {
+fn starting(model: &mut Model, mut agent: NewAgent) {
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let (kind, epoch) = (attempt.kind, attempt.epoch);
     match &agent.launch {
@@ -294,7 +284,7 @@ fn starting(model: &mut Model, mut agent: NewAgent) -> Vec<Effect> {
             };
             return start(model);
         }
-        Launch::Ordered => return Vec::new(),
+        Launch::Ordered => return,
         Launch::Running => {}
     }
     let next = match kind {
@@ -304,16 +294,15 @@ fn starting(model: &mut Model, mut agent: NewAgent) -> Vec<Effect> {
         Kind::Trim => Phase::Verifying(agent),
         Kind::Undo(..) | Kind::Restart => return finish(model, false),
     };
-    let mut effects = enter(model, next);
+    enter(model, next);
     let timeout = model.config.reboot.verify_timeout;
-    effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
-    effects
+    model.emit(Effect::SetTimer(TimerId::Verify(epoch), timeout));
 }
 
 /// Opens the next iteration and orders its process.
-fn start(model: &mut Model) -> Vec<Effect> {
+fn start(model: &mut Model) {
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let (kind, cause, old, session) = (attempt.kind, attempt.cause, attempt.old, attempt.new);
     let replaced = attempt.replaced.as_ref().map(|one| one.session);
@@ -339,7 +328,7 @@ fn start(model: &mut Model) -> Vec<Effect> {
     let iteration = model.session.iteration;
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
     let again = restart_prompt(model).filter(|_| kind == Kind::Restart);
-    let mut effects = vec![Effect::Start(StartAgent {
+    model.emit(Effect::Start(StartAgent {
         iteration,
         session,
         resume: kind != Kind::Fresh,
@@ -348,11 +337,10 @@ fn start(model: &mut Model) -> Vec<Effect> {
             .map(|_| model.draft.handoff.current().text.clone()),
         prompt: again.or_else(|| text.clone().filter(|_| as_prompt)),
         first: false,
-    })];
+    }));
     if let Some(text) = text {
-        effects.push(Effect::SaveHandoff { iteration, text });
+        model.emit(Effect::SaveHandoff { iteration, text });
     }
-    effects
 }
 
 /// A generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
@@ -370,12 +358,12 @@ fn is_pasted(model: &Model) -> bool {
         || model.is_generic()
 }
 
-fn delivering(model: &mut Model, agent: NewAgent) -> Vec<Effect> {
+fn delivering(model: &mut Model, agent: NewAgent) {
     // The hook that reports the start may come before the pane has shown an empty prompt box.
     let ready =
         model.session.agent.state != AgentState::Starting && typing_refusal(model).is_none();
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     if let Launch::Failed(why) = &agent.launch {
         return roll_back(model, why);
@@ -385,25 +373,24 @@ fn delivering(model: &mut Model, agent: NewAgent) -> Vec<Effect> {
     if is_pasted(model) {
         pasted = attempt.handoff.clone().filter(|_| ready);
         if pasted.is_none() {
-            return Vec::new();
+            return;
         }
     }
-    let mut effects = enter(model, Phase::Verifying(agent));
+    enter(model, Phase::Verifying(agent));
     if let Some(handoff) = pasted {
         if model.is_generic() {
             // Others have hooks; in their prompt a marker shows before anything is submitted.
-            effects.push(Effect::WatchPane(handoff.marker.nonce.clone()));
+            model.emit(Effect::WatchPane(handoff.marker.nonce.clone()));
         }
-        effects.extend(submit::submit(model, &handoff.text).unwrap_or_default());
+        let _ = submit::submit(model, &handoff.text);
     }
     let timeout = model.config.reboot.verify_timeout;
-    effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
-    effects
+    model.emit(Effect::SetTimer(TimerId::Verify(epoch), timeout));
 }
 
-fn verifying(model: &mut Model, agent: NewAgent) -> Vec<Effect> {
+fn verifying(model: &mut Model, agent: NewAgent) {
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     // Its session is resumed, with the handoff in it.
     if let (Kind::InPlace, Launch::Failed(why)) = (attempt.kind, &agent.launch) {
@@ -416,46 +403,41 @@ fn verifying(model: &mut Model, agent: NewAgent) -> Vec<Effect> {
         if model.config.reboot.warmup_prompt.is_none() {
             return finish(model, false);
         }
-        let mut effects = enter(model, Phase::Warming { due: false, agent });
-        effects.push(Effect::SetTimer(TimerId::WarmUp(epoch), delay));
-        return effects;
-    }
-    match &agent.launch {
-        Launch::Failed(why) => roll_back(model, why),
-        _ => Vec::new(),
+        enter(model, Phase::Warming { due: false, agent });
+        model.emit(Effect::SetTimer(TimerId::WarmUp(epoch), delay));
+    } else if let Launch::Failed(why) = &agent.launch {
+        roll_back(model, why);
     }
 }
 
 /// The warm-up prompt is typed once its delay is over and the first turn has ended.
-fn warming(model: &mut Model, due: bool, launch: &Launch) -> Vec<Effect> {
+fn warming(model: &mut Model, due: bool, launch: &Launch) {
     if matches!(launch, Launch::Failed(_)) {
         return finish(model, due);
     }
     if !due || model.session.agent.state != AgentState::Idle {
-        return Vec::new();
+        return;
     }
     let prompt = model.config.reboot.warmup_prompt.clone();
     // A prompt box that is not empty, or not there, is waited for.
-    let Ok(mut effects) = submit::submit(model, &prompt.unwrap_or_default()) else {
-        return Vec::new();
-    };
-    effects.extend(finish(model, true));
-    effects
+    if submit::submit(model, &prompt.unwrap_or_default()).is_ok() {
+        finish(model, true);
+    }
 }
 
 /// The new agent could not take over: resume the old session.
-pub(super) fn roll_back(model: &mut Model, why: &str) -> Vec<Effect> {
+pub(super) fn roll_back(model: &mut Model, why: &str) {
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     if !attempt.kind.is_reboot() {
         return end_attempt(model, Phase::Failed, Some(why));
     }
     attempt.failure = Some(why.to_owned());
     let beside = std::mem::take(&mut attempt.beside);
-    let mut effects = unsent::outlives(model, beside);
+    unsent::outlives(model, beside);
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     // Its conversation was replaced already, and the session is resumed with that.
     if attempt.kind == Kind::InPlace && attempt.has_begun() {
@@ -464,14 +446,13 @@ pub(super) fn roll_back(model: &mut Model, why: &str) -> Vec<Effect> {
             current.reboot = Some(record);
         }
     }
-    effects.extend(close_iteration(model, EndReason::Crash));
-    effects.extend(enter(model, Phase::RollingBack(Launch::Pending)));
-    effects
+    close_iteration(model, EndReason::Crash);
+    enter(model, Phase::RollingBack(Launch::Pending));
 }
 
-fn rolling_back(model: &mut Model, launch: &Launch) -> Vec<Effect> {
+fn rolling_back(model: &mut Model, launch: &Launch) {
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let (old, in_place) = (attempt.old, attempt.kind == Kind::InPlace);
     match launch {
@@ -480,16 +461,17 @@ fn rolling_back(model: &mut Model, launch: &Launch) -> Vec<Effect> {
             let parent = model.lineage.newest_in(old);
             open_iteration(model, old, Some(Cause::Recovery), parent);
             let iteration = model.session.iteration;
-            return vec![Effect::Start(StartAgent {
+            model.emit(Effect::Start(StartAgent {
                 iteration,
                 session: old,
                 resume: true,
                 prompt: None,
                 prompt_if_new: None,
                 first: false,
-            })];
+            }));
+            return;
         }
-        Launch::Ordered => return Vec::new(),
+        Launch::Ordered => return,
         Launch::Running | Launch::Failed(_) => {}
     }
     let why = attempt.failure.clone().unwrap_or_default();
@@ -499,16 +481,15 @@ fn rolling_back(model: &mut Model, launch: &Launch) -> Vec<Effect> {
         format!("reboot rolled back, the old session is resumed: {why}")
     });
     let card = moment::failed(model, &why, true);
-    let mut effects = end_attempt(model, Phase::Failed, None);
-    effects.push(card);
-    effects
+    end_attempt(model, Phase::Failed, None);
+    model.emit(card);
 }
 
 /// Everything went well: the record goes to the history.
-pub(super) fn finish(model: &mut Model, warmed_up: bool) -> Vec<Effect> {
+pub(super) fn finish(model: &mut Model, warmed_up: bool) {
     let record = record(model, warmed_up);
     let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let verified = attempt.is_proven();
     let kind = attempt.kind;
@@ -549,17 +530,16 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) -> Vec<Effect> {
         // A person who took a reboot back does not want to be asked again at once.
         be_quiet(model, DEFER_TURNS, QuietReason::Undone);
     }
-    let mut effects = end_attempt(model, Phase::Done, None);
-    effects.extend(card);
+    end_attempt(model, Phase::Done, None);
+    model.emit_all(card);
     // Behind its proof, which was not on disk yet: from here on it is an agent that ended like any other.
     if died {
-        effects.extend(close_iteration(model, EndReason::Crash));
+        close_iteration(model, EndReason::Crash);
         if model.autopilot.is_none() {
             model.view.overlay = Some(Overlay::Exited);
         }
     }
-    effects.extend(save_iteration(model));
-    effects
+    save_iteration(model);
 }
 
 /// What a trim has won, for a notice.
@@ -638,7 +618,7 @@ pub fn draft_kept(model: &mut Model, text: Option<&str>) {
 }
 
 /// Closes the attempt, in the journal too.
-pub(super) fn end_attempt(model: &mut Model, last: Phase, why: Option<&str>) -> Vec<Effect> {
+pub(super) fn end_attempt(model: &mut Model, last: Phase, why: Option<&str>) {
     let step = last.step();
     metrics::reboot_ended(model, step, why);
     let hook = prepare::after_reboot(model, step, why);
@@ -656,12 +636,11 @@ pub(super) fn end_attempt(model: &mut Model, last: Phase, why: Option<&str>) -> 
             model.reboot.failure.clone_from(&attempt.failure);
         }
     }
-    let mut effects: Vec<Effect> = held::let_go(model).into_iter().collect();
-    effects.extend(enter(model, last));
-    effects.extend(hook);
+    held::let_go(model);
+    enter(model, last);
+    model.emit_all(hook);
     if model.reboot.attempt.take().is_some() {
-        effects.extend(unsent::forget(model, &on_disk));
+        unsent::forget(model, &on_disk);
     }
     model.reboot.ending = None;
-    effects
 }

@@ -72,17 +72,13 @@ const PORTION: usize = 4_000;
 const MARKS: usize = "\x1b[200~\x1b[201~".len();
 
 /// Gives a prompt and submits it; the error says what keeps it from being given now.
-pub fn submit(model: &mut Model, text: &str) -> Result<Vec<Effect>, &'static str> {
+pub fn submit(model: &mut Model, text: &str) -> Result<(), &'static str> {
     begin(model, text, true, None)
 }
 
 /// Puts a text into the prompt box and leaves it there for the human; the error says what keeps it from being put there now.
 /// Where the client's own side can, the cursor stands at this place, in UTF-16 units, and else behind the text.
-pub fn fill(
-    model: &mut Model,
-    text: &str,
-    cursor: Option<usize>,
-) -> Result<Vec<Effect>, &'static str> {
+pub fn fill(model: &mut Model, text: &str, cursor: Option<usize>) -> Result<(), &'static str> {
     begin(model, text, false, cursor)
 }
 
@@ -91,7 +87,7 @@ fn begin(
     given: &str,
     submits: bool,
     cursor: Option<usize>,
-) -> Result<Vec<Effect>, &'static str> {
+) -> Result<(), &'static str> {
     if let Some(why) = typing_refusal(model) {
         return Err(why);
     }
@@ -132,13 +128,14 @@ fn begin(
         proves,
     });
     let Some(order) = order else {
-        return Ok(type_on(model));
+        type_on(model);
+        return Ok(());
     };
-    let (id, effects) = orders::give(model, Purpose::Prompt, order, GIVEN_WITHIN);
+    let id = orders::give(model, Purpose::Prompt, order, GIVEN_WITHIN);
     if let Some(submission) = &mut model.session.submission {
         submission.order = Some(id);
     }
-    Ok(effects)
+    Ok(())
 }
 
 /// The order that submits a prompt, if the client reads it from a mod as it reads it typed.
@@ -163,22 +160,19 @@ fn mentions_file(text: &str) -> bool {
 }
 
 /// The order for the prompt that is on its way has ended.
-pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
+pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
     let Some(submission) = &mut model.session.submission else {
-        return Vec::new();
+        return;
     };
     if submission.order != Some(ended.id) {
-        return Vec::new();
+        return;
     }
     let (submits, text) = (submission.submits, submission.text.clone());
     match &ended.end {
-        OrderEnd::Answered(Outcome::Submitted) => {
-            model.session.submission = None;
-            Vec::new()
-        }
+        OrderEnd::Answered(Outcome::Submitted) => model.session.submission = None,
         OrderEnd::Answered(Outcome::Filled(Ok(()))) => {
             model.session.submission = None;
-            stands(model, &text)
+            stands(model, &text);
         }
         OrderEnd::Answered(
             Outcome::Refused(refusal @ (Refusal::Dialog | Refusal::Draft))
@@ -194,7 +188,6 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
             } else {
                 lost_sight(model);
             }
-            Vec::new()
         }
         OrderEnd::Answered(Outcome::Unsure(_)) | OrderEnd::Unanswered | OrderEnd::Gone => {
             model.session.submission = None;
@@ -205,23 +198,22 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
             } else {
                 lost_sight(model);
             }
-            Vec::new()
         }
         OrderEnd::Answered(why) => {
             tracing::info!(?why, "the bridge does not give the prompt: it is typed");
-            type_instead(model)
+            type_instead(model);
         }
         OrderEnd::NotTaken => type_instead(model),
     }
 }
 
 /// Types what the client's side has not given.
-fn type_instead(model: &mut Model) -> Vec<Effect> {
-    if let Some(effects) = disturbed(model) {
-        return effects;
+fn type_instead(model: &mut Model) {
+    if disturbed(model) {
+        return;
     }
     let Some(mut submission) = model.session.submission.take() else {
-        return Vec::new();
+        return;
     };
     if let Some(why) = typing_refusal(model) {
         if submission.submits {
@@ -229,19 +221,19 @@ fn type_instead(model: &mut Model) -> Vec<Effect> {
         } else {
             lost_sight(model);
         }
-        return Vec::new();
+        return;
     }
     submission.order = None;
     submission.since = model.now;
     model.session.submission = Some(submission);
-    type_on(model)
+    type_on(model);
 }
 
 /// Types the next portion.
-fn type_on(model: &mut Model) -> Vec<Effect> {
+fn type_on(model: &mut Model) {
     let generic = model.is_generic();
     let Some(submission) = &mut model.session.submission else {
-        return Vec::new();
+        return;
     };
     let most = if claude::takes_portions(model.session.agent.version.as_deref()) {
         PORTION
@@ -261,10 +253,9 @@ fn type_on(model: &mut Model) -> Vec<Effect> {
         portion.push(piece);
     }
     let wait = if generic { ENTER_AFTER } else { SHOWN_WITHIN };
-    vec![
-        Effect::Paste(portion),
-        Effect::SetTimer(TimerId::Enter(submission.epoch), wait),
-    ]
+    let timer = TimerId::Enter(submission.epoch);
+    model.emit(Effect::Paste(portion));
+    model.emit(Effect::SetTimer(timer, wait));
 }
 
 /// The agent has taken a prompt: ours, if that is on its way.
@@ -294,41 +285,42 @@ fn arrived(text: &str) -> String {
 }
 
 /// The prompt box has changed: our text may be in it, or may have left it.
-pub fn box_changed(model: &mut Model) -> Vec<Effect> {
+pub fn box_changed(model: &mut Model) {
     let typed = |submission: &&Submission| submission.order.is_none();
     let Some(submission) = model.session.submission.as_ref().filter(typed) else {
-        return Vec::new();
+        return;
     };
     if submission.enters == 0 {
         if model.session.agent.prompt_box.holds(&submission.typed) {
             return go_on(model);
         }
-        return vec![Effect::SetTimer(
+        model.emit(Effect::SetTimer(
             TimerId::Enter(submission.epoch),
             SHOWN_WITHIN,
-        )];
+        ));
+        return;
     }
     if !submission.proves && !model.session.agent.prompt_box.holds(&submission.text) {
         model.session.submission = None;
     }
-    Vec::new()
 }
 
 /// An Enter is due, or the proof is late.
-pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
+pub fn timer(model: &mut Model, epoch: u64) {
     let Some(submission) = model
         .session
         .submission
         .as_ref()
         .filter(|one| one.epoch == epoch)
     else {
-        return Vec::new();
+        return;
     };
     if model.is_generic() {
-        let submits = submission.submits;
+        if submission.submits {
+            model.emit(Effect::Type(b"\r".to_vec()));
+        }
         model.session.submission = None;
-        let enter = Effect::Type(b"\r".to_vec());
-        return submits.then_some(enter).into_iter().collect();
+        return;
     }
     if submission.enters == 0 {
         if submission.submits {
@@ -344,39 +336,40 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     let Some(look) = LOOKS.get(submission.enters) else {
         model.session.submission = None;
         model.error("what was typed is not confirmed: look at the agent's prompt");
-        return Vec::new();
+        return;
     };
     // A dialog, a draft or an empty box: nothing is pressed, and the proof may still come.
-    let effects = vec![Effect::SetTimer(TimerId::Enter(epoch), *look)];
+    model.emit(Effect::SetTimer(TimerId::Enter(epoch), *look));
     if let Some(submission) = &mut model.session.submission {
         submission.enters += 1;
     }
-    effects
 }
 
 /// The prompt box shows what was typed: the rest of it comes, or its Enter.
-fn go_on(model: &mut Model) -> Vec<Effect> {
-    if let Some(effects) = disturbed(model) {
-        return effects;
+fn go_on(model: &mut Model) {
+    if disturbed(model) {
+        return;
     }
     match &model.session.submission {
         Some(submission) if !submission.left.is_empty() => type_on(model),
         Some(submission) if !submission.submits => {
             let text = submission.text.clone();
             model.session.submission = None;
-            stands(model, &text)
+            stands(model, &text);
         }
         _ => press_enter(model),
     }
 }
 
-/// What to do where a person typed meanwhile, or the agent has ended: then the text stays as it is.
-fn disturbed(model: &mut Model) -> Option<Vec<Effect>> {
-    let submission = model.session.submission.as_ref()?;
+/// Whether a person typed meanwhile, or the agent has ended: then the text is left as it is.
+fn disturbed(model: &mut Model) -> bool {
+    let Some(submission) = &model.session.submission else {
+        return false;
+    };
     let typed = |typed: At| typed.since_start >= submission.since.since_start;
     let person = model.session.agent.typed_at.is_some_and(typed);
     if !person && model.session.agent.state != AgentState::Exited {
-        return None;
+        return false;
     }
     if person && submission.submits {
         let typed = submission.order.is_none();
@@ -386,35 +379,33 @@ fn disturbed(model: &mut Model) -> Option<Vec<Effect>> {
             "you typed while a prompt was on its way: it is not given"
         });
     }
-    Some(leave(model))
+    leave(model);
+    true
 }
 
 /// Leaves what was typed as it is.
-fn leave(model: &mut Model) -> Vec<Effect> {
+fn leave(model: &mut Model) {
     let Some(submission) = model.session.submission.take() else {
-        return Vec::new();
+        return;
     };
     // What was typed whole stands there, with what a person may have added, or was submitted by them.
     let there = submission.order.is_none()
         && submission.left.is_empty()
         && model.session.agent.prompt_box.is_present();
     match (submission.submits, there) {
-        (true, _) => Vec::new(),
+        (true, _) => {}
         (false, true) => stands(model, &submission.text),
-        (false, false) => {
-            lost_sight(model);
-            Vec::new()
-        }
+        (false, false) => lost_sight(model),
     }
 }
 
 /// Submits what the prompt box holds, which is our text.
-fn press_enter(model: &mut Model) -> Vec<Effect> {
-    if let Some(effects) = disturbed(model) {
-        return effects;
+fn press_enter(model: &mut Model) {
+    if disturbed(model) {
+        return;
     }
     let Some(submission) = &mut model.session.submission else {
-        return Vec::new();
+        return;
     };
     let form = if submission.enters < OWN_FORM {
         claude::ENTER
@@ -423,14 +414,13 @@ fn press_enter(model: &mut Model) -> Vec<Effect> {
     };
     let look = LOOKS[submission.enters.min(LOOKS.len() - 1)];
     submission.enters += 1;
-    vec![
-        Effect::Type(form.to_vec()),
-        Effect::SetTimer(TimerId::Enter(submission.epoch), look),
-    ]
+    let timer = TimerId::Enter(submission.epoch);
+    model.emit(Effect::Type(form.to_vec()));
+    model.emit(Effect::SetTimer(timer, look));
 }
 
 /// The prompt box shows it.
-fn stands(model: &mut Model, text: &str) -> Vec<Effect> {
+fn stands(model: &mut Model, text: &str) {
     model.session.agent.draft = true;
     if model
         .reboot
@@ -440,11 +430,11 @@ fn stands(model: &mut Model, text: &str) -> Vec<Effect> {
         .as_deref()
         != Some(text)
     {
-        return Vec::new();
+        return;
     }
     model.reboot.unsent = None;
     model.info("your unsent prompt stands in the prompt box again, still unsent");
-    vec![Effect::KeepDraft(None)]
+    model.emit(Effect::KeepDraft(None));
 }
 
 /// It did not come to stand there; it is kept for the next start.

@@ -45,32 +45,32 @@ fn settings(model: &Model) -> TrimSettings {
 }
 
 /// Has the session surveyed for the review, unless that is under way.
-pub fn survey(model: &mut Model) -> Vec<Effect> {
+pub fn survey(model: &mut Model) {
     let (settings, session, now) = (settings(model), model.session.id, model.now);
     let generic = model.is_generic();
     let ask = model.next_epoch();
     let Some(preview) = open_preview(model).filter(|one| one.asked.is_none() && !generic) else {
-        return Vec::new();
+        return;
     };
     preview.settings = settings;
     preview.asked = Some((ask, now));
     preview.stale = false;
     preview.pause = None;
-    vec![Effect::SurveyTrim {
+    model.emit(Effect::SurveyTrim {
         ask,
         session,
         settings,
-    }]
+    });
 }
 
 /// What each level would win is known.
-pub fn planned(model: &mut Model, ask: u64, plan: Result<TrimPlan, String>) -> Vec<Effect> {
+pub fn planned(model: &mut Model, ask: u64, plan: Result<TrimPlan, String>) {
     let now = model.now;
     let Some(preview) = open_preview(model) else {
-        return Vec::new();
+        return;
     };
     let Some((_, since)) = preview.asked.take_if(|(one, _)| *one == ask) else {
-        return Vec::new();
+        return;
     };
     preview.found = Some(plan);
     let pause = PAUSE.max(now.since(since) * PAUSE_SHARE);
@@ -78,37 +78,39 @@ pub fn planned(model: &mut Model, ask: u64, plan: Result<TrimPlan, String>) -> V
     if let Some(preview) = open_preview(model) {
         preview.pause = Some(timer);
     }
-    vec![Effect::SetTimer(TimerId::Survey(timer), pause)]
+    model.emit(Effect::SetTimer(TimerId::Survey(timer), pause));
 }
 
 /// The transcript has grown: what was surveyed is out of date.
-pub fn grown(model: &mut Model) -> Vec<Effect> {
+pub fn grown(model: &mut Model) {
     let Some(preview) = open_preview(model) else {
-        return Vec::new();
+        return;
     };
     let waits = preview.asked.is_some() || preview.pause.is_some();
     preview.stale = true;
-    if waits { Vec::new() } else { survey(model) }
+    if !waits {
+        survey(model);
+    }
 }
 
 /// The pause after a survey is over.
-pub fn pause_over(model: &mut Model, timer: u64) -> Vec<Effect> {
+pub fn pause_over(model: &mut Model, timer: u64) {
     let Some(preview) = open_preview(model) else {
-        return Vec::new();
+        return;
     };
     if preview.pause.take_if(|one| *one == timer).is_none() || !preview.stale {
-        return Vec::new();
+        return;
     }
-    survey(model)
+    survey(model);
 }
 
 /// The agent went to another session: what was surveyed is of no use.
-pub fn moved(model: &mut Model) -> Vec<Effect> {
+pub fn moved(model: &mut Model) {
     let Some(preview) = open_preview(model) else {
-        return Vec::new();
+        return;
     };
     *preview = Preview::default();
-    survey(model)
+    survey(model);
 }
 
 /// The preview of a reboot that has not been approved.
@@ -128,7 +130,7 @@ pub fn offer(model: &Model) -> Result<Offer, NotOffered> {
 
 /// Takes the trim, or a fresh session instead of it. A trim may be chosen before it is known whether it is offered: its approval
 /// waits.
-pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
+pub fn toggle(model: &mut Model) -> Result<(), String> {
     let way = match model.reboot.attempt.as_ref().map(|one| one.kind) {
         Some(Kind::Trim) => Way::Fresh,
         _ => Way::Trim,
@@ -137,7 +139,7 @@ pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
 }
 
 /// Takes the next way: fresh, in place, trim, and fresh again.
-pub fn go_round(model: &mut Model) -> Result<Vec<Effect>, String> {
+pub fn go_round(model: &mut Model) -> Result<(), String> {
     choose(model, next_way(model))
 }
 
@@ -159,7 +161,7 @@ fn is_selectable(model: &Model) -> bool {
 }
 
 /// Takes this way.
-pub fn choose(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
+pub fn choose(model: &mut Model, way: Way) -> Result<(), String> {
     if way != Way::InPlace && holds_compaction(model) {
         return Err(
             "the client waits in a compaction, which only a reboot in place answers".to_owned(),
@@ -184,7 +186,7 @@ pub fn choose(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
         return Err(format!("the way is settled: {step}"));
     }
     attempt.kind = way.into();
-    Ok(Vec::new())
+    Ok(())
 }
 
 /// Why a reboot cannot be approved the way it stands.
@@ -203,24 +205,25 @@ pub fn refusal(model: &Model) -> Option<String> {
 }
 
 /// Orders the copy, once the old agent is gone; nothing if that was done.
-pub(in crate::app) fn order_copy(model: &mut Model) -> Vec<Effect> {
+pub(in crate::app) fn order_copy(model: &mut Model) {
     let ask = model.next_epoch();
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let Phase::Starting { copying, .. } = &mut attempt.phase else {
-        return Vec::new();
+        return;
     };
     if copying.is_some() {
-        return Vec::new();
+        return;
     }
     *copying = Some(ask);
-    vec![Effect::TrimTranscript {
+    let order = Effect::TrimTranscript {
         ask,
         from: attempt.old,
         to: attempt.new,
         settings: attempt.preview.settings,
-    }]
+    };
+    model.emit(order);
 }
 
 /// The copy was made, or could not be.

@@ -18,60 +18,59 @@ use crate::app::{
 };
 pub use crate::app::{facts::unsent, model::unsent::Unsent};
 
-/// Has what the prompt box holds written to disk, before anything is done to the session that it stands in. `None` once it is
+/// Has what the prompt box holds written to disk, before anything is done to the session that it stands in. True once it is
 /// there.
-pub fn keep(model: &Model, on_disk: &mut OnDisk) -> Option<Vec<Effect>> {
+pub fn keep(model: &mut Model, on_disk: &mut OnDisk) -> bool {
     let Unsent::Text(text) = unsent(model) else {
-        return None;
+        return true;
     };
     match on_disk {
-        OnDisk::Kept(kept) if *kept == text => None,
-        OnDisk::Ordered(ordered) if *ordered == text => Some(Vec::new()),
+        OnDisk::Kept(kept) if *kept == text => return true,
+        OnDisk::Ordered(ordered) if *ordered == text => {}
         _ => {
             *on_disk = OnDisk::Ordered(text.clone());
-            Some(vec![Effect::KeepDraft(Some(text))])
+            model.emit(Effect::KeepDraft(Some(text)));
         }
     }
+    false
 }
 
 /// The old session is about to end: what its prompt box holds goes over.
-pub fn take(model: &mut Model, on_disk: &OnDisk) -> Vec<Effect> {
+pub fn take(model: &mut Model, on_disk: &OnDisk) {
     match unsent(model) {
         Unsent::Text(text) => {
             let draft = model.session.agent.bridge.draft(model.session.id);
             let cursor = draft.filter(|draft| draft.text == text);
             model.reboot.cursor = cursor.map(|draft| draft.cursor);
             model.reboot.unsent = Some(text);
-            Vec::new()
         }
         // One that is waiting to be put back already goes over to the session after.
         Unsent::Nothing => forget(model, on_disk),
         Unsent::Unreadable => {
             model.error("your unsent prompt could not be read, and goes with the session");
-            forget(model, on_disk)
+            forget(model, on_disk);
         }
     }
 }
 
 /// A draft that was kept for the next session stays in the old one, or was submitted there.
-pub fn forget(model: &Model, on_disk: &OnDisk) -> Vec<Effect> {
+pub fn forget(model: &mut Model, on_disk: &OnDisk) {
     if *on_disk == OnDisk::Nothing {
-        return Vec::new();
+        return;
     }
     // One from before has its place on disk again.
-    vec![Effect::KeepDraft(model.reboot.unsent.clone())]
+    model.emit(Effect::KeepDraft(model.reboot.unsent.clone()));
 }
 
 /// The agent has ended while its conversation was replaced: what was kept goes into the box of the one that resumes its session,
 /// unless it was cleared or submitted meanwhile.
-pub fn outlives(model: &mut Model, on_disk: OnDisk) -> Vec<Effect> {
+pub fn outlives(model: &mut Model, on_disk: OnDisk) {
     if model.session.agent.prompt_box == PromptBox::Empty {
         return forget(model, &on_disk);
     }
     if let OnDisk::Kept(text) = on_disk {
         found(model, text);
     }
-    Vec::new()
 }
 
 /// One was left by a pitstop that did not come to put it back.
@@ -83,21 +82,21 @@ pub fn found(model: &mut Model, text: String) {
 }
 
 /// Puts it into the prompt box as soon as that is empty and nothing of ours is still to be typed there.
-pub fn put_back(model: &mut Model) -> Vec<Effect> {
+pub fn put_back(model: &mut Model) {
     let Some(text) = &model.reboot.unsent else {
-        return Vec::new();
+        return;
     };
     let ready = matches!(
         model.session.agent.state,
         AgentState::Idle | AgentState::Busy
     );
     if model.reboot.attempt.is_some() || !ready || typing_refusal(model).is_some() {
-        return Vec::new();
+        return;
     }
     // The session before had a bridge; this one's says hello in a moment, and puts the cursor where it was.
     if model.reboot.cursor.is_some() && model.session.agent.bridge.link == Link::Awaited {
-        return Vec::new();
+        return;
     }
     let (text, cursor) = (text.clone(), model.reboot.cursor);
-    submit::fill(model, &text, cursor).unwrap_or_default()
+    let _ = submit::fill(model, &text, cursor);
 }

@@ -141,7 +141,7 @@ pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
 }
 
 /// The agent asks the human something.
-pub(in crate::app) fn asked(model: &mut Model, about: String) -> Vec<Effect> {
+pub(in crate::app) fn asked(model: &mut Model, about: String) {
     let drawn = !model.session.agent.prompt_box.is_present();
     let asked = model.now;
     let activity = &mut model.session.agent.activity;
@@ -153,21 +153,21 @@ pub(in crate::app) fn asked(model: &mut Model, about: String) -> Vec<Effect> {
         drawn: drawn || before.is_some_and(|before| before.drawn),
     });
     set_state(model, AgentState::Dialog);
-    look_in(model, DRAWN_WITHIN)
+    look_in(model, DRAWN_WITHIN);
 }
 
 /// The human has pressed a key that may answer a question. Where the prompt box is known, the screen says what came of it.
-pub(in crate::app) fn answered_by_key(model: &mut Model) -> Vec<Effect> {
+pub(in crate::app) fn answered_by_key(model: &mut Model) {
     let activity = &model.session.agent.activity;
     if activity.box_seen || activity.question.is_none() {
-        return Vec::new();
+        return;
     }
-    without_question(model)
+    without_question(model);
 }
 
 /// The question is answered: what is left is the turn, if one is open. It may have been stopped by the answer, which is seen
 /// when the signs have stood for longer.
-pub(in crate::app) fn without_question(model: &mut Model) -> Vec<Effect> {
+pub(in crate::app) fn without_question(model: &mut Model) {
     let activity = &mut model.session.agent.activity;
     activity.question = None;
     let state = if activity.turn {
@@ -176,21 +176,21 @@ pub(in crate::app) fn without_question(model: &mut Model) -> Vec<Effect> {
         AgentState::Idle
     };
     set_state(model, state);
-    look_again(model)
+    look_again(model);
 }
 
 /// The title has changed.
-pub fn title_changed(model: &mut Model) -> Vec<Effect> {
+pub fn title_changed(model: &mut Model) {
     let title = TitleState::of(&model.session.title);
     if title == model.session.agent.activity.title {
-        return Vec::new();
+        return;
     }
     model.session.agent.activity.title = title;
-    look_again(model)
+    look_again(model);
 }
 
 /// The prompt box is another one than before.
-pub fn box_changed(model: &mut Model, prompt_box: PromptBox) -> Vec<Effect> {
+pub fn box_changed(model: &mut Model, prompt_box: PromptBox) {
     let was_present = model.session.agent.prompt_box.is_present();
     let is_present = prompt_box.is_present();
     model.session.agent.prompt_box = prompt_box;
@@ -201,13 +201,13 @@ pub fn box_changed(model: &mut Model, prompt_box: PromptBox) -> Vec<Effect> {
         question.drawn |= !is_present;
     }
     let asks = activity.question.is_some();
-    let mut effects = submit::box_changed(model);
+    submit::box_changed(model);
     if is_present != was_present {
-        effects.extend(if asks && is_present {
-            look_in(model, ANSWERED)
+        if asks && is_present {
+            look_in(model, ANSWERED);
         } else {
-            look_again(model)
-        });
+            look_again(model);
+        }
         if is_present
             && model.session.agent.state == AgentState::Starting
             && model.session.agent.hooked
@@ -215,19 +215,18 @@ pub fn box_changed(model: &mut Model, prompt_box: PromptBox) -> Vec<Effect> {
             set_state(model, AgentState::Idle);
         }
     }
-    effects
 }
 
 /// Looks at the signs once they have stood for a while.
-pub(in crate::app) fn look_again(model: &mut Model) -> Vec<Effect> {
-    look_in(model, STANDS)
+pub(in crate::app) fn look_again(model: &mut Model) {
+    look_in(model, STANDS);
 }
 
-pub(in crate::app) fn look_in(model: &mut Model, time: Duration) -> Vec<Effect> {
+pub(in crate::app) fn look_in(model: &mut Model, time: Duration) {
     if model.is_generic() {
-        return Vec::new();
+        return;
     }
     let epoch = model.next_epoch();
     model.session.calm_epoch = epoch;
-    vec![Effect::SetTimer(TimerId::Calm(epoch), time)]
+    model.emit(Effect::SetTimer(TimerId::Calm(epoch), time));
 }

@@ -25,22 +25,21 @@ use crate::app::{
 };
 
 /// What a hook or the status line reported.
-pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
+pub fn said(model: &mut Model, event: AgentEvent) {
     if let AgentEvent::Unknown { name } = &event {
         tracing::warn!(%name, "an unknown hook event was ignored");
-        return Vec::new();
+        return;
     }
-    let mut effects = follow(model, &event);
+    follow(model, &event);
     if event.session() != Some(model.session.id) {
         tracing::warn!(session = ?event.session(), "an event of another session was ignored");
-        effects.extend(daemon::another_spoke(model, &event));
-        return effects;
+        return daemon::another_spoke(model, &event);
     }
     // A client whose hooks are switched off may show its status line all the same.
     model.session.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
     trim::session_seen(model, model.session.id);
-    effects.extend(in_place::hook_seen(model, &event));
-    effects.extend(match event {
+    in_place::hook_seen(model, &event);
+    match event {
         AgentEvent::SessionStarted {
             model: name,
             source,
@@ -52,13 +51,12 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
             if !call.by_subagent {
                 activity::call_ends(model, &call);
             }
-            tool_finished(model, &call, &output)
+            tool_finished(model, &call, &output);
         }
         AgentEvent::ToolStarted { call, .. } => {
             if !call.by_subagent {
                 activity::call_begins(model, &call);
             }
-            Vec::new()
         }
         AgentEvent::TurnEnded {
             last_message,
@@ -76,15 +74,13 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         | AgentEvent::SessionEnded { .. }
         | AgentEvent::SubagentStarted { .. }
         | AgentEvent::SubagentStopped { .. }
-        | AgentEvent::Unknown { .. } => Vec::new(),
-    });
-    effects
+        | AgentEvent::Unknown { .. } => {}
+    }
 }
 
 /// Follows the agent to another session id (`/clear`, a resume inside the client, a client that ignores
 /// `--session-id`) and to the transcript that it names.
-fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
-    let mut effects = Vec::new();
+fn follow(model: &mut Model, event: &AgentEvent) {
     if let AgentEvent::SessionStarted {
         session, source, ..
     } = event
@@ -98,18 +94,18 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
             .any(|one| !one.is_open() && one.session_id == Some(*session));
         let moves = !late && (!model.session.agent.hooked || *source != StartSource::Startup);
         if moves && *source == StartSource::Fork {
-            effects.extend(daemon::forked(model, *session));
+            daemon::forked(model, *session);
         } else if moves {
             tracing::info!(from = %model.session.id, to = %session, ?source, "the agent changed its session");
             model.session.id = *session;
-            effects.extend(summary::close(model));
+            summary::close(model);
             new_session(model);
             if *source == StartSource::Clear {
                 model.session.spending.begin_transcript(*session);
             }
             model.session.guard.start_iteration();
             model.session.compactions.change_session();
-            effects.extend(reboot::session_changed(model));
+            reboot::session_changed(model);
         }
     }
     let path = match event {
@@ -129,21 +125,19 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         && session == model.session.id
         && let Some(path) = daemon::written(model, event, path)
     {
-        effects.push(Effect::FollowTranscript { session, path });
+        model.emit(Effect::FollowTranscript { session, path });
     }
-    effects
 }
 
 /// What is shown while the agent view is.
 const AGENT_VIEW: &str = "agent view: the session has gone to a daemon; Esc, Enter takes it back";
 
 /// The title alone says that the agent view is open, and it is one of the signs of a turn.
-pub fn title_changed(model: &mut Model) -> Vec<Effect> {
+pub fn title_changed(model: &mut Model) {
     let listing = !model.is_generic() && claude::is_agent_view(&model.session.title);
-    let mut effects = Vec::new();
     if listing && !std::mem::replace(&mut model.session.agent.listing, listing) {
         model.error(AGENT_VIEW);
-        effects = daemon::opened(model);
+        daemon::opened(model);
     } else if !listing {
         // It is back in the pane, and the banner has nothing to say any more.
         model
@@ -152,11 +146,10 @@ pub fn title_changed(model: &mut Model) -> Vec<Effect> {
             .retain(|notice| notice.text != AGENT_VIEW);
     }
     model.session.agent.listing = listing;
-    effects.extend(activity::title_changed(model));
-    effects
+    activity::title_changed(model);
 }
 
-fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec<Effect> {
+fn started(model: &mut Model, name: Option<String>, source: &StartSource) {
     match source {
         StartSource::Resume => model.session.guard.note_resume(),
         StartSource::Compact => compaction::rebuilt(model),
@@ -174,10 +167,9 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
         model.session.agent.model_id = Some(name.clone());
         model.session.agent.model.get_or_insert(name);
     }
-    Vec::new()
 }
 
-fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
+fn status_line(model: &mut Model, line: &StatusLine) {
     let now = model.now;
     let agent = &mut model.session.agent;
     agent.version = line.version.clone().or_else(|| agent.version.take());
@@ -201,18 +193,15 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
         cost_reported(model, cost);
     }
     match line.usage {
-        Some(usage) => {
-            observe(model, usage.context(), line.window, Source::StatusLine);
-        }
+        Some(usage) => observe(model, usage.context(), line.window, Source::StatusLine),
         // Before the first call, and after a compaction, there is no figure.
         None => model.session.guard.set_status_line_window(line.window),
     }
-    let mut effects = figures_changed(model);
-    effects.extend(autopilot::figures_in(model));
+    figures_changed(model);
+    autopilot::figures_in(model);
     if line.usage.is_some() {
-        effects.extend(autopilot::figure_observed(model));
+        autopilot::figure_observed(model);
     }
-    effects
 }
 
 /// The share from which on a usage limit counts as used up, percent: the client rounds.
@@ -233,13 +222,9 @@ fn limit_words(name: &str, limit: crate::agent::RateLimit, now: At) -> String {
 }
 
 /// The transcript has grown.
-pub fn transcript_read(
-    model: &mut Model,
-    session: SessionId,
-    mut facts: TranscriptFacts,
-) -> Vec<Effect> {
+pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: TranscriptFacts) {
     if session != model.session.id {
-        return Vec::new();
+        return;
     }
     let signals = std::mem::take(&mut facts.signals);
     let said = facts.said.take();
@@ -268,10 +253,10 @@ pub fn transcript_read(
         let spending = &mut model.session.spending;
         spending.observe_tokens(session, facts.totals);
     }
-    let mut effects = in_place::transcript_read(model, &facts);
+    in_place::transcript_read(model, &facts);
     let before = std::mem::replace(&mut model.session.transcript, facts);
     model.session.transcript_lost = false;
-    effects.extend(elsewhere::transcript_read(model, &before));
+    elsewhere::transcript_read(model, &before);
     // Before the figure, so that its fall is explained.
     compaction::transcript_read(model);
     if let Some(used) = used {
@@ -279,15 +264,15 @@ pub fn transcript_read(
     } else {
         model.session.guard.forget(Source::Transcript);
     }
-    effects.extend(figures_changed(model));
+    figures_changed(model);
     if changed {
         handoff::draft(model);
     }
-    effects.extend(signal::by_transcript(model, signals));
+    signal::by_transcript(model, signals);
     if is_hookless(model) {
-        effects.extend(hookless::transcript_read(model, before.turns, ran));
+        hookless::transcript_read(model, before.turns, ran);
     }
-    effects.extend(trim::grown(model));
+    trim::grown(model);
     if let Some(line) = model.session.transcript.handoff.clone() {
         reboot::handoff_seen(model, &line);
     }
@@ -296,7 +281,6 @@ pub fn transcript_read(
         reboot::prompt_seen(model, &prompt);
     }
     if used.is_some() {
-        effects.extend(autopilot::figure_observed(model));
+        autopilot::figure_observed(model);
     }
-    effects
 }

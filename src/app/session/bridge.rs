@@ -73,61 +73,54 @@ pub fn tools_by(model: &Model, kind: AgentKind, user_args: &[String]) -> ToolsBy
 }
 
 /// What is known of it has changed.
-pub fn received(model: &mut Model, event: BridgeEvent) -> Vec<Effect> {
+pub fn received(model: &mut Model, event: BridgeEvent) {
     match event {
         BridgeEvent::Offered { iteration, absence } => {
             if iteration != model.session.pane {
-                return Vec::new();
+                return;
             }
-            let offered = absence.is_none();
+            if absence.is_none() {
+                model.emit(Effect::SetTimer(TimerId::Bridge(iteration), START_LIMIT));
+            }
             model.session.agent.bridge.link = absence.map_or(Link::Awaited, Link::Absent);
-            let timer = Effect::SetTimer(TimerId::Bridge(iteration), START_LIMIT);
-            offered.then_some(timer).into_iter().collect()
         }
         BridgeEvent::ToolsGiven { iteration, by } => {
             if iteration == model.session.pane {
                 model.session.agent.tools = by;
             }
-            Vec::new()
         }
         BridgeEvent::Said(report) => said(model, *report),
         BridgeEvent::Revoked { id, in_time } => in_place::revoked(model, id, in_time),
         BridgeEvent::Cancelled { id, was_taken } => {
-            let (ended, next) = orders::cancelled(model, id, was_taken);
-            let mut effects: Vec<Effect> = next.into_iter().collect();
-            effects.extend(
-                ended
-                    .map(|ended| order_ended(model, ended))
-                    .unwrap_or_default(),
-            );
-            effects
+            if let Some(ended) = orders::cancelled(model, id, was_taken) {
+                order_ended(model, ended);
+            }
         }
     }
 }
 
-fn said(model: &mut Model, report: Report) -> Vec<Effect> {
+fn said(model: &mut Model, report: Report) {
     if let Said::WrongProtocol(found) = report.said {
         let bridge = &mut model.session.agent.bridge;
         if bridge.link.give_up(Absence::OtherProtocol(found)) {
             goes_on_without(model);
         }
-        return Vec::new();
+        return;
     }
-    let mut effects = Vec::new();
     // Who took the order answers it, in a later session of its process too.
     if let Said::Answered(id, outcome) = &report.said
         && let Some(ended) = orders::answered(model, *id, outcome.clone())
     {
-        effects = order_ended(model, ended);
+        order_ended(model, ended);
     }
     if let Said::Compacting(id, trigger) = &report.said {
         let (id, trigger) = (id.clone(), *trigger);
-        effects.extend(compaction::asked(model, id, report.session, trigger));
+        compaction::asked(model, id, report.session, trigger);
     }
     // The client's daemon may run a fork with the same mods.
     if report.session != model.session.id || model.session.agent.state == AgentState::Exited {
         tracing::debug!(session = %report.session, "the bridge spoke for another session");
-        return effects;
+        return;
     }
     if model.session.agent.bridge.reported.session != Some(model.session.id) {
         model.session.agent.bridge.reported = Reported {
@@ -145,36 +138,28 @@ fn said(model: &mut Model, report: Report) -> Vec<Effect> {
         tracing::info!(client = %report.client, "the bridge is in force");
         model.session.agent.without_mods = false;
         model.session.agent.version = Some(report.client);
-        effects.push(Effect::SetTimer(
-            TimerId::Bridge(model.session.pane),
-            SILENCE,
-        ));
+        let timer = TimerId::Bridge(model.session.pane);
+        model.emit(Effect::SetTimer(timer, SILENCE));
         // Its changes are reported, not what stood in it before.
-        let (_, read) = orders::give(
-            model,
-            Purpose::FirstDraft,
-            Order::ReadDraft,
-            DRAFT_READ_WITHIN,
-        );
-        effects.extend(read);
+        let (purpose, order) = (Purpose::FirstDraft, Order::ReadDraft);
+        orders::give(model, purpose, order, DRAFT_READ_WITHIN);
     }
     match report.said {
-        Said::Fact(fact) => effects.extend(happened(model, fact)),
+        Said::Fact(fact) => happened(model, fact),
         // It comes again after a failure, in which the end of a turn may have been lost.
         Said::Hello => model.session.agent.bridge.reported.turn = None,
-        Said::HandedOut(id) => effects.extend(in_place::handed_out(model, id)),
+        Said::HandedOut(id) => in_place::handed_out(model, id),
         _ => {}
     }
-    effects
 }
 
-fn happened(model: &mut Model, fact: Fact) -> Vec<Effect> {
+fn happened(model: &mut Model, fact: Fact) {
     let reported = &mut model.session.agent.bridge.reported;
     match fact {
         Fact::SessionStarted { source } => {
             tracing::debug!(source, "the bridge has a session");
             if source == COMPACTED {
-                return in_place::replaced(model);
+                in_place::replaced(model);
             }
         }
         Fact::TurnStarted { .. } => reported.turn = Some(true),
@@ -182,13 +167,12 @@ fn happened(model: &mut Model, fact: Fact) -> Vec<Effect> {
             reported.turn = Some(false);
             reported.turns_ended += 1;
             // Of other ends a hook says what they have left going on.
-            return if reason == TurnEnd::Aborted {
-                let mut effects = signs::turn_aborted(model);
-                effects.extend(compaction::turn_aborted(model));
-                effects
+            if reason == TurnEnd::Aborted {
+                signs::turn_aborted(model);
+                compaction::turn_aborted(model);
             } else {
-                activity::look_again(model)
-            };
+                activity::look_again(model);
+            }
         }
         Fact::PromptSubmitted { origin, .. } => reported.origin = Some(origin),
         Fact::DraftChanged(draft) => reported.draft = Some(draft),
@@ -199,23 +183,16 @@ fn happened(model: &mut Model, fact: Fact) -> Vec<Effect> {
             if !usage.categories.is_empty() {
                 reported.usage = Some(usage.clone());
             }
-            return figures::usage_pushed(model, &usage);
+            figures::usage_pushed(model, &usage);
         }
     }
-    Vec::new()
 }
 
 /// An order has ended: what follows is for the feature that gave it.
-fn order_ended(model: &mut Model, ended: EndedOrder) -> Vec<Effect> {
+fn order_ended(model: &mut Model, ended: EndedOrder) {
     match ended.purpose {
-        Purpose::FirstDraft => {
-            first_draft(model, ended);
-            Vec::new()
-        }
-        Purpose::LastDraft => {
-            reboot::draft_read(model, ended);
-            Vec::new()
-        }
+        Purpose::FirstDraft => first_draft(model, ended),
+        Purpose::LastDraft => reboot::draft_read(model, ended),
         Purpose::Dialog => signs::probed(model, &ended),
         Purpose::Prompt => submit::order_ended(model, &ended),
         Purpose::Replace => in_place::order_ended(model, &ended),
@@ -234,30 +211,31 @@ fn first_draft(model: &mut Model, ended: EndedOrder) {
 }
 
 /// It should have spoken by now.
-pub fn look(model: &mut Model, of: crate::lineage::IterationId) -> Vec<Effect> {
+pub fn look(model: &mut Model, of: crate::lineage::IterationId) {
     if of != model.session.pane || model.session.agent.state == AgentState::Exited {
-        return Vec::new();
+        return;
     }
-    let again = |after| vec![Effect::SetTimer(TimerId::Bridge(of), after)];
+    let again = |after| Effect::SetTimer(TimerId::Bridge(of), after);
     match model.session.agent.bridge.link {
         // A dialog at the start, such as the one for trust, comes before everything else.
-        Link::Awaited if model.session.agent.state == AgentState::Starting => again(START_LIMIT),
+        Link::Awaited if model.session.agent.state == AgentState::Starting => {
+            model.emit(again(START_LIMIT));
+        }
         Link::Awaited => {
             let why = too_old(model).unwrap_or(Absence::NoHello);
             if model.session.agent.bridge.link.give_up(why) {
                 goes_on_without(model);
             }
-            Vec::new()
         }
         Link::InForce { .. } => {
             if !model.session.agent.bridge.link.look(model.now) {
-                return again(SILENCE);
+                return model.emit(again(SILENCE));
             }
             model.session.guard.forget(Source::Bridge);
             goes_on_without(model);
-            figures::figures_changed(model)
+            figures::figures_changed(model);
         }
-        Link::None | Link::Absent(_) => Vec::new(),
+        Link::None | Link::Absent(_) => {}
     }
 }
 

@@ -28,28 +28,30 @@ const LOOKS: [Duration; 3] = [
 ];
 
 /// The order to read the client's settings again: they may change while it runs.
-#[must_use]
-pub fn read_settings(model: &Model) -> Option<Effect> {
-    (!model.is_generic()).then_some(Effect::ReadClientSettings)
+pub fn read_settings(model: &mut Model) {
+    if !model.is_generic() {
+        model.emit(Effect::ReadClientSettings);
+    }
 }
 
 /// The order to look at the client's screen once it has drawn what belongs to the figure of now.
-pub fn look_later(model: &mut Model) -> Option<Effect> {
+pub fn look_later(model: &mut Model) {
     model.session.client.looks = 0;
-    next_look(model)
+    next_look(model);
 }
 
-fn next_look(model: &Model) -> Option<Effect> {
-    let after = LOOKS.get(model.session.client.looks)?;
-    (!model.is_generic()).then_some(Effect::SetTimer(TimerId::ClientWords, *after))
+fn next_look(model: &mut Model) {
+    let after = LOOKS.get(model.session.client.looks);
+    if let Some(after) = after.filter(|_| !model.is_generic()) {
+        model.emit(Effect::SetTimer(TimerId::ClientWords, *after));
+    }
 }
 
 /// It is time to look.
-pub fn look(model: &mut Model) -> Vec<Effect> {
+pub fn look(model: &mut Model) {
     model.session.client.looks += 1;
-    let mut effects = vec![Effect::ReadClientWords];
-    effects.extend(next_look(model));
-    effects
+    model.emit(Effect::ReadClientWords);
+    next_look(model);
 }
 
 /// The client's settings were read; returns whether the lines have moved.
@@ -144,7 +146,7 @@ fn learn(model: &mut Model, limit: Limit) -> bool {
 
 /// The figure has changed: near the point where the client compacts everything is saved once. `saved` says that a line that was
 /// crossed just now has seen to that.
-pub fn near(model: &mut Model, saved: bool) -> Vec<Effect> {
+pub fn near(model: &mut Model, saved: bool) {
     let compacts = model
         .session
         .client
@@ -153,17 +155,16 @@ pub fn near(model: &mut Model, saved: bool) -> Vec<Effect> {
     let figure = model.session.guard.figure(model.now);
     let is_near = compacts && figure.is_some_and(|one| one.lines.is_near_client(one.used));
     let before = std::mem::replace(&mut model.session.client.saved, is_near);
-    if !is_near || before || saved {
-        return Vec::new();
+    if is_near && !before && !saved {
+        before_compaction(model);
     }
-    before_compaction(model)
 }
 
 /// Saves everything that a compaction of the client's may lose.
-pub fn before_compaction(model: &mut Model) -> Vec<Effect> {
+pub fn before_compaction(model: &mut Model) {
     let tags = vec![
         checkpoint::AUTO_SAVE.to_owned(),
         "before-compaction".to_owned(),
     ];
-    checkpoint::save(model, tags).1
+    checkpoint::save(model, tags);
 }

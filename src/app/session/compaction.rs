@@ -16,7 +16,6 @@
 use crate::{agent::AgentEvent, config::RebootMode, guard::Source, keymap::Action, lineage::Cause};
 
 use crate::app::{
-    effect::Effect,
     facts::is_quiet,
     model::{Model, compactions::Compactions},
     reboot,
@@ -88,19 +87,19 @@ pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
 }
 
 /// The client is about to compact: everything is saved, or where that is held back, a reboot takes its place.
-pub fn announced(model: &mut Model, automatic: bool) -> Vec<Effect> {
+pub fn announced(model: &mut Model, automatic: bool) {
     let held = automatic && model.config.guard.replace_compaction;
     if held {
         return replaced(model);
     }
     client_limit::announced(model, automatic);
-    client_limit::before_compaction(model)
+    client_limit::before_compaction(model);
 }
 
 /// A reboot takes the place of a compaction that was held back.
-fn replaced(model: &mut Model) -> Vec<Effect> {
+fn replaced(model: &mut Model) {
     if model.reboot.attempt.is_some() || model.outside.quitting.is_some() {
-        return Vec::new();
+        return;
     }
     let deferred = is_quiet(model);
     if model.reboot.mode == RebootMode::Manual || model.reboot.paused || deferred {
@@ -108,12 +107,11 @@ fn replaced(model: &mut Model) -> Vec<Effect> {
         model.error(format!(
             "the client wanted to compact and was held back: {key} reboots it"
         ));
-        return Vec::new();
+        return;
     }
-    reboot::request(model, Cause::ContextLimit, false).unwrap_or_else(|why| {
+    if let Err(why) = reboot::request(model, Cause::ContextLimit, false) {
         model.error(format!(
             "the client wanted to compact and was held back: {why}"
         ));
-        Vec::new()
-    })
+    }
 }

@@ -33,22 +33,22 @@ const ABOVE: Duration = Duration::from_secs(5);
 const ASKED_CAP: usize = 8;
 
 /// The agent view was opened: what it is that the daemon runs on may have been said before, or not at all.
-pub fn opened(model: &mut Model) -> Vec<Effect> {
+pub fn opened(model: &mut Model) {
     let session = model.session.id;
     model.session.agent.daemon.add(session);
     let from = model.session.agent.daemon.sessions.clone();
-    vec![Effect::FindMoved { from }]
+    model.emit(Effect::FindMoved { from });
 }
 
 /// The session has been forked under a new id: it runs in the daemon from now on.
-pub fn forked(model: &mut Model, to: SessionId) -> Vec<Effect> {
+pub fn forked(model: &mut Model, to: SessionId) {
     tracing::info!(from = %model.session.id, %to, "the session was forked");
     let from = std::mem::replace(&mut model.session.id, to);
     let daemon = &mut model.session.agent.daemon;
     daemon.add(from);
     daemon.add(to);
     daemon.unwritten = true;
-    reboot::moved(model)
+    reboot::moved(model);
 }
 
 /// The transcript that an event names, if it is to be followed.
@@ -59,39 +59,39 @@ pub fn written(model: &mut Model, event: &AgentEvent, path: String) -> Option<St
 }
 
 /// Another session has spoken by our hooks. After the agent view was seen it may be ours under its new id.
-pub fn another_spoke(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
+pub fn another_spoke(model: &mut Model, event: &AgentEvent) {
     let known = &mut model.session.agent.daemon;
     let Some(session) = event.session() else {
-        return Vec::new();
+        return;
     };
     let settled = known.sessions.is_empty() || known.sessions.contains(&session);
     if settled || known.asked.contains(&session) || known.asked.len() >= ASKED_CAP {
-        return Vec::new();
+        return;
     }
     known.asked.push(session);
     let from = known.sessions.clone();
-    vec![Effect::FindMoved { from }]
+    model.emit(Effect::FindMoved { from });
 }
 
 /// The daemon runs this session as a fork of ours.
-pub fn found(model: &mut Model, session: SessionId) -> Vec<Effect> {
+pub fn found(model: &mut Model, session: SessionId) {
     if model.session.agent.daemon.sessions.is_empty() || model.session.id == session {
-        return Vec::new();
+        return;
     }
-    forked(model, session)
+    forked(model, session);
 }
 
 /// The process in the pane is gone. If the session has gone to the daemon it is ended there before anything else, unless the
-/// person has left it to run on: then the client ends by itself and well.
-pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> Option<Vec<Effect>> {
+/// person has left it to run on: then the client ends by itself and well. Says whether the end is held until then.
+pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> bool {
     let sessions = model.session.agent.daemon.sessions.clone();
     if sessions.is_empty() || model.session.agent.daemon.is_ending() {
-        return None;
+        return false;
     }
     if !was_ending && model.outside.quitting.is_none() && *exit == Exit::Code(0) {
         model.session.agent.daemon.goes_on = true;
         model.info("the session goes on in Claude Code's background: `claude agents` shows it");
-        return None;
+        return false;
     }
     let limit = match &model.outside.quitting {
         Some(quitting) if quitting.code != 0 => URGENT,
@@ -103,10 +103,10 @@ pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> Option<Vec<Effe
         was_ending,
         epoch,
     });
-    Some(vec![
-        Effect::EndMoved { sessions, limit },
-        Effect::SetTimer(TimerId::MovedEnd(epoch), limit + ABOVE),
-    ])
+    model.emit(Effect::EndMoved { sessions, limit });
+    let timer = TimerId::MovedEnd(epoch);
+    model.emit(Effect::SetTimer(timer, limit + ABOVE));
+    true
 }
 
 /// The session in the daemon has been ended, or why it may go on; gives the end that was held until then. The record names the

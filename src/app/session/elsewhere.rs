@@ -8,7 +8,6 @@ use crate::api::wire::AgentState;
 
 use crate::app::{
     autopilot,
-    effect::Effect,
     event::TranscriptFacts,
     facts::is_hookless,
     model::{
@@ -40,7 +39,7 @@ pub(in crate::app) fn hooks_lost(model: &mut Model) {
 }
 
 /// The transcript has grown, from these facts on.
-pub(in crate::app) fn transcript_read(model: &mut Model, before: &TranscriptFacts) -> Vec<Effect> {
+pub(in crate::app) fn transcript_read(model: &mut Model, before: &TranscriptFacts) {
     let agent = &mut model.session.agent;
     let now = &model.session.transcript;
     let new = now.turns.saturating_sub(before.turns);
@@ -55,16 +54,16 @@ pub(in crate::app) fn transcript_read(model: &mut Model, before: &TranscriptFact
     let known = before.whole && now.whole && agent.daemon.sessions.is_empty();
     let rests = agent.state == AgentState::Idle && agent.activity.title != Some(TitleState::Spins);
     if !known || !rests {
-        return Vec::new();
+        return;
     }
     if unreported > 0 {
         seen.unreported.get_or_insert(before.totals.output);
     }
     let answered = seen.unreported.is_some_and(|said| now.totals.output > said);
     if !answered || is_hookless(model) {
-        return Vec::new();
+        return;
     }
     model.session.agent.activity.elsewhere.known = true;
     set_state(model, AgentState::Elsewhere);
-    autopilot::resumed_elsewhere(model)
+    autopilot::resumed_elsewhere(model);
 }

@@ -82,50 +82,46 @@ pub(in crate::app) fn observe(
 }
 
 /// An estimate came in.
-pub fn estimated(model: &mut Model, reading: Reading) -> Vec<Effect> {
+pub fn estimated(model: &mut Model, reading: Reading) {
     observe(model, reading.used, reading.window, reading.source);
-    let mut effects = figures_changed(model);
+    figures_changed(model);
     // An estimate is behind by what is not drawn yet.
     if reading.source != Source::Estimate {
-        effects.extend(autopilot::figure_observed(model));
+        autopilot::figure_observed(model);
     }
-    effects
 }
 
 /// The transcript cannot be read any more.
-pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) -> Vec<Effect> {
+pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) {
     if session != model.session.id {
-        return Vec::new();
+        return;
     }
     tracing::warn!(%session, why, "the transcript cannot be followed");
     model.session.guard.forget(Source::Transcript);
     model.session.transcript_lost = true;
-    figures_changed(model)
+    figures_changed(model);
 }
 
 /// A figure has changed, or the lines have: levels crossed are reported once, ages need a clock.
-pub(in crate::app) fn figures_changed(model: &mut Model) -> Vec<Effect> {
+pub(in crate::app) fn figures_changed(model: &mut Model) {
     client_limit::judge(model);
     let used = model.used();
     if let Some(current) = model.lineage.current_mut() {
         current.tokens_at_birth = current.tokens_at_birth.or(used);
     }
-    let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))];
-    effects.extend(client_limit::look_later(model));
-    effects.extend(moment::figure_came(model));
+    model.emit(Effect::SetTimer(TimerId::Age, Duration::from_secs(1)));
+    client_limit::look_later(model);
+    moment::figure_came(model);
     let mut saved = false;
     if let Some(crossing) = model.session.guard.crossing(model.now) {
         // A session that was brought back is as full as it was: what is new is that it is back.
         if !(is_brought_back(model) && model.session.agent.turns == 0) {
             model.info(crossed_words(&crossing));
         }
-        let kept = checkpoint::at_line(model, &crossing);
-        saved = !kept.is_empty();
-        effects.extend(kept);
-        effects.extend(summary::crossed(model, crossing.level));
+        saved = checkpoint::at_line(model, &crossing);
+        summary::crossed(model, crossing.level);
     }
-    effects.extend(client_limit::near(model, saved));
-    effects
+    client_limit::near(model, saved);
 }
 
 /// Whether the session was taken up again after an undo, a failed reboot or the agent's end.
@@ -149,31 +145,28 @@ fn crossed_words(crossing: &Crossing) -> String {
 }
 
 /// The client's settings were read: the lines may have moved, and the figure may lie behind one now.
-pub fn settings_read(model: &mut Model, settings: CompactionSettings) -> Vec<Effect> {
+pub fn settings_read(model: &mut Model, settings: CompactionSettings) {
     let moved = client_limit::settings_read(model, settings);
-    lines_moved(model, moved)
+    lines_moved(model, moved);
 }
 
 /// The client's footer says how near its limit is.
-pub fn client_said(model: &mut Model, words: Words) -> Vec<Effect> {
+pub fn client_said(model: &mut Model, words: Words) {
     let moved = client_limit::said(model, words);
-    lines_moved(model, moved)
+    lines_moved(model, moved);
 }
 
 /// The client says that it has compacted.
-pub fn compacted(model: &mut Model) -> Vec<Effect> {
+pub fn compacted(model: &mut Model) {
     compaction::finished(model);
     let moved = client_limit::shown(model);
-    let mut effects = lines_moved(model, moved);
-    effects.extend(save_iteration(model));
-    effects
+    lines_moved(model, moved);
+    save_iteration(model);
 }
 
-fn lines_moved(model: &mut Model, moved: bool) -> Vec<Effect> {
+fn lines_moved(model: &mut Model, moved: bool) {
     if moved {
-        figures_changed(model)
-    } else {
-        Vec::new()
+        figures_changed(model);
     }
 }
 
@@ -185,7 +178,7 @@ pub(in crate::app) fn cost_reported(model: &mut Model, total: f64) {
 }
 
 /// The bridge said how full the window is.
-pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) -> Vec<Effect> {
+pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) {
     if let Some(cost) = usage.cost_usd {
         cost_reported(model, cost);
     }
@@ -197,10 +190,9 @@ pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) -> Vec<Effe
             .set_status_line_window(Some(usage.window)),
     }
     client_limit::reported(model, usage);
-    let mut effects = figures_changed(model);
-    effects.extend(autopilot::figures_in(model));
+    figures_changed(model);
+    autopilot::figures_in(model);
     if usage.used.is_some() {
-        effects.extend(autopilot::figure_observed(model));
+        autopilot::figure_observed(model);
     }
-    effects
 }

@@ -9,7 +9,6 @@ use crate::{
 };
 
 use crate::app::{
-    effect::Effect,
     event::Ran,
     model::Model,
     reboot::submit,
@@ -17,8 +16,7 @@ use crate::app::{
 };
 
 /// The transcript has grown from so many turns by these commands.
-pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) -> Vec<Effect> {
-    let mut effects = Vec::new();
+pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
     for Ran {
         command,
         output,
@@ -35,7 +33,7 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) -> V
             failed,
             ..ToolOutput::default()
         };
-        effects.extend(turn::tool_finished(model, &call, &output));
+        turn::tool_finished(model, &call, &output);
     }
     // The first turns that are read may be those of a session that is resumed.
     if turns_before > 0 && model.session.transcript.turns > turns_before {
@@ -49,9 +47,8 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) -> V
         model.session.agent.state,
         AgentState::Starting | AgentState::Busy | AgentState::Unknown
     ) {
-        effects.extend(activity::look_again(model));
+        activity::look_again(model);
     }
-    effects
 }
 
 /// A turn begins, as far as can be seen.

@@ -23,7 +23,7 @@ pub fn titled(model: &Model) -> Effect {
 }
 
 /// The agent rings or says something.
-pub fn called(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
+pub fn called(model: &mut Model, fact: ScreenFact) {
     let said = match fact {
         ScreenFact::Notification { title, body } => Some((title, body)),
         _ => None,
@@ -39,29 +39,29 @@ pub fn called(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
         .called_at
         .is_some_and(|last| model.now.since(last) < CALL_GAP);
     if wanted == Notifications::Off || recently {
-        return Vec::new();
+        return;
     }
     model.session.called_at = Some(model.now);
-    vec![match (said, wanted) {
+    model.emit(match (said, wanted) {
         (Some((title, body)), Notifications::Desktop) => Effect::Notify { title, body },
         _ => Effect::Bell,
-    }]
+    });
 }
 
 /// The agent shows how far it is.
-pub fn progressed(model: &mut Model, progress: Progress) -> Vec<Effect> {
+pub fn progressed(model: &mut Model, progress: Progress) {
     let shown = Some(progress).filter(|progress| *progress != Progress::None);
     if std::mem::replace(&mut model.session.agent.progress, shown) == shown
         || model.config.ui.notifications == Notifications::Off
     {
-        return Vec::new();
+        return;
     }
-    vec![Effect::HostProgress(progress)]
+    model.emit(Effect::HostProgress(progress));
 }
 
 /// What a dead agent left on the host terminal is taken down.
-pub fn ended(model: &mut Model) -> Vec<Effect> {
-    progressed(model, Progress::None)
+pub fn ended(model: &mut Model) {
+    progressed(model, Progress::None);
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::app::{
 };
 
 /// The places were looked at, and something has changed.
-pub fn checked(model: &mut Model, seen: &PlacesSeen) -> Vec<Effect> {
+pub fn checked(model: &mut Model, seen: &PlacesSeen) {
     let MadeAgain {
         lock,
         socket,
@@ -40,19 +40,17 @@ pub fn checked(model: &mut Model, seen: &PlacesSeen) -> Vec<Effect> {
     }
     model.outside.places_missing.clone_from(&seen.missing);
 
-    let mut effects = Vec::new();
     if socket {
         model.session.agent.hooked = false;
         elsewhere::hooks_lost(model);
         submit::without_hooks(model);
-        effects.extend(activity::look_again(model));
+        activity::look_again(model);
     }
     if lock || files {
-        effects.push(Effect::MakeFilesAgain(seen.made));
+        model.emit(Effect::MakeFilesAgain(seen.made));
     }
     if files {
-        effects.extend(save_iteration(model));
-        effects.push(Effect::ReadScratchpad);
+        save_iteration(model);
+        model.emit(Effect::ReadScratchpad);
     }
-    effects
 }

@@ -19,14 +19,9 @@ use crate::app::{
 };
 
 /// The agent's process runs.
-pub fn spawned(
-    model: &mut Model,
-    iteration: IterationId,
-    process: ProcessStamp,
-    new_ids: NewIds,
-) -> Vec<Effect> {
+pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp, new_ids: NewIds) {
     if iteration != model.session.iteration {
-        return Vec::new();
+        return;
     }
     model.session.agent.process = Some(process);
     model.reboot.new_ids = new_ids;
@@ -42,53 +37,50 @@ pub fn spawned(
     if let Some(body) = kept {
         handoff::keep(model, &body);
     }
-    let mut effects: Vec<Effect> = client_limit::read_settings(model).into_iter().collect();
-    effects.extend(save_iteration(model));
-    effects
+    client_limit::read_settings(model);
+    save_iteration(model);
 }
 
 /// The agent's process could not be started.
-pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) -> Vec<Effect> {
+pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) {
     if iteration != model.session.iteration {
-        return Vec::new();
+        return;
     }
     model.session.agent.state = AgentState::Exited;
     model.session.agent.exit = Some(why.to_owned());
     model.error(why.to_owned());
     if model.reboot.attempt.is_some() {
         reboot::spawn_failed(model, why);
-        return Vec::new();
+        return;
     }
-    let effects = close_iteration(model, EndReason::Crash);
+    close_iteration(model, EndReason::Crash);
     if !autopilot::takes_over(model, false) {
         model.view.overlay = Some(Overlay::Exited);
     }
-    effects
 }
 
 /// The agent's process is gone.
-pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Effect> {
+pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) {
     if iteration != model.session.pane || model.session.agent.state == AgentState::Exited {
-        return Vec::new();
+        return;
     }
     if model.session.agent.daemon.is_ending() {
-        return Vec::new();
+        return;
     }
     model.session.agent.process = None;
     let was_ending = model.reboot.ending.take().is_some();
     // Of what a process took and did not answer nothing more will come.
-    let mut effects = orders::agent_gone(model);
-    effects.extend(
-        daemon::hold(model, exit, was_ending).unwrap_or_else(|| gone(model, exit, was_ending)),
-    );
-    effects
+    orders::agent_gone(model);
+    if !daemon::hold(model, exit, was_ending) {
+        gone(model, exit, was_ending);
+    }
 }
 
 /// The agent is gone, with all that it was.
-fn gone(model: &mut Model, exit: &Exit, was_ending: bool) -> Vec<Effect> {
+fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
     model.session.agent.state = AgentState::Exited;
     model.session.agent.exit = Some(exit.to_string());
-    let mut effects = host_output::ended(model);
+    host_output::ended(model);
     let rebooting = model
         .reboot
         .attempt
@@ -106,41 +98,32 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) -> Vec<Effect> {
     // A new agent that died before its proof is closed by the roll-back.
     let rolled = rebooting && !was_ending;
     if !rolled {
-        effects.extend(close_iteration(model, reason));
+        close_iteration(model, reason);
     }
     if let Some(quitting) = model.outside.quitting {
-        effects.push(Effect::Quit(quitting.code));
-        return effects;
+        model.emit(Effect::Quit(quitting.code));
+        return;
     }
-    let (expected, more) = reboot::exited(model, exit);
-    effects.extend(more);
-    if !expected {
+    if !reboot::exited(model, exit) {
         model.info(format!("the agent has ended: {exit}"));
         if !autopilot::takes_over(model, *exit == Exit::Code(0)) {
             model.view.overlay = Some(Overlay::Exited);
         }
     }
-    effects
 }
 
 /// The daemon has ended the session that had gone to it, or why it may go on. The record names the one that `holds` the
 /// conversation.
-pub fn moved_ended(
-    model: &mut Model,
-    holds: Option<SessionId>,
-    left: Option<String>,
-) -> Vec<Effect> {
-    match daemon::ended(model, holds, left) {
-        Some(held) => gone(model, &held.exit, held.was_ending),
-        None => Vec::new(),
+pub fn moved_ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) {
+    if let Some(held) = daemon::ended(model, holds, left) {
+        gone(model, &held.exit, held.was_ending);
     }
 }
 
 /// The shell has not answered in time.
-pub fn moved_too_late(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    if !daemon::is_late(model, epoch) {
-        return Vec::new();
+pub fn moved_too_late(model: &mut Model, epoch: u64) {
+    if daemon::is_late(model, epoch) {
+        let why = "it could not be ended in time".to_owned();
+        moved_ended(model, None, Some(why));
     }
-    let why = "it could not be ended in time".to_owned();
-    moved_ended(model, None, Some(why))
 }

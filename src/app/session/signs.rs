@@ -14,7 +14,6 @@ use crate::{
 
 use crate::app::{
     autopilot,
-    effect::Effect,
     facts::{is_at_refusal, is_hookless},
     model::{
         Model,
@@ -34,31 +33,27 @@ use crate::app::{
 const PROBED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The signs have stood for long enough.
-pub fn judge(model: &mut Model, epoch: u64) -> Vec<Effect> {
+pub fn judge(model: &mut Model, epoch: u64) {
     if epoch != model.session.calm_epoch || model.session.agent.state == AgentState::Exited {
-        return Vec::new();
+        return;
     }
-    let mut effects = Vec::new();
     if model.session.agent.activity.question.is_some() {
         if !is_answered(model) {
             // One that is not drawn yet is judged again when it is late.
-            let undrawn = model.session.agent.prompt_box.is_present();
-            return if undrawn {
-                look_in(model, DRAWN_WITHIN)
-            } else {
-                Vec::new()
-            };
+            if model.session.agent.prompt_box.is_present() {
+                look_in(model, DRAWN_WITHIN);
+            }
+            return;
         }
-        effects.extend(without_question(model));
+        without_question(model);
     } else {
-        effects.extend(by_signs(model));
-        effects.extend(probe(model));
+        by_signs(model);
+        probe(model);
     }
-    effects
 }
 
 /// Has the client's own side look whether a dialog has the keys, where that is unknown.
-fn probe(model: &mut Model) -> Vec<Effect> {
+fn probe(model: &mut Model) {
     let agent = &model.session.agent;
     let unknown = agent.state == AgentState::Unknown && !agent.listing;
     if !unknown
@@ -66,16 +61,16 @@ fn probe(model: &mut Model) -> Vec<Effect> {
         || agent.bridge.of(model.session.id).is_none()
         || orders::is_open(model, Purpose::Dialog)
     {
-        return Vec::new();
+        return;
     }
-    orders::give(model, Purpose::Dialog, Order::Probe, PROBED_WITHIN).1
+    orders::give(model, Purpose::Dialog, Order::Probe, PROBED_WITHIN);
 }
 
 /// The client's own side has looked for a dialog.
-pub fn probed(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
+pub fn probed(model: &mut Model, ended: &EndedOrder) {
     let agent = &mut model.session.agent;
     if ended.session != model.session.id || agent.state != AgentState::Unknown {
-        return Vec::new();
+        return;
     }
     let runs = agent.activity.turn && agent.bridge.reported.turn != Some(false);
     match &ended.end {
@@ -85,7 +80,6 @@ pub fn probed(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
         }
         OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) => {
             agent.activity.dialog_seen = true;
-            Vec::new()
         }
         OrderEnd::Answered(Outcome::Filled(Ok(()))) => {
             set_state(
@@ -96,18 +90,17 @@ pub fn probed(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
                     AgentState::Idle
                 },
             );
-            Vec::new()
         }
-        _ => Vec::new(),
+        _ => {}
     }
 }
 
 /// The client's own side says that the turn was stopped: no hook does.
-pub fn turn_aborted(model: &mut Model) -> Vec<Effect> {
+pub fn turn_aborted(model: &mut Model) {
     if !model.session.agent.activity.turn || model.session.agent.state == AgentState::Exited {
-        return Vec::new();
+        return;
     }
-    turn_stopped(model)
+    turn_stopped(model);
 }
 
 fn is_answered(model: &Model) -> bool {
@@ -118,7 +111,7 @@ fn is_answered(model: &Model) -> bool {
 }
 
 /// What title and prompt box say, where no question is known.
-fn by_signs(model: &mut Model) -> Vec<Effect> {
+fn by_signs(model: &mut Model) {
     let activity = &model.session.agent.activity;
     let (title, present) = (activity.title, model.session.agent.prompt_box.is_present());
     let hidden = activity.box_seen && !present;
@@ -159,24 +152,22 @@ fn by_signs(model: &mut Model) -> Vec<Effect> {
         _ if activity.elsewhere.known => set_state(model, AgentState::Elsewhere),
         _ => set_state(model, AgentState::Idle),
     }
-    Vec::new()
 }
 
 /// The turn is over, though no hook has said so.
-fn turn_stopped(model: &mut Model) -> Vec<Effect> {
+fn turn_stopped(model: &mut Model) {
     if is_hookless(model) {
         let said = model.session.agent.last_message.clone();
         return turn::turn_ended(model, said.as_deref(), Background::default());
     }
     turn_ends(model, AgentState::Idle);
-    let mut effects = ending::turn_over(model);
+    ending::turn_over(model);
     // A turn that ends so at this line was no turn: the client has refused the prompt.
     if is_at_refusal(model) {
         turn_ends(model, AgentState::Limit);
-        effects.extend(turn::context_limit(model));
+        turn::context_limit(model);
     } else {
         let word = "it ended without a word";
-        effects.extend(autopilot::turn_failed(model, Failure::Other, word));
+        autopilot::turn_failed(model, Failure::Other, word);
     }
-    effects
 }

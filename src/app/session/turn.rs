@@ -24,22 +24,20 @@ use crate::app::{
     session::{activity, client_limit, elsewhere, human},
 };
 
-pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
+pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     submit::prompted(model, prompt);
     elsewhere::prompted(model);
-    let before = keep_turn(model);
+    model.emit_all(keep_turn(model));
     turn_begins(model);
     human::prompted(model, prompt);
     reboot::prompt_seen(model, prompt);
-    let mut effects: Vec<Effect> = before.into_iter().collect();
-    effects.extend(activity::look_again(model));
+    activity::look_again(model);
     // Without auto-compaction the client refuses the prompt at this line, and no other hook reports it. With it,
     // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
     if model.session.agent.holds_compaction && is_at_refusal(model) {
         activity::turn_ends(model, AgentState::Limit);
-        effects.extend(context_limit(model));
+        context_limit(model);
     }
-    effects
 }
 
 /// A turn begins.
@@ -55,74 +53,57 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
 }
 
 /// The client takes no more prompts in this session.
-pub(in crate::app) fn context_limit(model: &mut Model) -> Vec<Effect> {
+pub(in crate::app) fn context_limit(model: &mut Model) {
     model.error("context limit reached: the client refuses prompts until a reboot");
     let manual = model.reboot.mode == crate::config::RebootMode::Manual;
     if manual || model.reboot.attempt.is_some() || is_last(model) {
-        return Vec::new();
+        return;
     }
-    reboot::request(model, Cause::ContextLimit, false).unwrap_or_else(|why| {
+    if let Err(why) = reboot::request(model, Cause::ContextLimit, false) {
         reboot::held_up(model, why);
-        Vec::new()
-    })
+    }
 }
 
 /// A turn has ended with these words.
-pub(in crate::app) fn turn_ended(
-    model: &mut Model,
-    message: Option<&str>,
-    background: Background,
-) -> Vec<Effect> {
+pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, background: Background) {
     activity::turn_ends(model, AgentState::Idle);
     model.session.agent.turns = model.session.agent.turns.saturating_add(1);
     model.session.agent.background = background;
-    let mut effects = vec![Effect::ReadGit];
-    effects.extend(client_limit::read_settings(model));
+    model.emit(Effect::ReadGit);
+    client_limit::read_settings(model);
     if let Some(message) = message {
-        effects.extend(signal::by_hook(model, message));
+        signal::by_hook(model, message);
         model.session.agent.last_message = Some(message.to_owned());
     }
-    effects.extend(ending::turn_over(model));
-    effects.extend(summary::turn_over(model));
-    effects.extend(autopilot::turn_ended(model, message));
-    effects.extend(save_iteration(model));
-    effects.extend(checkpoint::after_turn(model));
-    effects.extend(wait_for_quiet(model));
-    effects
+    ending::turn_over(model);
+    summary::turn_over(model);
+    autopilot::turn_ended(model, message);
+    save_iteration(model);
+    checkpoint::after_turn(model);
+    wait_for_quiet(model);
 }
 
 /// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
 /// made.
-pub(in crate::app) fn tool_finished(
-    model: &mut Model,
-    call: &ToolCall,
-    output: &ToolOutput,
-) -> Vec<Effect> {
+pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     autopilot::tool_finished(model, call, output);
     if let Some(todo) = &call.todo
         && model.draft.todo.hooked(todo)
     {
         handoff::draft(model);
     }
-    let mut effects = Vec::new();
     if breakpoint::writes_notes(call) {
-        effects = scratchpad::agent_wrote(model);
+        scratchpad::agent_wrote(model);
     }
     let Some(command) = &call.command else {
-        effects.extend(breakpoint::tool_finished(model, call, "", &[]));
-        return effects;
+        return breakpoint::tool_finished(model, call, "", &[]);
     };
     let printed = format!("{}\n{}", output.stdout, output.stderr);
     let outcomes = test_run::recognise(Some(command), &printed);
-    effects.extend(breakpoint::tool_finished(model, call, &printed, &outcomes));
-    effects
+    breakpoint::tool_finished(model, call, &printed, &outcomes);
 }
 
-pub(in crate::app) fn turn_failed(
-    model: &mut Model,
-    failure: Failure,
-    message: &str,
-) -> Vec<Effect> {
+pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
     let limited = failure == Failure::UsageLimit;
     activity::turn_ends(
         model,
@@ -134,22 +115,19 @@ pub(in crate::app) fn turn_failed(
     );
     model.session.agent.turns = model.session.agent.turns.saturating_add(1);
     model.error(format!("the turn failed: {message}"));
-    let mut effects = checkpoint::after_turn(model);
+    checkpoint::after_turn(model);
     if failure == Failure::ContextLimit {
         activity::turn_ends(model, AgentState::Limit);
-        effects.extend(context_limit(model));
-        return effects;
+        return context_limit(model);
     }
-    effects.extend(ending::turn_over(model));
-    effects.extend(autopilot::turn_failed(model, failure, message));
-    effects
+    ending::turn_over(model);
+    autopilot::turn_failed(model, failure, message);
 }
 
 /// Comes back once the human has been quiet for long enough, if something waits for that.
-pub fn wait_for_quiet(model: &Model) -> Vec<Effect> {
-    if !is_typing(model) {
-        return Vec::new();
+pub fn wait_for_quiet(model: &mut Model) {
+    if is_typing(model) {
+        let quiet = model.config.reboot.typing_quiet + Duration::from_millis(50);
+        model.emit(Effect::SetTimer(TimerId::Quiet, quiet));
     }
-    let quiet = model.config.reboot.typing_quiet + Duration::from_millis(50);
-    vec![Effect::SetTimer(TimerId::Quiet, quiet)]
 }

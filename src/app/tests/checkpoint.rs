@@ -157,7 +157,8 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
 
     let mut bench = Bench::bare(Config::default());
     bench.model.reboot.new_ids = new_ids(9);
-    let effects = crate::app::restore::begin(&mut bench.model, &checkpoint);
+    crate::app::restore::begin(&mut bench.model, &checkpoint);
+    let effects = bench.model.take_effects();
     let effects = bench.settle(effects);
     let start = effects.iter().find_map(|effect| match effect {
         Effect::Start(start) => Some(start.clone()),
@@ -203,7 +204,8 @@ fn restored(checkpoint: &Checkpoint, notes: &str) -> Bench {
         notes.clone_into(text);
     }
     bench.model.reboot.new_ids = new_ids(9);
-    let effects = crate::app::restore::begin(&mut bench.model, checkpoint);
+    crate::app::restore::begin(&mut bench.model, checkpoint);
+    let effects = bench.model.take_effects();
     let start = starts(&bench.settle(effects)).remove(0);
     bench.spawned(NEW);
     bench.send(Event::Read(ReadEvent::Versions(Versions::default())));
@@ -370,7 +372,8 @@ fn a_checkpoint_without_its_scratchpad_is_restored_as_far_as_it_goes() {
 fn a_scratchpad_is_restored_also_where_its_versions_cannot_be_read() {
     let (_, checkpoint) = worked();
     let mut bench = Bench::bare(Config::default());
-    let effects = crate::app::restore::begin(&mut bench.model, &checkpoint);
+    crate::app::restore::begin(&mut bench.model, &checkpoint);
+    let effects = bench.model.take_effects();
     bench.settle(effects);
     bench.send(Event::Read(ReadEvent::VersionsUnreadable));
     let notes = bench.model.draft.notes.text.clone();

@@ -124,7 +124,8 @@ fn an_edit_of_a_message_whose_session_has_ended_is_not_taken() {
         columns: 140,
         rows: 40,
     }));
-    let effects = super::super::reboot::restart(&mut bench.model);
+    super::super::reboot::restart(&mut bench.model);
+    let effects = bench.model.take_effects();
     bench.settle(effects);
     bench.send(Event::TimerFired(TimerId::Age));
     bench.close(document, &format!("{base}\nmine"));

@@ -16,25 +16,28 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 /// A session in which an order was given.
 fn given() -> (Bench, OrderId) {
     let mut bench = Bench::new();
-    let (id, effects) = give(
-        &mut bench.model,
-        Purpose::FirstDraft,
-        Order::Probe,
-        ANSWERED_WITHIN,
-    );
+    let (purpose, order) = (Purpose::FirstDraft, Order::Probe);
+    let id = give(&mut bench.model, purpose, order, ANSWERED_WITHIN);
     let place = Effect::OrderBridge {
         id,
         session: session(OLD),
         order: Order::Probe,
     };
     let time = Effect::SetTimer(TimerId::Order(id), TAKEN_WITHIN);
-    assert_eq!(effects, [place, time]);
+    assert_eq!(bench.model.take_effects(), [place, time]);
     (bench, id)
 }
 
-/// How the order ended.
-fn how(ended: Option<EndedOrder>) -> Option<OrderEnd> {
-    ended.map(|ended| ended.end)
+/// What follows once the order's time is over.
+fn time_over(bench: &mut Bench, id: OrderId) -> Vec<Effect> {
+    timer(&mut bench.model, id);
+    bench.model.take_effects()
+}
+
+/// How the order ended once it was taken back, or could not be; and what follows.
+fn taken_back(bench: &mut Bench, id: OrderId, was_taken: bool) -> (Option<OrderEnd>, Vec<Effect>) {
+    let ended = cancelled(&mut bench.model, id, was_taken);
+    (ended.map(|ended| ended.end), bench.model.take_effects())
 }
 
 #[test]
@@ -52,17 +55,17 @@ fn an_answer_ends_an_order_once_and_stops_its_time() {
         })
     );
     assert_eq!(answered(&mut bench.model, id, outcome), None);
-    assert_eq!(timer(&mut bench.model, id), []);
-    assert_eq!(cancelled(&mut bench.model, id, false), (None, None));
+    assert_eq!(time_over(&mut bench, id), []);
+    assert_eq!(taken_back(&mut bench, id, false), (None, Vec::new()));
 }
 
 #[test]
 fn an_order_that_no_process_takes_in_time_ends_as_not_taken() {
     let (mut bench, id) = given();
     let take_back = [Effect::CancelOrder(id)];
-    assert_eq!(timer(&mut bench.model, id), take_back);
-    let (ended, next) = cancelled(&mut bench.model, id, false);
-    assert_eq!((how(ended), next), (Some(OrderEnd::NotTaken), None));
+    assert_eq!(time_over(&mut bench, id), take_back);
+    let ended = taken_back(&mut bench, id, false);
+    assert_eq!(ended, (Some(OrderEnd::NotTaken), Vec::new()));
     let late = answered(&mut bench.model, id, Outcome::Submitted);
     assert_eq!(late, None, "what was taken back has ended");
 }
@@ -70,19 +73,19 @@ fn an_order_that_no_process_takes_in_time_ends_as_not_taken() {
 #[test]
 fn an_order_that_was_taken_has_its_time_to_be_answered_and_may_have_been_carried_out() {
     let (mut bench, id) = given();
-    timer(&mut bench.model, id);
+    time_over(&mut bench, id);
     let time = Effect::SetTimer(TimerId::Order(id), ANSWERED_WITHIN);
-    let taken = cancelled(&mut bench.model, id, true);
-    assert_eq!(taken, (None, Some(time)));
-    let again = cancelled(&mut bench.model, id, true);
+    let taken = taken_back(&mut bench, id, true);
+    assert_eq!(taken, (None, vec![time]));
+    let again = taken_back(&mut bench, id, true);
     assert_eq!(
         again,
-        (None, None),
+        (None, Vec::new()),
         "taken back once more: its time runs on"
     );
-    assert_eq!(timer(&mut bench.model, id), [Effect::CancelOrder(id)]);
-    let (ended, next) = cancelled(&mut bench.model, id, true);
-    assert_eq!((how(ended), next), (Some(OrderEnd::Unanswered), None));
+    assert_eq!(time_over(&mut bench, id), [Effect::CancelOrder(id)]);
+    let ended = taken_back(&mut bench, id, true);
+    assert_eq!(ended, (Some(OrderEnd::Unanswered), Vec::new()));
 }
 
 #[test]
@@ -91,9 +94,10 @@ fn the_end_of_the_agent_ends_its_orders() {
         let (mut bench, id) = given();
         let effects = bench.exited(1);
         assert!(effects.contains(&Effect::CancelOrder(id)), "{effects:?}");
-        let (ended, next) = cancelled(&mut bench.model, id, was_taken);
-        assert_eq!((how(ended), next), (Some(end), None));
-        assert_eq!(agent_gone(&mut bench.model), []);
+        let ended = taken_back(&mut bench, id, was_taken);
+        assert_eq!(ended, (Some(end), Vec::new()));
+        agent_gone(&mut bench.model);
+        assert_eq!(bench.model.take_effects(), []);
     }
 }
 

@@ -185,8 +185,9 @@ impl World {
         &self.bench.model
     }
 
-    fn begins(&mut self, first: impl FnOnce(&mut Model) -> Vec<Effect>) {
-        let effects = first(&mut self.bench.model);
+    fn begins(&mut self, first: impl FnOnce(&mut Model)) {
+        first(&mut self.bench.model);
+        let effects = self.bench.model.take_effects();
         self.run(effects);
     }
 
@@ -650,7 +651,7 @@ impl World {
         self.seen.finished += u32::from(finished);
         let resumed = |model: &mut Model, session| {
             model.session.id = session;
-            app::iteration::begin(model, true, Some(Cause::Recovery), None)
+            app::iteration::begin(model, true, Some(Cause::Recovery), None);
         };
         match recovery {
             Recovery::Nothing | Recovery::RollBack { resume: None } => {

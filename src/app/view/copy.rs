@@ -34,48 +34,45 @@ const WHEEL_ROWS: i32 = 3;
 const SEARCH_LIMIT: usize = 500;
 
 /// The key that begins copy mode and ends it.
-pub fn toggle(model: &mut Model) -> Vec<Effect> {
+pub fn toggle(model: &mut Model) {
     if model.view.copy.is_some() {
         return leave(model);
     }
     model.view.copy = Some(CopyMode::default());
-    vec![Effect::CopyMode(CopyOrder::Enter)]
+    model.emit(Effect::CopyMode(CopyOrder::Enter));
 }
 
 /// Ends copy mode and shows the present.
-fn leave(model: &mut Model) -> Vec<Effect> {
-    let mut effects = drop_mode(model);
-    effects.push(Effect::ScrollPane(Scroll::Bottom));
-    effects
+fn leave(model: &mut Model) {
+    drop_mode(model);
+    model.emit(Effect::ScrollPane(Scroll::Bottom));
 }
 
 /// Ends copy mode where the view stands.
-pub fn drop_mode(model: &mut Model) -> Vec<Effect> {
-    if model.view.copy.take().is_none() {
-        return Vec::new();
+pub fn drop_mode(model: &mut Model) {
+    if model.view.copy.take().is_some() {
+        model.emit(Effect::CopyMode(CopyOrder::Leave));
     }
-    vec![Effect::CopyMode(CopyOrder::Leave)]
 }
 
 /// The screen answers an order.
-pub fn answered(model: &mut Model, outcome: CopyOutcome) -> Vec<Effect> {
+pub fn answered(model: &mut Model, outcome: CopyOutcome) {
     let Some(copy) = &mut model.view.copy else {
-        return Vec::new();
+        return;
     };
     copy.selecting = outcome.selecting;
     copy.said = outcome.said;
     copy.bad_pattern = outcome.bad_pattern;
     let Some(text) = outcome.copied else {
-        return Vec::new();
+        return;
     };
     let by_mouse = copy.by_mouse;
     if text.is_empty() {
         copy.said = Some("nothing but blanks is selected".to_owned());
-        return if by_mouse {
-            drop_mode(model)
-        } else {
-            Vec::new()
-        };
+        if by_mouse {
+            drop_mode(model);
+        }
+        return;
     }
     let (lines, characters) = (text.lines().count(), text.chars().count());
     model.info(match (lines, characters) {
@@ -83,19 +80,18 @@ pub fn answered(model: &mut Model, outcome: CopyOutcome) -> Vec<Effect> {
         (0 | 1, _) => format!("copied {characters} characters"),
         _ => format!("copied {lines} lines"),
     });
-    let mut effects = if by_mouse {
-        drop_mode(model)
+    if by_mouse {
+        drop_mode(model);
     } else {
-        leave(model)
-    };
-    effects.push(Effect::Copy(text));
-    effects
+        leave(model);
+    }
+    model.emit(Effect::Copy(text));
 }
 
 /// A key in copy mode.
-pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+pub fn key(model: &mut Model, key: KeyEvent) {
     let Some(copy) = &mut model.view.copy else {
-        return Vec::new();
+        return;
     };
     if copy.search.is_some() {
         return search_key(model, key);
@@ -132,17 +128,16 @@ pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             CopyOrder::Move(motion)
         }
     };
-    vec![Effect::CopyMode(order)]
+    model.emit(Effect::CopyMode(order));
 }
 
-fn unknown_key(model: &mut Model) -> Vec<Effect> {
+fn unknown_key(model: &mut Model) {
     let help = model.keys().hint(Action::Help);
     let help = help.map(|key| format!(": {key} tells them"));
     if let Some(copy) = &mut model.view.copy {
         let help = help.unwrap_or_default();
         copy.said = Some(format!("no such key in copy mode{help}"));
     }
-    Vec::new()
 }
 
 /// Where vi's keys and the arrows go.
@@ -198,17 +193,17 @@ fn letter(c: char) -> Option<Motion> {
 }
 
 /// A key while a search is typed: each one shows where it leads.
-fn search_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+fn search_key(model: &mut Model, key: KeyEvent) {
     let Some(copy) = &mut model.view.copy else {
-        return Vec::new();
+        return;
     };
     let Some(line) = &mut copy.search else {
-        return Vec::new();
+        return;
     };
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match (key.code, control) {
         // A pattern that is not good stays to be mended, with what is wrong with it.
-        (KeyCode::Enter, _) if copy.bad_pattern => return Vec::new(),
+        (KeyCode::Enter, _) if copy.bad_pattern => return,
         (KeyCode::Enter, _) => {
             let empty = line.pattern.is_empty();
             return end_search(model, !empty);
@@ -230,58 +225,57 @@ fn search_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
                 line.pattern.push(c);
             }
         }
-        _ => return Vec::new(),
+        _ => return,
     }
-    search(model)
+    search(model);
 }
 
-fn search(model: &Model) -> Vec<Effect> {
-    let line = model
-        .view
-        .copy
-        .as_ref()
-        .and_then(|copy| copy.search.as_ref());
-    line.map(|line| {
-        Effect::CopyMode(CopyOrder::SearchFor {
+fn search(model: &mut Model) {
+    let copy = model.view.copy.as_ref();
+    if let Some(line) = copy.and_then(|copy| copy.search.as_ref()) {
+        model.emit(Effect::CopyMode(CopyOrder::SearchFor {
             pattern: line.pattern.clone(),
             backward: line.backward,
-        })
-    })
-    .into_iter()
-    .collect()
+        }));
+    }
 }
 
-fn end_search(model: &mut Model, keep: bool) -> Vec<Effect> {
+fn end_search(model: &mut Model, keep: bool) {
     if let Some(copy) = &mut model.view.copy {
         copy.search = None;
     }
-    vec![Effect::CopyMode(CopyOrder::SearchEnd { keep })]
+    model.emit(Effect::CopyMode(CopyOrder::SearchEnd { keep }));
 }
 
-/// A paste while a search is typed: its first line is a part of the pattern.
-pub fn paste(model: &mut Model, text: &str) -> Option<Vec<Effect>> {
-    let line = model.view.copy.as_mut()?.search.as_mut()?;
+/// A paste while a search is typed: its first line is a part of the pattern. False if none is typed.
+pub fn paste(model: &mut Model, text: &str) -> bool {
+    let copy = model.view.copy.as_mut();
+    let Some(line) = copy.and_then(|copy| copy.search.as_mut()) else {
+        return false;
+    };
     let room = SEARCH_LIMIT.saturating_sub(line.pattern.chars().count());
     let first = text.lines().next().unwrap_or_default();
     let kept = first.chars().filter(|c| !c.is_control()).take(room);
     line.pattern.extend(kept);
-    Some(search(model))
+    search(model);
+    true
 }
 
-/// The mouse over the pane's text, when it is ours; `None` if it means nothing here.
-pub fn mouse(model: &mut Model, mouse: MouseEvent) -> Option<Vec<Effect>> {
+/// The mouse over the pane's text, when it is ours; false if it means nothing here.
+pub fn mouse(model: &mut Model, mouse: MouseEvent) -> bool {
     match mouse.kind {
-        MouseEventKind::Down(MouseButton::Left) => Some(pressed(model, mouse)),
-        MouseEventKind::Drag(MouseButton::Left) => Some(dragged(model, mouse)),
-        MouseEventKind::Up(MouseButton::Left) => Some(released(model)),
-        MouseEventKind::ScrollUp if model.view.copy.is_some() => Some(wheel(WHEEL_ROWS)),
-        MouseEventKind::ScrollDown if model.view.copy.is_some() => Some(wheel(-WHEEL_ROWS)),
-        _ => None,
+        MouseEventKind::Down(MouseButton::Left) => pressed(model, mouse),
+        MouseEventKind::Drag(MouseButton::Left) => dragged(model, mouse),
+        MouseEventKind::Up(MouseButton::Left) => released(model),
+        MouseEventKind::ScrollUp if model.view.copy.is_some() => wheel(model, WHEEL_ROWS),
+        MouseEventKind::ScrollDown if model.view.copy.is_some() => wheel(model, -WHEEL_ROWS),
+        _ => return false,
     }
+    true
 }
 
-fn wheel(rows: i32) -> Vec<Effect> {
-    vec![Effect::CopyMode(CopyOrder::Move(Motion::View(rows)))]
+fn wheel(model: &mut Model, rows: i32) {
+    model.emit(Effect::CopyMode(CopyOrder::Move(Motion::View(rows))));
 }
 
 /// Whether the button went down on the pane's text and is still down: what follows is ours wherever it happens.
@@ -290,10 +284,10 @@ pub fn is_pressing(model: &Model) -> bool {
     model.view.press.is_some_and(|press| press.down)
 }
 
-fn pressed(model: &mut Model, mouse: MouseEvent) -> Vec<Effect> {
+fn pressed(model: &mut Model, mouse: MouseEvent) {
     let layout = layout::layout(model);
     let Some((column, row)) = layout.cell_of_pane(mouse.column, mouse.row) else {
-        return Vec::new();
+        return;
     };
     let together = model.view.press.filter(|last| {
         (last.column, last.row) == (column, row)
@@ -309,47 +303,45 @@ fn pressed(model: &mut Model, mouse: MouseEvent) -> Vec<Effect> {
         down: true,
         dragged: false,
     });
-    let mut effects = Vec::new();
     if model.view.copy.is_none() {
         model.view.copy = Some(CopyMode {
             by_mouse: true,
             ..CopyMode::default()
         });
-        effects.push(Effect::CopyMode(CopyOrder::Enter));
+        model.emit(Effect::CopyMode(CopyOrder::Enter));
     }
-    effects.push(Effect::CopyMode(CopyOrder::Press {
+    model.emit(Effect::CopyMode(CopyOrder::Press {
         column,
         row,
         clicks,
     }));
-    effects
 }
 
-fn dragged(model: &mut Model, mouse: MouseEvent) -> Vec<Effect> {
+fn dragged(model: &mut Model, mouse: MouseEvent) {
     let layout = layout::layout(model);
     let here = layout.cell_of_pane(mouse.column, mouse.row);
     let Some(press) = model.view.press.as_mut().filter(|press| press.down) else {
-        return Vec::new();
+        return;
     };
     // A tremble of the hand is no drag.
     if !press.dragged && here == Some((press.column, press.row)) {
-        return Vec::new();
+        return;
     }
     press.dragged = true;
     let (column, row) = layout.beside_pane(mouse.column, mouse.row);
-    vec![Effect::CopyMode(CopyOrder::Drag { column, row })]
+    model.emit(Effect::CopyMode(CopyOrder::Drag { column, row }));
 }
 
-fn released(model: &mut Model) -> Vec<Effect> {
+fn released(model: &mut Model) {
     let Some(press) = model.view.press.as_mut().filter(|press| press.down) else {
-        return Vec::new();
+        return;
     };
     press.down = false;
     let selected = press.dragged || press.clicks > 1;
     match &model.view.copy {
-        Some(_) if selected => vec![Effect::CopyMode(CopyOrder::Copy)],
+        Some(_) if selected => model.emit(Effect::CopyMode(CopyOrder::Copy)),
         // A click that has selected nothing only moves the reader's cursor, if there is one.
         Some(copy) if copy.by_mouse => drop_mode(model),
-        _ => Vec::new(),
+        _ => {}
     }
 }

@@ -12,7 +12,7 @@ use crate::app::{
 };
 
 /// Opens the document that has the focus, or the message under review.
-pub fn open(model: &mut Model) -> Effect {
+pub fn open(model: &mut Model) {
     let reviewing = model.view.overlay == Some(Overlay::Review);
     let (document, text) = if reviewing || model.view.focus == Focus::Handoff {
         let text = model.draft.handoff.current().body().to_owned();
@@ -25,11 +25,11 @@ pub fn open(model: &mut Model) -> Effect {
         base: text.clone(),
         iteration: model.session.iteration,
     });
-    Effect::OpenEditor { document, text }
+    model.emit(Effect::OpenEditor { document, text });
 }
 
 /// The editor was left with this text, or has failed.
-pub fn closed(model: &mut Model, document: Document, text: Option<String>) -> Vec<Effect> {
+pub fn closed(model: &mut Model, document: Document, text: Option<String>) {
     let now = model.now;
     // What was said meanwhile could not be seen.
     for notice in &mut model.view.notices {
@@ -37,23 +37,16 @@ pub fn closed(model: &mut Model, document: Document, text: Option<String>) -> Ve
     }
     let Some(lent) = model.view.external.take() else {
         tracing::warn!("an editor was left of which nothing is known");
-        return Vec::new();
+        return;
     };
     match (document, text) {
-        (_, None) => {
-            model.error("the editor failed: nothing was changed");
-            Vec::new()
-        }
+        (_, None) => model.error("the editor failed: nothing was changed"),
         // Editors end a last line that was not.
-        (_, Some(text)) if text.trim_end() == lent.base.trim_end() => Vec::new(),
+        (_, Some(text)) if text.trim_end() == lent.base.trim_end() => {}
         (Document::Scratchpad, Some(text)) => scratchpad::write_over(model, &lent.base, &text),
         (Document::Handoff, Some(_)) if lent.iteration != model.session.iteration => {
             model.error("your version of the handoff is not taken: its session has ended");
-            Vec::new()
         }
-        (Document::Handoff, Some(text)) => {
-            handoff::take_edit(model, &text);
-            Vec::new()
-        }
+        (Document::Handoff, Some(text)) => handoff::take_edit(model, &text),
     }
 }

@@ -8,24 +8,23 @@ use crate::app::{
 };
 
 /// Moves the focus; whatever was being edited is kept.
-pub fn set_focus(model: &mut Model, focus: Focus) -> Vec<Effect> {
+pub fn set_focus(model: &mut Model, focus: Focus) {
     if model.view.focus == focus {
-        return Vec::new();
+        return;
     }
-    let mut effects = leave_editors(model);
+    leave_editors(model);
     let had_pane = model.view.focus == Focus::Pane;
     model.view.focus = focus;
-    effects.extend(copy::drop_mode(model));
+    copy::drop_mode(model);
     if had_pane != (focus == Focus::Pane) {
-        effects.push(Effect::FocusPane(focus == Focus::Pane));
+        model.emit(Effect::FocusPane(focus == Focus::Pane));
     }
     // Panels that come into sight may take room from the pane.
-    effects.push(Effect::ResizePane(layout::layout(model).pane_size()));
-    effects
+    model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
 }
 
 /// Keeps what is being edited, and leaves the editors.
-pub(in crate::app) fn leave_editors(model: &mut Model) -> Vec<Effect> {
+pub(in crate::app) fn leave_editors(model: &mut Model) {
     handoff::finish_edit(model);
-    scratchpad::finish_edit(model)
+    scratchpad::finish_edit(model);
 }

@@ -132,7 +132,7 @@ pub fn past_of_selected(model: &Model) -> Option<&Result<Box<PastSession>, Strin
 }
 
 /// A key while the panel has the focus.
-pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) {
     if model.view.history.typing {
         return query_key(model, key);
     }
@@ -193,14 +193,13 @@ pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
         _ => {}
     }
-    if model.view.history.selected == before {
-        return Vec::new();
+    if model.view.history.selected != before {
+        read(model);
     }
-    read(model)
 }
 
 /// A key while the search is typed: what is known here is looked through at once, what only the store has at the Enter.
-fn query_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+fn query_key(model: &mut Model, key: KeyEvent) {
     let history = &mut model.view.history;
     history.selected = 0;
     history.found.clear();
@@ -208,7 +207,8 @@ fn query_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Enter => {
             history.typing = false;
             if !history.query.is_empty() {
-                return vec![Effect::SearchHistory(history.query.clone())];
+                let query = history.query.clone();
+                model.emit(Effect::SearchHistory(query));
             }
         }
         KeyCode::Esc => {
@@ -227,7 +227,6 @@ fn query_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         _ => {}
     }
-    Vec::new()
 }
 
 /// The store has looked; an answer to another question than the last one is late.
@@ -260,14 +259,14 @@ fn replaced(model: &Model) -> Option<Replaced> {
 }
 
 /// Resumes the selected session. While a turn runs, which that interrupts, the key is pressed twice.
-fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
+fn resume(model: &mut Model, asked: Option<SessionId>) {
     let Some((_, iteration)) = selected(model) else {
-        return Vec::new();
+        return;
     };
     let number = iteration.iteration;
     let Some(session) = iteration.session_id else {
         model.info(format!("iteration {number} has no session to resume"));
-        return Vec::new();
+        return;
     };
     let replaced = replaced(model);
     let other = session != model.session.id || replaced.is_some();
@@ -277,27 +276,22 @@ fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
         model.info(format!(
             "a turn runs: press R again to interrupt it and resume the session of iteration {number}"
         ));
-        return Vec::new();
+        return;
     }
     let parent = model.lineage.newest_in(session).map(|_| number);
     match reboot::resume_earlier(model, session, replaced, parent) {
-        Ok(effects) => {
+        Ok(()) => {
             (model.view.history.detail, model.view.history.run_view) = (false, false);
-            let mut all = set_focus(model, Focus::Pane);
-            all.extend(effects);
-            all
+            set_focus(model, Focus::Pane);
         }
-        Err(why) => {
-            model.error(why);
-            Vec::new()
-        }
+        Err(why) => model.error(why),
     }
 }
 
 /// Copies what is in focus: of the list the session's id, of the details the text that is shown first.
-fn copy(model: &mut Model) -> Vec<Effect> {
+fn copy(model: &mut Model) {
     let Some((_, iteration)) = selected(model) else {
-        return Vec::new();
+        return;
     };
     let session = iteration.session_id.map(|id| id.to_string());
     let own_summary = iteration.summary.clone();
@@ -316,27 +310,24 @@ fn copy(model: &mut Model) -> Vec<Effect> {
         let summary = own_summary.or_else(|| found.iteration.summary.clone());
         gave.or(got).or(summary.map(|text| ("the summary", text)))
     });
-    match text.or(session.map(|id| ("the session's id", id))) {
-        Some((what, text)) => {
-            model.info(format!("copied: {what}"));
-            vec![Effect::Copy(text)]
-        }
-        None => Vec::new(),
+    if let Some((what, text)) = text.or(session.map(|id| ("the session's id", id))) {
+        model.info(format!("copied: {what}"));
+        model.emit(Effect::Copy(text));
     }
 }
 
 /// Asks for the recording of the selected iteration.
-fn play(model: &Model) -> Vec<Effect> {
-    let selected = selected(model);
-    let read = selected.map(|(run, one)| Effect::ReadRecording(run.clone(), one.iteration));
-    read.into_iter().collect()
+fn play(model: &mut Model) {
+    if let Some((run, one)) = selected(model) {
+        model.emit(Effect::ReadRecording(run.clone(), one.iteration));
+    }
 }
 
 /// Asks the store for the iteration whose details are shown.
-fn read(model: &mut Model) -> Vec<Effect> {
+fn read(model: &mut Model) {
     let wanted = selected(model).filter(|_| model.view.history.detail);
     let Some((run, iteration)) = wanted.map(|(run, one)| (run.clone(), one.iteration)) else {
-        return Vec::new();
+        return;
     };
     model.view.history.scroll = 0;
     model.view.history.past = Some(Past {
@@ -345,14 +336,14 @@ fn read(model: &mut Model) -> Vec<Effect> {
         found: None,
         difference: None,
     });
-    vec![Effect::ReadPast(run, iteration)]
+    model.emit(Effect::ReadPast(run, iteration));
 }
 
 /// Marks the selected iteration, to compare others with it, or takes the mark back.
-fn mark(model: &mut Model) -> Vec<Effect> {
+fn mark(model: &mut Model) {
     let Some((run, iteration)) = selected(model).map(|(run, one)| (run.clone(), one.iteration))
     else {
-        return Vec::new();
+        return;
     };
     let is_marked = marked(model).is_some_and(|marked| marked.is(&run, iteration));
     model.view.history.marked = (!is_marked).then(|| Past {
@@ -362,10 +353,9 @@ fn mark(model: &mut Model) -> Vec<Effect> {
         difference: None,
     });
     differ(model);
-    if is_marked {
-        return Vec::new();
+    if !is_marked {
+        model.emit(Effect::ReadPast(run, iteration));
     }
-    vec![Effect::ReadPast(run, iteration)]
 }
 
 /// The earlier runs were read. One that is still open there was left so by a supervisor that died, and ended with it.

@@ -40,7 +40,7 @@ use crate::app::{
 const WHEEL_LINES: i32 = 3;
 
 /// The host terminal spoke.
-pub fn host(model: &mut Model, event: HostEvent) -> Vec<Effect> {
+pub fn host(model: &mut Model, event: HostEvent) {
     match event {
         HostEvent::Input(input) => match input {
             HostInput::Key { event, raw } => key(model, event, raw),
@@ -50,15 +50,15 @@ pub fn host(model: &mut Model, event: HostEvent) -> Vec<Effect> {
             HostInput::Mouse { event, .. } => mouse(model, event, input),
             HostInput::Focus(focused) => {
                 model.view.host_focused = Some(focused);
-                vec![Effect::FocusPane(focused && has_pane(model))]
+                model.emit(Effect::FocusPane(focused && has_pane(model)));
             }
-            HostInput::Raw(_) if has_pane(model) => vec![Effect::Forward(input)],
+            HostInput::Raw(_) if has_pane(model) => model.emit(Effect::Forward(input)),
             // Answers of the host terminal are the shell's.
-            HostInput::Raw(_) | HostInput::Reply { .. } => Vec::new(),
+            HostInput::Raw(_) | HostInput::Reply { .. } => {}
         },
         HostEvent::Resized { columns, rows } => {
             model.view.host = (columns, rows);
-            vec![Effect::ResizePane(layout::layout(model).pane_size())]
+            model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
         }
     }
 }
@@ -69,7 +69,7 @@ pub fn has_pane(model: &Model) -> bool {
     model.view.focus == Focus::Pane && model.view.overlay.is_none() && model.view.copy.is_none()
 }
 
-fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
+fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     if std::mem::take(&mut model.view.prefixed) {
         if model.keys().is_prefix(&key) {
             return to_pane(model, key, raw);
@@ -78,11 +78,11 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
             return act(model, action);
         }
         model.info("no such key after the prefix: the prefix and then `?` shows help");
-        return Vec::new();
+        return;
     }
     if model.keys().is_prefix(&key) {
         model.view.prefixed = true;
-        return Vec::new();
+        return;
     }
     if let Some(action) = model.keys().action(&key, false) {
         return act(model, action);
@@ -100,9 +100,9 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
 }
 
 /// Sends a key on to the child and notes that the human types.
-fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
+fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     if !has_pane(model) {
-        return Vec::new();
+        return;
     }
     model.session.agent.typed_at = Some(model.now);
     // Who types has seen what the last reboot has brought.
@@ -119,46 +119,37 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
     if plain_enter {
         model.session.agent.activity.elsewhere.submitted();
     }
-    let mut effects = autopilot::person_typed(model);
-    effects.extend([
-        Effect::SetTimer(TimerId::Typing, model.config.reboot.typing_quiet),
-        Effect::ScrollPane(Scroll::Bottom),
-        Effect::Forward(HostInput::Key { event: key, raw }),
-    ]);
+    autopilot::person_typed(model);
+    model.emit(Effect::SetTimer(
+        TimerId::Typing,
+        model.config.reboot.typing_quiet,
+    ));
+    model.emit(Effect::ScrollPane(Scroll::Bottom));
+    model.emit(Effect::Forward(HostInput::Key { event: key, raw }));
     if model.session.agent.state == AgentState::Dialog && (plain_enter || key.code == KeyCode::Esc)
     {
-        effects.extend(activity::answered_by_key(model));
+        activity::answered_by_key(model);
     }
     if model.reboot.attempt.is_some() {
-        effects.extend(turn::wait_for_quiet(model));
+        turn::wait_for_quiet(model);
     }
-    effects
 }
 
 /// Does what a key of the keymap asks for.
-pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
-    let refused = |model: &mut Model, done: Result<Vec<Effect>, String>| {
-        done.unwrap_or_else(|why| {
-            model.error(why);
-            Vec::new()
-        })
-    };
+pub fn act(model: &mut Model, action: Action) {
     match action {
         Action::Help => {
             let open = matches!(model.view.overlay, Some(Overlay::Help { .. }));
             model.view.overlay = (!open).then_some(Overlay::Help { scroll: 0 });
             model.view.help = HelpSearch::default();
-            Vec::new()
         }
         Action::Messages => {
             let open = matches!(model.view.overlay, Some(Overlay::Messages { .. }));
             model.view.overlay = (!open).then_some(Overlay::Messages { scroll: 0 });
-            Vec::new()
         }
         Action::Chart => {
             let open = model.view.overlay == Some(Overlay::Chart);
             model.view.overlay = (!open).then_some(Overlay::Chart);
-            Vec::new()
         }
         Action::Wider => resize_panels(model, 2),
         Action::Narrower => resize_panels(model, -2),
@@ -168,60 +159,55 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Handoff => toggle_focus(model, Focus::Handoff),
         Action::History => toggle_focus(model, Focus::History),
         Action::Reboot => {
-            let effects = leave_editors(model);
-            let done = reboot::request(model, Cause::Key, true);
-            joined(effects, refused(model, done))
+            leave_editors(model);
+            tell(reboot::request(model, Cause::Key, true), model);
         }
-        Action::Defer => {
-            let done = reboot::cancel(model, true);
-            refused(model, done)
-        }
+        Action::Defer => tell(reboot::cancel(model, true), model),
         Action::Mode => control::next_mode(model),
-        Action::Pause => {
-            let done = autopilot::toggle(model);
-            refused(model, done)
-        }
+        Action::Pause => tell(autopilot::toggle(model), model),
         Action::Zoom => {
             model.view.zoomed = !model.view.zoomed;
-            vec![Effect::ResizePane(layout::layout(model).pane_size())]
+            model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
         }
         Action::Scroll => {
-            let effects = set_focus(model, Focus::Pane);
-            joined(effects, copy::toggle(model))
+            set_focus(model, Focus::Pane);
+            copy::toggle(model);
         }
         Action::Checkpoint => checkpoint::by_key(model),
-        Action::Undo => {
-            let done = reboot::undo(model);
-            refused(model, done)
+        Action::Undo => tell(reboot::undo(model), model),
+        Action::EditExternally => {
+            leave_editors(model);
+            external::open(model);
         }
-        Action::EditExternally => edit_externally(model),
         Action::Quit => control::quit_key(model),
     }
 }
 
-fn joined(mut first: Vec<Effect>, second: Vec<Effect>) -> Vec<Effect> {
-    first.extend(second);
-    first
+/// Tells the person why something was not done, if so.
+fn tell(done: Result<(), String>, model: &mut Model) {
+    if let Err(why) = done {
+        model.error(why);
+    }
 }
 
-fn toggle_focus(model: &mut Model, focus: Focus) -> Vec<Effect> {
+fn toggle_focus(model: &mut Model, focus: Focus) {
     let to = if model.view.focus == focus {
         Focus::Pane
     } else {
         focus
     };
-    set_focus(model, to)
+    set_focus(model, to);
 }
 
-fn focus_next(model: &mut Model) -> Vec<Effect> {
+fn focus_next(model: &mut Model) {
     let at = Focus::ALL
         .iter()
         .position(|focus| *focus == model.view.focus)
         .unwrap_or(0);
-    set_focus(model, Focus::ALL[(at + 1) % Focus::ALL.len()])
+    set_focus(model, Focus::ALL[(at + 1) % Focus::ALL.len()]);
 }
 
-fn focus_direction(model: &mut Model, direction: Direction) -> Vec<Effect> {
+fn focus_direction(model: &mut Model, direction: Direction) {
     let panels = &Focus::ALL[1..];
     let at = panels.iter().position(|focus| *focus == model.view.focus);
     let to = match (direction, at) {
@@ -231,16 +217,10 @@ fn focus_direction(model: &mut Model, direction: Direction) -> Vec<Effect> {
         (Direction::Up, Some(at)) => panels[at.saturating_sub(1)],
         _ => model.view.focus,
     };
-    set_focus(model, to)
+    set_focus(model, to);
 }
 
-fn edit_externally(model: &mut Model) -> Vec<Effect> {
-    let mut effects = leave_editors(model);
-    effects.push(external::open(model));
-    effects
-}
-
-fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect> {
+fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) {
     match overlay {
         Overlay::Help { scroll } => help_key(model, scroll, key),
         Overlay::Messages { scroll } => {
@@ -249,37 +229,29 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect
             } else if let Some(scroll) = scrolled(scroll, key) {
                 model.view.overlay = Some(Overlay::Messages { scroll });
             }
-            Vec::new()
         }
         Overlay::Chart => {
             if matches!(key.code, KeyCode::Esc | KeyCode::Char('q' | 'g')) {
                 model.view.overlay = None;
             }
-            Vec::new()
         }
         Overlay::Review => review_key(model, key),
         Overlay::Replay { .. } => replay::key(model, key),
         Overlay::Quit => match key.code {
             KeyCode::Enter | KeyCode::Char('y' | 'q') => control::quit(model, 0, None),
-            _ => {
-                model.view.overlay = None;
-                Vec::new()
-            }
+            _ => model.view.overlay = None,
         },
         Overlay::Exited => match key.code {
             KeyCode::Enter | KeyCode::Char('r') => reboot::restart(model),
             KeyCode::Char('q') => control::quit(model, 0, None),
-            KeyCode::Esc => {
-                model.view.overlay = None;
-                Vec::new()
-            }
-            _ => Vec::new(),
+            KeyCode::Esc => model.view.overlay = None,
+            _ => {}
         },
     }
 }
 
 /// What is typed into the help page is searched for, and none of it reaches the agent.
-fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) -> Vec<Effect> {
+fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) {
     match model.view.help.key(key, &model.config.keys) {
         HelpKey::Stay => model.view.overlay = Some(Overlay::Help { scroll: 0 }),
         HelpKey::Scroll(rows) => {
@@ -293,34 +265,33 @@ fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) -> Vec<Effect> {
             return act(model, action);
         }
     }
-    Vec::new()
 }
 
 /// Makes the panels wider or narrower by so many cells.
-fn resize_panels(model: &mut Model, by: i32) -> Vec<Effect> {
+fn resize_panels(model: &mut Model, by: i32) {
     let now = layout::layout(model);
     let width = now.whole.width.saturating_sub(now.pane.width);
     if width == 0 {
         model.info("the panels are not beside the pane: nothing to resize");
-        return Vec::new();
+        return;
     }
     model.view.set_panel_width(i32::from(width) + by);
-    vec![Effect::ResizePane(layout::layout(model).pane_size())]
+    model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
 }
 
 /// Copies the document in focus.
-fn copy_document(model: &mut Model, name: &str, text: String) -> Vec<Effect> {
+fn copy_document(model: &mut Model, name: &str, text: String) {
     if text.trim().is_empty() {
         model.info(format!("the {name} is empty: nothing to copy"));
-        return Vec::new();
+        return;
     }
     let lines = text.lines().count();
     let plural = if lines == 1 { "" } else { "s" };
     model.info(format!("{name} copied: {lines} line{plural}"));
-    vec![Effect::Copy(text)]
+    model.emit(Effect::Copy(text));
 }
 
-fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+fn review_key(model: &mut Model, key: KeyEvent) {
     if model.draft.handoff.editor.is_some() {
         return handoff_key(model, key);
     }
@@ -333,23 +304,19 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     // A pattern that is being typed has every key.
     if model.view.reading.typing.is_some() {
         model.view.reading.key(key, &text);
-        return Vec::new();
+        return;
     }
-    let done = match key.code {
-        KeyCode::Enter | KeyCode::Char('a') => reboot::approve(model, Approval::Person),
-        KeyCode::Char('t') => trim::toggle(model),
-        KeyCode::Char('w') => trim::go_round(model),
-        KeyCode::Char('y') => Ok(copy_document(model, "handoff", text)),
-        KeyCode::Char('d') => reboot::cancel(model, true),
-        KeyCode::Esc => reboot::cancel(model, false),
-        KeyCode::Char('e') => {
-            handoff::edit(model);
-            Ok(Vec::new())
+    match key.code {
+        KeyCode::Enter | KeyCode::Char('a') => {
+            tell(reboot::approve(model, Approval::Person), model);
         }
-        KeyCode::Char('x') => {
-            handoff::discard_edit(model);
-            Ok(Vec::new())
-        }
+        KeyCode::Char('t') => tell(trim::toggle(model), model),
+        KeyCode::Char('w') => tell(trim::go_round(model), model),
+        KeyCode::Char('y') => copy_document(model, "handoff", text),
+        KeyCode::Char('d') => tell(reboot::cancel(model, true), model),
+        KeyCode::Esc => tell(reboot::cancel(model, false), model),
+        KeyCode::Char('e') => handoff::edit(model),
+        KeyCode::Char('x') => handoff::discard_edit(model),
         KeyCode::Char('m') => {
             handoff::toggle_missing(model);
             model.view.reading = if model.draft.handoff.lists_missing {
@@ -357,21 +324,10 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             } else {
                 Reading::at_first_section(&model.draft.handoff.current().text)
             };
-            Ok(Vec::new())
         }
-        KeyCode::Char('+') => {
-            handoff::add_missing(model);
-            Ok(Vec::new())
-        }
-        _ => {
-            model.view.reading.key(key, &text);
-            Ok(Vec::new())
-        }
-    };
-    done.unwrap_or_else(|why| {
-        model.error(why);
-        Vec::new()
-    })
+        KeyCode::Char('+') => handoff::add_missing(model),
+        _ => model.view.reading.key(key, &text),
+    }
 }
 
 /// Where a reading key moves a text, or `None` if it is no reading key. Views clamp it to their text.
@@ -387,49 +343,37 @@ fn scrolled(scroll: u16, key: KeyEvent) -> Option<u16> {
     })
 }
 
-fn notes_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+fn notes_key(model: &mut Model, key: KeyEvent) {
     if let Some(editor) = &mut model.draft.notes.editor {
         return match editor_key(editor, key) {
             Edited::Done => scratchpad::finish_edit(model),
             Edited::Save => scratchpad::save(model),
             Edited::Changed => scratchpad::edited(model),
-            Edited::Moved => Vec::new(),
+            Edited::Moved => {}
         };
     }
     let looking = model.draft.notes.looking.is_some();
     match key.code {
         KeyCode::Enter | KeyCode::Char('r') if looking => scratchpad::restore(model),
-        KeyCode::Char('e' | 'i') | KeyCode::Enter => {
-            scratchpad::edit(model);
-            Vec::new()
-        }
-        KeyCode::Char('v') => look_back(model, true),
+        KeyCode::Char('e' | 'i') | KeyCode::Enter => scratchpad::edit(model),
+        KeyCode::Char('v') => scratchpad::look(model, true),
         KeyCode::Char('y') => {
             let text = model.draft.notes.text.clone();
-            copy_document(model, "scratchpad", text)
+            copy_document(model, "scratchpad", text);
         }
-        KeyCode::Left | KeyCode::Char('h') if looking => look_back(model, true),
-        KeyCode::Right | KeyCode::Char('l') if looking => look_back(model, false),
-        KeyCode::Esc | KeyCode::Char('q') if looking => {
-            model.draft.notes.looking = None;
-            Vec::new()
-        }
+        KeyCode::Left | KeyCode::Char('h') if looking => scratchpad::look(model, true),
+        KeyCode::Right | KeyCode::Char('l') if looking => scratchpad::look(model, false),
+        KeyCode::Esc | KeyCode::Char('q') if looking => model.draft.notes.looking = None,
         KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
         _ => {
             if let Some(scroll) = scrolled(model.draft.notes.scroll, key) {
                 model.draft.notes.scroll = scroll;
             }
-            Vec::new()
         }
     }
 }
 
-fn look_back(model: &mut Model, older: bool) -> Vec<Effect> {
-    scratchpad::look(model, older);
-    Vec::new()
-}
-
-fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+fn handoff_key(model: &mut Model, key: KeyEvent) {
     if let Some(editor) = &mut model.draft.handoff.editor {
         match editor_key(editor, key) {
             Edited::Done => handoff::finish_edit(model),
@@ -437,12 +381,12 @@ fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             Edited::Save => handoff::save_edit(model),
             Edited::Changed | Edited::Moved => {}
         }
-        return Vec::new();
+        return;
     }
     // A pattern that is being typed has every key.
     if model.draft.handoff.reading.typing.is_some() {
         read_handoff(model, key);
-        return Vec::new();
+        return;
     }
     match key.code {
         KeyCode::Char('e' | 'i') | KeyCode::Enter => handoff::edit(model),
@@ -457,7 +401,6 @@ fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
         _ => read_handoff(model, key),
     }
-    Vec::new()
 }
 
 /// A key that reads what the handoff panel shows.
@@ -469,18 +412,14 @@ fn read_handoff(model: &mut Model, key: KeyEvent) {
 }
 
 /// Puts the handoff into the agent's prompt for the human to look at and submit.
-fn paste_handoff(model: &mut Model) -> Vec<Effect> {
+fn paste_handoff(model: &mut Model) {
     let text = model.draft.handoff.current().text.clone();
     match submit::fill(model, &text, None) {
-        Ok(mut effects) => {
+        Ok(()) => {
             model.session.agent.draft = true;
-            effects.extend(set_focus(model, Focus::Pane));
-            effects
+            set_focus(model, Focus::Pane);
         }
-        Err(why) => {
-            model.error(format!("the handoff is not pasted: {why}"));
-            Vec::new()
-        }
+        Err(why) => model.error(format!("the handoff is not pasted: {why}")),
     }
 }
 
@@ -554,7 +493,7 @@ fn moved(editor: &mut Editor, to: CursorMove) -> Edited {
 }
 
 /// A paste is text, never keys: it goes to the child, into an editor, or nowhere.
-fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
+fn paste(model: &mut Model, piece: HostInput) {
     let in_editor = match (model.view.overlay, model.view.focus) {
         (Some(Overlay::Review), _) | (None, Focus::Handoff) => model.draft.handoff.editor.is_some(),
         (None, Focus::Scratchpad) => model.draft.notes.editor.is_some(),
@@ -563,12 +502,12 @@ fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
     if has_pane(model) {
         model.session.agent.typed_at = Some(model.now);
         model.session.agent.draft = true;
-        let mut effects = autopilot::person_typed(model);
-        effects.push(Effect::Forward(piece));
+        autopilot::person_typed(model);
+        model.emit(Effect::Forward(piece));
         if model.reboot.attempt.is_some() {
-            effects.extend(turn::wait_for_quiet(model));
+            turn::wait_for_quiet(model);
         }
-        return effects;
+        return;
     }
     match piece {
         HostInput::PasteStart => model.view.pasting.clear(),
@@ -585,13 +524,13 @@ fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
             let text = text.replace("\r\n", "\n").replace('\r', "\n");
             if model.view.overlay.is_none()
                 && model.view.focus == Focus::Pane
-                && let Some(effects) = copy::paste(model, &text)
+                && copy::paste(model, &text)
             {
-                return effects;
+                return;
             }
             if !in_editor {
                 model.info("nothing here takes a paste: focus the pane, or press e to edit");
-                return Vec::new();
+                return;
             }
             let notes = model.view.overlay.is_none() && model.view.focus == Focus::Scratchpad;
             let editor = if notes {
@@ -611,15 +550,14 @@ fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
         }
         _ => {}
     }
-    Vec::new()
 }
 
-fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> {
+fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) {
     if model.view.overlay.is_some() {
         let step = match mouse.kind {
             MouseEventKind::ScrollDown => WHEEL_LINES,
             MouseEventKind::ScrollUp => -WHEEL_LINES,
-            _ => return Vec::new(),
+            _ => return,
         };
         let height = replay::height(model);
         match &mut model.view.overlay {
@@ -633,21 +571,26 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
             }
             _ => model.view.reading.scroll(step),
         }
-        return Vec::new();
+        return;
     }
     let layout = layout::layout(model);
-    if let Some(effects) = drag_border(model, mouse, &layout) {
-        return effects;
+    if drag_border(model, mouse, &layout) {
+        return;
     }
     if mouse.kind == MouseEventKind::Moved {
         // Only a child means something by it.
         let there = layout.cell_of_pane(mouse.column, mouse.row).is_some();
-        let forwarded = (there && has_pane(model)).then_some(Effect::Forward(input));
-        return forwarded.into_iter().collect();
+        if there && has_pane(model) {
+            model.emit(Effect::Forward(input));
+        }
+        return;
     }
     let under = layout.at(mouse.column, mouse.row);
     if model.view.focus == Focus::Pane && reads_mouse(model, mouse, under) {
-        return copy::mouse(model, mouse).unwrap_or_else(|| vec![Effect::Forward(input)]);
+        if !copy::mouse(model, mouse) {
+            model.emit(Effect::Forward(input));
+        }
+        return;
     }
     let wheel = match mouse.kind {
         MouseEventKind::ScrollDown => Some(WHEEL_LINES),
@@ -656,53 +599,38 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
     };
     match (under, wheel) {
         (Some(Focus::Pane), _) if model.view.focus == Focus::Pane => {
-            vec![Effect::Forward(input)]
+            model.emit(Effect::Forward(input));
         }
-        (Some(Focus::Scratchpad), Some(step)) => {
-            scroll_by(&mut model.draft.notes.scroll, step);
-            Vec::new()
-        }
-        (Some(Focus::Handoff), Some(step)) => {
-            model.draft.handoff.reading.scroll(step);
-            Vec::new()
-        }
+        (Some(Focus::Scratchpad), Some(step)) => scroll_by(&mut model.draft.notes.scroll, step),
+        (Some(Focus::Handoff), Some(step)) => model.draft.handoff.reading.scroll(step),
         (Some(focus), None) if mouse.kind == MouseEventKind::Down(MouseButton::Left) => {
-            set_focus(model, focus)
+            set_focus(model, focus);
         }
-        (Some(Focus::Pane), Some(_)) => vec![Effect::Forward(input)],
-        _ => Vec::new(),
+        (Some(Focus::Pane), Some(_)) => model.emit(Effect::Forward(input)),
+        _ => {}
     }
 }
 
-/// The border between pane and panels is dragged to resize them.
-fn drag_border(
-    model: &mut Model,
-    mouse: MouseEvent,
-    layout: &layout::Layout,
-) -> Option<Vec<Effect>> {
+/// Whether the border between pane and panels is dragged, which resizes them.
+fn drag_border(model: &mut Model, mouse: MouseEvent, layout: &layout::Layout) -> bool {
     let beside = layout.bordered && layout.pane.width < layout.whole.width;
     match mouse.kind {
         MouseEventKind::Down(MouseButton::Left) if beside => {
             // Both of the lines that stand side by side, but for their ends.
             let border = layout.pane.right().saturating_sub(1);
             let inside = mouse.row > 0 && mouse.row + 1 < layout.pane.bottom();
-            if !inside || !(border..=border + 1).contains(&mouse.column) {
-                return None;
-            }
-            model.view.dragging = true;
-            Some(Vec::new())
+            let pressed = inside && (border..=border + 1).contains(&mouse.column);
+            model.view.dragging |= pressed;
+            pressed
         }
         MouseEventKind::Drag(MouseButton::Left) if model.view.dragging => {
             let right = layout.whole.width.saturating_sub(mouse.column);
             model.view.set_panel_width(i32::from(right));
-            let size = layout::layout(model).pane_size();
-            Some(vec![Effect::ResizePane(size)])
+            model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
+            true
         }
-        MouseEventKind::Up(MouseButton::Left) if model.view.dragging => {
-            model.view.dragging = false;
-            Some(Vec::new())
-        }
-        _ => None,
+        MouseEventKind::Up(MouseButton::Left) => std::mem::take(&mut model.view.dragging),
+        _ => false,
     }
 }
 

@@ -22,21 +22,20 @@ const TICK: Duration = Duration::from_millis(33);
 const SKIP: i64 = 5;
 
 /// The recording was read.
-pub fn read(model: &mut Model, iteration: IterationId, cast: Result<Cast, String>) -> Vec<Effect> {
+pub fn read(model: &mut Model, iteration: IterationId, cast: Result<Cast, String>) {
     match cast {
         Err(why) => {
             model.error(format!("iteration {iteration} cannot be replayed: {why}"));
-            Vec::new()
         }
         // Something else may lie there by now.
-        Ok(_) if model.view.overlay.is_some() => Vec::new(),
+        Ok(_) if model.view.overlay.is_some() => {}
         Ok(cast) => {
             if cast.cut {
                 model.info("the recording is too long: its end is not played");
             }
             model.view.replay = Some(Replay::new(cast));
             model.view.overlay = Some(Overlay::Replay { iteration });
-            tick_timer(model)
+            tick_timer(model);
         }
     }
 }
@@ -47,17 +46,17 @@ pub fn height(model: &Model) -> u16 {
 }
 
 /// A key while a recording is played.
-pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+pub fn key(model: &mut Model, key: KeyEvent) {
     let height = height(model);
     let Some(replay) = &mut model.view.replay else {
         model.view.overlay = None;
-        return Vec::new();
+        return;
     };
     match key.code {
         KeyCode::Esc | KeyCode::Char('q') => {
             model.view.overlay = None;
             model.view.replay = None;
-            return Vec::new();
+            return;
         }
         KeyCode::Char(' ') | KeyCode::Enter => replay.toggle(),
         KeyCode::Right | KeyCode::Char('l') => replay.skip(SKIP),
@@ -73,32 +72,29 @@ pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Down | KeyCode::Char('j') => replay.scroll(-1, height),
         KeyCode::PageUp => replay.scroll(i32::from(height), height),
         KeyCode::PageDown => replay.scroll(-i32::from(height), height),
-        _ => return Vec::new(),
+        _ => return,
     }
-    tick_timer(model)
+    tick_timer(model);
 }
 
 /// It is time to go on.
-pub fn tick(model: &mut Model, epoch: u64) -> Vec<Effect> {
+pub fn tick(model: &mut Model, epoch: u64) {
     if epoch != model.view.replay_epoch
         || !matches!(model.view.overlay, Some(Overlay::Replay { .. }))
     {
-        return Vec::new();
+        return;
     }
     if let Some(replay) = &mut model.view.replay {
         replay.tick(TICK);
     }
-    tick_timer(model)
+    tick_timer(model);
 }
 
 /// The next tick, if anything happens in it; a new one makes the one before obsolete.
-fn tick_timer(model: &mut Model) -> Vec<Effect> {
-    if !model.view.replay.as_ref().is_some_and(Replay::is_live) {
-        return Vec::new();
+fn tick_timer(model: &mut Model) {
+    if model.view.replay.as_ref().is_some_and(Replay::is_live) {
+        let epoch = model.next_epoch();
+        model.view.replay_epoch = epoch;
+        model.emit(Effect::SetTimer(TimerId::Replay(epoch), TICK));
     }
-    model.view.replay_epoch = model.next_epoch();
-    vec![Effect::SetTimer(
-        TimerId::Replay(model.view.replay_epoch),
-        TICK,
-    )]
 }
