@@ -295,16 +295,12 @@ fn review_key(model: &mut Model, key: KeyEvent) {
     if model.draft.handoff.editor.is_some() {
         return handoff_key(model, key);
     }
-    let listed = model
-        .draft
-        .handoff
-        .lists_missing
-        .then(|| model.draft.handoff.check.list());
-    let text = listed.unwrap_or_else(|| model.draft.handoff.current().text.clone());
+    let panel = &model.draft.handoff;
+    let listed = panel.lists_missing.then(|| panel.check.list());
+    let text = listed.unwrap_or_else(|| panel.current().text.clone());
     // A pattern that is being typed has every key.
     if model.view.reading.typing.is_some() {
-        model.view.reading.key(key, &text);
-        return;
+        return model.view.reading.key(key, &text);
     }
     match key.code {
         KeyCode::Enter | KeyCode::Char('a') => {
@@ -385,8 +381,7 @@ fn handoff_key(model: &mut Model, key: KeyEvent) {
     }
     // A pattern that is being typed has every key.
     if model.draft.handoff.reading.typing.is_some() {
-        read_handoff(model, key);
-        return;
+        return read_handoff(model, key);
     }
     match key.code {
         KeyCode::Char('e' | 'i') | KeyCode::Enter => handoff::edit(model),
@@ -512,11 +507,9 @@ fn paste(model: &mut Model, piece: HostInput) {
     match piece {
         HostInput::PasteStart => model.view.pasting.clear(),
         HostInput::PasteChunk(bytes) => {
-            let room = crate::scratchpad::MAX_BYTES.saturating_sub(model.view.pasting.len());
-            model
-                .view
-                .pasting
-                .extend_from_slice(&bytes[..bytes.len().min(room)]);
+            let pasting = &mut model.view.pasting;
+            let room = crate::scratchpad::MAX_BYTES.saturating_sub(pasting.len());
+            pasting.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
         HostInput::PasteEnd => {
             let text =

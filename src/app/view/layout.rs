@@ -10,7 +10,7 @@
 //!
 //! The pane keeps 80 columns inside its border wherever the host terminal has them.
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Margin, Position, Rect};
 
 use crate::{pane::PaneSize, scratchpad};
 
@@ -45,7 +45,7 @@ impl Layout {
     #[must_use]
     pub fn pane_inner(&self) -> Rect {
         if self.bordered {
-            inner(self.pane)
+            self.pane.inner(Margin::new(1, 1))
         } else {
             self.pane
         }
@@ -80,24 +80,11 @@ impl Layout {
     /// What lies at a cell of the host terminal.
     #[must_use]
     pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
-        let point = ratatui::layout::Position::new(column, row);
-        let panel = self
-            .panels
-            .iter()
-            .rev()
-            .find(|(_, area)| area.contains(point));
-        panel
-            .map(|(focus, _)| *focus)
-            .or_else(|| self.pane.contains(point).then_some(Focus::Pane))
-    }
-}
-
-fn inner(area: Rect) -> Rect {
-    Rect {
-        x: area.x.saturating_add(1),
-        y: area.y.saturating_add(1),
-        width: area.width.saturating_sub(2),
-        height: area.height.saturating_sub(2),
+        let point = Position::new(column, row);
+        let mut panels = self.panels.iter().rev();
+        let panel = panels.find(|(_, area)| area.contains(point));
+        let pane = self.pane.contains(point).then_some(Focus::Pane);
+        panel.map(|(focus, _)| *focus).or(pane)
     }
 }
 
@@ -106,15 +93,8 @@ fn inner(area: Rect) -> Rect {
 pub fn layout(model: &Model) -> Layout {
     let (columns, rows) = model.view.host;
     let whole = Rect::new(0, 0, columns, rows);
-    let body = Rect {
-        height: rows.saturating_sub(1),
-        ..whole
-    };
-    let footer = Rect {
-        y: body.height,
-        height: rows.min(1),
-        ..whole
-    };
+    let body = Rect::new(0, 0, columns, rows.saturating_sub(1));
+    let footer = Rect::new(0, body.height, columns, rows.min(1));
     let mut layout = Layout {
         whole,
         pane: body,
@@ -134,29 +114,16 @@ pub fn layout(model: &Model) -> Layout {
     }
     layout.bordered = true;
     if columns >= 132 {
-        column(
-            &mut layout,
-            body,
-            panel_width(columns, model),
-            &Focus::ALL[1..],
-            model,
-        );
+        let width = panel_width(columns, model);
+        column(&mut layout, body, width, &Focus::ALL[1..], model);
     } else if columns >= 118 {
-        column(
-            &mut layout,
-            body,
-            columns - 82,
-            &[second_panel(model)],
-            model,
-        );
+        let panels = [second_panel(model)];
+        column(&mut layout, body, columns - 82, &panels, model);
     } else {
         strip(&mut layout, body, second_panel(model));
     }
-    if !layout
-        .panels
-        .iter()
-        .any(|(focus, _)| *focus == model.view.focus)
-    {
+    let mut shown = layout.panels.iter();
+    if !shown.any(|(focus, _)| *focus == model.view.focus) {
         overlay_focused(&mut layout, model);
     }
     layout
@@ -210,22 +177,12 @@ fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], model: 
     };
     let room = body.height.saturating_sub(least(panels.len()));
     let gauge = wanted.min(room.max(LEAST.0)).min(body.height);
-    layout.context = Some(Rect {
-        x,
-        y: body.y,
-        width,
-        height: gauge,
-    });
+    layout.context = Some(Rect::new(x, body.y, width, gauge));
     let mut y = body.y + gauge;
     let heights = heights(&panels, body.height - gauge, width, model);
     for (panel, height) in panels.into_iter().zip(heights) {
         if height > 0 {
-            let area = Rect {
-                x,
-                y,
-                width,
-                height,
-            };
+            let area = Rect::new(x, y, width, height);
             layout.panels.push((panel, area));
         }
         y += height;
@@ -275,19 +232,10 @@ fn need(panel: Focus, width: u16, model: &Model) -> u16 {
         Focus::Scratchpad if model.draft.notes.editor.is_some() => MOST,
         Focus::Handoff if model.draft.handoff.is_worked_in() => MOST,
         Focus::Scratchpad => {
-            let mut rows = 0;
-            for line in scratchpad::without_title(&model.draft.notes.text).split('\n') {
-                rows += line
-                    .chars()
-                    .take(MOST * cells)
-                    .count()
-                    .div_ceil(cells)
-                    .max(1);
-                if rows >= MOST {
-                    break;
-                }
-            }
-            rows
+            let lines = scratchpad::without_title(&model.draft.notes.text).split('\n');
+            let rows = |line: &str| line.chars().take(MOST * cells).count().div_ceil(cells);
+            // More lines than that cannot be asked for.
+            lines.take(MOST).map(|line| rows(line).max(1)).sum()
         }
         // The next step is open, with a blank row below it, and the others are folded.
         Focus::Handoff => {
@@ -322,18 +270,8 @@ fn strip(layout: &mut Layout, body: Rect, panel: Focus) {
     };
     let y = layout.pane.bottom();
     let half = body.width / 2;
-    layout.context = Some(Rect {
-        x: 0,
-        y,
-        width: half,
-        height: HEIGHT,
-    });
-    let rest = Rect {
-        x: half,
-        y,
-        width: body.width - half,
-        height: HEIGHT,
-    };
+    layout.context = Some(Rect::new(0, y, half, HEIGHT));
+    let rest = Rect::new(half, y, body.width - half, HEIGHT);
     layout.panels.push((panel, rest));
 }
 
@@ -341,10 +279,9 @@ fn strip(layout: &mut Layout, body: Rect, panel: Focus) {
 /// would look like a fault.
 fn overlay_focused(layout: &mut Layout, model: &Model) {
     if model.view.focus != Focus::Pane {
-        let whole = layout.whole;
         let area = Rect {
-            height: whole.height.saturating_sub(1),
-            ..whole
+            height: layout.whole.height.saturating_sub(1),
+            ..layout.whole
         };
         layout.panels.push((model.view.focus, area));
     }
