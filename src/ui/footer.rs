@@ -23,7 +23,6 @@ use crate::{
         layout::Layout,
         model::{Focus, Notice, Overlay},
         reboot::{self, compaction},
-        report::mode_word,
     },
     keymap::Action,
     lineage::journal::Step,
@@ -292,7 +291,7 @@ fn width(spans: &[Span<'_>]) -> usize {
 /// Who decides on reboots: not to be taken for the client's own permission mode, which stands on the same screen.
 fn reboots(model: &Model) -> String {
     let paused = if model.reboot.paused { " (paused)" } else { "" };
-    format!("reboots: {}{paused}", mode_word(model.reboot.mode))
+    format!("reboots: {}{paused}", model.reboot.mode.name())
 }
 
 fn state(model: &Model) -> String {

@@ -33,6 +33,7 @@ impl ModelSnapshot {
         let figure = model.session.guard.figure(model.now);
         let figure = figure.as_ref();
         let attempt = model.reboot.attempt.as_ref();
+        let newest = model.view.notices.back();
         Self {
             session: model.session.id,
             iteration: model.session.iteration,
@@ -41,11 +42,7 @@ impl ModelSnapshot {
             used: figure.map(|one| (one.used, one.usable)),
             level: figure.map(|one| one.level),
             reboot: attempt.map(|one| (one.step(), one.cause)),
-            notice: model
-                .view
-                .notices
-                .back()
-                .map(|one| (one.at, one.text.len())),
+            notice: newest.map(|one| (one.at, one.text.len())),
         }
     }
 
@@ -66,11 +63,8 @@ impl ModelSnapshot {
             add(ApiEventKind::Agent, json!({"state": now.state}));
         }
         if self.mode != now.mode {
-            let mode = report::mode_word(now.mode.0);
-            add(
-                ApiEventKind::Mode,
-                json!({"mode": mode, "paused": now.mode.1}),
-            );
+            let (mode, paused) = (now.mode.0.name(), now.mode.1);
+            add(ApiEventKind::Mode, json!({"mode": mode, "paused": paused}));
         }
         if self.used != now.used {
             add(ApiEventKind::Context, json!(status().context));

@@ -1,6 +1,6 @@
 //! What scripts and people elsewhere see: the model as data.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
 
 use serde::Deserialize as _;
 
@@ -15,7 +15,7 @@ use crate::{
     bridge::{Absence, Link},
     clean,
     config::RebootMode,
-    guard::{Advice, Assessment, Level, Source, Threshold, assess},
+    guard::{Advice, Assessment, Level, Threshold, assess},
     handoff::{Check, PreservedState, preserved::Item, tokens_of},
     lineage::{
         Iteration,
@@ -27,19 +27,9 @@ use crate::{
 use crate::app::{
     autopilot,
     facts::{agent_reason, blocked_by, cost_of, limit_reset, totals_of},
-    model::Model,
+    model::{Model, summaries::turns_of},
     session::{bridge, cost},
 };
-
-/// The word for a mode.
-#[must_use]
-pub const fn mode_word(mode: RebootMode) -> &'static str {
-    match mode {
-        RebootMode::Manual => "manual",
-        RebootMode::Ask => "ask",
-        RebootMode::Auto => "auto",
-    }
-}
 
 fn number(id: u64) -> u32 {
     u32::try_from(id).unwrap_or(u32::MAX)
@@ -55,7 +45,7 @@ pub fn status(model: &Model) -> StatusReport {
         pid: identity.pid,
         project: identity.project.clone(),
         run_id: Some(model.run().to_string()),
-        mode: mode_word(model.reboot.mode).to_owned(),
+        mode: model.reboot.mode.name().to_owned(),
         zoomed: model.view.zoomed,
         iteration: number(model.session.iteration.get()),
         session_id: Some(model.session.id.to_string()),
@@ -130,19 +120,10 @@ fn context(model: &Model) -> ContextReport {
         usable: Some(figure.usable.0),
         percent: Some((figure.percent * 10.0).round() / 10.0),
         level: Some(figure.level.word().to_owned()),
-        source: Some(source_word(figure.source).to_owned()),
+        // For scripts one word, where people read two.
+        source: Some(figure.source.word().replace(' ', "_")),
         age_ms: Some(u64::try_from(figure.age.as_millis()).unwrap_or(u64::MAX)),
         ..bounds
-    }
-}
-
-/// A source's word for scripts: one word, where people read two.
-const fn source_word(source: Source) -> &'static str {
-    match source {
-        Source::Bridge => "bridge",
-        Source::StatusLine => "status_line",
-        Source::Transcript => "transcript",
-        Source::Estimate => "estimate",
     }
 }
 
@@ -293,29 +274,17 @@ pub fn past_handoff(past: &PastSession) -> HandoffReport {
     report.task_title = report.task_title.or_else(|| past.task.clone());
     report.session_id = past.iteration.session_id.map(|id| id.to_string());
     report.generated_at = message.and_then(|message| message.at);
-    let (kind, warning) = match message.map(|message| message.kind) {
-        Some(kind @ MessageKind::Given) => (kind.word(), None),
-        Some(kind @ MessageKind::Saved) => (
-            kind.word(),
-            Some("the session handed over nothing: this is its last checkpoint"),
-        ),
-        Some(kind @ MessageKind::Received) => (
-            kind.word(),
-            Some("the session handed over nothing: this is what it was given itself"),
-        ),
-        Some(kind @ MessageKind::Summary) => (
-            kind.word(),
-            Some("the session handed over nothing: this is its summary"),
-        ),
-        None => (
-            "none",
-            Some(
-                "the session handed over nothing, and neither a checkpoint nor a summary of it is kept",
-            ),
-        ),
+    let kind = message.map(|message| message.kind);
+    report.kind = kind.map_or("none", MessageKind::word).to_owned();
+    let instead = match kind {
+        Some(MessageKind::Given) => return report,
+        Some(MessageKind::Saved) => ": this is its last checkpoint",
+        Some(MessageKind::Received) => ": this is what it was given itself",
+        Some(MessageKind::Summary) => ": this is its summary",
+        None => ", and neither a checkpoint nor a summary of it is kept",
     };
-    kind.clone_into(&mut report.kind);
-    report.warnings.extend(warning.map(str::to_owned));
+    let warning = format!("the session handed over nothing{instead}");
+    report.warnings.push(warning);
     report
 }
 
@@ -454,12 +423,10 @@ pub fn status_line(model: &Model) -> StatusLineReply {
 pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64>) -> String {
     let mut line = format!("{} {percent:.0}%", level.label());
     if let Some(turns) = turns {
-        line.push_str(" · ");
-        line.push_str(turns);
+        line.push_str(&format!(" · {turns}"));
     }
     if let Some(cost) = cost {
-        // Writing to a string cannot fail.
-        let _ = write!(line, " · ${cost:.2}");
+        line.push_str(&format!(" · ${cost:.2}"));
     }
     line
 }
@@ -483,8 +450,7 @@ pub fn turns_left(model: &Model) -> Option<String> {
         return None;
     }
     Some(if turns.start() == turns.end() {
-        let plural = if *turns.start() == 1 { "" } else { "s" };
-        format!("{} turn{plural} left", turns.start())
+        format!("{} left", turns_of(*turns.end()))
     } else {
         format!("{}–{} turns left", turns.start(), turns.end())
     })
