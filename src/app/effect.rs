@@ -230,20 +230,13 @@ pub(in crate::app) fn run_event(event: RunEvent) -> Effect {
 /// What one event has the shell do, in order.
 ///
 /// They are run or taken out, never dropped: an order that is not carried out would leave the core waiting for its answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[must_use = "an effect that is not run is lost"]
 pub struct Effects(Vec<Effect>);
 
-impl Effects {
-    /// Adds one behind the others.
-    pub fn push(&mut self, effect: Effect) {
-        self.0.push(effect);
-    }
-}
-
-impl Extend<Effect> for Effects {
-    fn extend<T: IntoIterator<Item = Effect>>(&mut self, effects: T) {
-        self.0.extend(effects);
+impl From<Vec<Effect>> for Effects {
+    fn from(effects: Vec<Effect>) -> Self {
+        Self(effects)
     }
 }
 
@@ -406,12 +399,9 @@ mod tests {
     #[test]
     #[should_panic(expected = "effects were dropped")]
     fn an_effect_cannot_be_dropped_unseen() {
-        let mut effects = Effects::default();
-        effects.push(Effect::Bell);
+        let effects = Effects::from(vec![Effect::Bell]);
         assert_eq!(effects.into_iter().next(), Some(Effect::Bell));
-        let mut effects = Effects::default();
-        effects.push(Effect::Bell);
-        drop(effects);
+        drop(Effects::from(vec![Effect::Bell]));
     }
 
     #[test]

@@ -70,9 +70,7 @@ impl Core {
 
     /// Takes in what happened at this time; gives what to do.
     pub fn update(&mut self, at: At, event: Event) -> Effects {
-        let mut effects = Effects::default();
-        effects.extend(update(&mut self.model, at, event));
-        effects
+        Effects::from(update(&mut self.model, at, event))
     }
 
     /// The model as it was last, and what the agents have left running.
@@ -107,12 +105,8 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     metrics::note(model, before);
     activity::log_change(model, state);
     // What was shown in the footer just now is taken down again later.
-    if model
-        .view
-        .notices
-        .back()
-        .is_some_and(|notice| notice.at == at)
-    {
+    let newest = model.view.notices.back();
+    if newest.is_some_and(|notice| notice.at == at) {
         control::notice_timer(model);
     }
     let mut effects = model.take_effects();

@@ -23,9 +23,9 @@ pub struct Compactions {
 impl Compactions {
     /// How many there were in this iteration.
     #[must_use]
-    pub const fn count(self) -> u32 {
+    pub fn count(self) -> u32 {
         let reported = self.reported();
-        let own = self.begins_with_one as u32;
+        let own = u32::from(self.begins_with_one);
         self.earlier
             .saturating_add(reported.saturating_sub(own))
             .saturating_add(self.falls)
@@ -40,17 +40,8 @@ impl Compactions {
         }
     }
 
-    const fn reported(self) -> u32 {
-        let hooks = if self.rebuilt > self.finished {
-            self.rebuilt
-        } else {
-            self.finished
-        };
-        if self.boundaries > hooks {
-            self.boundaries
-        } else {
-            hooks
-        }
+    fn reported(self) -> u32 {
+        self.boundaries.max(self.rebuilt).max(self.finished)
     }
 
     /// Takes the number of boundaries in a transcript that was read to its end.
@@ -99,18 +90,10 @@ impl Compactions {
     }
 
     /// The agent has begun another session in the same iteration.
-    pub const fn change_session(&mut self) {
-        let earlier = self.count();
+    pub fn change_session(&mut self) {
         *self = Self {
-            earlier,
-            inherited: None,
-            boundaries: 0,
-            rebuilt: 0,
-            finished: 0,
-            begins_with_one: false,
-            falls: 0,
-            awaits_fall: None,
-            awaits_witness: None,
+            earlier: self.count(),
+            ..Self::default()
         };
     }
 }
