@@ -47,12 +47,8 @@ pub fn reboot_ended(model: &mut Model, step: Step, why: Option<&str>) {
         _ if attempt.step() == Step::RollingBack => "rolled_back",
         _ => "failed",
     };
-    *model
-        .outside
-        .counters
-        .reboots
-        .entry((attempt.cause, outcome))
-        .or_default() += 1;
+    let reboots = &mut model.outside.counters.reboots;
+    *reboots.entry((attempt.cause, outcome)).or_default() += 1;
 }
 
 /// The figures for monitoring.
@@ -88,11 +84,8 @@ pub fn metrics(model: &Model) -> MetricsReport {
 /// Seconds by step over all reboots of this run.
 fn transitions(model: &Model) -> Vec<(&'static str, f64, u64)> {
     let mut steps: BTreeMap<Step, (u64, u64)> = BTreeMap::new();
-    let records = model
-        .lineage
-        .iterations()
-        .iter()
-        .filter_map(|one| one.reboot.as_ref());
+    let iterations = model.lineage.iterations().iter();
+    let records = iterations.filter_map(|one| one.reboot.as_ref());
     for (step, ms) in records.flat_map(|record| &record.transition_time_ms) {
         let (sum, count) = steps.entry(*step).or_default();
         *sum = sum.saturating_add(*ms);

@@ -57,21 +57,14 @@ pub fn is_open(model: &Model, purpose: Purpose) -> bool {
     open.any(|open| open.purpose == purpose)
 }
 
-/// Takes an order back: it ends as not taken, or goes on if a process has taken it already.
-pub fn take_back(model: &mut Model, id: OrderId) {
-    if model.session.orders.open.contains_key(&id) {
+/// The time of an order is over: it is taken back, and ends as not taken, or goes on if a process has taken it already.
+pub fn timer(model: &mut Model, id: OrderId) {
+    if let Some(open) = model.session.orders.open.get_mut(&id) {
+        if open.time == OrderTime::Answer {
+            open.time = OrderTime::Over;
+        }
         model.emit(Effect::CancelOrder(id));
     }
-}
-
-/// The time of an order is over.
-pub fn timer(model: &mut Model, id: OrderId) {
-    if let Some(open) = model.session.orders.open.get_mut(&id)
-        && open.time == OrderTime::Answer
-    {
-        open.time = OrderTime::Over;
-    }
-    take_back(model, id);
 }
 
 /// The agent has ended: no order is answered any more.

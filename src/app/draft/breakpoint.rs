@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::{
     agent::ToolCall,
-    api::wire::ApiEventKind,
+    api::wire::{ApiEvent, ApiEventKind},
     autopilot::RunEvent,
     breakpoint::{
         Breakpoint, Merit, Signal,
@@ -156,12 +156,8 @@ pub fn git_read(model: &mut Model, before: &GitState) {
 
 /// Those who know more of the head have had their time to tell.
 pub fn untold(model: &mut Model, epoch: u64) {
-    let head = model
-        .draft
-        .moments
-        .head
-        .take_if(|(_, waited)| *waited == epoch);
-    if let Some((made, _)) = head {
+    let head = &mut model.draft.moments.head;
+    if let Some((made, _)) = head.take_if(|(_, waited)| *waited == epoch) {
         committed(model, &made);
     }
 }
@@ -298,11 +294,8 @@ fn seen(
     } else {
         model.draft.moments.pass();
     }
-    let event = crate::api::wire::ApiEvent {
-        kind,
-        data: about.clone(),
-    };
-    model.emit(Effect::Publish(Box::new(event)));
+    let data = about.clone();
+    model.emit(Effect::Publish(Box::new(ApiEvent { kind, data })));
     if !wanted {
         return;
     }

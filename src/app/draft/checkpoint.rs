@@ -102,24 +102,18 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
         tags: more,
     } = body;
     // They count for this checkpoint alone: what is known of the agent stays as it is.
-    let before = model.draft.signalled.clone();
+    let state = &mut model.draft.signalled;
+    let before = state.clone();
     if let Some(task) = &task {
-        model.draft.signalled.set_objective(task);
+        state.set_objective(task);
     }
-    let rest = std::mem::take(&mut model.draft.signalled.pending_items);
+    let rest = std::mem::take(&mut state.pending_items);
     for step in &next_steps {
-        model
-            .draft
-            .signalled
-            .completed_items
-            .retain(|done| done.text != *step);
-        model.draft.signalled.add_pending(step);
+        state.completed_items.retain(|done| done.text != *step);
+        state.add_pending(step);
     }
     for item in rest {
-        model
-            .draft
-            .signalled
-            .add_pending_from(&item.text, item.origin);
+        state.add_pending_from(&item.text, item.origin);
     }
     let mut tags = vec![MANUAL.to_owned()];
     tags.extend(more.into_iter().filter(|tag| tag != MANUAL));
@@ -250,15 +244,11 @@ pub fn at_reboot(model: &mut Model) {
 
 /// The store has taken a checkpoint, or has not: the caller that waits for it is answered.
 pub fn kept(model: &mut Model, id: Uuid, kept: Kept) {
-    let Some(place) = model
-        .draft
-        .saves
-        .iter()
-        .position(|(saved, ..)| *saved == id)
-    else {
+    let saves = &mut model.draft.saves;
+    let Some(place) = saves.iter().position(|(saved, ..)| *saved == id) else {
         return;
     };
-    let (_, call, mut reply) = model.draft.saves.remove(place);
+    let (_, call, mut reply) = saves.remove(place);
     let (status, message) = match &mut reply {
         Reply::Checkpoint(reply) => (&mut reply.status, &mut reply.message),
         Reply::Saved(reply) => (&mut reply.status, &mut reply.message),

@@ -19,11 +19,9 @@ pub fn save_iteration(model: &mut Model) {
 /// The run's record. It has an end once its last iteration has: what is written last is the whole of it.
 fn meta(model: &Model) -> Meta {
     let run = model.autopilot.as_ref().map(|run| &run.pilot);
-    let quitting = model
-        .outside
-        .quitting
-        .filter(|_| model.lineage.current().is_none());
-    let end = quitting.map(|quitting| {
+    let is_closed = model.lineage.current().is_none();
+    let end = model.outside.quitting.filter(|_| is_closed);
+    let end = end.map(|quitting| {
         let end = run.and_then(Autopilot::end).unwrap_or_else(|| RunEnd {
             reason: quitting.reason,
             exit_code: Some(quitting.code),

@@ -207,13 +207,8 @@ pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) {
 
 /// What is said of a model that gave no summary. The record has the whole reason.
 fn missed(model: &Model, why: &str) -> String {
-    let source = model
-        .draft
-        .summary
-        .current
-        .as_ref()
-        .map(|one| one.made.source);
-    let instead = match source {
+    let current = model.draft.summary.current.as_ref();
+    let instead = match current.map(|one| one.made.source) {
         Some(SummarySource::Fallback) => "the handoff has one made from the transcript instead",
         Some(SummarySource::Model) => "the handoff keeps the earlier one",
         None => "the handoff has none",
@@ -246,22 +241,12 @@ fn note(model: &mut Model, why: &str, cost_usd: Option<f64>, duration_ms: Option
 
 /// A timer has run out: the turn goes on and on, or there is no answer.
 pub fn timer(model: &mut Model, epoch: u64) {
-    if model
-        .draft
-        .summary
-        .due
-        .take_if(|due| *due == epoch)
-        .is_some()
-    {
+    let summary = &mut model.draft.summary;
+    if summary.due.take_if(|due| *due == epoch).is_some() {
         return order(model, true);
     }
-    let Some(order) = model
-        .draft
-        .summary
-        .order
-        .as_mut()
-        .filter(|order| order.id.0 == epoch)
-    else {
+    let order = summary.order.as_mut();
+    let Some(order) = order.filter(|order| order.id.0 == epoch) else {
         return;
     };
     if order.reading {
@@ -295,12 +280,8 @@ pub fn settle(model: &mut Model) {
     };
     model.emit(Effect::CancelSummary);
     if order.asking && model.draft.summary.current.is_some() {
-        note(
-            model,
-            "the reboot was approved before the model had answered",
-            None,
-            None,
-        );
+        let why = "the reboot was approved before the model had answered";
+        note(model, why, None, None);
         keep(model);
     }
 }

@@ -87,11 +87,8 @@ fn follow(model: &mut Model, event: &AgentEvent) {
         && *session != model.session.id
     {
         // An event of the session that this reboot ended is late, not a move.
-        let late = model
-            .lineage
-            .iterations()
-            .iter()
-            .any(|one| !one.is_open() && one.session_id == Some(*session));
+        let mut iterations = model.lineage.iterations().iter();
+        let late = iterations.any(|one| !one.is_open() && one.session_id == Some(*session));
         let moves = !late && (!model.session.agent.hooked || *source != StartSource::Startup);
         if moves && *source == StartSource::Fork {
             daemon::forked(model, *session);
@@ -140,10 +137,8 @@ pub fn title_changed(model: &mut Model) {
         daemon::opened(model);
     } else if !listing {
         // It is back in the pane, and the banner has nothing to say any more.
-        model
-            .view
-            .notices
-            .retain(|notice| notice.text != AGENT_VIEW);
+        let notices = &mut model.view.notices;
+        notices.retain(|notice| notice.text != AGENT_VIEW);
     }
     model.session.agent.listing = listing;
     activity::title_changed(model);

@@ -128,13 +128,8 @@ fn said(model: &mut Model, report: Report) {
             ..Reported::default()
         };
     }
-    let came = model
-        .session
-        .agent
-        .bridge
-        .link
-        .received(&report.client, model.now);
-    if came {
+    let link = &mut model.session.agent.bridge.link;
+    if link.received(&report.client, model.now) {
         tracing::info!(client = %report.client, "the bridge is in force");
         model.session.agent.without_mods = false;
         model.session.agent.version = Some(report.client);

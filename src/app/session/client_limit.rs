@@ -67,11 +67,9 @@ pub fn judge(model: &mut Model) -> bool {
     }
     let window = model.session.guard.window();
     let version = model.session.agent.version.as_deref();
-    let set = model
-        .session
-        .client
-        .settings
-        .limit(model.session.guard.model_id(), window, version);
+    let model_id = model.session.guard.model_id();
+    let settings = &model.session.client.settings;
+    let set = settings.limit(model_id, window, version);
     if model.session.client.set != (set.clone(), window) {
         model.session.client.set = (set, window);
         model.session.client.learned = None;
@@ -147,11 +145,8 @@ fn learn(model: &mut Model, limit: Limit) -> bool {
 /// The figure has changed: near the point where the client compacts everything is saved once. `saved` says that a line that was
 /// crossed just now has seen to that.
 pub fn near(model: &mut Model, saved: bool) {
-    let compacts = model
-        .session
-        .client
-        .limit()
-        .is_some_and(|limit| limit.act == Act::Compacts);
+    let limit = model.session.client.limit();
+    let compacts = limit.is_some_and(|limit| limit.act == Act::Compacts);
     let figure = model.session.guard.figure(model.now);
     let is_near = compacts && figure.is_some_and(|one| one.lines.is_near_client(one.used));
     let before = std::mem::replace(&mut model.session.client.saved, is_near);

@@ -34,10 +34,8 @@ pub fn called(model: &mut Model, fact: ScreenFact) {
         model.info(format!("the agent says: {text}"));
     }
     let wanted = model.config.ui.notifications;
-    let recently = model
-        .session
-        .called_at
-        .is_some_and(|last| model.now.since(last) < CALL_GAP);
+    let last = model.session.called_at;
+    let recently = last.is_some_and(|last| model.now.since(last) < CALL_GAP);
     if wanted == Notifications::Off || recently {
         return;
     }

@@ -81,11 +81,8 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
     model.session.agent.state = AgentState::Exited;
     model.session.agent.exit = Some(exit.to_string());
     host_output::ended(model);
-    let rebooting = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|attempt| !attempt.is_harmless());
+    let attempt = model.reboot.attempt.as_ref();
+    let rebooting = attempt.is_some_and(|attempt| !attempt.is_harmless());
     let reason = if let Some(quitting) = model.outside.quitting {
         quitting.reason
     } else if was_ending && rebooting {

@@ -82,14 +82,12 @@ pub fn probed(model: &mut Model, ended: &EndedOrder) {
             agent.activity.dialog_seen = true;
         }
         OrderEnd::Answered(Outcome::Filled(Ok(()))) => {
-            set_state(
-                model,
-                if runs {
-                    AgentState::Busy
-                } else {
-                    AgentState::Idle
-                },
-            );
+            let state = if runs {
+                AgentState::Busy
+            } else {
+                AgentState::Idle
+            };
+            set_state(model, state);
         }
         _ => {}
     }

@@ -104,15 +104,11 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
 }
 
 pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
-    let limited = failure == Failure::UsageLimit;
-    activity::turn_ends(
-        model,
-        if limited {
-            AgentState::Limit
-        } else {
-            AgentState::Idle
-        },
-    );
+    let state = match failure {
+        Failure::UsageLimit => AgentState::Limit,
+        _ => AgentState::Idle,
+    };
+    activity::turn_ends(model, state);
     model.session.agent.turns = model.session.agent.turns.saturating_add(1);
     model.error(format!("the turn failed: {message}"));
     checkpoint::after_turn(model);
