@@ -31,7 +31,7 @@ use crate::app::{
     draft::handoff,
     effect::{Effect, run_event},
     event::TimerId,
-    facts::{agent_reason, blocked_by, is_unattended, spent},
+    facts::{agent_reason, blocked_by, is_unattended, is_under_review, spent},
     model::{
         Model,
         happened::NoReboot,
@@ -98,6 +98,8 @@ pub fn begin(model: &mut Model, plan: Plan, reads_task: bool, first: Option<Vec<
     // A session of an earlier run knows nothing of this task.
     pilot.task_changed = first.is_some();
     model.reboot.mode = RebootMode::Auto;
+    let mut iterations = model.lineage.iterations().iter().rev();
+    let ended = iterations.find(|one| !one.is_open());
     model.autopilot = Some(Run {
         pilot,
         reads_task,
@@ -111,13 +113,7 @@ pub fn begin(model: &mut Model, plan: Plan, reads_task: bool, first: Option<Vec<
         judged: Judged::default(),
         waited_for: BTreeSet::new(),
         begun: None,
-        ended: model
-            .lineage
-            .iterations()
-            .iter()
-            .rev()
-            .find(|one| !one.is_open())
-            .map(|last| last.iteration),
+        ended: ended.map(|last| last.iteration),
         timeline: VecDeque::new(),
     });
     handoff::draft(model);
@@ -283,8 +279,8 @@ fn watch_reboot(model: &mut Model) {
     let Some(attempt) = &model.reboot.attempt else {
         return;
     };
-    let (step, overdue, approved) = (attempt.step(), attempt.is_overdue(), attempt.approved);
-    if overdue {
+    let step = attempt.step();
+    if attempt.is_overdue() {
         call(model, "the handoff is not confirmed");
         if is_unattended(model) {
             set_once(model, Due::Undelivered, UNDELIVERED);
@@ -292,15 +288,14 @@ fn watch_reboot(model: &mut Model) {
         return;
     }
     // Before `auto` has announced it, and once it is approved.
-    let announces =
-        step == Step::Review && approved.is_none() && model.reboot.mode == RebootMode::Auto;
+    let announces = is_under_review(model) && model.reboot.mode == RebootMode::Auto;
     let waits = announces || matches!(step, Step::Armed | Step::Waiting);
     if waits && blocked_by(model) == ["background task"] {
         let time = background_time(model);
         return set_once(model, Due::Background, time);
     }
-    if step == Step::Review && approved.is_none() && model.reboot.mode != RebootMode::Auto {
-        return call(model, "the handoff waits for your review");
+    if is_under_review(model) && model.reboot.mode != RebootMode::Auto {
+        call(model, "the handoff waits for your review");
     }
 }
 
@@ -332,11 +327,8 @@ fn follow(model: &mut Model, verdict: Verdict, why: &str) {
             set_phase(model, Phase::Settling);
             let capped = plan(model).is_some_and(|plan| plan.caps.max_cost_usd.is_some());
             let blind = is_always_fresh(model) && !capped;
-            set(
-                model,
-                Due::Settle,
-                if blind { SETTLE_FRESH } else { SETTLE },
-            );
+            let time = if blind { SETTLE_FRESH } else { SETTLE };
+            set(model, Due::Settle, time);
         }
         Verdict::Prompt => type_prompt(model),
         Verdict::Fresh => fresh(model),
@@ -356,15 +348,13 @@ fn is_always_fresh(model: &Model) -> bool {
 
 fn wait(model: &mut Model, pause: Pause, why: &str) {
     let until = model.now.since_start + pause.time;
-    set_phase(
-        model,
-        Phase::Waiting(Wait {
-            why: why.to_owned(),
-            until,
-            reset: pause.reset,
-            background: false,
-        }),
-    );
+    let wait = Wait {
+        why: why.to_owned(),
+        until,
+        reset: pause.reset,
+        background: false,
+    };
+    set_phase(model, Phase::Waiting(wait));
     let event = RunEvent::Waiting {
         why: why.to_owned(),
         seconds: pause.time.as_secs(),
@@ -390,10 +380,10 @@ fn thrash(model: &mut Model, why: String) {
     let growth = growth
         .map(|(before, after)| after.saturating_sub(*before))
         .max();
-    let handoff = model
+    let record = model
         .current_iteration()
-        .and_then(|one| one.reboot.as_ref())
-        .map(|record| record.handoff_tokens);
+        .and_then(|one| one.reboot.as_ref());
+    let handoff = record.map(|record| record.handoff_tokens);
     let cause = Thrash::of(forecast.base(), handoff, growth.map(Tokens), line);
     trip(model, &Trip::Thrash { why, cause });
 }
@@ -462,12 +452,10 @@ pub fn timer(model: &mut Model, epoch: u64) {
             let about = agent_reason(model).unwrap_or_default();
             trip(model, &Trip::Dialog { about });
         }
-        Due::Undelivered => trip(
-            model,
-            &Trip::NoAnswer {
-                what: "the handoff",
-            },
-        ),
+        Due::Undelivered => {
+            let what = "the handoff";
+            trip(model, &Trip::NoAnswer { what });
+        }
         Due::Background => push(model),
         Due::PromptBox => turn::prompt_box_late(model),
     }

@@ -14,7 +14,7 @@ use crate::{
     clock::At,
     config::RebootMode,
     guard::{Figure, Source, Threshold},
-    lineage::{Cause, EndReason, Iteration, TokenTotals, Way},
+    lineage::{Cause, EndReason, Iteration, TokenTotals, Way, journal::Step},
     transcript::Tokens,
 };
 
@@ -24,7 +24,7 @@ use crate::app::{
     model::{
         Model,
         activity::TitleState,
-        reboot::{Approval, Held, Kind, Phase},
+        reboot::{Approval, Attempt, Held, Kind, Phase},
         unsent::Unsent,
     },
 };
@@ -40,11 +40,10 @@ pub(in crate::app) fn is_at_refusal(model: &Model) -> bool {
 pub fn agent_reason(model: &Model) -> Option<String> {
     let agent = &model.session.agent;
     match agent.state {
-        AgentState::Dialog => agent
-            .activity
-            .question
-            .as_ref()
-            .map(|one| one.about.clone()),
+        AgentState::Dialog => {
+            let question = agent.activity.question.as_ref();
+            question.map(|one| one.about.clone())
+        }
         AgentState::Unknown if agent.listing => {
             Some("its agent view is open, Esc returns to the session".to_owned())
         }
@@ -123,6 +122,12 @@ pub fn goes_in_place(model: &Model) -> bool {
     attempt.is_some_and(|attempt| attempt.kind == Kind::InPlace)
 }
 
+/// Whether the message of a reboot waits for an approval.
+pub(in crate::app) fn is_under_review(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| attempt.step() == Step::Review && attempt.approved.is_none())
+}
+
 /// The compaction in which the client waits for a decision.
 pub(in crate::app) fn held(model: &Model) -> Option<&Held> {
     model.reboot.held().filter(|held| !held.answered)
@@ -150,13 +155,9 @@ pub(in crate::app) fn answers_at_once(model: &Model) -> bool {
 
 /// Whether the conversation is replaced and the turn behind it has not begun: figures that come now are of the one before.
 pub(in crate::app) fn awaits_replaced_turn(model: &Model) -> bool {
-    let attempt = model
-        .reboot
-        .attempt
-        .as_ref()
-        .filter(|_| goes_in_place(model));
-    attempt
-        .is_some_and(|attempt| attempt.has_begun() && !attempt.is_proven() && !attempt.is_overdue())
+    let attempt = model.reboot.attempt.as_ref();
+    let awaits = |one: &Attempt| one.has_begun() && !one.is_proven() && !one.is_overdue();
+    goes_in_place(model) && attempt.is_some_and(awaits)
 }
 
 /// What blocks a reboot now, by word; empty at a safe moment. A person who has approved does not block it
@@ -173,11 +174,8 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     if !agent.background.is_empty() && !in_place {
         blocks.push("background task");
     }
-    let by_person = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|attempt| attempt.approved == Some(Approval::Person));
+    let attempt = model.reboot.attempt.as_ref();
+    let by_person = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person));
     // The list hides whether a turn runs: the hooks alone say it then.
     if agent.state == AgentState::Unknown && !(agent.listing && by_person) {
         blocks.push(if agent.activity.dialog_seen {
@@ -220,11 +218,8 @@ pub fn is_safe(model: &Model) -> bool {
 #[must_use]
 pub fn is_typing(model: &Model) -> bool {
     let quiet = model.config.reboot.typing_quiet;
-    model
-        .session
-        .agent
-        .typed_at
-        .is_some_and(|typed| model.now.since(typed) < quiet)
+    let typed_at = model.session.agent.typed_at;
+    typed_at.is_some_and(|typed| model.now.since(typed) < quiet)
 }
 
 /// Whether a document is open in an editor, `$EDITOR` or one of our own: what is half written is not to be sent.
@@ -301,11 +296,8 @@ pub fn typing_refusal(model: &Model) -> Option<&'static str> {
 /// Whether a text is still being put into the prompt box.
 #[must_use]
 pub fn is_text_under_way(model: &Model) -> bool {
-    model
-        .session
-        .submission
-        .as_ref()
-        .is_some_and(|submission| submission.enters == 0)
+    let submission = model.session.submission.as_ref();
+    submission.is_some_and(|submission| submission.enters == 0)
 }
 
 /// The body of a message that was not delivered, while the old session is being resumed: it stays at hand for
@@ -325,16 +317,11 @@ pub fn undelivered(model: &Model) -> Option<String> {
 /// Why the old iteration of this reboot ends, in the words of its record.
 #[must_use]
 pub fn end_reason(model: &Model) -> EndReason {
-    match &model.reboot.attempt {
-        Some(attempt)
-            if matches!(
-                attempt.cause,
-                Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit | Cause::Compaction
-            ) =>
-        {
+    match model.reboot.attempt.as_ref().map(|attempt| attempt.cause) {
+        Some(Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit | Cause::Compaction) => {
             EndReason::ContextLimit
         }
-        Some(attempt) if attempt.cause == Cause::Autopilot => EndReason::Natural,
+        Some(Cause::Autopilot) => EndReason::Natural,
         _ => EndReason::UserReboot,
     }
 }
@@ -379,24 +366,20 @@ pub fn totals_of(iteration: &Iteration, model: &Model) -> TokenTotals {
 #[must_use]
 pub fn spent(model: &Model) -> Spent {
     let iterations = model.lineage.iterations();
-    let cost = |one: &crate::lineage::Iteration| cost_of(one, model).unwrap_or(0.0);
+    let cost = |one: &Iteration| cost_of(one, model).unwrap_or(0.0);
+    let run = model.autopilot.as_ref();
     Spent {
         iterations: iterations.len() as u64,
         cost_usd: iterations.iter().map(cost).sum(),
-        time: model
-            .autopilot
-            .as_ref()
-            .map_or(Duration::ZERO, |run| run.pilot.time(model.now)),
+        time: run.map_or(Duration::ZERO, |run| run.pilot.time(model.now)),
     }
 }
 
 /// The task that was given to the run: its objective before any other.
 #[must_use]
 pub fn run_task(model: &Model) -> Option<&str> {
-    model
-        .autopilot
-        .as_ref()
-        .map(|run| run.pilot.plan.task.as_str())
+    let run = model.autopilot.as_ref();
+    run.map(|run| run.pilot.plan.task.as_str())
 }
 
 /// What the handoff says of the stop phrase; empty where there is no run.
@@ -409,10 +392,8 @@ pub fn closing_words(model: &Model) -> String {
 /// Whether a run goes on unattended.
 #[must_use]
 pub fn is_unattended(model: &Model) -> bool {
-    model
-        .autopilot
-        .as_ref()
-        .is_some_and(|run| !run.pilot.plan.attended)
+    let run = model.autopilot.as_ref();
+    run.is_some_and(|run| !run.pilot.plan.attended)
 }
 
 /// Whether a run may have no further iteration.
@@ -435,11 +416,8 @@ pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
 /// The prompt for an agent that is started again after it died.
 #[must_use]
 pub fn restart_prompt(model: &Model) -> Option<String> {
-    let run = model
-        .autopilot
-        .as_ref()
-        .filter(|run| !run.pilot.is_held())?;
-    let plan = &run.pilot.plan;
+    let run = model.autopilot.as_ref();
+    let plan = &run.filter(|run| !run.pilot.is_held())?.pilot.plan;
     Some(prompt::again(&plan.task, &plan.promise))
 }
 

@@ -53,7 +53,7 @@ use crate::app::{
     draft::{handoff, summary},
     effect::Effect,
     event::{Exit, TimerId},
-    facts::{editor_refusal, holds_compaction, is_calm, is_text_under_way},
+    facts::{editor_refusal, holds_compaction, is_calm, is_text_under_way, is_under_review},
     model::{
         Model, Overlay,
         reading::Reading,
@@ -122,6 +122,7 @@ impl Attempt {
     }
 
     fn entry(&self, model: &Model, step: Step) -> JournalEntry {
+        let handoff = self.handoff.as_ref();
         let process = model.session.agent.process.clone();
         let (old_agent, new_agent) = if self.has_spawned() {
             (None, process)
@@ -136,14 +137,8 @@ impl Attempt {
             way: self.kind.way(),
             old_session: Some(self.old),
             new_session: Some(self.next()),
-            nonce: self
-                .handoff
-                .as_ref()
-                .map_or_else(String::new, |one| one.marker.nonce.clone()),
-            handoff: self
-                .handoff
-                .as_ref()
-                .map_or_else(String::new, |one| one.text.clone()),
+            nonce: handoff.map_or_else(String::new, |one| one.marker.nonce.clone()),
+            handoff: handoff.map_or_else(String::new, |one| one.text.clone()),
             trim: self.trim_record(),
             old_agent,
             new_agent,
@@ -363,12 +358,7 @@ fn open_review(model: &mut Model) {
     model.view.reading = Reading::at_first_section(&model.draft.handoff.current().text);
     model.draft.handoff.lists_missing = false;
     trim::survey(model);
-    let drafted = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|attempt| attempt.step() == Step::Review && attempt.approved.is_none());
-    if drafted {
+    if is_under_review(model) {
         // Turns may have passed since it was drafted: the person may have gone on working under the banner.
         model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
         summary::refresh(model);
@@ -487,11 +477,8 @@ pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) {
     {
         attempt.journaled = true;
     }
-    let over = model
-        .reboot
-        .beside
-        .take_if(|(one, _)| *one == id && step.is_final());
-    if let Some((_, kept)) = over {
+    let beside = &mut model.reboot.beside;
+    if let Some((_, kept)) = beside.take_if(|(one, _)| *one == id && step.is_final()) {
         unsent::forget(model, &kept);
     }
 }
@@ -596,9 +583,7 @@ pub fn timer(model: &mut Model, id: TimerId) {
     };
     let proven = attempt.is_proven();
     match (id, &mut attempt.phase) {
-        (TimerId::Verify(epoch), _) if epoch == attempt.epoch && !proven => {
-            return verify_due(model);
-        }
+        (TimerId::Verify(epoch), _) if epoch == attempt.epoch && !proven => verify_due(model),
         (TimerId::WarmUp(epoch), Phase::Warming { due, .. }) if epoch == attempt.epoch => {
             *due = true;
         }

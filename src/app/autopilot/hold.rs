@@ -4,7 +4,6 @@ use crate::{
     api::wire::AgentState,
     autopilot::{End, Phase, RunEvent},
     config::RebootMode,
-    lineage::journal::Step,
 };
 
 use super::{
@@ -12,7 +11,7 @@ use super::{
 };
 use crate::app::{
     effect::run_event,
-    facts::{is_safe, typing_refusal},
+    facts::{is_safe, is_under_review, typing_refusal},
     model::{Model, Overlay, run::Due},
     reboot::{self, Approval, submit},
 };
@@ -213,20 +212,12 @@ pub fn headless(model: &mut Model) {
         return finish(model, End::Tripped(trip));
     }
     clock(model);
-    let reviewing = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|attempt| attempt.step() == Step::Review && attempt.approved.is_none());
-    if reviewing {
+    if is_under_review(model) {
         let _ = reboot::approve(model, Approval::Auto);
     }
     model.reboot.mode = RebootMode::Auto;
-    if model
-        .autopilot
-        .as_ref()
-        .is_some_and(|run| run.pilot.is_held())
-    {
+    let run = model.autopilot.as_ref();
+    if run.is_some_and(|run| run.pilot.is_held()) {
         // The person who typed it is gone.
         model.session.agent.draft = false;
         let _ = go_on(model);

@@ -148,9 +148,18 @@ pub(super) fn start_of(text: &str) -> String {
 /// The run as scripts read it.
 #[must_use]
 pub fn report(model: &Model) -> Option<RunReport> {
-    let pilot = &model.autopilot.as_ref()?.pilot;
+    let run = model.autopilot.as_ref()?;
+    let pilot = &run.pilot;
     let plan = &pilot.plan;
     let spent = spent(model);
+    let state = &model.draft.preserved;
+    let waits = match &pilot.phase {
+        Phase::Waiting(wait) => Some(wait),
+        _ => None,
+    };
+    let waits_ms = waits.map(|wait| wait.until.saturating_sub(model.now.since_start).as_millis());
+    let iterations = model.lineage.iterations().iter();
+    let skipped = run.timeline.len().saturating_sub(TIMELINE_REPORTED);
     Some(RunReport {
         phase: phase_word(pilot).to_owned(),
         task: first_line(&plan.task),
@@ -165,50 +174,17 @@ pub fn report(model: &Model) -> Option<RunReport> {
         max_cost_usd: plan.caps.max_cost_usd,
         paused_by: pilot.paused_by.map(str::to_owned),
         why: why(pilot),
-        waits_until: match &pilot.phase {
-            Phase::Waiting(wait) => wait.reset,
-            _ => None,
-        },
-        waits_s: match &pilot.phase {
-            Phase::Waiting(wait) => {
-                let left = wait.until.saturating_sub(model.now.since_start);
-                Some(
-                    left.as_millis()
-                        .div_ceil(1_000)
-                        .try_into()
-                        .unwrap_or(u64::MAX),
-                )
-            }
-            _ => None,
-        },
-        done: model.draft.preserved.completed_items.len(),
-        open: model.draft.preserved.pending_items.len(),
-        next: model
-            .draft
-            .preserved
-            .pending_items
-            .first()
-            .map(|item| item.text.clone()),
-        reboots: model
-            .lineage
-            .iterations()
-            .iter()
-            .filter(|one| one.reboot.is_some())
-            .count(),
+        waits_until: waits.and_then(|wait| wait.reset),
+        waits_s: waits_ms.map(|ms| u64::try_from(ms.div_ceil(1_000)).unwrap_or(u64::MAX)),
+        done: state.completed_items.len(),
+        open: state.pending_items.len(),
+        next: state.pending_items.first().map(|item| item.text.clone()),
+        reboots: iterations.filter(|one| one.reboot.is_some()).count(),
         commits: model.outside.counters.commits,
         tests_passed: model.outside.counters.tests_passed,
         tests_failed: model.outside.counters.tests_failed,
-        timeline: timeline(model),
+        timeline: run.timeline.iter().skip(skipped).cloned().collect(),
     })
-}
-
-/// The newest lines of the run, oldest first.
-fn timeline(model: &Model) -> Vec<RunLine> {
-    let Some(run) = &model.autopilot else {
-        return Vec::new();
-    };
-    let skipped = run.timeline.len().saturating_sub(TIMELINE_REPORTED);
-    run.timeline.iter().skip(skipped).cloned().collect()
 }
 
 /// Remembers the lines that these effects print, for the run view and for scripts.

@@ -85,17 +85,15 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
 
 /// The status line has come: where the next turn has a session of its own, nothing else is waited for.
 pub fn figures_in(model: &mut Model) {
-    let waits = model
-        .autopilot
-        .as_ref()
-        .is_some_and(|run| run.due == Some(Due::Settle) && run.pilot.phase == Phase::Settling);
-    if !waits || !is_always_fresh(model) || model.session.agent.turns == 0 {
-        return;
-    }
-    if let Some(run) = &mut model.autopilot {
+    let matters = is_always_fresh(model) && model.session.agent.turns > 0;
+    if let Some(run) = &mut model.autopilot
+        && matters
+        && run.due == Some(Due::Settle)
+        && run.pilot.phase == Phase::Settling
+    {
         run.due = None;
+        settle(model);
     }
-    settle(model);
 }
 
 /// A source has reported how full the context is. What it said while the turn ran was about a part of it, and what it says later
@@ -179,10 +177,8 @@ pub fn task_read(model: &mut Model, task: Result<String, String>) {
         }
         Err(why) => model.error(format!("the task is kept as it was read last: {why}")),
     }
-    let asked = model
-        .autopilot
-        .as_ref()
-        .is_some_and(|run| run.pilot.phase == Phase::Settling && run.due.is_none());
+    let run = model.autopilot.as_ref();
+    let asked = run.is_some_and(|run| run.pilot.phase == Phase::Settling && run.due.is_none());
     if asked && model.reboot.attempt.is_none() {
         decide(model);
     }
@@ -258,10 +254,8 @@ pub(super) fn prompt_late(model: &mut Model) {
 
 /// The prompt box is what the run waits for, and it takes a text now.
 pub(super) fn prompt_box_ready(model: &mut Model) {
-    let waits = model
-        .autopilot
-        .as_ref()
-        .is_some_and(|run| run.due == Some(Due::PromptBox));
+    let run = model.autopilot.as_ref();
+    let waits = run.is_some_and(|run| run.due == Some(Due::PromptBox));
     if waits && typing_refusal(model).is_none() {
         settle(model);
     }
@@ -301,24 +295,19 @@ pub(super) fn background_time(model: &Model) -> Duration {
 fn wait_for_background(model: &mut Model) {
     let time = background_time(model);
     let until = model.now.since_start + time;
-    let why = format!(
-        "{}, for at most {}",
-        model.session.agent.background,
-        duration(time)
-    );
+    let background = &model.session.agent.background;
+    let why = format!("{background}, for at most {}", duration(time));
     let Some(run) = &mut model.autopilot else {
         return;
     };
     run.pilot.excuse_turn();
-    set_phase(
-        model,
-        Phase::Waiting(Wait {
-            why: why.clone(),
-            until,
-            reset: None,
-            background: true,
-        }),
-    );
+    let wait = Wait {
+        why: why.clone(),
+        until,
+        reset: None,
+        background: true,
+    };
+    set_phase(model, Phase::Waiting(wait));
     model.emit(run_event(RunEvent::Waiting {
         why,
         seconds: time.as_secs(),
@@ -329,17 +318,11 @@ fn wait_for_background(model: &mut Model) {
 
 /// What goes on in the background is waited for no longer.
 pub(super) fn give_up_background(model: &mut Model) {
-    let ids: Vec<String> = model
-        .session
-        .agent
-        .background
-        .ids()
-        .map(str::to_owned)
-        .collect();
     if let Some(run) = &mut model.autopilot
         && matches!(&run.pilot.phase, Phase::Waiting(wait) if wait.background)
     {
-        run.waited_for.extend(ids);
+        let ids = model.session.agent.background.ids();
+        run.waited_for.extend(ids.map(str::to_owned));
     }
 }
 
@@ -351,10 +334,8 @@ pub(super) fn fresh(model: &mut Model) {
     } else if let Err(why) = reboot::request(model, Cause::Autopilot, false) {
         model.error(why);
     }
-    let held = model
-        .autopilot
-        .as_ref()
-        .is_none_or(|run| run.pilot.is_held() || run.pilot.is_over());
+    let run = model.autopilot.as_ref();
+    let held = run.is_none_or(|run| run.pilot.is_held() || run.pilot.is_over());
     if model.reboot.attempt.is_none() && !held {
         type_prompt(model);
     }

@@ -19,7 +19,7 @@ use crate::{
     api::wire::AgentState,
     config::RebootMode,
     guard::{Level, Threshold},
-    lineage::{Cause, journal::Step},
+    lineage::Cause,
     transcript::Tokens,
 };
 
@@ -30,11 +30,13 @@ use crate::app::{
     event::TimerId,
     facts::{
         auto_delay, blocked_by, deciding_figure, is_editing, is_forced, is_last, is_quiet, is_safe,
+        is_under_review,
     },
     model::{
         Model, Overlay,
         happened::NoReboot,
         reboot::{Attempt, Clock, Phase, Quiet, QuietReason},
+        summaries::turns_of,
     },
 };
 
@@ -75,12 +77,9 @@ pub fn held_up(model: &mut Model, why: String) {
 /// Asks for a reboot by itself if usage says so and nothing speaks against it.
 pub fn consider(model: &mut Model) {
     let figure = deciding_figure(model);
-    let full = figure
-        .as_ref()
-        .is_some_and(|figure| figure.level >= Level::Overflow);
-    let good = figure
-        .as_ref()
-        .is_some_and(|figure| breakpoint::is_good(model, figure));
+    let figure = figure.as_ref();
+    let full = figure.is_some_and(|figure| figure.level >= Level::Overflow);
+    let good = figure.is_some_and(|figure| breakpoint::is_good(model, figure));
     let eligible = (full || good)
         && model.reboot.mode != RebootMode::Manual
         && !model.reboot.paused
@@ -135,9 +134,9 @@ pub(super) fn breaker(model: &mut Model) -> Option<String> {
         .current_iteration()
         .is_some_and(|one| one.reboot.is_some());
     if fresh && turns < settings.min_turns_between {
-        let plural = if turns == 1 { "" } else { "s" };
         return Some(format!(
-            "no automatic reboot: only {turns} turn{plural} since the last one, and the window is full again"
+            "no automatic reboot: only {} since the last one, and the window is full again",
+            turns_of(turns)
         ));
     }
     None
@@ -196,9 +195,8 @@ fn void(model: &mut Model) -> Option<&'static str> {
     if paused || (manual && attempt.cause != Cause::Autopilot) {
         return Some("automatic reboots are off");
     }
-    let full = figure
-        .as_ref()
-        .is_some_and(|figure| figure.level >= Level::Overflow);
+    let level = figure.as_ref().map(|figure| figure.level);
+    let full = level >= Some(Level::Overflow);
     let used = figure.as_ref().map(|figure| figure.used);
     match attempt.cause {
         Cause::Threshold => (!full).then_some("the context is not full any more"),
@@ -208,7 +206,7 @@ fn void(model: &mut Model) -> Option<&'static str> {
             None
         }
         Cause::Breakpoint => {
-            let near = figure.is_some_and(|figure| figure.level >= Level::Critical);
+            let near = level >= Some(Level::Critical);
             (!near || !good).then_some("the good moment has passed")
         }
         // The client knows its limit better than we do: less than it was says that there is room again.
@@ -257,8 +255,7 @@ fn may_announce(model: &Model) -> bool {
         return false;
     };
     let announced = attempt.is_by_itself()
-        && attempt.step() == Step::Review
-        && attempt.approved.is_none()
+        && is_under_review(model)
         && attempt.held.is_none()
         && model.reboot.mode == RebootMode::Auto
         && !model.reboot.paused;
@@ -315,13 +312,8 @@ fn start_clock(model: &mut Model) {
 
 /// The clock has moved on.
 pub fn tick(model: &mut Model, epoch: u64) {
-    let clock = model
-        .reboot
-        .attempt
-        .as_ref()
-        .and_then(Attempt::clock)
-        .filter(|clock| clock.epoch == epoch);
-    let Some(clock) = clock else {
+    let clock = model.reboot.attempt.as_ref().and_then(Attempt::clock);
+    let Some(clock) = clock.filter(|clock| clock.epoch == epoch) else {
         return;
     };
     let left = clock.left(model);

@@ -1,10 +1,10 @@
 //! The two answers to a client that waits in a compaction.
 
-use crate::{bridge::Decision, lineage::journal::Step};
+use crate::bridge::Decision;
 
 use crate::app::{
     effect::Effect,
-    facts::{answers_at_once, holds_compaction},
+    facts::{answers_at_once, holds_compaction, is_under_review},
     model::{
         Model, Overlay,
         reboot::{Phase, Replacing},
@@ -51,8 +51,6 @@ pub(super) fn stopped_in_client(model: &mut Model) {
 
 /// Whether it is answered now without asking a person.
 pub(super) fn is_due(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    let ready = attempt.is_some_and(|one| one.step() == Step::Review && one.approved.is_none());
     let read = model.view.overlay == Some(Overlay::Review);
-    holds_compaction(model) && ready && answers_at_once(model) && !read
+    holds_compaction(model) && is_under_review(model) && answers_at_once(model) && !read
 }

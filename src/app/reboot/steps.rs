@@ -1,12 +1,14 @@
 //! The steps of a reboot: what each waits for, what it does, and which comes next.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     api::wire::AgentState,
     bridge::{Order, Outcome},
     config::{Delivery, RebootMode},
-    lineage::{Cause, EndReason, RebootRecord, TrimRecord, Way, journal::Step},
+    handoff::Handoff,
+    lineage::{Cause, EndReason, RebootRecord, TrimRecord, journal::Step},
+    transcript::Tokens,
 };
 
 use super::{
@@ -26,7 +28,7 @@ use crate::app::{
         Model, Overlay,
         orders::{EndedOrder, OrderEnd, Purpose},
         reboot::{Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof, QuietReason},
-        unsent::OnDisk,
+        unsent::{OnDisk, Unsent},
     },
     orders,
     reboot::{
@@ -145,7 +147,7 @@ fn wait(model: &mut Model) {
         return;
     };
     let (reboots, goes) = (attempt.kind.is_reboot(), attempt.force || free);
-    let Phase::Waiting { look, draft } = &mut attempt.phase else {
+    let Phase::Waiting { look, .. } = &mut attempt.phase else {
         return;
     };
     // What the prompt box holds at the last moment goes over, or keeps the session from being ended.
@@ -154,10 +156,11 @@ fn wait(model: &mut Model) {
         return;
     }
     if attempt.kind == Kind::InPlace {
-        match in_place::judge(model) {
-            true if in_place::is_chosen(model) => begin_in_place(model),
-            true => wait(model),
-            false => {}
+        let goes_on = in_place::judge(model);
+        if goes_on && in_place::is_chosen(model) {
+            begin_in_place(model);
+        } else if goes_on {
+            wait(model);
         }
         return;
     }
@@ -169,16 +172,9 @@ fn wait(model: &mut Model) {
     if model.happened.reads_prompt_box {
         return;
     }
-    let mut on_disk = std::mem::take(draft);
-    if !unsent::keep(model, &mut on_disk) {
-        if let Some(attempt) = &mut model.reboot.attempt {
-            attempt.phase = Phase::Waiting {
-                look: LastLook::Done,
-                draft: on_disk,
-            };
-        }
+    let Some(on_disk) = draft_on_disk(model) else {
         return;
-    }
+    };
     unsent::take(model, &on_disk);
     enter(model, Phase::Ending);
     model.emit(moment::begin());
@@ -190,26 +186,33 @@ fn wait(model: &mut Model) {
 
 /// The prompt box keeps what it holds. Should the client end meanwhile, the disk has it too.
 fn begin_in_place(model: &mut Model) {
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
-    let Phase::Waiting { draft, .. } = &mut attempt.phase else {
-        return;
-    };
-    let mut on_disk = std::mem::take(draft);
-    if !unsent::keep(model, &mut on_disk) {
-        if let Some(attempt) = &mut model.reboot.attempt {
-            attempt.phase = Phase::Waiting {
-                look: LastLook::Pending,
-                draft: on_disk,
-            };
-        }
-        return;
-    }
-    if let Some(attempt) = &mut model.reboot.attempt {
+    if let Some(on_disk) = draft_on_disk(model)
+        && let Some(attempt) = &mut model.reboot.attempt
+    {
         attempt.beside = on_disk;
+        in_place::begin(model);
     }
-    in_place::begin(model);
+}
+
+/// What the prompt box holds is written to disk, before anything is done to the session that it stands in. None until it is
+/// there.
+fn draft_on_disk(model: &mut Model) -> Option<OnDisk> {
+    let held = unsent::unsent(model);
+    let Phase::Waiting { draft, .. } = &mut model.reboot.attempt.as_mut()?.phase else {
+        return None;
+    };
+    match held {
+        Unsent::Text(text) if *draft == OnDisk::Kept(text.clone()) => {}
+        Unsent::Text(text) => {
+            let ordered = OnDisk::Ordered(text.clone());
+            if std::mem::replace(draft, ordered.clone()) != ordered {
+                model.emit(Effect::KeepDraft(Some(text)));
+            }
+            return None;
+        }
+        Unsent::Nothing | Unsent::Unreadable => {}
+    }
+    Some(std::mem::take(draft))
 }
 
 /// Has the prompt box read off the screen, and where the client's own side can, by that: it knows every line as it is.
@@ -345,17 +348,10 @@ fn start(model: &mut Model) {
 
 /// A generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
 fn is_pasted(model: &Model) -> bool {
-    let handoff = model
-        .reboot
-        .attempt
-        .as_ref()
-        .and_then(|attempt| attempt.handoff.as_ref());
-    let Some(handoff) = handoff else {
-        return false;
-    };
-    handoff.bytes() > 120 * 1024
-        || model.config.reboot.delivery == Delivery::Paste
-        || model.is_generic()
+    let attempt = model.reboot.attempt.as_ref();
+    let handoff = attempt.and_then(|attempt| attempt.handoff.as_ref());
+    let pasted = model.config.reboot.delivery == Delivery::Paste || model.is_generic();
+    handoff.is_some_and(|handoff| pasted || handoff.bytes() > 120 * 1024)
 }
 
 fn delivering(model: &mut Model, agent: NewAgent) {
@@ -436,12 +432,12 @@ pub(super) fn roll_back(model: &mut Model, why: &str) {
     attempt.failure = Some(why.to_owned());
     let beside = std::mem::take(&mut attempt.beside);
     unsent::outlives(model, beside);
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
     // Its conversation was replaced already, and the session is resumed with that.
-    if attempt.kind == Kind::InPlace && attempt.has_begun() {
-        let record = record(model, false);
+    if let Some(attempt) = &model.reboot.attempt
+        && attempt.kind == Kind::InPlace
+        && attempt.has_begun()
+    {
+        let record = record(model, attempt, false);
         if let Some(current) = model.lineage.current_mut() {
             current.reboot = Some(record);
         }
@@ -461,7 +457,7 @@ fn rolling_back(model: &mut Model, launch: &Launch) {
             let parent = model.lineage.newest_in(old);
             open_iteration(model, old, Some(Cause::Recovery), parent);
             let iteration = model.session.iteration;
-            model.emit(Effect::Start(StartAgent {
+            return model.emit(Effect::Start(StartAgent {
                 iteration,
                 session: old,
                 resume: true,
@@ -469,7 +465,6 @@ fn rolling_back(model: &mut Model, launch: &Launch) {
                 prompt_if_new: None,
                 first: false,
             }));
-            return;
         }
         Launch::Ordered => return,
         Launch::Running | Launch::Failed(_) => {}
@@ -487,10 +482,10 @@ fn rolling_back(model: &mut Model, launch: &Launch) {
 
 /// Everything went well: the record goes to the history.
 pub(super) fn finish(model: &mut Model, warmed_up: bool) {
-    let record = record(model, warmed_up);
     let Some(attempt) = &model.reboot.attempt else {
         return;
     };
+    let record = record(model, attempt, warmed_up);
     let verified = attempt.is_proven();
     let kind = attempt.kind;
     let died = attempt.has_died();
@@ -554,55 +549,32 @@ fn won(record: TrimRecord) -> String {
 }
 
 /// How long each step from the approval on took, and what was sent.
-fn record(model: &Model, warmed_up: bool) -> RebootRecord {
-    let mut record = RebootRecord {
-        old_session: None,
-        new_session: None,
-        way: Way::Fresh,
-        nonce: None,
-        trim: None,
-        cause: Cause::Key,
-        transition_time_ms: std::collections::BTreeMap::default(),
-        handoff_bytes: 0,
-        handoff_tokens: crate::transcript::Tokens(0),
-        verified: false,
+fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
+    let handoff = attempt.handoff.as_ref();
+    let in_place = handoff.filter(|_| attempt.kind == Kind::InPlace);
+    let sent = handoff.filter(|_| attempt.kind != Kind::Trim);
+    let mut transition_time_ms = BTreeMap::new();
+    let ends = attempt.entered.iter().skip(1).map(|(_, at)| *at);
+    for ((step, at), end) in attempt.entered.iter().zip(ends.chain([model.now])) {
+        if !matches!(step, Step::Armed | Step::Drafting | Step::Review) {
+            let ms = u64::try_from(end.since(*at).as_millis()).unwrap_or(u64::MAX);
+            *transition_time_ms.entry(*step).or_default() += ms;
+        }
+    }
+    RebootRecord {
+        old_session: Some(attempt.old),
+        new_session: Some(model.session.id),
+        way: attempt.kind.way(),
+        nonce: in_place.map(|handoff| handoff.marker.nonce.clone()),
+        trim: attempt.trimmed,
+        cause: attempt.cause,
+        transition_time_ms,
+        handoff_bytes: sent.map_or(0, |handoff| handoff.bytes() as u64),
+        handoff_tokens: sent.map_or(Tokens(0), Handoff::tokens),
+        verified: attempt.is_proven(),
         warmed_up,
         preserved_state: serde_json::to_value(&model.draft.preserved).ok(),
-    };
-    let Some(attempt) = &model.reboot.attempt else {
-        return record;
-    };
-    record.old_session = Some(attempt.old);
-    record.new_session = Some(model.session.id);
-    record.way = attempt.kind.way();
-    let in_place = attempt.kind == Kind::InPlace;
-    let marker = attempt.handoff.as_ref().map(|handoff| &handoff.marker);
-    record.nonce = marker.filter(|_| in_place).map(|one| one.nonce.clone());
-    record.trim = attempt.trimmed;
-    record.cause = attempt.cause;
-    record.verified = attempt.is_proven();
-    if let Some(handoff) = attempt
-        .handoff
-        .as_ref()
-        .filter(|_| attempt.kind != Kind::Trim)
-    {
-        record.handoff_bytes = handoff.bytes() as u64;
-        record.handoff_tokens = handoff.tokens();
     }
-    let ends = attempt
-        .entered
-        .iter()
-        .skip(1)
-        .map(|(_, at)| *at)
-        .chain([model.now]);
-    for ((step, at), end) in attempt.entered.iter().zip(ends) {
-        if matches!(step, Step::Armed | Step::Drafting | Step::Review) {
-            continue;
-        }
-        let ms = u64::try_from(end.since(*at).as_millis()).unwrap_or(u64::MAX);
-        *record.transition_time_ms.entry(*step).or_default() += ms;
-    }
-    record
 }
 
 /// The unsent prompt is on disk. The prompt box is read once more: the person may have typed on meanwhile.

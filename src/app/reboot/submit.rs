@@ -294,13 +294,9 @@ pub fn box_changed(model: &mut Model) {
         if model.session.agent.prompt_box.holds(&submission.typed) {
             return go_on(model);
         }
-        model.emit(Effect::SetTimer(
-            TimerId::Enter(submission.epoch),
-            SHOWN_WITHIN,
-        ));
-        return;
-    }
-    if !submission.proves && !model.session.agent.prompt_box.holds(&submission.text) {
+        let timer = TimerId::Enter(submission.epoch);
+        model.emit(Effect::SetTimer(timer, SHOWN_WITHIN));
+    } else if !submission.proves && !model.session.agent.prompt_box.holds(&submission.text) {
         model.session.submission = None;
     }
 }
@@ -422,19 +418,12 @@ fn press_enter(model: &mut Model) {
 /// The prompt box shows it.
 fn stands(model: &mut Model, text: &str) {
     model.session.agent.draft = true;
-    if model
-        .reboot
-        .unsent
-        .as_deref()
-        .map(handoff::sendable)
-        .as_deref()
-        != Some(text)
-    {
-        return;
+    let unsent = model.reboot.unsent.as_deref().map(handoff::sendable);
+    if unsent.as_deref() == Some(text) {
+        model.reboot.unsent = None;
+        model.info("your unsent prompt stands in the prompt box again, still unsent");
+        model.emit(Effect::KeepDraft(None));
     }
-    model.reboot.unsent = None;
-    model.info("your unsent prompt stands in the prompt box again, still unsent");
-    model.emit(Effect::KeepDraft(None));
 }
 
 /// It did not come to stand there; it is kept for the next start.

@@ -172,11 +172,11 @@ pub fn choose(model: &mut Model, way: Way) -> Result<(), String> {
     {
         return Err(format!("no reboot in place: {why}"));
     }
-    if way == Way::Trim {
-        match offer(model) {
-            Ok(_) | Err(NotOffered::Reading) => {}
-            Err(why) => return Err(format!("trim is not offered: {why}")),
-        }
+    if way == Way::Trim
+        && let Err(why) = offer(model)
+        && why != NotOffered::Reading
+    {
+        return Err(format!("trim is not offered: {why}"));
     }
     let Some(attempt) = &mut model.reboot.attempt else {
         return Err("no reboot is under review".to_owned());
@@ -231,15 +231,16 @@ pub fn copied(model: &mut Model, ask: u64, made: Result<TrimRecord, String>) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
     };
-    match &mut attempt.phase {
-        Phase::Starting { copying, agent } if *copying == Some(ask) => match made {
+    if let Phase::Starting { copying, agent } = &mut attempt.phase
+        && *copying == Some(ask)
+    {
+        match made {
             Ok(record) => attempt.trimmed = Some(record),
             Err(why) => {
                 let why = format!("the trimmed copy could not be made: {why}");
                 agent.launch = Launch::Failed(why);
             }
-        },
-        _ => {}
+        }
     }
 }
 

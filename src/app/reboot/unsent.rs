@@ -18,23 +18,6 @@ use crate::app::{
 };
 pub use crate::app::{facts::unsent, model::unsent::Unsent};
 
-/// Has what the prompt box holds written to disk, before anything is done to the session that it stands in. True once it is
-/// there.
-pub fn keep(model: &mut Model, on_disk: &mut OnDisk) -> bool {
-    let Unsent::Text(text) = unsent(model) else {
-        return true;
-    };
-    match on_disk {
-        OnDisk::Kept(kept) if *kept == text => return true,
-        OnDisk::Ordered(ordered) if *ordered == text => {}
-        _ => {
-            *on_disk = OnDisk::Ordered(text.clone());
-            model.emit(Effect::KeepDraft(Some(text)));
-        }
-    }
-    false
-}
-
 /// The old session is about to end: what its prompt box holds goes over.
 pub fn take(model: &mut Model, on_disk: &OnDisk) {
     match unsent(model) {
