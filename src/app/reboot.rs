@@ -308,7 +308,7 @@ fn bring_back(
     // No session had the number of a reboot, and none begins with it: a copy that is not needed after all is in no one's way.
     let copy = SessionId::new(model.reboot.new_ids.reboot);
     let kind = Kind::Undo(copy, iteration);
-    resume(model, kind, Cause::Undo, Some(replaced))
+    resume(model, kind, Cause::Undo, Some(replaced));
 }
 
 /// Resumes the same session after its process has ended by itself.
@@ -332,7 +332,7 @@ fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced
         Kind::Restart => waiting(),
         _ => Phase::Preparing(Prepared::Nothing),
     };
-    enter(model, first)
+    enter(model, first);
 }
 
 /// Takes up a reboot that a supervisor before us had to leave: the old agent is gone, the human had

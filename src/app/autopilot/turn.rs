@@ -48,7 +48,7 @@ pub fn turn_ended(model: &mut Model, message: Option<&str>) {
     if run.pilot.is_held() {
         return turn_event(model);
     }
-    follow(model, verdict, "")
+    follow(model, verdict, "");
 }
 
 /// A turn has failed, or has ended without a word.

@@ -73,7 +73,7 @@ pub fn read(model: &mut Model, disk: Option<String>) {
     } else {
         Author::Human
     };
-    take(model, by, &text)
+    take(model, by, &text);
 }
 
 /// The agent's hook says that it wrote the file: what is read now is the agent's.

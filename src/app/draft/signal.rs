@@ -30,7 +30,7 @@ pub fn by_hook(model: &mut Model, message: &str) {
 /// The transcript shows what the assistant has said.
 pub fn by_transcript(model: &mut Model, mut signals: Vec<Signal>) {
     signals.retain(|signal| model.draft.seen_signals.by_transcript(signal));
-    take_in(model, signals)
+    take_in(model, signals);
 }
 
 /// A generic agent's pane shows these.
@@ -39,7 +39,7 @@ pub fn by_pane(model: &mut Model, iteration: IterationId, signals: Vec<Signal>) 
         return;
     }
     let new = model.draft.seen_signals.by_pane(signals);
-    take_in(model, new)
+    take_in(model, new);
 }
 
 /// The agent says it by a tool: whether it is new. What it says in its text as well counts once.

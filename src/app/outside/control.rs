@@ -97,7 +97,7 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
         ));
     }
     let code = autopilot::stopped(model, code);
-    leave(model, code, reason, urgent)
+    leave(model, code, reason, urgent);
 }
 
 /// The quit key: asks while a turn runs, and while a note is not saved.

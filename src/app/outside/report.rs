@@ -275,7 +275,8 @@ pub fn past_handoff(past: &PastSession) -> HandoffReport {
     report.session_id = past.iteration.session_id.map(|id| id.to_string());
     report.generated_at = message.and_then(|message| message.at);
     let kind = message.map(|message| message.kind);
-    report.kind = kind.map_or("none", MessageKind::word).to_owned();
+    let word = kind.map_or("none", MessageKind::word);
+    word.clone_into(&mut report.kind);
     let instead = match kind {
         Some(MessageKind::Given) => return report,
         Some(MessageKind::Saved) => ": this is its last checkpoint",

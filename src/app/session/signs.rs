@@ -76,7 +76,7 @@ pub fn probed(model: &mut Model, ended: &EndedOrder) {
     match &ended.end {
         // In a turn the agent asks; outside of one a person has opened a list of the client's.
         OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) if runs => {
-            activity::asked(model, "a dialog is open (seen by the bridge)".to_owned())
+            activity::asked(model, "a dialog is open (seen by the bridge)".to_owned());
         }
         OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) => {
             agent.activity.dialog_seen = true;
@@ -137,7 +137,7 @@ fn by_signs(model: &mut Model) {
                 // A call of a transcript may be over, for it is written late.
                 set_state(model, AgentState::Unknown);
             } else if calm && !runs {
-                return turn_stopped(model);
+                turn_stopped(model);
             } else {
                 set_state(model, AgentState::Busy);
             }

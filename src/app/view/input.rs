@@ -45,7 +45,7 @@ pub fn host(model: &mut Model, event: HostEvent) {
         HostEvent::Input(input) => match input {
             HostInput::Key { event, raw } => key(model, event, raw),
             HostInput::PasteStart | HostInput::PasteChunk(_) | HostInput::PasteEnd => {
-                paste(model, input)
+                paste(model, input);
             }
             HostInput::Mouse { event, .. } => mouse(model, event, input),
             HostInput::Focus(focused) => {
@@ -262,7 +262,7 @@ fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) {
         HelpKey::Close => model.view.overlay = None,
         HelpKey::Run(action) => {
             model.view.overlay = None;
-            return act(model, action);
+            act(model, action);
         }
     }
 }
@@ -388,12 +388,12 @@ fn handoff_key(model: &mut Model, key: KeyEvent) {
         KeyCode::Char('x') => handoff::discard_edit(model),
         KeyCode::Char('m') => handoff::toggle_missing(model),
         KeyCode::Char('+') => handoff::add_missing(model),
-        KeyCode::Char('p') => return paste_handoff(model),
+        KeyCode::Char('p') => paste_handoff(model),
         KeyCode::Char('y') => {
             let text = model.draft.handoff.current().text.clone();
-            return copy_document(model, "handoff", text);
+            copy_document(model, "handoff", text);
         }
-        KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
+        KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
         _ => read_handoff(model, key),
     }
 }
@@ -538,7 +538,7 @@ fn paste(model: &mut Model, piece: HostInput) {
                 editor.area.insert_str(text);
             }
             if notes {
-                return scratchpad::edited(model);
+                scratchpad::edited(model);
             }
         }
         _ => {}
