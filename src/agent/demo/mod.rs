@@ -278,7 +278,8 @@ fn hang() -> ! {
 
 /// Whether a prompt names all sections of a summary.
 fn asks_for_a_summary(prompt: &str) -> bool {
-    SUMMARY.iter().all(|(title, _)| prompt.contains(title))
+    let mut titles = SUMMARY.lines().filter_map(|line| line.strip_prefix("## "));
+    titles.all(|title| prompt.contains(title))
 }
 
 /// What `-p` says: a summary when one is asked for.
@@ -286,30 +287,11 @@ fn answer(prompt: &str) -> String {
     if !asks_for_a_summary(prompt) {
         return "Understood.".into();
     }
-    let section = |(title, text): &(&str, &str)| format!("## {title}\n\n{text}\n");
-    let summary: Vec<_> = SUMMARY.iter().map(section).collect();
-    format!(
-        "<analysis>Read it all.</analysis>\n\n{}",
-        summary.join("\n")
-    )
+    format!("<analysis>Read it all.</analysis>\n\n{SUMMARY}")
 }
 
 /// The demo's story as a model would sum it up.
-const SUMMARY: [(&str, &str); 7] = [
-    (
-        "User Intent",
-        "Build tidepool, a small command-line feed reader.",
-    ),
-    ("Technical Context", "Rust, SQLite, one binary."),
-    (
-        "Files & Code",
-        "`src/parse.rs`, `src/fetch.rs`, `src/store.rs`.",
-    ),
-    ("Errors & Fixes", "None open."),
-    ("Key Decisions", "One entry type for both feed formats."),
-    ("Pending Tasks", "The open items of the plan."),
-    ("Current State", "All tests pass."),
-];
+const SUMMARY: &str = include_str!("../../../assets/demo/summary.md");
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,8 @@
 //! What the demo plays: a small project, item by item, so that a reboot has something to carry on.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::LazyLock};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// One thing the agent does in a turn.
@@ -52,6 +53,7 @@ impl Step {
 }
 
 /// One item of the project's plan.
+#[derive(Deserialize)]
 struct Item {
     title: &'static str,
     file: &'static str,
@@ -60,194 +62,13 @@ struct Item {
     decision: Option<&'static str>,
 }
 
-const fn item(
-    title: &'static str,
-    file: &'static str,
-    test: &'static str,
-    thought: &'static str,
-    decision: Option<&'static str>,
-) -> Item {
-    Item {
-        title,
-        file,
-        test,
-        thought,
-        decision,
-    }
-}
-
 const OBJECTIVE: &str = "tidepool: a small command-line feed reader";
 
-const PLAN: [Item; 24] = [
-    item(
-        "Parse RSS and Atom feeds",
-        "src/parse.rs",
-        "parse",
-        "Both formats map onto one entry type; dates are the hard part.",
-        Some("keep entries in one type | two types would double every view"),
-    ),
-    item(
-        "Fetch feeds with conditional requests",
-        "src/fetch.rs",
-        "fetch",
-        "ETag and Last-Modified spare most of the traffic.",
-        Some("at most eight requests at a time | servers ban greedy readers"),
-    ),
-    item(
-        "Store entries in SQLite",
-        "src/store.rs",
-        "store",
-        "Entries are keyed by feed and guid, so a second fetch adds nothing.",
-        None,
-    ),
-    item(
-        "Mark entries read and starred",
-        "src/mark.rs",
-        "mark",
-        "Marks live in a table of their own.",
-        Some("marks survive a feed's deletion | users resubscribe"),
-    ),
-    item(
-        "List entries with filters",
-        "src/list.rs",
-        "list",
-        "Filters compose: unread, starred, feed, since.",
-        None,
-    ),
-    item(
-        "Import and export OPML",
-        "src/opml.rs",
-        "opml",
-        "Nested outlines become folders; unknown attributes are kept.",
-        None,
-    ),
-    item(
-        "Render articles as text",
-        "src/render.rs",
-        "render",
-        "Paragraphs must stay readable at any width.",
-        Some("footnotes for links | inline targets break the flow"),
-    ),
-    item(
-        "Search with a full-text index",
-        "src/search.rs",
-        "search",
-        "FTS5 does it; the index is filled by triggers.",
-        None,
-    ),
-    item(
-        "Refresh in the background",
-        "src/refresh.rs",
-        "refresh",
-        "A feed that fails waits twice as long, up to a day.",
-        Some("back off per feed | one dead host must not slow the rest"),
-    ),
-    item(
-        "Page through articles by key",
-        "src/page.rs",
-        "page",
-        "The keys follow less, which fingers know.",
-        None,
-    ),
-    item(
-        "Read the config file",
-        "src/config.rs",
-        "config",
-        "Unknown keys are errors that name the nearest known one.",
-        Some("durations are written as text | bare numbers hide their unit"),
-    ),
-    item(
-        "Group feeds in folders",
-        "src/folder.rs",
-        "folder",
-        "A feed may stand in several folders.",
-        None,
-    ),
-    item(
-        "Show counts of unread entries",
-        "src/count.rs",
-        "count",
-        "Counts come from one query, not one a feed.",
-        None,
-    ),
-    item(
-        "Find feeds from a page's address",
-        "src/discover.rs",
-        "discover",
-        "The link elements first, then the usual paths.",
-        None,
-    ),
-    item(
-        "Download enclosures",
-        "src/enclosure.rs",
-        "enclosure",
-        "A broken download goes on where it stopped.",
-        Some("name files by date and title | guids are unreadable"),
-    ),
-    item(
-        "Clean up old entries",
-        "src/prune.rs",
-        "prune",
-        "Starred entries are never removed.",
-        Some("keep starred entries for good | a star is a promise"),
-    ),
-    item(
-        "Send entries to a command",
-        "src/pipe.rs",
-        "pipe",
-        "The entry goes to stdin as JSON.",
-        None,
-    ),
-    item(
-        "Colour the list by age",
-        "src/colour.rs",
-        "colour",
-        "NO_COLOR is honoured.",
-        None,
-    ),
-    item(
-        "Complete names in the shell",
-        "src/complete.rs",
-        "complete",
-        "Feed names come from the store.",
-        None,
-    ),
-    item(
-        "Sync marks between machines",
-        "src/sync.rs",
-        "sync",
-        "The newest mark wins; clocks are not trusted.",
-        Some("logical clocks for marks | laptops sleep with wrong clocks"),
-    ),
-    item(
-        "Check feeds for errors",
-        "src/check.rs",
-        "check",
-        "Every fault has a line and a hint.",
-        None,
-    ),
-    item(
-        "Measure a refresh",
-        "benches/refresh.rs",
-        "refresh_bench",
-        "A thousand feeds in under a second, from disk.",
-        None,
-    ),
-    item(
-        "Write the manual page",
-        "doc/tidepool.1",
-        "manual",
-        "Every flag has an example.",
-        None,
-    ),
-    item(
-        "Package a release",
-        "Cargo.toml",
-        "release",
-        "A static binary for each platform.",
-        None,
-    ),
-];
+/// The plan, made up once for all sessions.
+static PLAN: LazyLock<Vec<Item>> = LazyLock::new(|| {
+    let plan = include_str!("../../../assets/demo/plan.json");
+    serde_json::from_str(plan).expect("the compiled-in plan is checked by tests")
+});
 
 /// How long the files are that it reads: about half of what a turn adds to the context, so that a trim has
 /// something to remove.
