@@ -26,28 +26,23 @@ pub enum Step {
 impl Step {
     /// A shell command with a made-up output.
     fn shell(command: &str, output: &str) -> Self {
-        let input = json!({ "command": command });
-        Self::Tool {
-            name: "Bash",
-            input,
-            output: Some(output.to_owned()),
-        }
+        Self::call("Bash", json!({ "command": command }), Some(output))
     }
 
     /// A shell command that is run.
     pub fn run(command: &str) -> Self {
-        Self::Tool {
-            name: "Bash",
-            input: json!({ "command": command }),
-            output: None,
-        }
+        Self::call("Bash", json!({ "command": command }), None)
     }
 
     fn file(name: &'static str, path: &str, output: &str) -> Self {
+        Self::call(name, json!({ "file_path": path }), Some(output))
+    }
+
+    fn call(name: &'static str, input: Value, output: Option<&str>) -> Self {
         Self::Tool {
             name,
-            input: json!({ "file_path": path }),
-            output: Some(output.to_owned()),
+            input,
+            output: output.map(str::to_owned),
         }
     }
 }
@@ -155,12 +150,8 @@ fn todo(number: usize) -> Step {
             json!({ "content": item.title, "status": status(index), "activeForm": item.title })
         })
         .collect();
-    let output = Some("Todos have been modified successfully.".to_owned());
-    Step::Tool {
-        name: "TodoWrite",
-        input: json!({ "todos": todos }),
-        output,
-    }
+    let output = "Todos have been modified successfully.";
+    Step::call("TodoWrite", json!({ "todos": todos }), Some(output))
 }
 
 /// The lines of a file as the read tool numbers them.
