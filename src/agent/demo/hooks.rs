@@ -36,9 +36,9 @@ impl Hooks {
         }
     }
 
-    /// Runs all commands of `event` side by side and waits for them. `subject` is what a matcher is
-    /// held against: the tool's name.
-    pub fn run(&self, event: &str, session: SessionId, subject: &str, payload: &Value) {
+    /// Runs all commands of `event` side by side and waits for them. A matcher is held against the tool's name.
+    pub fn run(&self, event: &str, session: SessionId, payload: &Value) {
+        let subject = payload["tool_name"].as_str().unwrap_or_default();
         let groups = self.settings["hooks"][event]
             .as_array()
             .into_iter()

@@ -188,11 +188,8 @@ impl Session {
     fn begin(&mut self) -> io::Result<()> {
         let resumed = self.options.resume.is_some();
         let source = if resumed { "resume" } else { "startup" };
-        self.call_hook(
-            "SessionStart",
-            "",
-            json!({ "source": source, "model": self.options.model }),
-        );
+        let fields = json!({ "source": source, "model": self.options.model });
+        self.call_hook("SessionStart", fields);
         self.status_due = Some(Instant::now());
         self.has_usage = resumed;
         if resumed {
@@ -236,7 +233,7 @@ impl Session {
             let fields = json!({
                 "message": "Claude needs your permission", "notification_type": "permission_prompt",
             });
-            self.call_hook("Notification", "", fields);
+            self.call_hook("Notification", fields);
         }
         if self
             .quit_armed
@@ -268,7 +265,7 @@ impl Session {
         }
         if turn.calls_next() && self.control.dialog == "turn" && !self.last_message.is_empty() {
             self.last_message.clear();
-            self.call_hook("PermissionRequest", "Bash", json!({ "tool_name": "Bash" }));
+            self.call_hook("PermissionRequest", json!({ "tool_name": "Bash" }));
             self.dialog = Some(Dialog::Permission);
             self.notify_due = Some(now + NOTIFY_AFTER);
             self.turn = Some(turn);
@@ -447,7 +444,7 @@ impl Session {
         self.go_on_due = None;
         self.report_prompt(&prompt, origin);
         self.dirty = true;
-        self.call_hook("UserPromptSubmit", "", json!({ "prompt": prompt }));
+        self.call_hook("UserPromptSubmit", json!({ "prompt": prompt }));
         self.record.prompt(&prompt)?;
         self.show_prompt(&prompt);
         self.turns += 1;
@@ -539,14 +536,14 @@ impl Session {
 
     /// `/clear`: the process lives on under a new session.
     fn start_over(&mut self) -> io::Result<()> {
-        self.call_hook("SessionEnd", "", json!({ "reason": "clear" }));
+        self.call_hook("SessionEnd", json!({ "reason": "clear" }));
         self.id = SessionId::new(Uuid::new_v4());
         let path = record::path_of(&self.control.config_dir, &self.control.cwd, self.id);
         self.record = Record::open(path, self.id, &self.options.model, &self.control.cwd)?;
         self.context = BASE_LOAD;
         self.has_usage = false;
         self.go_on_due = None;
-        self.call_hook("SessionStart", "", json!({ "source": "clear" }));
+        self.call_hook("SessionStart", json!({ "source": "clear" }));
         self.report_session("clear");
         self.above.push("  ⎿  (no content)".into());
         self.status_line_soon();
@@ -567,13 +564,10 @@ impl Session {
         self.has_usage = false;
         self.hint = "? for shortcuts".into();
         // In the order of the real client.
-        self.call_hook(
-            "SessionStart",
-            "",
-            json!({ "source": "compact", "model": self.options.model }),
-        );
+        let fields = json!({ "source": "compact", "model": self.options.model });
+        self.call_hook("SessionStart", fields);
         self.report_session("compact");
-        self.call_hook("PostCompact", "", json!({ "trigger": trigger }));
+        self.call_hook("PostCompact", json!({ "trigger": trigger }));
         self.above.push("  ⎿  Compacted".into());
         self.status_line_soon();
         Ok(())
@@ -592,12 +586,9 @@ impl Session {
         self.context = BASE_LOAD + (handoff.len() / 4) as u64;
         self.has_usage = false;
         // In the order of the real client.
-        self.call_hook("PostCompact", "", json!({ "trigger": trigger }));
-        self.call_hook(
-            "SessionStart",
-            "",
-            json!({ "source": "compact", "model": self.options.model }),
-        );
+        self.call_hook("PostCompact", json!({ "trigger": trigger }));
+        let fields = json!({ "source": "compact", "model": self.options.model });
+        self.call_hook("SessionStart", fields);
         self.report_session("compact");
         self.handed_over = true;
         self.story = Story::from_prompt(handoff);
@@ -606,9 +597,9 @@ impl Session {
     }
 
     /// Runs the hooks of `event` with its own `fields`.
-    pub(super) fn call_hook(&self, event: &str, subject: &str, fields: Value) {
+    pub(super) fn call_hook(&self, event: &str, fields: Value) {
         let payload = self.payload(event, fields);
-        self.hooks.run(event, self.id, subject, &payload);
+        self.hooks.run(event, self.id, &payload);
     }
 
     fn payload(&self, event: &str, fields: Value) -> Value {
@@ -640,7 +631,7 @@ impl Session {
 
     /// Ends the session: the hooks are called, the terminal is given back.
     fn close(mut self, reason: &str, terminal: Terminal) {
-        self.call_hook("SessionEnd", "", json!({ "reason": reason }));
+        self.call_hook("SessionEnd", json!({ "reason": reason }));
         // A terminal that is gone takes no farewell.
         let farewell = format!("Resume this session with:\r\n--resume {}\r\n", self.id);
         let _ = self.canvas.clear().and_then(|()| write_all(&farewell));

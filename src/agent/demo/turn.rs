@@ -155,7 +155,7 @@ impl Session {
                     .block(&turn.call, &block, self.usage, "tool_use")?;
                 turn.call.clear();
                 let fields = json!({ "tool_name": name, "tool_input": input, "tool_use_id": id });
-                self.call_hook("PreToolUse", name, fields);
+                self.call_hook("PreToolUse", fields);
                 self.show_call(name, &input);
                 turn.running = Some(RunningTool {
                     id,
@@ -200,10 +200,10 @@ impl Session {
         });
         if failed {
             fields["error"] = json!(output);
-            self.call_hook("PostToolUseFailure", tool.name, fields);
+            self.call_hook("PostToolUseFailure", fields);
         } else {
             fields["tool_response"] = response;
-            self.call_hook("PostToolUse", tool.name, fields);
+            self.call_hook("PostToolUse", fields);
         }
         self.show_output(&output);
         self.status_line_soon();
@@ -216,7 +216,7 @@ impl Session {
             "stop_hook_active": false, "last_assistant_message": self.last_message,
             "background_tasks": [],
         });
-        self.call_hook("Stop", "", fields);
+        self.call_hook("Stop", fields);
         self.status_line_soon();
     }
 
@@ -226,7 +226,7 @@ impl Session {
         self.above
             .extend([format!("  \x1b[31m⎿  {message}"), String::new()]);
         let fields = json!({ "error": word, "last_assistant_message": message });
-        self.call_hook("StopFailure", "", fields);
+        self.call_hook("StopFailure", fields);
     }
 
     fn say(&mut self, text: &str) {
