@@ -3,6 +3,8 @@
 //! The unit is one read: a carriage return submits only when it came alone or after at most two
 //! characters. Text and Enter in one write therefore do not submit, as measured with the real one.
 
+use memchr::memmem::find;
+
 /// The most characters before a carriage return in one read that still leave it an Enter.
 const FAST_TYPING: usize = 2;
 
@@ -180,12 +182,6 @@ fn enter_or_newline(keys: Vec<Key>, alone: bool) -> Vec<Key> {
         key => key,
     };
     keys.into_iter().map(meant).collect()
-}
-
-fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
-    bytes
-        .windows(needle.len())
-        .position(|window| window == needle)
 }
 
 #[cfg(test)]

@@ -75,10 +75,8 @@ impl Record {
     /// Writes a prompt of the user's.
     pub fn prompt(&mut self, text: &str) -> io::Result<()> {
         let message = json!({ "role": "user", "content": text });
-        self.chained(
-            "user",
-            json!({ "message": message, "permissionMode": "default" }),
-        )
+        let fields = json!({ "message": message, "permissionMode": "default" });
+        self.chained("user", fields)
     }
 
     /// Writes one block of an assistant message: one API call is several lines with one id and usage.
@@ -87,10 +85,8 @@ impl Record {
             "id": format!("msg_{call}"), "type": "message", "role": "assistant", "model": self.model,
             "content": [block], "stop_reason": stop, "stop_sequence": null, "usage": wire(usage),
         });
-        self.chained(
-            "assistant",
-            json!({ "message": message, "requestId": format!("req_{call}") }),
-        )
+        let fields = json!({ "message": message, "requestId": format!("req_{call}") });
+        self.chained("assistant", fields)
     }
 
     /// Writes a tool's result with the copy the client keeps beside it.
@@ -105,13 +101,11 @@ impl Record {
     /// Writes the mark of a compaction.
     pub fn compacted(&mut self, before: u64, trigger: &str) -> io::Result<()> {
         self.parent = None;
-        self.chained(
-            "system",
-            json!({
-                "subtype": "compact_boundary", "content": "Conversation compacted", "level": "info",
-                "compactMetadata": { "trigger": trigger, "preTokens": before },
-            }),
-        )
+        let fields = json!({
+            "subtype": "compact_boundary", "content": "Conversation compacted", "level": "info",
+            "compactMetadata": { "trigger": trigger, "preTokens": before },
+        });
+        self.chained("system", fields)
     }
 
     /// Writes the answer to a prompt that did not fit.
@@ -122,12 +116,10 @@ impl Record {
             "stop_reason": "stop_sequence", "stop_sequence": "", "type": "message", "usage": usage,
             "content": [{ "type": "text", "text": "Prompt is too long" }],
         });
-        self.chained(
-            "assistant",
-            json!({
-                "message": message, "error": "invalid_request", "isApiErrorMessage": true,
-            }),
-        )
+        let fields = json!({
+            "message": message, "error": "invalid_request", "isApiErrorMessage": true,
+        });
+        self.chained("assistant", fields)
     }
 
     fn chained(&mut self, kind: &str, fields: Value) -> io::Result<()> {
@@ -186,18 +178,9 @@ pub fn context_of(path: &Path) -> Option<u64> {
         return asked.then_some(super::BASE_LOAD);
     };
     let usage = last["message"]["usage"].as_object()?;
-    let fields = [
-        "input_tokens",
-        "cache_creation_input_tokens",
-        "cache_read_input_tokens",
-        "output_tokens",
-    ];
-    Some(
-        fields
-            .iter()
-            .filter_map(|field| usage.get(*field)?.as_u64())
-            .sum(),
-    )
+    let written = wire(Usage::default());
+    let names = written.as_object()?.keys();
+    Some(names.filter_map(|name| usage.get(name)?.as_u64()).sum())
 }
 
 /// The texts of the conversation, to be shown again after a resume: what was said, and whether by
