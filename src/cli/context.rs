@@ -17,14 +17,15 @@ use super::{
     sessions,
 };
 use crate::{
+    clean,
     config::load::paths::Paths,
-    handoff::strategy::{ContextStrategy as _, RecentCommands},
+    handoff::strategy::{self, MAX_COMMANDS},
     lineage::{IterationId, Meta},
     store::{
         FilesError, PrivateDir,
         run_dir::{META, RECORDING, RunDir, runs},
     },
-    transcript::commands::{CommandLog, CommandReader, CommandRecord, OutputReader, cast},
+    transcript::commands::{CommandLog, CommandReader, CommandRecord, OutputReader as _, cast},
 };
 
 /// The most that is read of a run's record, in bytes.
@@ -157,11 +158,7 @@ fn recorded(run: &PrivateDir, iteration: IterationId) -> Result<Option<CommandLo
         return Ok(None);
     };
     let bytes = directory.read(RECORDING, RECORDING_LIMIT)?;
-    Ok(bytes.map(|bytes| cast::commands(&bytes, limit())))
-}
-
-fn limit() -> usize {
-    RecentCommands::default().max_commands
+    Ok(bytes.map(|bytes| cast::commands(&bytes, MAX_COMMANDS)))
 }
 
 fn from_transcript(id: String, path: &Path) -> Result<Session, ContextError> {
@@ -170,7 +167,7 @@ fn from_transcript(id: String, path: &Path) -> Result<Session, ContextError> {
         source,
     };
     let mut file = File::open(path).map_err(failed)?;
-    let mut reader = CommandReader::new(limit());
+    let mut reader = CommandReader::new(MAX_COMMANDS);
     let mut buffer = vec![0; 256 * 1024];
     loop {
         match file.read(&mut buffer) {
@@ -188,29 +185,25 @@ fn from_transcript(id: String, path: &Path) -> Result<Session, ContextError> {
 }
 
 fn as_text(sessions: &[Session], heads: bool) -> String {
-    let strategy = RecentCommands::default();
-    if heads {
-        let sessions: Vec<(String, Vec<CommandRecord>, &dyn OutputReader)> = sessions
-            .iter()
-            .map(|one| (one.id.clone(), one.log.records(), &one.log as _))
-            .collect();
-        return strategy.context_of_all(&sessions);
-    }
-    sessions
+    let texts = sessions
         .iter()
-        .map(|one| strategy.context(&one.log.records(), &one.log))
-        .collect()
+        .map(|one| (&one.id, strategy::context(&one.log)))
+        .filter(|(_, text)| !text.is_empty());
+    if !heads {
+        return texts.map(|(_, text)| text).collect();
+    }
+    let headed = texts.map(|(id, text)| format!("=== Session {} ===\n{text}", clean::one_line(id)));
+    headed.collect::<Vec<_>>().join("\n")
 }
 
 fn as_json(sessions: &[Session]) -> Value {
-    let strategy = RecentCommands::default();
     let command = |log: &CommandLog, record: &CommandRecord| {
         json!({
             "command": record.command,
             "exit": record.exit,
             "at": record.at,
             "duration_ms": record.duration.map(|duration| duration.as_millis() as u64),
-            "output": strategy.shortened(&log.read(record)),
+            "output": strategy::shortened(&log.read(record)),
         })
     };
     let sessions = sessions.iter().map(|one| {
@@ -230,7 +223,7 @@ mod tests {
     use crate::transcript::commands::{Chunk, Direction};
 
     fn session(id: &str, output: &str) -> Session {
-        let mut log = CommandLog::new(limit());
+        let mut log = CommandLog::new(MAX_COMMANDS);
         let record = CommandRecord {
             command: Some("ls".to_owned()),
             exit: Some(0),
@@ -249,7 +242,12 @@ mod tests {
 
     #[test]
     fn one_session_stands_alone_and_several_under_heads() {
-        let sessions = [session("s1", "a\n"), session("s2", "b\u{1b}]0;x\u{7}\n")];
+        let silent = Session {
+            log: CommandLog::new(MAX_COMMANDS),
+            ..session("s0", "")
+        };
+        let (one, two) = (session("s1", "a\n"), session("s2", "b\u{1b}]0;x\u{7}\n"));
+        let sessions = [one, silent, two];
         assert_eq!(as_text(&sessions[..1], false), "$ ls\na\n");
         assert_eq!(
             as_text(&sessions, true),

@@ -1,7 +1,5 @@
-//! Which part of a session's past is given word for word: [`ContextStrategy`], and the one there is, [`RecentCommands`].
-//!
-//! A strategy chooses among [`CommandRecord`]s and asks an [`OutputReader`] for the output of the ones it chose, so that
-//! nothing else is read. The text is for a prompt or for a person:
+//! The part of a session's past that is given word for word: its last shell commands with their output. The text is for a
+//! prompt or for a person:
 //!
 //! ```text
 //! $ cargo test
@@ -14,127 +12,81 @@ use std::fmt::Write as _;
 
 use crate::{
     clean,
-    transcript::commands::{Chunk, CommandRecord, Direction, OutputReader},
+    transcript::commands::{Chunk, CommandLog, CommandRecord, Direction, OutputReader as _},
 };
 
-/// Makes a text of what happened in a session.
-pub trait ContextStrategy {
-    /// The text for one session's commands, oldest first; empty when there is nothing to show.
-    fn context(&self, records: &[CommandRecord], output: &dyn OutputReader) -> String;
+/// How many commands are shown.
+pub const MAX_COMMANDS: usize = 10;
 
-    /// The text for several sessions, each under a head `=== Session ID ===`; sessions with nothing to show are left out.
-    fn context_of_all(
-        &self,
-        sessions: &[(String, Vec<CommandRecord>, &dyn OutputReader)],
-    ) -> String {
-        sessions
-            .iter()
-            .map(|(id, records, output)| (id, self.context(records, *output)))
-            .filter(|(_, text)| !text.is_empty())
-            .map(|(id, text)| format!("=== Session {} ===\n{text}", clean::one_line(id)))
-            .collect::<Vec<_>>()
-            .join("\n")
-    }
+/// How many lines of an output are shown from its start, and again from its end; an output that has no more than both
+/// together is shown whole.
+const LINES_EACH: usize = 10;
+
+/// The longest line, in bytes: minified files and binary data have lines without end.
+const MAX_LINE: usize = 4_096;
+
+/// The text for a session's commands, oldest first; empty when there is nothing to show.
+#[must_use]
+pub fn context(log: &CommandLog) -> String {
+    context_within(log, usize::MAX)
 }
 
-/// The last shell commands with their output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecentCommands {
-    /// How many commands are shown.
-    pub max_commands: usize,
-    /// How many lines of an output are shown from its start, and again from its end; an output that has no more than
-    /// both together is shown whole.
-    pub lines_each: usize,
-    /// The longest line, in bytes: minified files and binary data have lines without end.
-    pub max_line: usize,
+/// The same in at most `budget` bytes: as many of the last commands as fit, each whole.
+#[must_use]
+pub fn context_within(log: &CommandLog, budget: usize) -> String {
+    let mut shown = Vec::new();
+    let mut size = 0;
+    for record in log.records().iter().rev().take(MAX_COMMANDS) {
+        let one = one(record, &log.read(record));
+        size += one.len() + 1;
+        if size > budget {
+            break;
+        }
+        shown.push(one);
+    }
+    shown.reverse();
+    shown.join("\n")
 }
 
-impl Default for RecentCommands {
-    fn default() -> Self {
-        Self {
-            max_commands: 10,
-            lines_each: 10,
-            max_line: 4_096,
-        }
-    }
+/// One command: its line, then its output; every line ended.
+fn one(record: &CommandRecord, output: &[Chunk]) -> String {
+    let line = match &record.command {
+        Some(command) => clean::text(&clean::without_escapes(command)).into_owned(),
+        None => "(unknown)".to_owned(),
+    };
+    format!("$ {line}\n{}", shortened(output))
 }
 
-impl ContextStrategy for RecentCommands {
-    fn context(&self, records: &[CommandRecord], output: &dyn OutputReader) -> String {
-        let first = records.len().saturating_sub(self.max_commands);
-        records[first..]
-            .iter()
-            .map(|record| self.one(record, &output.read(record)))
-            .collect::<Vec<_>>()
-            .join("\n")
+/// What a command printed, its middle left out if it is long; every line ended.
+#[must_use]
+pub fn shortened(output: &[Chunk]) -> String {
+    let mut text = String::new();
+    let (start, gap, end) = lines(output);
+    let total = start.len() as u64 + gap + end.len() as u64;
+    if total <= 2 * LINES_EACH as u64 && gap == 0 {
+        put(&mut text, start.iter().chain(&end));
+        return text;
     }
+    let head = &start[..start.len().min(LINES_EACH)];
+    // Where the end alone has too few lines, those before it are in the start.
+    let tail: Vec<_> = start[head.len()..].iter().chain(&end).collect();
+    let tail = &tail[tail.len().saturating_sub(LINES_EACH)..];
+    let omitted = total - head.len() as u64 - tail.len() as u64;
+    put(&mut text, head);
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "... ({omitted} lines omitted) ...");
+    put(&mut text, tail.iter().copied());
+    text
 }
 
-impl RecentCommands {
-    /// The text in at most `budget` bytes: as many of the last commands as fit, each whole.
-    #[must_use]
-    pub fn context_within(
-        &self,
-        records: &[CommandRecord],
-        output: &dyn OutputReader,
-        budget: usize,
-    ) -> String {
-        let first = records.len().saturating_sub(self.max_commands);
-        let mut shown = Vec::new();
-        let mut size = 0;
-        for record in records[first..].iter().rev() {
-            let one = self.one(record, &output.read(record));
-            size += one.len() + 1;
-            if size > budget {
-                break;
-            }
-            shown.push(one);
+fn put<'a>(text: &mut String, lines: impl IntoIterator<Item = &'a String>) {
+    for line in lines {
+        let end = line.floor_char_boundary(MAX_LINE);
+        text.push_str(&line[..end]);
+        if end < line.len() {
+            text.push('…');
         }
-        shown.reverse();
-        shown.join("\n")
-    }
-
-    /// One command: its line, then its output; every line ended.
-    fn one(&self, record: &CommandRecord, output: &[Chunk]) -> String {
-        let line = match &record.command {
-            Some(command) => clean::text(&clean::without_escapes(command)).into_owned(),
-            None => "(unknown)".to_owned(),
-        };
-        format!("$ {line}\n{}", self.shortened(output))
-    }
-
-    /// What a command printed, its middle left out if it is long; every line ended.
-    #[must_use]
-    pub fn shortened(&self, output: &[Chunk]) -> String {
-        let mut text = String::new();
-        let (start, gap, end) = lines(output);
-        let total = start.len() as u64 + gap + end.len() as u64;
-        let kept = self.lines_each;
-        if total <= 2 * kept as u64 && gap == 0 {
-            self.put(&mut text, start.iter().chain(&end));
-            return text;
-        }
-        let head = &start[..start.len().min(kept)];
-        // Where the end alone has too few lines, those before it are in the start.
-        let tail: Vec<_> = start[head.len()..].iter().chain(&end).collect();
-        let tail = &tail[tail.len().saturating_sub(kept)..];
-        let omitted = total - head.len() as u64 - tail.len() as u64;
-        self.put(&mut text, head);
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "... ({omitted} lines omitted) ...");
-        self.put(&mut text, tail.iter().copied());
-        text
-    }
-
-    fn put<'a>(&self, text: &mut String, lines: impl IntoIterator<Item = &'a String>) {
-        for line in lines {
-            let end = line.floor_char_boundary(self.max_line);
-            text.push_str(&line[..end]);
-            if end < line.len() {
-                text.push('…');
-            }
-            text.push('\n');
-        }
+        text.push('\n');
     }
 }
 
@@ -170,7 +122,7 @@ fn printed(chunks: &[Chunk]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcript::commands::{CommandLog, cast};
+    use crate::transcript::commands::cast;
 
     fn record(command: &str) -> CommandRecord {
         CommandRecord {
@@ -187,17 +139,10 @@ mod tests {
         lines.fold(String::new(), |text, n| text + &format!("line {n}\n"))
     }
 
-    fn context(log: &CommandLog) -> String {
-        RecentCommands::default().context(&log.records(), log)
-    }
-
     #[test]
     fn empty_commands() {
         let log = CommandLog::new(10);
         assert_eq!(context(&log), "");
-        let sessions: [(String, Vec<CommandRecord>, &dyn OutputReader); 1] =
-            [("a".to_owned(), log.records(), &log)];
-        assert_eq!(RecentCommands::default().context_of_all(&sessions), "");
     }
 
     #[test]
@@ -271,29 +216,11 @@ mod tests {
         for n in 0..3 {
             log.push(record(&format!("echo {n}")), vec![out(&format!("{n}\n"))]);
         }
-        let within =
-            |budget| RecentCommands::default().context_within(&log.records(), &log, budget);
+        let within = |budget| context_within(&log, budget);
         assert_eq!(within(10_000), context(&log));
         assert_eq!(within(24), "$ echo 1\n1\n\n$ echo 2\n2\n");
         assert_eq!(within(23), "$ echo 2\n2\n");
         assert_eq!(within(5), "");
-    }
-
-    #[test]
-    fn sessions_stand_under_their_heads() {
-        let (mut one, mut two) = (CommandLog::new(10), CommandLog::new(10));
-        one.push(record("a"), vec![out("1\n")]);
-        two.push(record("b"), vec![]);
-        let none = CommandLog::new(10);
-        let sessions: [(String, Vec<CommandRecord>, &dyn OutputReader); 3] = [
-            ("s1".to_owned(), one.records(), &one),
-            ("s2".to_owned(), none.records(), &none),
-            ("s3".to_owned(), two.records(), &two),
-        ];
-        assert_eq!(
-            RecentCommands::default().context_of_all(&sessions),
-            "=== Session s1 ===\n$ a\n1\n\n=== Session s3 ===\n$ b\n"
-        );
     }
 
     #[test]

@@ -11,7 +11,10 @@ use crate::{
         event::{ReadEvent, TranscriptFacts},
     },
     clean::chain,
-    handoff::{signal, strategy::RecentCommands},
+    handoff::{
+        signal,
+        strategy::{MAX_COMMANDS, context_within},
+    },
     lineage::{IterationId, TokenTotals},
     pane::recording::Flushing,
     private_file,
@@ -91,7 +94,7 @@ fn take_up(
         Ok(tail) => Some(Following {
             session,
             tail,
-            digest: Digest::new(RecentCommands::default().max_commands),
+            digest: Digest::new(MAX_COMMANDS),
             history,
             skipped: 0,
             seen: false,
@@ -216,7 +219,7 @@ impl Following {
 
 /// The last commands as the handoff shows them.
 fn shown(log: &CommandLog) -> String {
-    RecentCommands::default().context_within(&log.records(), log, COMMANDS_BUDGET)
+    context_within(log, COMMANDS_BUDGET)
 }
 
 /// A recording that is read as it grows.
@@ -239,7 +242,7 @@ impl Recorded {
             path,
             file,
             splitter: Splitter::default(),
-            reader: CastReader::new(RecentCommands::default().max_commands),
+            reader: CastReader::new(MAX_COMMANDS),
             commands: 0,
         }
     }
