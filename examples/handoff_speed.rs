@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use pitstop::{
-    handoff::{Generator, Limits, Marker, PreservedState, Sources},
+    handoff::{Generator, Marker, PreservedState, Sources},
     scratchpad::Parsed,
 };
 
@@ -48,7 +48,7 @@ fn main() {
         let mut bytes = 0;
         for _ in 0..200 {
             let began = Instant::now();
-            let handoff = generator.generate(&sources, Limits::default());
+            let handoff = generator.generate(&sources, 50_000);
             took.push(began.elapsed());
             bytes = handoff.map_or(0, |handoff| handoff.bytes());
         }

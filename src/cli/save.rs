@@ -27,7 +27,7 @@ use crate::{
     breakpoint::git::{self, GitState},
     clean::one_line,
     config::load::{Flags, paths::project_hash},
-    handoff::{Limits, Marker, PreservedState, Sources, preserved::texts},
+    handoff::{Marker, PreservedState, Sources, preserved::texts},
     lineage::checkpoint::Checkpoint,
     scratchpad::{self, HumanLines, Parsed},
     store::{Checkpoints, PrivateDir, SCRATCHPAD, VersionFile},
@@ -244,14 +244,11 @@ fn handoff_text(
         git: &lines,
         ..Sources::new(&marker, state)
     };
-    let limits = Limits {
-        max_state_size: settings.max_state_size,
-    };
     let generator = template::generator(&here.paths).map_err(|error| {
         complain(&error, "correct it, or remove it to use the built-in one");
         USAGE
     })?;
-    let handoff = generator.generate(&sources, limits);
+    let handoff = generator.generate(&sources, settings.max_state_size);
     Ok(handoff.map_err(|error| fail(&error))?.text)
 }
 

@@ -410,7 +410,7 @@ fn stands(text: &str, what: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handoff::{Generator, Handoff, Limits, Marker, Sources};
+    use crate::handoff::{Generator, Handoff, Marker, Sources};
 
     fn state() -> PreservedState {
         let mut state = PreservedState::default();
@@ -467,10 +467,7 @@ mod tests {
             work: Some(&work),
             ..Sources::new(&marker, &state)
         };
-        let limits = Limits {
-            max_state_size: max,
-        };
-        Generator::default().generate(&sources, limits).unwrap()
+        Generator::default().generate(&sources, max).unwrap()
     }
 
     fn missing(check: &Check) -> Vec<String> {

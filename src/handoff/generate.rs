@@ -43,21 +43,6 @@ impl From<minijinja::Error> for TemplateError {
     }
 }
 
-/// How large a handoff may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The whole message, in bytes.
-    pub max_state_size: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_state_size: 50_000,
-        }
-    }
-}
-
 /// A file that the user wants the next session to have before it asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IncludedFile {
@@ -210,13 +195,8 @@ impl Generator {
         self.engine.get_template("handoff")?.render(values)
     }
 
-    /// Makes the message, its secrets masked, cut to the limit.
-    pub fn generate(
-        &self,
-        sources: &Sources<'_>,
-        limits: Limits,
-    ) -> Result<Handoff, TemplateError> {
-        let max = limits.max_state_size;
+    /// Makes the message, its secrets masked, cut to at most `max` bytes.
+    pub fn generate(&self, sources: &Sources<'_>, max: usize) -> Result<Handoff, TemplateError> {
         let marker = sources.marker.to_string();
         let mut sections = sections::all(sources, self.has_next_step);
         let most_worth = CUT_ORDER.iter().rev().map(|(key, _)| *key);
@@ -282,7 +262,7 @@ impl Generator {
         };
         // Everything in it is sendable already, but the template may be the user's.
         let text = sendable(&text);
-        let warnings = quality::check(sources, &text, limits);
+        let warnings = quality::check(sources, &text, max);
         Ok(Handoff {
             marker: sources.marker.clone(),
             text,
@@ -426,14 +406,7 @@ mod tests {
             git,
             ..Sources::new(&marker, state)
         };
-        Generator::default()
-            .generate(
-                &sources,
-                Limits {
-                    max_state_size: max,
-                },
-            )
-            .unwrap()
+        Generator::default().generate(&sources, max).unwrap()
     }
 
     fn filled(items: usize) -> PreservedState {
@@ -547,8 +520,7 @@ mod tests {
         ] {
             let (generator, marker) = (Generator::new(template).unwrap(), marker());
             let sources = Sources::new(&marker, &state);
-            let limits = Limits::default();
-            let text = generator.generate(&sources, limits).unwrap().text;
+            let text = generator.generate(&sources, 50_000).unwrap().text;
             assert_eq!(text.matches("Never touch main.").count(), 1, "{text}");
             let mut words = HumanWords::default();
             words.prompt(&text, None);

@@ -21,7 +21,7 @@ use crate::{
 };
 
 pub use check::{Check, check};
-pub use generate::{Generator, IncludedFile, Limits, Sources, TemplateError};
+pub use generate::{Generator, IncludedFile, Sources, TemplateError};
 pub use preserved::PreservedState;
 pub use sections::{continuation, next_step};
 

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::{Limits, Sources, preserved::Item};
+use super::{Sources, preserved::Item};
 use crate::redact;
 
 /// What the checks compare with. What is not known is not checked.
@@ -19,9 +19,9 @@ pub struct Comparison<'a> {
 /// How many missing files are named.
 const NAMED: usize = 3;
 
-/// The warnings for a finished message, most important first.
+/// The warnings for a finished message that may have `max` bytes, most important first.
 #[must_use]
-pub fn check(sources: &Sources<'_>, text: &str, limits: Limits) -> Vec<String> {
+pub fn check(sources: &Sources<'_>, text: &str, max: usize) -> Vec<String> {
     let mut warnings = Vec::new();
     let state = sources.state;
     if state.current_objective.is_none() {
@@ -36,11 +36,10 @@ pub fn check(sources: &Sources<'_>, text: &str, limits: Limits) -> Vec<String> {
         warnings.push(format!("a placeholder is not filled in: `{placeholder}`"));
     }
     warnings.extend(redact::masks(text));
-    if text.len() > limits.max_state_size {
+    if text.len() > max {
         warnings.push(format!(
-            "{} bytes: over max_state_size ({}) even with everything cut that may be",
-            text.len(),
-            limits.max_state_size
+            "{} bytes: over max_state_size ({max}) even with everything cut that may be",
+            text.len()
         ));
     }
     warnings
@@ -206,7 +205,7 @@ mod tests {
             comparison,
             ..Sources::new(&marker, state)
         };
-        check(&sources, "text", Limits::default())
+        check(&sources, "text", 50_000)
     }
 
     #[test]

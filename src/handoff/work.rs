@@ -172,7 +172,7 @@ pub fn last_words(work: &WorkAtHand) -> String {
 mod tests {
     use super::*;
     use crate::{
-        handoff::{Generator, Limits, Marker, Sources, preserved::Origin},
+        handoff::{Generator, Marker, Sources, preserved::Origin},
         transcript::{human::HumanWords, work::Work},
     };
     use serde_json::json;
@@ -196,7 +196,7 @@ mod tests {
             latest_request: latest,
             ..Sources::new(&marker, state)
         };
-        let handoff = Generator::default().generate(&sources, Limits::default());
+        let handoff = Generator::default().generate(&sources, 50_000);
         handoff.unwrap().text
     }
 

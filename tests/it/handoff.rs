@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use chrono::DateTime;
 use pitstop::{
     handoff::{
-        Generator, Handoff, IncludedFile, Limits, Marker, PreservedState, Sources,
+        Generator, Handoff, IncludedFile, Marker, PreservedState, Sources,
         preserved::{Item, Origin, Severity},
     },
     scratchpad::Parsed,
@@ -23,10 +23,7 @@ static MARKER: LazyLock<Marker> = LazyLock::new(|| Marker {
 fn make<'a>(max: usize, state: &'a PreservedState, fill: impl FnOnce(&mut Sources<'a>)) -> Handoff {
     let mut sources = Sources::new(&MARKER, state);
     fill(&mut sources);
-    let limits = Limits {
-        max_state_size: max,
-    };
-    Generator::default().generate(&sources, limits).unwrap()
+    Generator::default().generate(&sources, max).unwrap()
 }
 
 /// The message with what was left out and warned of, for a snapshot.

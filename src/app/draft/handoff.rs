@@ -4,7 +4,7 @@ use crate::{
     breakpoint::git::GitState,
     clean,
     handoff::{
-        Check, Generator, Handoff, Limits, Marker, PreservedState, Sources, check,
+        Check, Generator, Handoff, Marker, PreservedState, Sources, check,
         check::with_missing,
         preserved::{Item, Origin},
         quality, summary, work,
@@ -102,14 +102,12 @@ fn make(model: &mut Model) {
         comparison: comparison(model),
         ..Sources::new(&marker, &state)
     };
-    let limits = Limits {
-        max_state_size: model.config.handoff.max_state_size,
-    };
-    match model.draft.generator.generate(&sources, limits) {
+    let max = model.config.handoff.max_state_size;
+    match model.draft.generator.generate(&sources, max) {
         Ok(handoff) => model.draft.handoff.generated = handoff,
         // A user's template that fails only on some values: the message must still get across.
         Err(error) => {
-            let plain = Generator::default().generate(&sources, limits);
+            let plain = Generator::default().generate(&sources, max);
             let mut handoff = plain.expect("the compiled-in template takes any values");
             handoff.warnings.insert(0, error.to_string());
             model.draft.handoff.generated = handoff;

@@ -2,13 +2,11 @@ use chrono::DateTime;
 
 use super::*;
 use crate::{
-    handoff::{Generator, Limits, Marker, preserved::Origin, quality, signal as signals},
+    handoff::{Generator, Marker, preserved::Origin, quality, signal as signals},
     transcript::{human::Said as HumanSaid, work::FileAtHand},
 };
 
-const LIMITS: Limits = Limits {
-    max_state_size: 50_000,
-};
+const LIMIT: usize = 50_000;
 
 fn marker() -> Marker {
     Marker {
@@ -36,7 +34,7 @@ fn message(said: &str, notes: &str, summary: &str) -> String {
         summary: Some(summary),
         ..Sources::new(&marker, &state)
     };
-    let handoff = Generator::default().generate(&sources, LIMITS);
+    let handoff = Generator::default().generate(&sources, LIMIT);
     handoff.expect("the template is ours").text
 }
 
@@ -186,10 +184,7 @@ fn what_a_model_lost_stands_and_what_it_says_again_does_not() {
         summary: Some(&summary),
         ..Sources::new(&marker, &state)
     };
-    let text = Generator::default()
-        .generate(&sources, LIMITS)
-        .unwrap()
-        .text;
+    let text = Generator::default().generate(&sources, LIMIT).unwrap().text;
     for once in [
         "Never touch main",
         "use tabs in",
@@ -241,7 +236,7 @@ fn the_next_step_is_what_the_notes_say_then_the_first_open_item() {
             scratchpad: &notes,
             ..Sources::new(&marker, &state)
         };
-        let warned = quality::check(&sources, "", LIMITS);
+        let warned = quality::check(&sources, "", LIMIT);
         let warned = warned.iter().any(|one| one.starts_with("no next step"));
         assert_eq!(warned, next.is_none(), "{said} {notes:?}");
     }
@@ -261,7 +256,7 @@ fn there_is_no_warning_of_what_the_panel_shows() {
             scratchpad: &notes,
             ..Sources::new(&marker, &state)
         };
-        assert_eq!(quality::check(&sources, "", LIMITS), [""; 0], "{notes:?}");
+        assert_eq!(quality::check(&sources, "", LIMIT), [""; 0], "{notes:?}");
     }
 }
 
@@ -297,7 +292,7 @@ fn a_template_without_a_next_step_has_it_among_the_items_to_do() {
     state.add_pending("second");
     let marker = marker();
     let text = generator
-        .generate(&Sources::new(&marker, &state), LIMITS)
+        .generate(&Sources::new(&marker, &state), LIMIT)
         .unwrap()
         .text;
     assert!(text.contains("- [ ] first\n- [ ] second\n"), "{text}");
