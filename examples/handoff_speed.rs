@@ -7,7 +7,10 @@
 use std::time::{Duration, Instant};
 
 use pitstop::{
-    handoff::{Generator, Marker, PreservedState, Sources},
+    handoff::{
+        Generator, Marker, PreservedState, Sources,
+        preserved::{Item, Origin},
+    },
     scratchpad::Parsed,
 };
 
@@ -24,15 +27,20 @@ fn main() {
         ("cut from 1 000 of each", 1_000, 3_000),
     ] {
         let mut state = PreservedState::default();
-        state.set_objective("Build the parser");
+        state.set_objective("Build the parser", Origin::Human);
         for n in 0..items {
-            state.mark_completed(&format!(
-                "a completed item with some words in it, number {n}"
+            state.mark_completed(
+                &format!("a completed item with some words in it, number {n}"),
+                Origin::Human,
+            );
+            state.add_pending(
+                &format!("a pending item with some words in it, number {n}"),
+                Origin::Human,
+            );
+            state.modified_files.push(Item::new(
+                &format!("src/some/where/modified_{n}.rs"),
+                Origin::Git,
             ));
-            state.add_pending(&format!("a pending item with some words in it, number {n}"));
-            state
-                .modified_files
-                .push(format!("src/some/where/modified_{n}.rs").into());
             state
                 .test_state
                 .failing

@@ -27,7 +27,10 @@ use crate::{
     breakpoint::git::{self, GitState},
     clean::one_line,
     config::load::{Flags, paths::project_hash},
-    handoff::{Marker, PreservedState, Sources, preserved::texts},
+    handoff::{
+        Marker, PreservedState, Sources,
+        preserved::{Origin, texts},
+    },
     lineage::checkpoint::Checkpoint,
     scratchpad::{self, HumanLines, Parsed},
     store::{Checkpoints, PrivateDir, SCRATCHPAD, VersionFile},
@@ -212,10 +215,10 @@ fn git_state(here: &Here) -> Result<GitState, i32> {
 fn known_state(body: &CheckpointBody, notes: &Parsed, git: &GitState) -> PreservedState {
     let mut state = PreservedState::default();
     if let Some(task) = &body.task {
-        state.set_objective(task);
+        state.set_objective(task, Origin::Human);
     }
     for step in &body.next_steps {
-        state.add_pending(step);
+        state.add_pending(step, Origin::Human);
     }
     state.feed_scratchpad(notes);
     if let GitState::Facts(facts) = git {

@@ -414,7 +414,7 @@ mod tests {
 
     fn state() -> PreservedState {
         let mut state = PreservedState::default();
-        state.set_objective("Build it");
+        state.set_objective("Build it", Origin::Human);
         for rule in ["Never touch main: it is live.", "Only use `tabs`."] {
             let said = Said {
                 text: rule.to_owned(),

@@ -80,7 +80,7 @@ pub struct Sources<'a> {
     pub git: &'a [String],
     /// The summary of the session, if there is one.
     pub summary: Option<&'a str>,
-    /// The last shell commands with their output, as a strategy shows them.
+    /// The last shell commands with their output, as [`super::strategy`] shows them.
     pub recent_commands: &'a str,
     /// The first request of the human, where it is not the objective.
     pub first_request: &'a str,
@@ -386,7 +386,7 @@ fn values(
 mod tests {
     use super::*;
     use crate::{
-        handoff::preserved::Origin,
+        handoff::preserved::{Item, Origin},
         transcript::human::{HumanWords, Said},
     };
 
@@ -411,11 +411,13 @@ mod tests {
 
     fn filled(items: usize) -> PreservedState {
         let mut state = PreservedState::default();
-        state.set_objective("Build the parser");
+        state.set_objective("Build the parser", Origin::Human);
         for n in 0..items {
-            state.mark_completed(&format!("done {n} 漢字"));
-            state.add_pending(&format!("todo {n} 🚀"));
-            state.modified_files.push(format!("src/file {n}.rs").into());
+            state.mark_completed(&format!("done {n} 漢字"), Origin::Human);
+            state.add_pending(&format!("todo {n} 🚀"), Origin::Human);
+            state
+                .modified_files
+                .push(Item::new(&format!("src/file {n}.rs"), Origin::Human));
         }
         state
     }

@@ -108,24 +108,6 @@ impl fmt::Display for Item {
     }
 }
 
-impl From<&str> for Item {
-    fn from(text: &str) -> Self {
-        Self::new(text, Origin::Human)
-    }
-}
-
-impl From<String> for Item {
-    fn from(text: String) -> Self {
-        Self::from(text.as_str())
-    }
-}
-
-impl PartialEq<str> for Item {
-    fn eq(&self, other: &str) -> bool {
-        self.text == other
-    }
-}
-
 impl PartialEq<&str> for Item {
     fn eq(&self, other: &&str) -> bool {
         self.text == *other
@@ -488,13 +470,8 @@ pub struct PreservedState {
 }
 
 impl PreservedState {
-    /// Sets what the work is for, in a person's words; an empty text clears it.
-    pub fn set_objective(&mut self, objective: &str) {
-        self.set_objective_from(objective, Origin::Human);
-    }
-
     /// Sets what the work is for; an empty text clears it.
-    pub fn set_objective_from(&mut self, objective: &str, origin: Origin) {
+    pub fn set_objective(&mut self, objective: &str, origin: Origin) {
         let objective = Item::new(objective, origin);
         self.current_objective = (!objective.text.is_empty()).then_some(objective);
     }
@@ -569,13 +546,8 @@ impl PreservedState {
         });
     }
 
-    /// Records a person's decision with its reason.
-    pub fn record_decision(&mut self, description: &str, rationale: &str, at: DateTime<Utc>) {
-        self.record_decision_from(description, rationale, Some(at), Origin::Human);
-    }
-
     /// Records a decision with its reason. The same one again is not new, unless it brings a reason.
-    pub fn record_decision_from(
+    pub fn record_decision(
         &mut self,
         description: &str,
         rationale: &str,
@@ -609,13 +581,8 @@ impl PreservedState {
         });
     }
 
-    /// Records a problem that a person knows of and that is not yet dealt with.
-    pub fn record_issue(&mut self, description: &str, severity: Severity, files: Vec<String>) {
-        self.record_issue_from(description, severity, files, Origin::Human);
-    }
-
     /// Records a problem that is not yet dealt with. The same one again, while it is open, only takes the new severity.
-    pub fn record_issue_from(
+    pub fn record_issue(
         &mut self,
         description: &str,
         severity: Severity,
@@ -643,14 +610,9 @@ impl PreservedState {
         });
     }
 
-    /// Marks an issue as dealt with, as a person says: see [`Self::resolve_issue_from`].
-    pub fn resolve_issue(&mut self, description: &str) {
-        self.resolve_issue_from(description, Origin::Human);
-    }
-
     /// Marks the issue with this description as dealt with; else the newest open one that contains the text. One that
     /// nothing has reported yet is known as dealt with: it may stand in the scratchpad.
-    pub fn resolve_issue_from(&mut self, description: &str, origin: Origin) {
+    pub fn resolve_issue(&mut self, description: &str, origin: Origin) {
         let description = description.trim();
         let open = |issue: &Issue| !issue.addressed;
         let exact = |issue: &Issue| open(issue) && issue.description == description;
@@ -674,13 +636,8 @@ impl PreservedState {
         }
     }
 
-    /// Adds an item that a person wants done, unless it is already listed as to do; one that was done is to do again.
-    pub fn add_pending(&mut self, item: &str) {
-        self.add_pending_from(item, Origin::Human);
-    }
-
     /// Adds an item to do, unless it is already listed as to do; one that was done is to do again.
-    pub fn add_pending_from(&mut self, item: &str, origin: Origin) {
+    pub fn add_pending(&mut self, item: &str, origin: Origin) {
         let item = Item::new(item, origin);
         let is_it = |have: &Item| same(&have.text, &item.text);
         if item.text.is_empty()
@@ -693,13 +650,8 @@ impl PreservedState {
         self.pending_items.push(item);
     }
 
-    /// Marks an item as done, as a person says, which takes it out of the items to do.
-    pub fn mark_completed(&mut self, item: &str) {
-        self.mark_completed_from(item, Origin::Human);
-    }
-
     /// Marks an item as done, which takes it out of the items to do.
-    pub fn mark_completed_from(&mut self, item: &str, origin: Origin) {
+    pub fn mark_completed(&mut self, item: &str, origin: Origin) {
         let item = Item::new(item, origin);
         self.pending_items
             .retain(|have| !same(&have.text, &item.text));
@@ -713,19 +665,9 @@ impl PreservedState {
         self.completed_items.push(item);
     }
 
-    /// Takes in the outcome of a test run.
-    pub fn update_tests(&mut self, outcome: &TestOutcome) {
-        self.test_state.update(outcome);
-    }
-
-    /// Keeps a person's value under a key; an empty value removes the key.
-    pub fn set_custom(&mut self, key: &str, value: &str) {
-        self.set_custom_from(key, value, Origin::Human);
-    }
-
     /// Keeps a value under a key; an empty value removes the key. A value that only its key shows to be a secret is masked
     /// here, for nothing says so later.
-    pub fn set_custom_from(&mut self, key: &str, value: &str, origin: Origin) {
+    pub fn set_custom(&mut self, key: &str, value: &str, origin: Origin) {
         if value.is_empty() {
             self.custom.remove(key);
         } else if self.custom.len() < KEPT_ITEMS || self.custom.contains_key(key) {
@@ -748,22 +690,22 @@ impl PreservedState {
         self.feed_list(done, open, Origin::Scratchpad);
         let first = notes.decisions.len().saturating_sub(FED_ITEMS);
         for one in &notes.decisions[first..] {
-            self.record_decision_from(&one.text, &one.reason, one.at, Origin::Scratchpad);
+            self.record_decision(&one.text, &one.reason, one.at, Origin::Scratchpad);
         }
         for blocker in notes.blockers.iter().take(FED_ITEMS) {
             let (severity, text) = Severity::of_blocker(&blocker.text);
             let known = |issue: &Issue| same(&issue.description, text);
             if blocker.resolved {
-                self.resolve_issue_from(text, Origin::Scratchpad);
+                self.resolve_issue(text, Origin::Scratchpad);
             } else if !self.known_issues.iter().any(known) {
                 let files = named_files(text);
-                self.record_issue_from(text, severity, files, Origin::Scratchpad);
+                self.record_issue(text, severity, files, Origin::Scratchpad);
             }
         }
         if self.current_objective.is_none()
             && let Some(objective) = &notes.objective
         {
-            self.set_objective_from(objective, Origin::Scratchpad);
+            self.set_objective(objective, Origin::Scratchpad);
         }
     }
 
@@ -907,10 +849,10 @@ mod tests {
     #[test]
     fn marking_an_item_completed_takes_it_out_of_pending() {
         let mut state = PreservedState::default();
-        state.add_pending("write tests");
-        state.add_pending("write tests");
+        state.add_pending("write tests", Origin::Human);
+        state.add_pending("write tests", Origin::Human);
         assert_eq!(state.pending_items, ["write tests"]);
-        state.mark_completed("write tests");
+        state.mark_completed("write tests", Origin::Human);
         assert!(state.pending_items.is_empty());
         assert_eq!(state.completed_items, ["write tests"]);
     }
@@ -939,9 +881,9 @@ mod tests {
     #[test]
     fn an_item_that_is_added_again_after_it_was_done_is_to_do_again() {
         let mut state = PreservedState::default();
-        state.mark_completed("Write the *parser*.");
-        state.mark_completed("lexer");
-        state.add_pending("write the parser");
+        state.mark_completed("Write the *parser*.", Origin::Human);
+        state.mark_completed("lexer", Origin::Human);
+        state.add_pending("write the parser", Origin::Human);
         assert_eq!(state.pending_items, ["write the parser"]);
         assert_eq!(state.completed_items, ["lexer"]);
         // Two lists that contradict each other have no order in time: there, what is done is done.
@@ -975,11 +917,11 @@ mod tests {
     #[test]
     fn fixed_and_regressed_come_from_the_run_before() {
         let mut state = PreservedState::default();
-        state.update_tests(&cargo(
+        state.test_state.update(&cargo(
             "cargo test",
             &[("a", "ok"), ("b", "FAILED"), ("c", "ok")],
         ));
-        state.update_tests(&cargo(
+        state.test_state.update(&cargo(
             "cargo test",
             &[("a", "FAILED"), ("b", "ok"), ("c", "ok")],
         ));
@@ -992,7 +934,7 @@ mod tests {
             (tests.failing.as_slice(), tests.passing.len()),
             (&["a".to_owned()][..], 2)
         );
-        state.update_tests(&cargo(
+        state.test_state.update(&cargo(
             "cargo test",
             &[("a", "FAILED"), ("b", "ok"), ("c", "ok")],
         ));
@@ -1002,15 +944,19 @@ mod tests {
     #[test]
     fn a_run_of_some_tests_leaves_what_is_known_of_the_others() {
         let mut state = PreservedState::default();
-        state.update_tests(&cargo(
+        state.test_state.update(&cargo(
             "cargo test",
             &[("a", "FAILED"), ("b", "FAILED"), ("c", "ok")],
         ));
-        state.update_tests(&cargo("cargo test a", &[("a", "ok")]));
+        state
+            .test_state
+            .update(&cargo("cargo test a", &[("a", "ok")]));
         assert_eq!(state.test_state.failing, ["b"]);
         assert_eq!(state.test_state.fixed, ["a"]);
         // A whole run drops tests that are no more.
-        state.update_tests(&cargo("cargo test", &[("a", "ok"), ("c", "ok")]));
+        state
+            .test_state
+            .update(&cargo("cargo test", &[("a", "ok"), ("c", "ok")]));
         assert!(state.test_state.failing.is_empty());
         assert_eq!(state.test_state.passing, ["a", "c"]);
     }
@@ -1018,15 +964,19 @@ mod tests {
     #[test]
     fn a_run_that_cannot_be_built_is_reported_until_one_can() {
         let mut state = PreservedState::default();
-        state.update_tests(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+        state
+            .test_state
+            .update(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
         let broken = "error: could not compile `x` (lib test) due to 1 previous error";
-        state.update_tests(&run("cargo test", broken));
+        state.test_state.update(&run("cargo test", broken));
         assert_eq!(
             state.test_state.failing,
             ["a", "(cargo test could not be built)"]
         );
         assert_eq!(state.test_state.passing, ["b"]);
-        state.update_tests(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
+        state
+            .test_state
+            .update(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
         assert!(state.test_state.failing.is_empty());
         assert_eq!(state.test_state.fixed, ["a"]);
     }
@@ -1034,14 +984,20 @@ mod tests {
     #[test]
     fn runners_that_name_only_failures_fix_by_silence_in_whole_runs_alone() {
         let mut state = PreservedState::default();
-        state.update_tests(&cargo("cargo test", &[("of_cargo", "FAILED")]));
+        state
+            .test_state
+            .update(&cargo("cargo test", &[("of_cargo", "FAILED")]));
         let failed = "FAILED t.py::x - E\nFAILED t.py::y\n2 failed, 3 passed in 0.1s\n";
         let failed = format!("=== short test summary info ===\n{failed}");
-        state.update_tests(&run("pytest -q", &failed));
+        state.test_state.update(&run("pytest -q", &failed));
         assert_eq!(state.test_state.failing, ["of_cargo", "t.py::x", "t.py::y"]);
-        state.update_tests(&run("pytest -q other.py", "4 passed in 0.1s\n"));
+        state
+            .test_state
+            .update(&run("pytest -q other.py", "4 passed in 0.1s\n"));
         assert_eq!(state.test_state.failing.len(), 3);
-        state.update_tests(&run("pytest -q", "5 passed in 0.1s\n"));
+        state
+            .test_state
+            .update(&run("pytest -q", "5 passed in 0.1s\n"));
         assert_eq!(state.test_state.failing, ["of_cargo"]);
         assert_eq!(state.test_state.fixed, ["t.py::x", "t.py::y"]);
     }
@@ -1049,14 +1005,18 @@ mod tests {
     #[test]
     fn a_package_that_passes_fixes_its_tests() {
         let mut state = PreservedState::default();
-        state.update_tests(&run(
+        state.test_state.update(&run(
             "go test ./a",
             "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n",
         ));
         assert_eq!(state.test_state.failing, ["m/a.TestX"]);
-        state.update_tests(&run("go test ./ab", "ok  \tm/ab\t0.1s\n"));
+        state
+            .test_state
+            .update(&run("go test ./ab", "ok  \tm/ab\t0.1s\n"));
         assert_eq!(state.test_state.failing, ["m/a.TestX"]);
-        state.update_tests(&run("go test ./a", "ok  \tm/a\t0.1s\n"));
+        state
+            .test_state
+            .update(&run("go test ./a", "ok  \tm/a\t0.1s\n"));
         assert_eq!(state.test_state.fixed, ["m/a.TestX"]);
     }
 
@@ -1141,8 +1101,8 @@ mod tests {
     #[test]
     fn the_scratchpad_feeds_decisions_and_issues() {
         let mut state = PreservedState::default();
-        state.record_decision_from("**use sqlite**", "", None, Origin::Signal);
-        state.resolve_issue("CI is red");
+        state.record_decision("**use sqlite**", "", None, Origin::Signal);
+        state.resolve_issue("CI is red", Origin::Human);
         let notes = "## Key Decisions\n- Use SQLite | one file\n- 2026-01-02: no rayon\n## Blockers\n- CI is red.\n\
             - [low]: `src/a.rs` squeaks\n- the disk is full\n- ~~it leaks~~\n";
         for _ in 0..2 {
@@ -1198,9 +1158,12 @@ mod tests {
     #[test]
     fn an_objective_that_is_already_known_wins_over_the_scratchpad() {
         let mut state = PreservedState::default();
-        state.set_objective("the task");
+        state.set_objective("the task", Origin::Human);
         state.feed_scratchpad(&Parsed::read("## Objective\nanother\n"));
-        assert_eq!(state.current_objective, Some(Item::from("the task")));
+        assert_eq!(
+            state.current_objective,
+            Some(Item::new("the task", Origin::Human))
+        );
     }
 
     #[test]
@@ -1211,7 +1174,7 @@ mod tests {
             (Origin::Scratchpad, Origin::Human),
         ] {
             let mut state = PreservedState::default();
-            state.add_pending_from("the lexer", open);
+            state.add_pending("the lexer", open);
             state.feed_list(["**The lexer**."].into_iter(), std::iter::empty(), done);
             state.feed_list(std::iter::empty(), ["the lexer"].into_iter(), open);
             assert_eq!(
@@ -1226,7 +1189,7 @@ mod tests {
     #[test]
     fn an_item_of_several_sources_is_listed_once_by_the_first() {
         let mut state = PreservedState::default();
-        state.add_pending_from("write tests", Origin::Signal);
+        state.add_pending("write tests", Origin::Signal);
         state.feed_scratchpad(&Parsed::read("- [ ] `write tests`\n- [ ] docs\n"));
         state.feed_list(
             std::iter::empty(),
@@ -1247,25 +1210,30 @@ mod tests {
     fn what_is_stated_twice_is_recorded_once() {
         let mut state = PreservedState::default();
         for severity in [Severity::Low, Severity::High] {
-            state.record_decision("sqlite", "one file", DateTime::UNIX_EPOCH);
-            state.record_issue("it leaks", severity, Vec::new());
+            state.record_decision(
+                "sqlite",
+                "one file",
+                Some(DateTime::UNIX_EPOCH),
+                Origin::Human,
+            );
+            state.record_issue("it leaks", severity, Vec::new(), Origin::Human);
         }
         assert_eq!((state.decisions.len(), state.known_issues.len()), (1, 1));
         assert_eq!(state.known_issues[0].severity, Severity::High);
-        state.resolve_issue("it leaks");
-        state.record_issue("it leaks", Severity::Low, Vec::new());
+        state.resolve_issue("it leaks", Origin::Human);
+        state.record_issue("it leaks", Severity::Low, Vec::new(), Origin::Human);
         assert_eq!(state.known_issues.len(), 2, "it came back");
     }
 
     #[test]
     fn clearing_forgets_everything() {
         let mut state = PreservedState::default();
-        state.set_objective("o");
-        state.add_pending("p");
-        state.mark_completed("c");
-        state.record_decision("d", "", DateTime::UNIX_EPOCH);
-        state.record_issue("i", Severity::Low, Vec::new());
-        state.set_custom("k", "v");
+        state.set_objective("o", Origin::Human);
+        state.add_pending("p", Origin::Human);
+        state.mark_completed("c", Origin::Human);
+        state.record_decision("d", "", Some(DateTime::UNIX_EPOCH), Origin::Human);
+        state.record_issue("i", Severity::Low, Vec::new(), Origin::Human);
+        state.set_custom("k", "v", Origin::Human);
         state.feed_git(&["m".to_owned()], &["n".to_owned()]);
         state.test_state.failing.push("t".to_owned());
         assert_ne!(state, PreservedState::default());
@@ -1279,15 +1247,15 @@ mod tests {
         let mut state = PreservedState::default();
         for n in 0..KEPT_ITEMS + 5 {
             let text = format!("item {n}");
-            state.record_decision(&text, "", DateTime::UNIX_EPOCH);
-            state.record_issue(&text, Severity::Low, Vec::new());
-            state.set_custom(&text, "v");
+            state.record_decision(&text, "", Some(DateTime::UNIX_EPOCH), Origin::Human);
+            state.record_issue(&text, Severity::Low, Vec::new(), Origin::Human);
+            state.set_custom(&text, "v", Origin::Human);
         }
         let many: Vec<String> = (0..3 * KEPT_ITEMS).map(|n| format!("item {n}")).collect();
         let items = || many.iter().map(String::as_str);
         state.feed_list(std::iter::empty(), items(), Origin::Todo);
         state.feed_list(items(), std::iter::empty(), Origin::Todo);
-        state.mark_completed("one more");
+        state.mark_completed("one more", Origin::Human);
         for length in [
             state.decisions.len(),
             state.known_issues.len(),
@@ -1303,9 +1271,9 @@ mod tests {
     #[test]
     fn it_goes_through_json_with_its_origins_and_reads_plain_texts() {
         let mut state = PreservedState::default();
-        state.set_objective_from("o", Origin::Signal);
-        state.add_pending_from("p", Origin::Todo);
-        state.set_custom("k", "v");
+        state.set_objective("o", Origin::Signal);
+        state.add_pending("p", Origin::Todo);
+        state.set_custom("k", "v", Origin::Human);
         let json = serde_json::to_value(&state).unwrap();
         assert_eq!(
             json["pending_items"][0],
@@ -1318,7 +1286,7 @@ mod tests {
         let plain = r#"{"current_objective":"o","pending_items":["p"],"custom":{"k":"v"},
             "decisions":[{"description":"d","rationale":"","timestamp":"2026-01-01T00:00:00Z"}]}"#;
         let read: PreservedState = serde_json::from_str(plain).unwrap();
-        assert_eq!(read.pending_items, [Item::from("p")]);
+        assert_eq!(read.pending_items, [Item::new("p", Origin::Human)]);
         assert_eq!(read.decisions[0].origin, Origin::Human);
     }
 }

@@ -192,7 +192,7 @@ fn is_blank_form(inner: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handoff::{Marker, PreservedState};
+    use crate::handoff::{Marker, PreservedState, preserved::Origin};
 
     fn warnings(state: &PreservedState, git: &[String], comparison: Comparison<'_>) -> Vec<String> {
         let marker = Marker {
@@ -212,17 +212,19 @@ mod tests {
     fn a_complete_handoff_has_no_warning() {
         let mut state = PreservedState::default();
         assert_eq!(warnings(&state, &[], Comparison::default()).len(), 2);
-        state.set_objective("o");
-        state.add_pending("p");
+        state.set_objective("o", Origin::Human);
+        state.add_pending("p", Origin::Human);
         assert!(warnings(&state, &[], Comparison::default()).is_empty());
     }
 
     #[test]
     fn files_that_are_not_there_are_named() {
         let mut state = PreservedState::default();
-        state.set_objective("o");
-        state.add_pending("p");
-        state.modified_files = ["a", "b", "c", "d", "e"].map(Into::into).to_vec();
+        state.set_objective("o", Origin::Human);
+        state.add_pending("p", Origin::Human);
+        state.modified_files = ["a", "b", "c", "d", "e"]
+            .map(|name| Item::new(name, Origin::Git))
+            .to_vec();
         let missing = ["b", "c", "d", "e", "not named any more"].map(str::to_owned);
         let comparison = Comparison {
             missing: &missing,
@@ -237,8 +239,8 @@ mod tests {
     #[test]
     fn a_head_that_has_moved_is_reported() {
         let mut state = PreservedState::default();
-        state.set_objective("o");
-        state.add_pending("p");
+        state.set_objective("o", Origin::Human);
+        state.add_pending("p", Origin::Human);
         let git = ["branch main".to_owned(), "3f786850 a commit".to_owned()];
         let at = |head| Comparison {
             missing: &[],

@@ -187,14 +187,14 @@ impl PreservedState {
     pub fn feed_signal(&mut self, signal: &Signal, at: chrono::DateTime<chrono::Utc>) {
         match signal {
             Signal::Scratchpad(_) => {}
-            Signal::Objective(text) => self.set_objective_from(text, Origin::Signal),
+            Signal::Objective(text) => self.set_objective(text, Origin::Signal),
             Signal::Decision { text, why } => {
-                self.record_decision_from(text, why, Some(at), Origin::Signal);
+                self.record_decision(text, why, Some(at), Origin::Signal);
             }
             Signal::Issue { severity, text } => {
-                self.record_issue_from(text, *severity, named_files(text), Origin::Signal);
+                self.record_issue(text, *severity, named_files(text), Origin::Signal);
             }
-            Signal::Resolved(text) => self.resolve_issue_from(text, Origin::Signal),
+            Signal::Resolved(text) => self.resolve_issue(text, Origin::Signal),
             Signal::Constraint(text) => {
                 let said = Said {
                     text: text.clone(),
@@ -203,9 +203,9 @@ impl PreservedState {
                 self.add_constraint(said, Origin::Signal);
             }
             Signal::Rejected { what, why } => self.add_rejected(what, why, Origin::Signal),
-            Signal::Done(item) => self.mark_completed_from(item, Origin::Signal),
-            Signal::Todo(item) => self.add_pending_from(item, Origin::Signal),
-            Signal::State { key, value } => self.set_custom_from(key, value, Origin::Signal),
+            Signal::Done(item) => self.mark_completed(item, Origin::Signal),
+            Signal::Todo(item) => self.add_pending(item, Origin::Signal),
+            Signal::State { key, value } => self.set_custom(key, value, Origin::Signal),
         }
     }
 }

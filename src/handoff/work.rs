@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn what_a_handoff_says_is_read_back_by_the_next_session() {
         let mut state = PreservedState::default();
-        state.set_objective("Build it");
+        state.set_objective("Build it", Origin::Human);
         state.add_constraint(said("Never touch main: it is live."), Origin::Human);
         state.add_constraint(said("Prefer small commits"), Origin::Human);
         let work = WorkAtHand {

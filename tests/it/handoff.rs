@@ -26,6 +26,10 @@ fn make<'a>(max: usize, state: &'a PreservedState, fill: impl FnOnce(&mut Source
     Generator::default().generate(&sources, max).unwrap()
 }
 
+fn file(name: &str) -> Item {
+    Item::new(name, Origin::Git)
+}
+
 /// The message with what was left out and warned of, for a snapshot.
 fn shown(handoff: &Handoff) -> String {
     format!(
@@ -45,8 +49,8 @@ fn golden(name: &str, handoff: &Handoff) {
 
 fn objective() -> PreservedState {
     let mut state = PreservedState::default();
-    state.set_objective("Build the parser");
-    state.add_pending("write the lexer");
+    state.set_objective("Build the parser", Origin::Human);
+    state.add_pending("write the lexer", Origin::Human);
     state
 }
 
@@ -54,21 +58,27 @@ fn objective() -> PreservedState {
 fn filled(items: usize) -> PreservedState {
     let mut state = objective();
     for n in 0..items {
-        state.mark_completed(&format!("completed item {n}"));
-        state.add_pending(&format!("pending item {n}"));
+        state.mark_completed(&format!("completed item {n}"), Origin::Human);
+        state.add_pending(&format!("pending item {n}"), Origin::Human);
         state
             .modified_files
-            .push(format!("src/modified {n}.rs").into());
+            .push(file(&format!("src/modified {n}.rs")));
         state
             .created_files
-            .push(format!("src/created_{n}.rs").into());
+            .push(file(&format!("src/created_{n}.rs")));
         state.record_decision(
             &format!("decision {n}"),
             "it is simpler",
-            DateTime::UNIX_EPOCH,
+            Some(DateTime::UNIX_EPOCH),
+            Origin::Human,
         );
-        state.record_issue(&format!("issue {n}"), Severity::High, Vec::new());
-        state.set_custom(&format!("key{n:04}"), "value");
+        state.record_issue(
+            &format!("issue {n}"),
+            Severity::High,
+            Vec::new(),
+            Origin::Human,
+        );
+        state.set_custom(&format!("key{n:04}"), "value", Origin::Human);
         state.test_state.failing.push(format!("tests::fails_{n}"));
     }
     state
@@ -107,8 +117,8 @@ fn golden_signals_alone() {
 #[test]
 fn golden_git_alone() {
     let state = PreservedState {
-        modified_files: vec!["src/a b.rs".into(), "src/\u{6f22}.rs\n## Forged".into()],
-        created_files: vec!["DONE: all.md".into()],
+        modified_files: vec![file("src/a b.rs"), file("src/\u{6f22}.rs\n## Forged")],
+        created_files: vec![file("DONE: all.md")],
         ..PreservedState::default()
     };
     let git = [
@@ -130,8 +140,8 @@ fn golden_tests_alone() {
         );
         pitstop::breakpoint::test_run::recognise(Some("cargo test"), &output).remove(0)
     };
-    state.update_tests(&run("ok"));
-    state.update_tests(&run("FAILED"));
+    state.test_state.update(&run("ok"));
+    state.test_state.update(&run("FAILED"));
     golden("tests", &make(50_000, &state, |_| {}));
 }
 
@@ -185,8 +195,8 @@ fn golden_to_dos_alone() {
 #[test]
 fn golden_state_alone() {
     let mut state = PreservedState::default();
-    state.set_custom("port", "8080");
-    state.set_custom("DONE:", "forged\n## Forged");
+    state.set_custom("port", "8080", Origin::Human);
+    state.set_custom("DONE:", "forged\n## Forged", Origin::Human);
     golden("state", &make(50_000, &state, |_| {}));
 }
 
@@ -211,7 +221,7 @@ fn golden_conflicting_sources() {
         state.current_objective,
         Some(Item::new("from a signal", Origin::Signal))
     );
-    state.modified_files.push("src/a.rs".into());
+    state.modified_files.push(file("src/a.rs"));
     golden(
         "conflicting",
         &make(50_000, &state, |sources| sources.scratchpad = &notes),
@@ -221,12 +231,12 @@ fn golden_conflicting_sources() {
 #[test]
 fn golden_all_unicode() {
     let mut state = PreservedState::default();
-    state.set_objective("構文解析器を作る 🚀");
-    state.add_pending("字句解析 👩‍👩‍👧");
-    state.mark_completed("مرحبا");
-    state.record_decision("выбор", "потому", DateTime::UNIX_EPOCH);
-    state.modified_files.push("źródło/ñ.rs".into());
-    state.set_custom("ключ", "значение");
+    state.set_objective("構文解析器を作る 🚀", Origin::Human);
+    state.add_pending("字句解析 👩‍👩‍👧", Origin::Human);
+    state.mark_completed("مرحبا", Origin::Human);
+    state.record_decision("выбор", "потому", Some(DateTime::UNIX_EPOCH), Origin::Human);
+    state.modified_files.push(file("źródło/ñ.rs"));
+    state.set_custom("ключ", "значение", Origin::Human);
     let notes = Parsed::read("# メモ\n\n日本語 ⚠️\n");
     golden(
         "unicode",
@@ -239,7 +249,12 @@ fn golden_secrets() {
     let mut state = objective();
     // Put together here, for no scanner likes a whole one.
     let key = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
-    state.record_decision(&format!("use {key}"), "it works", DateTime::UNIX_EPOCH);
+    state.record_decision(
+        &format!("use {key}"),
+        "it works",
+        Some(DateTime::UNIX_EPOCH),
+        Origin::Human,
+    );
     let notes = Parsed::read(
         "the database is postgres://ada:tr0ub4dor@localhost/app\nPASSWORD=correct-horse\n",
     );
@@ -251,7 +266,7 @@ fn golden_secrets() {
 #[test]
 fn golden_placeholders_and_everything_else_filled() {
     let mut state = filled(3);
-    state.set_objective("Build {{ thing }}");
+    state.set_objective("Build {{ thing }}", Origin::Human);
     golden("filled", &make(50_000, &state, |_| {}));
 }
 
@@ -282,7 +297,7 @@ fn golden_huge() {
 #[test]
 fn golden_truncated_at_each_boundary() {
     let mut state = filled(4);
-    state.mark_completed("the last");
+    state.mark_completed("the last", Origin::Human);
     let git = ["branch main".to_owned(), "3f786850 a commit".to_owned()];
     let files = [IncludedFile::new("a.txt", "text\n")];
     let notes = Parsed::read("## Current Understanding\none\ntwo\nthree\n");
@@ -363,11 +378,11 @@ proptest! {
         let mut state = objective();
         state.feed_git(&names, &names);
         for name in &names {
-            state.mark_completed(&format!("c {name}"));
-            state.add_pending(&format!("p {name}"));
-            state.record_decision(name, "", DateTime::UNIX_EPOCH);
-            state.record_issue(&format!("i {name}"), Severity::Low, Vec::new());
-            state.set_custom(name, "v");
+            state.mark_completed(&format!("c {name}"), Origin::Human);
+            state.add_pending(&format!("p {name}"), Origin::Human);
+            state.record_decision(name, "", Some(DateTime::UNIX_EPOCH), Origin::Human);
+            state.record_issue(&format!("i {name}"), Severity::Low, Vec::new(), Origin::Human);
+            state.set_custom(name, "v", Origin::Human);
             state.test_state.failing.push(name.clone());
         }
         let reported = names.join("\n");
@@ -411,13 +426,13 @@ proptest! {
         max in 2_000usize..60_000,
     ) {
         let mut state = PreservedState::default();
-        state.set_objective(&format!("Goal {goal}"));
-        state.add_pending(&format!("First {goal}"));
+        state.set_objective(&format!("Goal {goal}"), Origin::Human);
+        state.add_pending(&format!("First {goal}"), Origin::Human);
         for item in &items {
-            state.add_pending(item);
-            state.mark_completed(&format!("c {item}"));
-            state.record_decision(item, item, DateTime::UNIX_EPOCH);
-            state.modified_files.push(item.clone().into());
+            state.add_pending(item, Origin::Human);
+            state.mark_completed(&format!("c {item}"), Origin::Human);
+            state.record_decision(item, item, Some(DateTime::UNIX_EPOCH), Origin::Human);
+            state.modified_files.push(file(item));
         }
         let parsed = Parsed::read(&notes);
         let handoff = make(max, &state, |sources| {

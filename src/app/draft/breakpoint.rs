@@ -89,7 +89,7 @@ fn take_outcomes(model: &mut Model, command: &str, outcomes: &[TestOutcome]) {
     let again = test_run::total(outcomes).is_some_and(|total| is_known(model, total));
     let before = model.draft.signalled.test_state.clone();
     for outcome in outcomes {
-        model.draft.signalled.update_tests(outcome);
+        model.draft.signalled.test_state.update(outcome);
     }
     let tests = &mut model.draft.signalled.test_state;
     tests.command = Some(quote(command));

@@ -105,15 +105,15 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
     let state = &mut model.draft.signalled;
     let before = state.clone();
     if let Some(task) = &task {
-        state.set_objective(task);
+        state.set_objective(task, Origin::Human);
     }
     let rest = std::mem::take(&mut state.pending_items);
     for step in &next_steps {
         state.completed_items.retain(|done| done.text != *step);
-        state.add_pending(step);
+        state.add_pending(step, Origin::Human);
     }
     for item in rest {
-        state.add_pending_from(&item.text, item.origin);
+        state.add_pending(&item.text, item.origin);
     }
     let mut tags = vec![MANUAL.to_owned()];
     tags.extend(more.into_iter().filter(|tag| tag != MANUAL));
@@ -173,7 +173,7 @@ pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> Uui
         ("inferred_context", &known.inferred_context),
     ] {
         if let Some(text) = text {
-            state.set_custom_from(key, text, Origin::Signal);
+            state.set_custom(key, text, Origin::Signal);
         }
     }
     checkpoint.state = serde_json::to_value(state).unwrap_or_default();

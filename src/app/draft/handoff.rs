@@ -207,12 +207,12 @@ fn preserve(model: &Model) -> PreservedState {
     state.feed_scratchpad(&model.draft.notes.parsed);
     model.draft.todo.feed(&mut state);
     if let Some(task) = run_task(model) {
-        state.set_objective(task);
+        state.set_objective(task, Origin::Human);
     }
     if state.current_objective.is_none()
         && let Some(first) = &model.draft.requests.first
     {
-        state.set_objective(&first.text);
+        state.set_objective(&first.text, Origin::Human);
     }
     if let GitState::Facts(repository) = &model.draft.git {
         state.feed_git(&repository.modified, &repository.created);

@@ -4,7 +4,7 @@ use crate::{
     agent::{ToolCall, ToolOutput},
     api::wire::CheckpointBody,
     app::{event::Kept, model::Editor, model::todo::tests::list},
-    handoff::preserved::Item,
+    handoff::preserved::{Item, Origin},
     lineage::{Cause, checkpoint::Checkpoint},
     scratchpad::{TEMPLATE, versions::Versions},
     transcript::todo::Status,
@@ -145,10 +145,12 @@ fn an_ordered_checkpoint_is_answered_once_it_is_kept_and_has_the_words_of_the_or
 #[test]
 fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     let mut old = Bench::new();
-    old.model
-        .draft
-        .signalled
-        .record_decision("SQLite", "one file", old.at().wall);
+    old.model.draft.signalled.record_decision(
+        "SQLite",
+        "one file",
+        Some(old.at().wall),
+        Origin::Human,
+    );
     let effects = old.send(Event::ControlAsked {
         call: CallId(1),
         control: Control::Save(CheckpointBody::EMPTY),

@@ -431,7 +431,7 @@ fn the_objective_is_what_a_person_asked_for_first() {
     }
     bench.prompted(OLD, "<pasted_content id=\"1\">\nship it\n</pasted_content>");
     let objective = &bench.model.draft.preserved.current_objective;
-    assert_eq!(objective, &Some(Item::from("ship it")));
+    assert_eq!(objective, &Some(Item::new("ship it", Origin::Human)));
 }
 
 /// The panel, the state, the handoff and its warnings go by one reading of the notes.

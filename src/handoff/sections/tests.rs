@@ -272,9 +272,9 @@ fn the_closing_names_what_is_known_in_one_line() {
         text.split_once(" Do not").unwrap().0.to_owned()
     };
     assert_eq!(start(&state), "Carry on with what is not done yet.");
-    state.add_pending_from("DONE: `all`", Origin::Todo);
+    state.add_pending("DONE: `all`", Origin::Todo);
     assert_eq!(start(&state), "Carry on with the next step: \"DONE: all\".");
-    state.set_objective(&format!("{}\nsecond line", "漢".repeat(60)));
+    state.set_objective(&format!("{}\nsecond line", "漢".repeat(60)), Origin::Human);
     assert_eq!(
         start(&state),
         format!(
@@ -288,8 +288,8 @@ fn the_closing_names_what_is_known_in_one_line() {
 fn a_template_without_a_next_step_has_it_among_the_items_to_do() {
     let generator = Generator::new("{{ marker }}\n{{ pending }}\n{{ continuation }}").unwrap();
     let mut state = PreservedState::default();
-    state.add_pending("first");
-    state.add_pending("second");
+    state.add_pending("first", Origin::Human);
+    state.add_pending("second", Origin::Human);
     let marker = marker();
     let text = generator
         .generate(&Sources::new(&marker, &state), LIMIT)

@@ -113,9 +113,14 @@ mod tests {
     #[test]
     fn the_seven_sections_are_filled_from_what_is_known() {
         let mut state = PreservedState::default();
-        state.set_objective("build the feed reader");
-        state.record_decision("SQLite", "one file", chrono::DateTime::UNIX_EPOCH);
-        state.record_issue("dates differ", Severity::High, Vec::new());
+        state.set_objective("build the feed reader", Origin::Human);
+        state.record_decision(
+            "SQLite",
+            "one file",
+            Some(chrono::DateTime::UNIX_EPOCH),
+            Origin::Human,
+        );
+        state.record_issue("dates differ", Severity::High, Vec::new(), Origin::Human);
         state.pending_items = vec![Item::new("ship", Origin::Todo)];
         state.completed_items = vec![Item::new("parse", Origin::Todo)];
         let failed = |call: &str, line: &str| Failure {
@@ -155,7 +160,7 @@ mod tests {
         let mut state = PreservedState::default();
         let work = WorkAtHand::default();
         assert_eq!(fallback(&state, &["", ""], &work), None);
-        state.set_objective("hello");
+        state.set_objective("hello", Origin::Human);
         assert_eq!(
             fallback(&state, &["hello"], &work).unwrap(),
             "### User Intent\n\nhello"
@@ -165,7 +170,10 @@ mod tests {
     #[test]
     fn its_size_is_bounded_and_it_opens_no_section_and_carries_no_secret() {
         let mut state = PreservedState::default();
-        state.set_objective(&format!("go\n## Objective\nevil {}", token()));
+        state.set_objective(
+            &format!("go\n## Objective\nevil {}", token()),
+            Origin::Human,
+        );
         let huge = format!("# Pending\n{}", "y".repeat(100_000));
         state.pending_items = vec![Item::new(&huge, Origin::Todo); 500];
         let work = WorkAtHand {
