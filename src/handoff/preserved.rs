@@ -15,7 +15,6 @@
 //! | a test | the last run that says something of it |
 
 use std::{
-    borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashSet},
     fmt,
 };
@@ -372,19 +371,16 @@ impl TestState {
 
     /// The run that was taken in is the one of `before`, seen in another way: what that had changed stays changed.
     pub fn keep_changes(&mut self, before: Self) {
-        let Self {
-            fixed, regressed, ..
-        } = before;
-        let gone = |name: &String| !self.failing.contains(name);
-        let mut fixed: Vec<String> = fixed.into_iter().filter(gone).collect();
-        let mut regressed: Vec<String> = regressed
-            .into_iter()
-            .filter(|name| self.failing.contains(name))
-            .collect();
-        fixed.retain(|name| !self.fixed.contains(name));
-        regressed.retain(|name| !self.regressed.contains(name));
-        self.fixed.append(&mut fixed);
-        self.regressed.append(&mut regressed);
+        for name in before.fixed {
+            if !self.failing.contains(&name) && !self.fixed.contains(&name) {
+                self.fixed.push(name);
+            }
+        }
+        for name in before.regressed {
+            if self.failing.contains(&name) && !self.regressed.contains(&name) {
+                self.regressed.push(name);
+            }
+        }
     }
 
     fn drop_oldest(&mut self) {
@@ -755,48 +751,39 @@ impl PreservedState {
     }
 
     /// Every item of every list with the field it stands in and its source, in the order of the fields.
-    pub fn items(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>, Origin)> {
-        fn list<'a>(
+    #[must_use]
+    pub fn items(&self) -> Vec<(&'static str, String, Origin)> {
+        fn of<'a>(
             field: &'static str,
             items: impl IntoIterator<Item = &'a Item>,
-        ) -> impl Iterator<Item = (&'static str, Cow<'a, str>, Origin)> {
-            items
-                .into_iter()
-                .map(move |item| (field, Cow::Borrowed(item.as_str()), item.origin))
+        ) -> impl Iterator<Item = (&'static str, String, Origin)> {
+            let items = items.into_iter();
+            items.map(move |item| (field, item.text.clone(), item.origin))
         }
-        let decisions = self.decisions.iter();
-        let issues = self.known_issues.iter();
-        let custom = self.custom.iter();
-        let failing = self.test_state.failing.iter();
-        list("current_objective", &self.current_objective)
-            .chain(self.constraints.iter().map(|one| {
-                let text = Cow::Borrowed(one.said.text.as_str());
-                ("constraints", text, one.origin)
-            }))
-            .chain(self.rejected.iter().map(|one| {
-                let text = Cow::Borrowed(one.what.as_str());
-                ("rejected", text, one.origin)
-            }))
-            .chain(list("completed_items", &self.completed_items))
-            .chain(list("pending_items", &self.pending_items))
-            .chain(decisions.map(|one| {
-                let text = Cow::Borrowed(one.description.as_str());
-                ("decisions", text, one.origin)
-            }))
-            .chain(issues.map(|one| {
-                let text = Cow::Borrowed(one.description.as_str());
-                ("known_issues", text, one.origin)
-            }))
-            .chain(custom.map(|(key, value)| {
-                let text = Cow::Owned(format!("{key}={value}"));
-                ("custom", text, value.origin)
-            }))
-            .chain(failing.map(|name| {
-                let text = Cow::Borrowed(name.as_str());
-                ("test_state.failing", text, Origin::Tests)
-            }))
-            .chain(list("modified_files", &self.modified_files))
-            .chain(list("created_files", &self.created_files))
+        let mut all: Vec<_> = of("current_objective", &self.current_objective).collect();
+        for one in &self.constraints {
+            all.push(("constraints", one.said.text.clone(), one.origin));
+        }
+        for one in &self.rejected {
+            all.push(("rejected", one.what.clone(), one.origin));
+        }
+        all.extend(of("completed_items", &self.completed_items));
+        all.extend(of("pending_items", &self.pending_items));
+        for one in &self.decisions {
+            all.push(("decisions", one.description.clone(), one.origin));
+        }
+        for one in &self.known_issues {
+            all.push(("known_issues", one.description.clone(), one.origin));
+        }
+        for (key, value) in &self.custom {
+            all.push(("custom", format!("{key}={value}"), value.origin));
+        }
+        for name in &self.test_state.failing {
+            all.push(("test_state.failing", name.clone(), Origin::Tests));
+        }
+        all.extend(of("modified_files", &self.modified_files));
+        all.extend(of("created_files", &self.created_files));
+        all
     }
 }
 
@@ -1237,7 +1224,7 @@ mod tests {
         state.feed_git(&["m".to_owned()], &["n".to_owned()]);
         state.test_state.failing.push("t".to_owned());
         assert_ne!(state, PreservedState::default());
-        assert_eq!(state.items().count(), 9);
+        assert_eq!(state.items().len(), 9);
         state.clear();
         assert_eq!(state, PreservedState::default());
     }

@@ -321,9 +321,10 @@ fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
         bytes: text.len() as u64,
         sources: state
             .items()
+            .into_iter()
             .map(|(field, text, origin)| SourcedItem {
                 field: field.to_owned(),
-                text: text.into_owned(),
+                text,
                 source: origin.word().to_owned(),
             })
             .collect(),
