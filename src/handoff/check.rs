@@ -12,13 +12,13 @@ use super::{
     PreservedState,
     preserved::Origin,
     sections::one_line,
-    work::{ALSO_NAMED, REFERENCES, failure_text, file_line, tried_line},
+    work::{ALSO_NAMED, REFERENCES, failure_text, file_line, rule_line, tried_line},
 };
 use crate::{
     clean,
     redact::redact,
     transcript::{
-        human::{RULES_HEADING, Said, parse_rule, rule_line, section},
+        human::{RULES_HEADING, Said, parse_rule, section},
         rules,
         work::{BRANCH, COMMANDS_HEADING, Failure, FileAtHand, WORK_HEADING, WorkAtHand},
     },
@@ -213,7 +213,7 @@ impl Check {
     /// A missing rule as it is shown: with its date, secrets masked.
     #[must_use]
     pub fn rule(rule: &Said) -> String {
-        masked(rule_line(&one_lined(rule)).trim_start_matches("- "))
+        masked(rule_line(rule).trim_start_matches("- "))
     }
 }
 
@@ -287,11 +287,7 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
 pub fn with_missing(body: &str, check: &Check) -> String {
     let mut lines: Vec<String> = body.lines().map(str::to_owned).collect();
     let rules = check.missing_rules.iter();
-    add(
-        &mut lines,
-        RULES_HEADING,
-        rules.map(|rule| rule_line(&one_lined(rule))),
-    );
+    add(&mut lines, RULES_HEADING, rules.map(rule_line));
     for fact in &check.missing_facts {
         match fact {
             WorkFact::File(file) => add(&mut lines, WORK_HEADING, [file_line(file)]),
@@ -371,14 +367,6 @@ fn add_to_line(lines: &mut Vec<String>, head: &str, word: &str) {
 fn names_a_branch(text: &str) -> bool {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("- "));
     lines.any(|line| line.starts_with(BRANCH))
-}
-
-/// A rule on one line, as the list has it.
-fn one_lined(rule: &Said) -> Said {
-    Said {
-        text: one_line(&rule.text).into_owned(),
-        at: rule.at,
-    }
 }
 
 /// As the message would have it.

@@ -393,7 +393,7 @@ fn files(state: &PreservedState, work: &WorkAtHand) -> String {
 fn constraints(state: &PreservedState, said: &mut Said) -> String {
     let lines = state.constraints.iter().map(|rule| {
         said.add(&rule.said.text);
-        work::rule_line(rule)
+        work::rule_line(&rule.said)
     });
     joined(lines)
 }

@@ -13,7 +13,6 @@ use crate::transcript::{
 
 use super::{
     PreservedState,
-    preserved::Constraint,
     sections::{fenced, joined, one_line},
 };
 
@@ -23,10 +22,10 @@ pub(super) const REFERENCES: &str = "References";
 
 /// A rule as an item of the list.
 #[must_use]
-pub(super) fn rule_line(rule: &Constraint) -> String {
+pub(super) fn rule_line(rule: &Said) -> String {
     human::rule_line(&Said {
-        text: one_line(&rule.said.text).into_owned(),
-        at: rule.said.at,
+        text: one_line(&rule.text).into_owned(),
+        at: rule.at,
     })
 }
 
