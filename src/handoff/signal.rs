@@ -128,22 +128,19 @@ fn scratchpad(lines: &[&str]) -> Option<Signal> {
 
 fn one_line(word: &str, rest: &str) -> Option<Signal> {
     let text = || (!rest.is_empty()).then(|| rest.to_owned());
+    let with_reason = || {
+        let (what, why) = rest.split_once('|').unwrap_or((rest, ""));
+        let (what, why) = (what.trim().to_owned(), why.trim().to_owned());
+        (!what.is_empty()).then_some((what, why))
+    };
     match word {
         "OBJECTIVE" => text().map(Signal::Objective),
         "RESOLVED" => text().map(Signal::Resolved),
         "DONE" => text().map(Signal::Done),
         "TODO" => text().map(Signal::Todo),
         "CONSTRAINT" => text().map(Signal::Constraint),
-        "REJECTED" => {
-            let (what, why) = rest.split_once('|').unwrap_or((rest, ""));
-            let (what, why) = (what.trim().to_owned(), why.trim().to_owned());
-            (!what.is_empty()).then_some(Signal::Rejected { what, why })
-        }
-        "DECISION" => {
-            let (what, why) = rest.split_once('|').unwrap_or((rest, ""));
-            let (text, why) = (what.trim().to_owned(), why.trim().to_owned());
-            (!text.is_empty()).then_some(Signal::Decision { text, why })
-        }
+        "REJECTED" => with_reason().map(|(what, why)| Signal::Rejected { what, why }),
+        "DECISION" => with_reason().map(|(text, why)| Signal::Decision { text, why }),
         "ISSUE" => issue(rest),
         "STATE" => {
             let (key, value) = rest.split_once('=')?;
