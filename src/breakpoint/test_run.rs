@@ -84,8 +84,6 @@ pub struct TestOutcome {
     pub passed: Option<u64>,
     /// How many tests failed, if reported.
     pub failed: Option<u64>,
-    /// How many tests were left out on purpose, if reported.
-    pub skipped: Option<u64>,
     /// The tests that passed, by name, as far as reported.
     pub passing: Vec<String>,
     /// The tests that failed, by name; a file or package whose tests could not be built counts as one.
@@ -103,7 +101,6 @@ impl TestOutcome {
             whole: false,
             passed: None,
             failed: None,
-            skipped: None,
             passing: Vec::new(),
             failing: Vec::new(),
             passing_groups: Vec::new(),

@@ -123,7 +123,6 @@ fn summary(outcome: &mut TestOutcome, counts: &str) -> u64 {
         match word {
             "passed" => add(&mut outcome.passed, number),
             "failed" => add(&mut outcome.failed, number),
-            "ignored" => add(&mut outcome.skipped, number),
             "filtered out" => filtered += number,
             _ => {}
         }
@@ -158,7 +157,6 @@ pub(super) fn nextest<'a>(lines: &[&'a str]) -> (Option<TestOutcome>, Vec<&'a st
                 match word.split(' ').next() {
                     Some("passed") => add(&mut outcome.passed, number),
                     Some("failed" | "timed" | "exec") => add(&mut outcome.failed, number),
-                    Some("skipped") => add(&mut outcome.skipped, number),
                     _ => {}
                 }
             }

@@ -11,7 +11,6 @@ pub(super) fn read(lines: &[&str]) -> Option<TestOutcome> {
         passing: Vec::new(),
         failing: Vec::new(),
         seen: false,
-        named: false,
     };
     for line in lines {
         if line.starts_with("{\"") && line.contains("\"Action\":") {
@@ -29,18 +28,21 @@ struct Reader {
     passing: Vec<String>,
     failing: Vec<String>,
     seen: bool,
-    /// Some test was reported by name, so that there are counts.
-    named: bool,
 }
 
 impl Reader {
     fn line(&mut self, line: &str) {
         if let Some((verdict, name)) = verdict(line) {
-            (self.seen, self.named) = (true, true);
-            self.count(verdict);
+            self.seen = true;
             match verdict {
-                "PASS" => self.passing.push(name.to_owned()),
-                "FAIL" => self.failing.push(name.to_owned()),
+                "PASS" => {
+                    add(&mut self.outcome.passed, 1);
+                    self.passing.push(name.to_owned());
+                }
+                "FAIL" => {
+                    add(&mut self.outcome.failed, 1);
+                    self.failing.push(name.to_owned());
+                }
                 _ => {}
             }
             return;
@@ -103,12 +105,8 @@ impl Reader {
         match (action, name) {
             ("fail", "") => {
                 let own = format!("{package}.");
-                if !self
-                    .outcome
-                    .failing
-                    .iter()
-                    .any(|name| name.starts_with(&own))
-                {
+                let mut failing = self.outcome.failing.iter();
+                if !failing.any(|name| name.starts_with(&own)) {
                     self.outcome.failed_one(package);
                 }
                 self.outcome.complete = true;
@@ -120,28 +118,17 @@ impl Reader {
                 }
             }
             ("pass", _) => {
-                self.named = true;
-                self.count("PASS");
+                add(&mut self.outcome.passed, 1);
                 self.outcome.passed_one(&full);
             }
             ("fail", _) => {
-                self.named = true;
-                self.count("FAIL");
+                add(&mut self.outcome.failed, 1);
                 self.outcome.failed_one(&full);
             }
-            ("skip", _) => self.count("SKIP"),
             ("output", "") if text("Output").contains("[build failed]") => {
                 self.outcome.built = false;
             }
             _ => {}
-        }
-    }
-
-    fn count(&mut self, verdict: &str) {
-        match verdict {
-            "PASS" => add(&mut self.outcome.passed, 1),
-            "FAIL" => add(&mut self.outcome.failed, 1),
-            _ => add(&mut self.outcome.skipped, 1),
         }
     }
 

@@ -34,10 +34,9 @@ fn shown(outcome: &TestOutcome) -> String {
     let count = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
     write!(
         text,
-        " passed={} failed={} skipped={}",
+        " passed={} failed={}",
         count(outcome.passed),
-        count(outcome.failed),
-        count(outcome.skipped)
+        count(outcome.failed)
     )
     .unwrap();
     for (word, names) in [
