@@ -211,11 +211,7 @@ pub fn child_env(
 /// Cuts `text` to at most `limit` bytes, on a character boundary.
 #[must_use]
 pub(crate) fn clip(text: &str, limit: usize) -> String {
-    let mut end = limit.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].to_owned()
+    text[..text.floor_char_boundary(limit)].to_owned()
 }
 
 #[cfg(test)]
