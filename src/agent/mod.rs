@@ -21,7 +21,8 @@ pub use event::{
 pub use hook::{HookError, parse_hook, parse_status_line};
 
 /// Which program the pane hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum AgentKind {
     /// Claude Code itself.
     Claude,
@@ -40,12 +41,8 @@ impl AgentKind {
 
     /// The word for it in `status --json`.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Demo => "demo",
-            Self::Generic => "generic",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -112,7 +112,8 @@ impl fmt::Display for Thrash {
 }
 
 /// A tripped breaker with its evidence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Trip {
     /// The same command fails again and again.
     SameCommand {
@@ -136,6 +137,7 @@ pub enum Trip {
         times: u32,
     },
     /// Reboots do not help.
+    #[strum(serialize = "reboot_thrash")]
     Thrash {
         /// What the reboot's own breaker said.
         why: String,
@@ -143,6 +145,7 @@ pub enum Trip {
         cause: Thrash,
     },
     /// A reboot that is due is refused.
+    #[strum(serialize = "reboot_refused")]
     Refused {
         /// Why.
         why: String,
@@ -155,6 +158,7 @@ pub enum Trip {
         message: String,
     },
     /// The agent dies.
+    #[strum(serialize = "agent_dies")]
     Deaths {
         /// How often in a row.
         times: u32,
@@ -176,18 +180,8 @@ pub enum Trip {
 impl Trip {
     /// The breaker's name for scripts.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::SameCommand { .. } => "same_command",
-            Self::NoChange { .. } => "no_change",
-            Self::SameMessage { .. } => "same_message",
-            Self::Thrash { .. } => "reboot_thrash",
-            Self::Refused { .. } => "reboot_refused",
-            Self::Service { .. } => "service",
-            Self::Deaths { .. } => "agent_dies",
-            Self::Dialog { .. } => "dialog",
-            Self::NoAnswer { .. } => "no_answer",
-        }
+    pub fn name(&self) -> &'static str {
+        self.into()
     }
 }
 

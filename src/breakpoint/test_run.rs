@@ -16,6 +16,8 @@ mod script;
 
 use std::collections::BTreeSet;
 
+use strum::VariantArray as _;
+
 use crate::clean;
 
 /// The most test names kept of one run, of each kind: a handoff shows a few dozen at most.
@@ -28,7 +30,7 @@ const NAME_CAP: usize = 300;
 const OUTPUT_CAP: usize = 4 * 1024 * 1024;
 
 /// A program that runs tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::VariantArray)]
 pub enum Runner {
     /// `cargo test`.
     Cargo,
@@ -45,16 +47,6 @@ pub enum Runner {
 }
 
 impl Runner {
-    /// All of them.
-    const ALL: [Self; 6] = [
-        Self::Cargo,
-        Self::Nextest,
-        Self::Pytest,
-        Self::Go,
-        Self::Jest,
-        Self::Vitest,
-    ];
-
     /// The command that people know it by.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -226,9 +218,9 @@ pub fn name(text: &str) -> String {
 /// Whether a command line asks for every test of a runner that this test could be one of.
 #[must_use]
 pub fn asks_for(command: &str, name: &str) -> bool {
-    Runner::ALL
-        .into_iter()
-        .any(|runner| asks_for_all(runner, command) && TestOutcome::new(runner).could_own(name))
+    Runner::VARIANTS
+        .iter()
+        .any(|runner| asks_for_all(*runner, command) && TestOutcome::new(*runner).could_own(name))
 }
 
 fn add(total: &mut Option<u64>, more: u64) {

@@ -172,7 +172,7 @@ fn describe_check(check: &HandoffCheck) -> String {
         }
     };
     list("rules of yours", &mut check.missing_rules.iter());
-    for class in Class::ALL {
+    for &class in Class::ALL {
         let of_class = |fact: &&MissingFact| fact.class == class.word();
         let facts = check.missing_facts.iter().filter(of_class);
         let title = class.title().to_lowercase();

@@ -32,11 +32,15 @@ const TRIED_HEADING: &str = "## Tried and did not work";
 const CLOSING_HEADING: &str = "## Carry on";
 
 /// A kind of fact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum Class {
     /// A file that was read or changed.
     File,
     /// An identifier.
+    #[strum(serialize = "identifier")]
     Name,
     /// An issue, a commit, a branch or an address.
     Reference,
@@ -48,24 +52,12 @@ pub enum Class {
 
 impl Class {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [Self; 5] = [
-        Self::File,
-        Self::Name,
-        Self::Reference,
-        Self::Command,
-        Self::Failure,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The word for one of it, for scripts.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Name => "identifier",
-            Self::Reference => "reference",
-            Self::Command => "command",
-            Self::Failure => "failure",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 
     /// The heading of a list of it.
@@ -196,8 +188,8 @@ impl Check {
     #[must_use]
     pub fn list(&self) -> String {
         let rules: Vec<String> = self.missing_rules.iter().map(Self::rule).collect();
-        let facts = Class::ALL.map(|class| {
-            let facts = self.missing(class).map(ToString::to_string);
+        let facts = Class::ALL.iter().map(|class| {
+            let facts = self.missing(*class).map(ToString::to_string);
             (class.title(), facts.collect())
         });
         let sections = std::iter::once(("Rules of yours", rules)).chain(facts);

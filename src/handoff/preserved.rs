@@ -33,10 +33,10 @@ use crate::{
 };
 
 /// The source of something that is preserved.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Origin {
     /// A person: a prompt, or a call of this type's own methods. A record that does not say counts as this.
     #[default]
@@ -56,15 +56,8 @@ pub enum Origin {
 impl Origin {
     /// The word for it, as in JSON.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Human => "human",
-            Self::Signal => "signal",
-            Self::Scratchpad => "scratchpad",
-            Self::Todo => "todo",
-            Self::Git => "git",
-            Self::Tests => "tests",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -144,10 +137,10 @@ const KEPT_ITEMS: usize = 2_000;
 const FED_ITEMS: usize = 200;
 
 /// How much an issue hurts.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Severity {
     /// A blemish.
     Low,
@@ -163,13 +156,8 @@ pub enum Severity {
 impl Severity {
     /// The word that stands in handoffs and signals.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Critical => "critical",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 
     /// The severity of this word, in any case.

@@ -42,7 +42,8 @@ const PROMPT: &str = include_str!("../../assets/summary.md");
 const PLACE: &str = "{history}";
 
 /// Who made a summary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum SummarySource {
     /// A model.
@@ -54,11 +55,8 @@ pub enum SummarySource {
 impl SummarySource {
     /// The word for it in records.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Fallback => "fallback",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 

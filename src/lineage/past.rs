@@ -31,11 +31,13 @@ pub struct PastSession {
 }
 
 /// What the message of a session is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum MessageKind {
     /// What it handed over.
     Given,
     /// What its last checkpoint holds: it has not handed over.
+    #[strum(serialize = "checkpoint")]
     Saved,
     /// What it was given itself: nothing else of it is kept.
     Received,
@@ -46,13 +48,8 @@ pub enum MessageKind {
 impl MessageKind {
     /// The word for scripts.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Given => "given",
-            Self::Saved => "checkpoint",
-            Self::Received => "received",
-            Self::Summary => "summary",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 
