@@ -462,33 +462,26 @@ impl PreservedState {
 
     /// Adds something that must hold, unless it is known or was taken out again.
     pub fn add_constraint(&mut self, said: Said, origin: Origin) {
-        let key = rules::key(&said.text);
-        let known = |have: &Constraint| rules::key(&have.said.text) == key;
-        if key.is_empty() || self.withdrawn.contains(&key) || self.constraints.iter().any(known) {
-            return;
-        }
-        if self.constraints.len() >= KEPT_RULES {
-            self.constraints.remove(0);
-        }
-        self.constraints.push(Constraint { said, origin });
+        self.add_constraints([Constraint { said, origin }]);
     }
 
-    /// Takes in the rules of what the human said, in time that grows with their number only.
+    /// Takes in the rules of what the human said.
     pub fn feed_human(&mut self, words: &HumanWords) {
-        let mut known: HashSet<String> = self
-            .constraints
-            .iter()
-            .map(|have| rules::key(&have.said.text))
-            .collect();
-        for said in &words.rules {
-            let key = rules::key(&said.text);
-            if key.is_empty() || self.withdrawn.contains(&key) || !known.insert(key) {
-                continue;
+        self.add_constraints(words.rules.iter().map(|said| Constraint {
+            said: said.clone(),
+            origin: Origin::Human,
+        }));
+    }
+
+    /// In time that grows with their number only.
+    fn add_constraints(&mut self, new: impl IntoIterator<Item = Constraint>) {
+        let known = self.constraints.iter();
+        let mut known: HashSet<String> = known.map(|have| rules::key(&have.said.text)).collect();
+        for constraint in new {
+            let key = rules::key(&constraint.said.text);
+            if !key.is_empty() && !self.withdrawn.contains(&key) && known.insert(key) {
+                self.constraints.push(constraint);
             }
-            self.constraints.push(Constraint {
-                said: said.clone(),
-                origin: Origin::Human,
-            });
         }
         let over = self.constraints.len().saturating_sub(KEPT_RULES);
         self.constraints.drain(..over);
