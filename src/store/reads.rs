@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 
 use super::{
     AgentRecord, Checkpoints, HistoryOf, RunHistory, RunRecord, Saved, StoreError,
-    connection::Store, rows,
+    connection::Store,
+    db::{Cells, Statement},
+    rows,
 };
 use crate::{
     lineage::{
@@ -21,11 +23,8 @@ impl Store {
     /// The figures of a run, oldest first, at most the newest 10 000.
     pub async fn metrics(&self, run: &RunId) -> Result<Vec<Metric>, StoreError> {
         const WHAT: &str = "the metrics";
-        let rows = self.read(rows::read_metrics(run), WHAT).await?;
-        let mut found: Vec<_> = rows
-            .iter()
-            .filter_map(|row| known(rows::metric(row), WHAT))
-            .collect();
+        let read = rows::read_metrics(run);
+        let mut found = self.records(read, rows::metric, WHAT).await?;
         found.reverse();
         self.waiting().pending.over_metrics(run, &mut found);
         Ok(found)
@@ -33,27 +32,18 @@ impl Store {
 
     /// All figures of these runs, taken together by name.
     pub async fn totals(&self, of: &HistoryOf) -> Result<Vec<Total>, StoreError> {
-        const WHAT: &str = "the metrics";
-        let rows = self.read(rows::read_totals(of), WHAT).await?;
-        let found = rows.iter();
-        Ok(found
-            .filter_map(|row| known(rows::total(row), WHAT))
-            .collect())
+        let read = rows::read_totals(of);
+        self.records(read, rows::total, "the metrics").await
     }
 
     /// The runs asked for with their iterations, newest run first, at most `limit` runs.
     pub async fn history(&self, of: &HistoryOf, limit: u32) -> Result<Vec<RunHistory>, StoreError> {
         const WHAT: &str = "the history";
         let mut histories = Vec::new();
-        for row in self.read(rows::read_runs(of, limit), WHAT).await? {
-            let Some(run) = known(rows::run(&row), WHAT) else {
-                continue;
-            };
-            let rows = self.read(rows::read_iterations(&run.run), WHAT).await?;
-            let iterations = rows
-                .iter()
-                .filter_map(|row| known(rows::iteration(row), WHAT))
-                .collect();
+        let read = rows::read_runs(of, limit);
+        for run in self.records(read, rows::run, WHAT).await? {
+            let read = rows::read_iterations(&run.run);
+            let iterations = self.records(read, rows::iteration, WHAT).await?;
             histories.push(RunHistory { run, iterations });
         }
         let waiting = self.waiting();
@@ -63,9 +53,8 @@ impl Store {
 
     /// A session of any run, with what it was given and what it handed over; none if the store knows no such session.
     pub async fn session(&self, session: SessionId) -> Result<Option<PastSession>, StoreError> {
-        const WHAT: &str = "the session";
-        let rows = self.read(rows::read_session(session), WHAT).await?;
-        let found = rows.first().and_then(|row| known(rows::place(row), WHAT));
+        let read = rows::read_session(session);
+        let found = self.record(read, rows::place, "the session").await?;
         let waiting = self.waiting().pending.place_of(session);
         match waiting.max(found) {
             Some((run, iteration)) => self.past(&run, iteration).await,
@@ -82,20 +71,12 @@ impl Store {
     ) -> Result<Option<PastSession>, StoreError> {
         const WHAT: &str = "the session";
         let of = HistoryOf::Run(run.clone());
-        let rows = self.read(rows::read_runs(&of, 1), WHAT).await?;
-        let begun = rows.first().and_then(|row| known(rows::run(row), WHAT));
-        let rows = self
-            .read(rows::read_iteration(run, iteration), WHAT)
-            .await?;
-        let iterations = rows.iter();
-        let iterations = iterations.filter_map(|row| known(rows::iteration(row), WHAT));
-        let mut found: Vec<_> = begun
-            .map(|run| RunHistory {
-                run,
-                iterations: iterations.collect(),
-            })
-            .into_iter()
-            .collect();
+        let read = rows::read_runs(&of, 1);
+        let begun = self.record(read, rows::run, WHAT).await?;
+        let read = rows::read_iteration(run, iteration);
+        let iterations = self.records(read, rows::iteration, WHAT).await?;
+        let begun = begun.map(|run| RunHistory { run, iterations });
+        let mut found: Vec<_> = begun.into_iter().collect();
         let waiting = || self.waiting();
         waiting().pending.over_history(&of, 1, &mut found);
         let Some(RunHistory { run, iterations }) = found.pop() else {
@@ -117,31 +98,18 @@ impl Store {
         let Some(session) = iteration.session_id else {
             return Ok(Some(past));
         };
-        let rows = self
-            .read(rows::read_iterations_after(&run.run, session), WHAT)
-            .await?;
-        let after: Vec<_> = rows
-            .iter()
-            .filter_map(|row| known(rows::iteration(row), WHAT))
-            .collect();
+        let read = rows::read_iterations_after(&run.run, session);
+        let after = self.records(read, rows::iteration, WHAT).await?;
         // What waits is newer than what was read.
         let reboots = iterations.iter().rev().chain(&after);
         let mut of_it = reboots
             .filter_map(|one| one.reboot.as_ref())
             .filter(|record| record.old_session == Some(session));
         past.state = of_it.find_map(|record| record.preserved_state.clone());
-        let rows = self
-            .read(rows::read_reboots(&run.run, session), WHAT)
-            .await?;
-        let mut entries: Vec<_> = rows
-            .iter()
-            .filter_map(|row| known(rows::journal_entry(row), WHAT))
-            .collect();
-        let checkpoints = rows::read_checkpoint_of(&run.project, iteration, session);
-        let rows = self.read(checkpoints, WHAT).await?;
-        past.checkpoint = rows
-            .first()
-            .and_then(|row| known(rows::checkpoint(row), WHAT));
+        let read = rows::read_reboots(&run.run, session);
+        let mut entries = self.records(read, rows::journal_entry, WHAT).await?;
+        let read = rows::read_checkpoint_of(&run.project, iteration, session);
+        past.checkpoint = self.record(read, rows::checkpoint, WHAT).await?;
         let waiting = waiting();
         let pending = &waiting.pending;
         pending.over_reboots(&run.run, &mut entries);
@@ -159,13 +127,9 @@ impl Store {
         but: &RunId,
         limit: u32,
     ) -> Result<Vec<(RunId, Iteration)>, StoreError> {
-        const WHAT: &str = "earlier runs";
-        let statement = rows::read_earlier(project, but, limit);
-        let rows = self.read(statement, WHAT).await?;
-        let found = rows.iter();
-        Ok(found
-            .filter_map(|row| known(rows::iteration_of_run(row), WHAT))
-            .collect())
+        let read = rows::read_earlier(project, but, limit);
+        self.records(read, rows::iteration_of_run, "earlier runs")
+            .await
     }
 
     /// The iterations of a project in which this text stands, whatever the case of its letters: in the run's task, the
@@ -218,13 +182,8 @@ impl Store {
         project: Option<&Project>,
         before: DateTime<Utc>,
     ) -> Result<Vec<RunRecord>, StoreError> {
-        const WHAT: &str = "the runs";
-        let statement = rows::read_runs_before(host, project, before);
-        let rows = self.read(statement, WHAT).await?;
-        let found = rows.iter();
-        Ok(found
-            .filter_map(|row| known(rows::run(row), WHAT))
-            .collect())
+        let read = rows::read_runs_before(host, project, before);
+        self.records(read, rows::run, "the runs").await
     }
 
     /// Every checkpoint of this machine (of this project alone, if one is given), newest first.
@@ -233,12 +192,8 @@ impl Store {
         host: &str,
         project: Option<&Project>,
     ) -> Result<Vec<Saved>, StoreError> {
-        const WHAT: &str = "the checkpoints";
-        let rows = self.read(rows::read_saved(host, project), WHAT).await?;
-        let found = rows.iter();
-        Ok(found
-            .filter_map(|row| known(rows::saved(row), WHAT))
-            .collect())
+        let read = rows::read_saved(host, project);
+        self.records(read, rows::saved, "the checkpoints").await
     }
 
     /// The latest reboot of the project that was begun and is not over.
@@ -246,11 +201,10 @@ impl Store {
         &self,
         project: &Project,
     ) -> Result<Option<JournalEntry>, StoreError> {
-        const WHAT: &str = "the journal";
-        let rows = self.read(rows::read_journal(project), WHAT).await?;
-        let open = rows
-            .first()
-            .and_then(|row| known(rows::journal_entry(row), WHAT));
+        let read = rows::read_journal(project);
+        let open = self
+            .record(read, rows::journal_entry, "the journal")
+            .await?;
         let waiting = self.waiting();
         Ok(waiting
             .pending
@@ -259,12 +213,10 @@ impl Store {
 
     /// The checkpoints asked for, newest first.
     pub async fn checkpoints(&self, which: &Checkpoints) -> Result<Vec<Checkpoint>, StoreError> {
-        const WHAT: &str = "the checkpoints";
-        let rows = self.read(rows::read_checkpoints(which), WHAT).await?;
-        let mut found: Vec<_> = rows
-            .iter()
-            .filter_map(|row| known(rows::checkpoint(row), WHAT))
-            .collect();
+        let read = rows::read_checkpoints(which);
+        let mut found = self
+            .records(read, rows::checkpoint, "the checkpoints")
+            .await?;
         // The database compares letters without their case.
         if let Some(tag) = &which.tag {
             found.retain(|one| one.tags.contains(tag));
@@ -277,17 +229,38 @@ impl Store {
     /// The agents of the project that are not known to have ended, newest first: what a starting
     /// supervisor sweeps up after one that crashed.
     pub async fn last_agents(&self, project: &Project) -> Result<Vec<AgentRecord>, StoreError> {
-        const WHAT: &str = "the agents";
-        let rows = self.read(rows::read_agents(project), WHAT).await?;
-        let mut found = rows
-            .iter()
-            .filter_map(|row| known(rows::agent(row), WHAT))
-            .collect();
+        let read = rows::read_agents(project);
+        let mut found = self.records(read, rows::agent, "the agents").await?;
         let waiting = self.waiting();
         waiting
             .pending
             .over_agents(|run| waiting.is_of(run, project), &mut found);
         Ok(found)
+    }
+}
+
+impl Store {
+    /// The records in the rows of a statement; the log names them `what`.
+    async fn records<T>(
+        &self,
+        statement: Statement,
+        record: fn(&Cells) -> Option<T>,
+        what: &'static str,
+    ) -> Result<Vec<T>, StoreError> {
+        let rows = self.read(statement, what).await?;
+        let found = rows.iter().filter_map(|row| known(record(row), what));
+        Ok(found.collect())
+    }
+
+    /// The record in the first row.
+    async fn record<T>(
+        &self,
+        statement: Statement,
+        record: fn(&Cells) -> Option<T>,
+        what: &'static str,
+    ) -> Result<Option<T>, StoreError> {
+        let rows = self.read(statement, what).await?;
+        Ok(rows.first().and_then(|row| known(record(row), what)))
     }
 }
 
