@@ -19,7 +19,7 @@ use rustix::fs::OFlags;
 use crate::{
     lineage::ProcessStamp,
     private_file,
-    store::{FilesError, PrivateDir},
+    store::{FilesError, PrivateDir, private_dir::io_error},
 };
 
 /// The registry's name in its directory.
@@ -33,11 +33,7 @@ pub fn begin(dir: &PrivateDir) -> Result<PathBuf, FilesError> {
     let path = dir.path().join(REGISTRY);
     dir.open_or_create(REGISTRY)?
         .set_len(0)
-        .map_err(|source| FilesError::Io {
-            action: "empty",
-            path: path.clone(),
-            source,
-        })?;
+        .map_err(|error| io_error("empty", &path, error))?;
     Ok(path)
 }
 

@@ -308,11 +308,7 @@ impl PrivateDir {
     fn write_watched(&self, name: &str, bytes: &[u8], watch: Watch<'_>) -> Result<(), FilesError> {
         let path = self.path.join(plain(name)?);
         let aside = aside_name(name);
-        let stopped = |source| FilesError::Io {
-            action: "write",
-            path: path.clone(),
-            source,
-        };
+        let stopped = |error| io_error("write", &path, error);
 
         watch(WriteStep::WriteAside, Edge::Before).map_err(stopped)?;
         let file = self
@@ -323,11 +319,7 @@ impl PrivateDir {
         watch(WriteStep::SyncFile, Edge::Before).map_err(stopped)?;
         hold_sync();
         file.sync_all()
-            .map_err(|source| FilesError::Io {
-                action: "sync",
-                path: path.clone(),
-                source,
-            })
+            .map_err(|error| io_error("sync", &path, error))
             .inspect_err(|_| self.forget(&aside))?;
         watch(WriteStep::SyncFile, Edge::After).map_err(stopped)?;
 
@@ -354,11 +346,8 @@ impl PrivateDir {
             )
             .map_err(|error| io_error("create", &path, error))?,
         );
-        file.write_all(bytes).map_err(|source| FilesError::Io {
-            action: "write",
-            path,
-            source,
-        })?;
+        file.write_all(bytes)
+            .map_err(|error| io_error("write", &path, error))?;
         Ok(file)
     }
 
@@ -371,11 +360,7 @@ impl PrivateDir {
         let mut bytes = Vec::new();
         file.take(limit as u64 + 1)
             .read_to_end(&mut bytes)
-            .map_err(|source| FilesError::Io {
-                action: "read",
-                path: path.clone(),
-                source,
-            })?;
+            .map_err(|error| io_error("read", &path, error))?;
         if bytes.len() > limit {
             return Err(FilesError::TooLarge { path, limit });
         }
@@ -399,11 +384,6 @@ impl PrivateDir {
     }
 
     fn open_file(&self, name: &str, path: &Path, flags: OFlags) -> Result<File, FilesError> {
-        let failed = |action, source| FilesError::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        };
         let opened = private_file::open_at(&self.handle, name.as_ref(), flags);
         let file = opened.map_err(|error| match error {
             OpenError::Link => FilesError::Link(path.to_owned()),
@@ -411,10 +391,10 @@ impl PrivateDir {
                 path: path.to_owned(),
                 expected: "file",
             },
-            OpenError::Io(source) => failed("open", source),
+            OpenError::Io(error) => io_error("open", path, error),
         })?;
         let owner = private_file::other_owner(&file);
-        match owner.map_err(|source| failed("look at", source))? {
+        match owner.map_err(|error| io_error("look at", path, error))? {
             None => Ok(file),
             Some(found) => Err(other_owner(path, found)),
         }
@@ -578,11 +558,7 @@ fn create_above(path: &Path) -> Result<(), FilesError> {
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .map_err(|source| FilesError::Io {
-            action: "create",
-            path: path.to_owned(),
-            source,
-        })
+        .map_err(|error| io_error("create", path, error))
 }
 
 fn absent_is_none<T>(opened: Result<T, FilesError>) -> Result<Option<T>, FilesError> {
@@ -593,7 +569,11 @@ fn absent_is_none<T>(opened: Result<T, FilesError>) -> Result<Option<T>, FilesEr
     }
 }
 
-fn io_error(action: &'static str, path: &Path, error: Errno) -> FilesError {
+pub(super) fn io_error(
+    action: &'static str,
+    path: &Path,
+    error: impl Into<io::Error>,
+) -> FilesError {
     FilesError::Io {
         action,
         path: path.to_owned(),

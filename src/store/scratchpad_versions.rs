@@ -5,7 +5,7 @@ use std::io::Write;
 
 use crate::scratchpad::versions::{MAX_VERSION_BYTES, Version, Versions};
 
-use super::private_dir::{FilesError, PrivateDir};
+use super::private_dir::{FilesError, PrivateDir, io_error};
 
 /// The file's name in the project's directory below the state directory.
 const FILE: &str = "scratchpad.jsonl";
@@ -45,11 +45,8 @@ impl VersionFile {
             return Ok(());
         }
         let mut file = self.directory.append(FILE)?;
-        file.write_all(&line).map_err(|source| FilesError::Io {
-            action: "write",
-            path: self.directory.path().join(FILE),
-            source,
-        })?;
+        file.write_all(&line)
+            .map_err(|error| io_error("write", &self.directory.path().join(FILE), error))?;
         self.bytes += line.len();
         Ok(())
     }
