@@ -22,7 +22,7 @@ use clap::Args;
 use rustix::fs::FlockOperation;
 use uuid::Uuid;
 
-use crate::store::lock;
+use crate::store::is_at;
 
 use super::{
     host::{self, HostArgs},
@@ -190,7 +190,7 @@ fn locked(root: &Path) -> io::Result<Option<File>> {
         Err(error) => return Err(error.into()),
     }
     // The process that had it before may have removed it.
-    Ok(lock::is_at(&open, root).then_some(open))
+    Ok(is_at(&open, root).then_some(open))
 }
 
 /// Removes what this user's demos have left that were killed.

@@ -7,7 +7,6 @@
 use std::{
     fs::File,
     io::{Read, Seek, SeekFrom, Write},
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -17,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lineage::{ProcessStamp, RunId, moment};
 use crate::process;
-use crate::store::{FilesError, PrivateDir};
+use crate::store::{FilesError, PrivateDir, private_dir::is_at};
 
 /// The lock's name in its directory.
 pub const LOCK: &str = "lock";
@@ -161,16 +160,6 @@ pub fn holder(state: &Path, project_hash: &str) -> Result<Option<Holder>, FilesE
     let text = dir.read(LOCK, HOLDER_BYTES as usize)?;
     let holder = text.as_deref().and_then(parse);
     Ok(holder.filter(|holder| process::alive(&holder.process)))
-}
-
-/// Whether this very file or directory lies at the path, and no other in its place.
-#[must_use]
-pub fn is_at(file: &File, path: &Path) -> bool {
-    let lies = path.symlink_metadata();
-    let ours = file.metadata();
-    lies.is_ok_and(|lies| {
-        ours.is_ok_and(|ours| (lies.dev(), lies.ino()) == (ours.dev(), ours.ino()))
-    })
 }
 
 /// What the file says of its holder; `None` while it is being written, or when it is nonsense.

@@ -32,7 +32,7 @@ mod writes;
 pub use self::{
     connection::{Opened, Store},
     error::{StoreError, StoreWarning, Written},
-    private_dir::{Edge, FilesError, PROJECT_DIR, PrivateDir, SCRATCHPAD, WriteStep},
+    private_dir::{Edge, FilesError, PROJECT_DIR, PrivateDir, SCRATCHPAD, WriteStep, is_at},
     records::{AgentRecord, Checkpoints, Health, HistoryOf, RunHistory, RunRecord, Saved},
     scratchpad_versions::VersionFile,
     target::{CrashPoint, FILE, PATIENCE, StoreOptions, StoreTarget},

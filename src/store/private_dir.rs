@@ -19,7 +19,7 @@ use std::{
 };
 
 use rustix::{
-    fd::OwnedFd,
+    fd::{AsFd, OwnedFd},
     fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat},
     io::Errno,
 };
@@ -270,13 +270,7 @@ impl PrivateDir {
     /// Whether this very directory lies at its path, and no other in its place.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
-        let (ours, lies) = (
-            rustix::fs::fstat(&self.handle),
-            rustix::fs::lstat(&self.path),
-        );
-        ours.is_ok_and(|ours| {
-            lies.is_ok_and(|lies| (lies.st_dev, lies.st_ino) == (ours.st_dev, ours.st_ino))
-        })
+        is_at(&self.handle, &self.path)
     }
 
     /// Writes the state file `name`: a crash at any moment leaves the old file or the new, whole.
@@ -517,6 +511,15 @@ fn hold_sync() {
             std::thread::park_timeout(std::time::Duration::from_millis(2));
         }
     }
+}
+
+/// Whether this very file or directory lies at the path, and no other in its place.
+#[must_use]
+pub fn is_at(open: impl AsFd, path: &Path) -> bool {
+    let (ours, lies) = (rustix::fs::fstat(open), rustix::fs::lstat(path));
+    ours.is_ok_and(|ours| {
+        lies.is_ok_and(|lies| (lies.st_dev, lies.st_ino) == (ours.st_dev, ours.st_ino))
+    })
 }
 
 fn plain(name: &str) -> Result<&str, FilesError> {
