@@ -75,21 +75,11 @@ pub struct Checkpoints {
 
 impl Checkpoints {
     pub(super) fn includes(&self, project: &Project, checkpoint: &Checkpoint) -> bool {
-        self.environment
-            .as_ref()
-            .is_none_or(|environment| *environment == checkpoint.environment)
-            && self
-                .project
-                .as_ref()
-                .is_none_or(|one| is_same(one, project))
-            && self
-                .tag
-                .as_ref()
-                .is_none_or(|tag| checkpoint.tags.contains(tag))
-            && self
-                .id
-                .as_ref()
-                .is_none_or(|id| checkpoint.id.to_string().starts_with(id.as_str()))
+        let (environment, id) = (&checkpoint.environment, checkpoint.id.to_string());
+        self.environment.iter().all(|one| one == environment)
+            && self.project.iter().all(|one| is_same(one, project))
+            && self.tag.iter().all(|tag| checkpoint.tags.contains(tag))
+            && self.id.iter().all(|start| id.starts_with(start))
     }
 }
 

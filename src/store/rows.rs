@@ -89,17 +89,13 @@ impl Write {
                 binds: vec![
                     text(&agent.run),
                     number(agent.iteration.get()),
-                    number(u64::from(agent.process.pid)),
+                    number(agent.process.pid),
                     text(&agent.process.start_time),
                 ],
             },
             Self::AgentGone { run, process } => Statement {
                 sql: "UPDATE agents SET gone = 1 WHERE run_id = $1 AND pid = $2 AND pid_started = $3",
-                binds: vec![
-                    text(run),
-                    number(u64::from(process.pid)),
-                    text(&process.start_time),
-                ],
+                binds: vec![text(run), number(process.pid), text(&process.start_time)],
             },
             Self::ForgetRun(run) => Statement {
                 sql: "DELETE FROM runs WHERE run_id = $1",
@@ -138,7 +134,7 @@ fn write_run(run: &RunRecord) -> Statement {
             text(&run.project.hash),
             text(&run.project.path),
             text(&run.project.host),
-            number(u64::from(run.process.pid)),
+            number(run.process.pid),
             text(&run.process.start_time),
             text(&run.agent),
             text(&run.version),
@@ -180,7 +176,7 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
             Bind::Real(iteration.cost_usd),
             maybe_text(iteration.cause),
             Bind::Text(iteration.reboot.as_ref().map(json)),
-            number(u64::from(iteration.compactions)),
+            number(iteration.compactions),
             Bind::Text(iteration.summary_made.as_ref().map(json)),
         ],
     }
@@ -237,7 +233,7 @@ fn write_checkpoint(project: &Project, checkpoint: &Checkpoint) -> Statement {
                 state: checkpoint.state.clone(),
                 scratchpad: checkpoint.scratchpad.clone(),
             }))),
-            number(u64::from(FORMAT)),
+            number(FORMAT),
             time(checkpoint.created_at),
             text(&project.hash),
             text(&project.path),
@@ -251,24 +247,17 @@ fn write_checkpoint(project: &Project, checkpoint: &Checkpoint) -> Statement {
 
 /// The runs asked for, newest first.
 pub(super) fn read_runs(of: &HistoryOf, limit: u32) -> Statement {
-    const COLUMNS_BY_RUN: &str = "SELECT run_id, project_hash, project_path, host, pid, pid_started, \
-        agent, version, task, started_at, ended_at, end_reason FROM runs \
-        WHERE run_id = $1 LIMIT $2";
-    const COLUMNS_BY_PROJECT: &str = "SELECT run_id, project_hash, project_path, host, pid, \
-        pid_started, agent, version, task, started_at, ended_at, end_reason FROM runs \
-        WHERE project_hash = $1 AND host = $2 ORDER BY run_id DESC LIMIT $3";
     match of {
         HistoryOf::Run(run) => Statement {
-            sql: COLUMNS_BY_RUN,
-            binds: vec![text(run), number(u64::from(limit))],
+            sql: "SELECT run_id, project_hash, project_path, host, pid, pid_started, agent, version, task, \
+                  started_at, ended_at, end_reason FROM runs WHERE run_id = $1 LIMIT $2",
+            binds: vec![text(run), number(limit)],
         },
         HistoryOf::Project(project) => Statement {
-            sql: COLUMNS_BY_PROJECT,
-            binds: vec![
-                text(&project.hash),
-                text(&project.host),
-                number(u64::from(limit)),
-            ],
+            sql: "SELECT run_id, project_hash, project_path, host, pid, pid_started, agent, version, task, \
+                  started_at, ended_at, end_reason FROM runs \
+                  WHERE project_hash = $1 AND host = $2 ORDER BY run_id DESC LIMIT $3",
+            binds: vec![text(&project.hash), text(&project.host), number(limit)],
         },
     }
 }
@@ -282,10 +271,7 @@ pub(super) fn run(row: &Cells) -> Option<RunRecord> {
             path: row.text()?,
             host: row.text()?,
         },
-        process: ProcessStamp {
-            pid: row.number()?.try_into().ok()?,
-            start_time: row.text()?,
-        },
+        process: row.process()?,
         agent: row.text()?,
         version: row.text()?,
         task: row.text(),
@@ -383,7 +369,7 @@ pub(super) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
             text(&project.hash),
             text(&project.host),
             text(but),
-            number(u64::from(limit)),
+            number(limit),
         ],
     }
 }
@@ -421,7 +407,7 @@ pub(super) fn search(
             within(quoted.trim_matches('"')),
             maybe_text(behind.map(|(run, _)| run)),
             maybe_number(behind.map(|(_, iteration)| iteration.get())),
-            number(u64::from(limit)),
+            number(limit),
         ],
     }
 }
@@ -513,7 +499,7 @@ pub(super) fn read_checkpoint_of(
             time(iteration.started_at),
             Bind::Text(iteration.ended_at.map(moment::text)),
             text(&session),
-            number(u64::from(FORMAT)),
+            number(FORMAT),
         ],
     }
 }
@@ -534,6 +520,7 @@ pub(super) fn journal_entry(row: &Cells) -> Option<JournalEntry> {
 
 /// The checkpoints asked for, newest first.
 pub(super) fn read_checkpoints(which: &Checkpoints) -> Statement {
+    let tag = which.tag.as_ref();
     Statement {
         sql: "SELECT format, id, environment, task, context, next_steps, tags, state, created_at, \
               run_id, iteration, session_id FROM checkpoints \
@@ -546,15 +533,10 @@ pub(super) fn read_checkpoints(which: &Checkpoints) -> Statement {
             maybe_text(which.environment.as_ref()),
             maybe_text(which.project.as_ref().map(|project| &project.hash)),
             maybe_text(which.project.as_ref().map(|project| &project.host)),
-            number(u64::from(FORMAT)),
-            maybe_text(
-                which
-                    .tag
-                    .as_ref()
-                    .map(|tag| format!("%{}%", like(&json(tag)))),
-            ),
+            number(FORMAT),
+            maybe_text(tag.map(|tag| format!("%{}%", like(&json(tag))))),
             maybe_text(which.id.as_ref().map(|id| format!("{}%", like(id)))),
-            number(u64::from(which.limit)),
+            number(which.limit),
         ],
     }
 }
@@ -605,10 +587,7 @@ pub(super) fn agent(row: &Cells) -> Option<AgentRecord> {
     Some(AgentRecord {
         run: row.word()?,
         iteration: IterationId::new(row.number()?)?,
-        process: ProcessStamp {
-            pid: row.number()?.try_into().ok()?,
-            start_time: row.text()?,
-        },
+        process: row.process()?,
     })
 }
 
@@ -699,6 +678,13 @@ impl<'a> Reader<'a> {
         serde_json::from_str(&self.text()?).ok()
     }
 
+    fn process(&mut self) -> Option<ProcessStamp> {
+        Some(ProcessStamp {
+            pid: self.number()?.try_into().ok()?,
+            start_time: self.text()?,
+        })
+    }
+
     fn number(&mut self) -> Option<u64> {
         match self.0.next()? {
             Cell::Int(number) => u64::try_from(*number).ok(),
@@ -729,8 +715,8 @@ fn time(at: DateTime<Utc>) -> Bind {
     Bind::Text(Some(moment::text(at)))
 }
 
-fn number(value: u64) -> Bind {
-    maybe_number(Some(value))
+fn number(value: impl Into<u64>) -> Bind {
+    maybe_number(Some(value.into()))
 }
 
 /// A count beyond 63 bits is nonsense from outside: it is kept as the largest that fits.
