@@ -324,18 +324,19 @@ impl Db {
     }
 
     async fn check(&self) -> Result<(), DbError> {
-        let rows = self
-            .query(Statement {
-                sql: "PRAGMA quick_check(1)",
-                binds: Vec::new(),
-            })
-            .await?;
-        match rows.first().and_then(|row| row.first()) {
+        match self.ask("PRAGMA quick_check(1)").await? {
             Some(Cell::Text(verdict)) if verdict == "ok" => Ok(()),
             verdict => Err(DbError::Corrupt(format!(
                 "expected a sound database, found {verdict:?}"
             ))),
         }
+    }
+
+    /// The first value that a question without values is answered by.
+    async fn ask(&self, sql: &'static str) -> Result<Option<Cell>, DbError> {
+        let binds = Vec::new();
+        let rows = self.query(Statement { sql, binds }).await?;
+        Ok(rows.into_iter().flatten().next())
     }
 
     /// Brings the schema to the version we know; one that is newer is left as it is.
@@ -391,14 +392,8 @@ impl Db {
 
     /// The schema version of the database as it is.
     pub(super) async fn version(&self) -> Result<i64, DbError> {
-        let rows = self
-            .query(Statement {
-                sql: READ_VERSION,
-                binds: Vec::new(),
-            })
-            .await?;
-        match rows.first().and_then(|row| row.first()) {
-            Some(Cell::Int(version)) => Ok(*version),
+        match self.ask(READ_VERSION).await? {
+            Some(Cell::Int(version)) => Ok(version),
             _ => Ok(0),
         }
     }
