@@ -89,11 +89,8 @@ pub struct Iteration {
     #[serde(with = "moment")]
     pub started_at: DateTime<Utc>,
     /// When it ended; none while it lives.
-    #[serde(
-        default,
-        with = "moment::option",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "moment::option")]
     pub ended_at: Option<DateTime<Utc>>,
     /// Why it ended; none while it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]

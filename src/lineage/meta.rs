@@ -19,18 +19,12 @@ pub struct Meta {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// When it began, to the second; only records of before are without it.
-    #[serde(
-        default,
-        with = "moment::option",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "moment::option")]
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended; none while it lives.
-    #[serde(
-        default,
-        with = "moment::option",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "moment::option")]
     pub ended_at: Option<DateTime<Utc>>,
     /// How it ended; none while it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,11 +80,8 @@ pub struct IterationRecord {
     #[serde(with = "moment")]
     pub started_at: DateTime<Utc>,
     /// When it ended.
-    #[serde(
-        default,
-        with = "moment::option",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "moment::option")]
     pub ended_at: Option<DateTime<Utc>>,
     /// Why it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 //! their order as text is their order in time.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Deserialize, Deserializer, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The moment as text.
 pub(crate) fn text(at: DateTime<Utc>) -> String {
@@ -22,23 +22,10 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     DateTime::<Utc>::deserialize(deserializer)
 }
 
-pub(crate) mod option {
-    use super::{DateTime, Deserialize, Deserializer, Serializer, Utc, text};
-
-    #[allow(clippy::ref_option)] // the signature is serde's
-    pub(crate) fn serialize<S: Serializer>(
-        at: &Option<DateTime<Utc>>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match at {
-            Some(at) => serializer.serialize_str(&text(*at)),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<DateTime<Utc>>, D::Error> {
-        Option::<DateTime<Utc>>::deserialize(deserializer)
-    }
+#[allow(clippy::ref_option)] // the signature is serde's
+pub(crate) fn option<S: Serializer>(
+    at: &Option<DateTime<Utc>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    at.map(text).serialize(serializer)
 }
