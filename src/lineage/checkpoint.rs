@@ -90,13 +90,6 @@ pub struct AutoSave {
 /// Where [`AutoSave`] stands beside the preserved state, as what is known of a commit or test run stands under `breakpoint`.
 const AUTO_SAVE: &str = "auto_save";
 
-/// The form on disk: the number first, then the checkpoint beside it.
-#[derive(Serialize)]
-struct Written<'a> {
-    format: u32,
-    checkpoint: &'a Checkpoint,
-}
-
 /// As much as must be known before the rest may be read.
 #[derive(Deserialize)]
 struct Format {
@@ -128,11 +121,8 @@ impl Checkpoint {
     /// The checkpoint as one line of JSON with its format number.
     #[must_use]
     pub fn to_json(&self) -> String {
-        json(&Written {
-            format: FORMAT,
-            checkpoint: self,
-        })
-        .to_string()
+        // The number first, so that it can be read without the rest.
+        serde_json::json!({ "format": FORMAT, "checkpoint": self }).to_string()
     }
 
     /// Keeps what the caller of an auto-save knows.
