@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{cap::duration, stop_phrase};
 use crate::{
     clean,
-    lineage::{Cause, EndReason, IterationId},
+    lineage::{Cause, EndReason, IterationId, json},
     transcript::{SessionId, Tokens},
 };
 
@@ -181,13 +181,12 @@ impl RunEvent {
             event: &'a RunEvent,
         }
         let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
-        // Plain data with text keys cannot fail; the words are there in any case.
-        serde_json::to_string(&Line {
+        let line = Line {
             at,
             run,
             event: self,
-        })
-        .unwrap_or_else(|_| serde_json::Value::from(self.to_string()).to_string())
+        };
+        json(&line).to_string()
     }
 
     /// One line for people, the moment in front. What came from outside is made safe to show.
@@ -196,129 +195,120 @@ impl RunEvent {
         let at = at.to_rfc3339_opts(SecondsFormat::Secs, true);
         clean::one_line(&format!("{at}  {self}")).into_owned()
     }
-
-    /// What the run ended with; none for anything else.
-    #[must_use]
-    pub const fn is_end(&self) -> bool {
-        matches!(self, Self::RunEnded { .. })
-    }
 }
 
-impl fmt::Display for RunEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// The words for people.
+impl RunEvent {
+    fn head(&self) -> String {
         match self {
-            Self::RunStarted {
-                task,
-                promise,
-                max_iterations,
-                max_cost_usd,
-                max_time_s,
-            } => {
-                write!(f, "run started: {task} · until \"{promise}\"")?;
-                write_caps(f, *max_iterations, *max_cost_usd, *max_time_s)
+            Self::RunStarted { task, promise, .. } => {
+                format!("run started: {task} · until \"{promise}\"")
             }
             Self::IterationStarted {
                 iteration,
                 session_id,
                 cause,
-            } => write!(
-                f,
-                "iteration {iteration} started, {}: session {session_id}",
+            } => {
                 // The first one has no cause.
-                cause.parse().map_or("the first one", Cause::phrase)
-            ),
+                let cause = cause.parse().map_or("the first one", Cause::phrase);
+                format!("iteration {iteration} started, {cause}: session {session_id}")
+            }
             Self::IterationEnded {
                 iteration,
                 end_reason,
-            } => write!(f, "iteration {iteration} ended: {}", end_reason.phrase()),
+            } => format!("iteration {iteration} ended: {}", end_reason.phrase()),
             Self::TurnEnded {
-                iteration,
-                turn,
+                iteration, turn, ..
+            } => format!("turn {turn} ended in iteration {iteration}"),
+            Self::TurnFailed { iteration, message } => {
+                format!("turn failed in iteration {iteration}: {message}")
+            }
+            Self::Prompted { iteration, prompt } => {
+                format!("prompt to iteration {iteration}: {prompt}")
+            }
+            Self::Committed { what, .. } | Self::TestsEnded { what, .. } => what.clone(),
+            Self::Waiting {
+                why,
+                seconds,
+                until,
+            } => {
+                let until = until.map(|until| until.format(" (until %Y-%m-%d %H:%M UTC)"));
+                let until = until.map_or_else(String::new, |until| until.to_string());
+                format!("waiting {}: {why}{until}", time(*seconds))
+            }
+            Self::TaskChanged { task } => format!("the task was changed: {task}"),
+            Self::Paused { by } => format!("paused by {by}"),
+            Self::Resumed => "resumed".to_owned(),
+            Self::PersonNeeded { why } => format!("a person is needed: {why}"),
+            Self::Tripped { breaker, evidence } => {
+                let breaker = breaker.replace('_', " ");
+                format!("a breaker tripped ({breaker}): {evidence}")
+            }
+            Self::Notice { text, bad } => format!("{}{text}", if *bad { "! " } else { "" }),
+            Self::RunEnded { code, why, .. } => format!("run ended with code {code}: {why}"),
+        }
+    }
+
+    /// What stands behind the head.
+    fn parts(&self) -> Vec<Option<String>> {
+        match self {
+            Self::RunStarted {
+                max_iterations,
+                max_cost_usd,
+                max_time_s,
+                ..
+            } => vec![
+                max_iterations.map(|most| format!("at most {most} iterations")),
+                max_cost_usd.map(|most| format!("${most:.2}")),
+                max_time_s.map(time),
+            ],
+            Self::TurnEnded {
                 used_tokens,
                 percent,
                 cost_usd,
                 done,
                 open,
                 message,
+                ..
             } => {
-                write!(f, "turn {turn} ended in iteration {iteration}")?;
-                if let (Some(used), Some(percent)) = (used_tokens, percent) {
-                    write!(f, " · {}k tokens, {percent:.0}%", used.0 / 1000)?;
-                }
-                write!(f, " · ${cost_usd:.2}")?;
-                if done + open > 0 {
-                    write!(f, " · {done} of {} done", done + open)?;
-                }
-                write!(f, " · {message}")
+                let (used, all) = (used_tokens.zip(*percent), done + open);
+                vec![
+                    used.map(|(used, share)| format!("{}k tokens, {share:.0}%", used.0 / 1000)),
+                    Some(format!("${cost_usd:.2}")),
+                    (all > 0).then(|| format!("{done} of {all} done")),
+                    Some(message.clone()),
+                ]
             }
-            Self::TurnFailed { iteration, message } => {
-                write!(f, "turn failed in iteration {iteration}: {message}")
+            Self::TestsEnded { command, .. } => {
+                vec![Some(command.clone()).filter(|command| !command.is_empty())]
             }
-            Self::Prompted { iteration, prompt } => {
-                write!(f, "prompt to iteration {iteration}: {prompt}")
-            }
-            Self::Committed { what, .. } => f.write_str(what),
-            Self::TestsEnded { what, command, .. } if command.is_empty() => f.write_str(what),
-            Self::TestsEnded { what, command, .. } => write!(f, "{what} · {command}"),
-            Self::Waiting {
-                why,
-                seconds,
-                until,
-            } => {
-                let time = duration(Duration::from_secs(*seconds));
-                write!(f, "waiting {time}: {why}")?;
-                write_until(f, *until)
-            }
-            Self::TaskChanged { task } => write!(f, "the task was changed: {task}"),
-            Self::Paused { by } => write!(f, "paused by {by}"),
-            Self::Resumed => f.write_str("resumed"),
-            Self::PersonNeeded { why } => write!(f, "a person is needed: {why}"),
-            Self::Tripped { breaker, evidence } => {
-                let breaker = breaker.replace('_', " ");
-                write!(f, "a breaker tripped ({breaker}): {evidence}")
-            }
-            Self::Notice { text, bad } => write!(f, "{}{text}", if *bad { "! " } else { "" }),
             Self::RunEnded {
-                code,
-                why,
                 iterations,
                 turns,
                 cost_usd,
                 seconds,
+                ..
             } => {
-                let time = duration(Duration::from_secs(*seconds));
-                write!(
-                    f,
-                    "run ended with code {code}: {why} · {iterations} iterations, {turns} turns, ${cost_usd:.2}, {time}"
-                )
+                let time = time(*seconds);
+                let figures =
+                    format!("{iterations} iterations, {turns} turns, ${cost_usd:.2}, {time}");
+                vec![Some(figures)]
             }
+            _ => Vec::new(),
         }
     }
 }
 
-fn write_until(f: &mut fmt::Formatter<'_>, until: Option<DateTime<Utc>>) -> fmt::Result {
-    match until {
-        Some(until) => write!(f, " (until {})", until.format("%Y-%m-%d %H:%M UTC")),
-        None => Ok(()),
+impl fmt::Display for RunEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.head())?;
+        let mut parts = self.parts().into_iter().flatten();
+        parts.try_for_each(|part| write!(f, " · {part}"))
     }
 }
 
-fn write_caps(
-    f: &mut fmt::Formatter<'_>,
-    iterations: Option<u32>,
-    cost_usd: Option<f64>,
-    time_s: Option<u64>,
-) -> fmt::Result {
-    if let Some(most) = iterations {
-        write!(f, " · at most {most} iterations")?;
-    }
-    if let Some(most) = cost_usd {
-        write!(f, " · ${most:.2}")?;
-    }
-    match time_s {
-        Some(most) => write!(f, " · {}", duration(Duration::from_secs(most))),
-        None => Ok(()),
-    }
+fn time(seconds: u64) -> String {
+    duration(Duration::from_secs(seconds))
 }
 
 /// The first line of a text that has any, cut: what names a task or a message.
