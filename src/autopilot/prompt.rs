@@ -34,24 +34,9 @@ pub fn carry_on(promise: &str) -> String {
 
 /// Fills a template in one pass, so that a task which holds a placeholder stays as it is.
 fn fill(template: &str, task: &str, promise: &str) -> String {
-    let mut text = String::new();
-    let mut rest = template.trim();
-    while let Some(at) = rest.find('{') {
-        text.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let filled = [("{task}", task), ("{promise}", promise)]
-            .into_iter()
-            .find_map(|(mark, value)| Some((rest.strip_prefix(mark)?, value)));
-        if let Some((behind, value)) = filled {
-            text.push_str(value.trim());
-            rest = behind;
-        } else {
-            text.push('{');
-            rest = &rest[1..];
-        }
-    }
-    text.push_str(rest);
-    text
+    let around_task = template.trim().split("{task}");
+    let filled = around_task.map(|part| part.replace("{promise}", promise.trim()));
+    filled.collect::<Vec<_>>().join(task.trim())
 }
 
 #[cfg(test)]
