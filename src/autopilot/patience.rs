@@ -8,10 +8,12 @@
 
 use std::time::Duration;
 
-use chrono::{
-    DateTime, Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike as _, Utc,
+use chrono::{DateTime, TimeDelta, Utc};
+use jiff::{
+    Timestamp,
+    civil::{self, Date, Time},
+    tz::TimeZone,
 };
-use jiff::{Timestamp, civil, tz::TimeZone};
 
 /// The first and the longest wait after a failure of the service. The client has tried again by itself before it gives a
 /// turn up, so it is no hurry.
@@ -190,7 +192,8 @@ fn time_of_day(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         .split_whitespace()
         .map(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric()))
         .collect();
-    let today = date_in(&zone, now)?;
+    let now_there = Timestamp::from_second(now.timestamp()).ok()?;
+    let today = now_there.to_zoned(zone.clone()).date();
     let time = words.iter().enumerate().find_map(|(at, word)| {
         // The half of the day may stand by itself.
         let half = words
@@ -199,13 +202,13 @@ fn time_of_day(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         clock(&format!("{word}{}", half.unwrap_or(&"")))
     })?;
     if let Some(named) = month_in(&words) {
-        return at_zone(&zone, date(named, today)?.and_time(time));
+        return at_zone(&zone, date(named, today)?.to_datetime(time));
     }
-    let next = at_zone(&zone, today.and_time(time))?;
+    let next = at_zone(&zone, today.to_datetime(time))?;
     if next > now {
         return Some(next);
     }
-    at_zone(&zone, today.succ_opt()?.and_time(time))
+    at_zone(&zone, today.tomorrow().ok()?.to_datetime(time))
 }
 
 /// The zone in brackets, or UTC by its name. Names are looked up in the table that is built in, not in files.
@@ -221,15 +224,8 @@ fn zone_in(text: &str) -> Option<TimeZone> {
     bracketed.or_else(|| names_utc().then_some(TimeZone::UTC))
 }
 
-/// What the calendar shows in a zone.
-fn date_in(zone: &TimeZone, now: DateTime<Utc>) -> Option<NaiveDate> {
-    let offset = zone.to_offset(Timestamp::from_second(now.timestamp()).ok()?);
-    let shown = now.naive_utc() + TimeDelta::seconds(offset.seconds().into());
-    Some(shown.date())
-}
-
 /// `nov 25`, or `jan 2 2027`: month, day and perhaps the year.
-fn month_in(words: &[&str]) -> Option<(u32, u32, Option<i32>)> {
+fn month_in(words: &[&str]) -> Option<(i8, u32, Option<i16>)> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ];
@@ -244,12 +240,13 @@ fn month_in(words: &[&str]) -> Option<(u32, u32, Option<i32>)> {
 }
 
 /// The date; without its year the next one, from yesterday on.
-fn date((month, day, year): (u32, u32, Option<i32>), today: NaiveDate) -> Option<NaiveDate> {
-    let in_year = |year| NaiveDate::from_ymd_opt(year, month, day);
+fn date((month, day, year): (i8, u32, Option<i16>), today: Date) -> Option<Date> {
+    let day = day.try_into().ok()?;
+    let in_year = |year| Date::new(year, month, day).ok();
     if let Some(year) = year {
         return in_year(year);
     }
-    let yesterday = today.pred_opt()?;
+    let yesterday = today.yesterday().ok()?;
     in_year(today.year())
         .filter(|date| *date >= yesterday)
         .or_else(|| in_year(today.year() + 1))
@@ -257,21 +254,12 @@ fn date((month, day, year): (u32, u32, Option<i32>), today: NaiveDate) -> Option
 
 /// The moment at which clocks in a zone show this: the first, where they are put back over it; where they are put forward,
 /// when they would.
-fn at_zone(zone: &TimeZone, shown: NaiveDateTime) -> Option<DateTime<Utc>> {
-    let shown = civil::DateTime::new(
-        shown.year().try_into().ok()?,
-        shown.month().try_into().ok()?,
-        shown.day().try_into().ok()?,
-        shown.hour().try_into().ok()?,
-        shown.minute().try_into().ok()?,
-        0,
-        0,
-    );
-    let found = zone.to_timestamp(shown.ok()?).ok()?;
+fn at_zone(zone: &TimeZone, shown: civil::DateTime) -> Option<DateTime<Utc>> {
+    let found = zone.to_timestamp(shown).ok()?;
     DateTime::from_timestamp(found.as_second(), 0)
 }
 
-fn clock(word: &str) -> Option<NaiveTime> {
+fn clock(word: &str) -> Option<Time> {
     let half = ["am", "pm"]
         .iter()
         .find_map(|half| Some((word.strip_suffix(half)?, *half)));
@@ -281,13 +269,13 @@ fn clock(word: &str) -> Option<NaiveTime> {
         None if !half.is_empty() => (digits, "0"),
         None => return None,
     };
-    let (hour, minute): (u32, u32) = (hour.parse().ok()?, minute.parse().ok()?);
+    let (hour, minute): (i8, i8) = (hour.parse().ok()?, minute.parse().ok()?);
     let hour = match (half, hour) {
         ("am", 12) => 0,
         ("pm", 1..=11) => hour + 12,
         _ => hour,
     };
-    NaiveTime::from_hms_opt(hour, minute, 0)
+    Time::new(hour, minute, 0, 0).ok()
 }
 
 #[cfg(test)]
