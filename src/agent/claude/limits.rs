@@ -20,7 +20,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::Arguments;
+use super::{Arguments, is_at_least, is_on};
 use crate::transcript::Tokens;
 
 /// What the client keeps back of a window for its answer, in tokens.
@@ -229,25 +229,22 @@ impl CompactionSettings {
                 origin: origin.clone(),
             });
         }
-        let (set, origin) = self
-            .window(model, window)
-            .filter(|(_, origin)| *origin != Origin::Default || compacts_by_default(version))?;
+        let (set, origin) = self.window(model, window).filter(|(_, origin)| {
+            *origin != Origin::Default || is_at_least(version, DEFAULT_FROM)
+        })?;
         let rest = rest(set.0.min(window.0));
         let at = rest.saturating_sub(COMPACTION_MARGIN);
         let lowered = self
             .percent
             .map(|percent| (rest as f64 * percent / 100.0) as u64);
-        Some(match lowered.filter(|lowered| *lowered < at) {
-            Some(at) => Limit {
-                at: Tokens(at),
-                act: Act::Compacts,
-                origin: Origin::Variable(PERCENT_VARIABLE),
-            },
-            None => Limit {
-                at: Tokens(at),
-                act: Act::Compacts,
-                origin,
-            },
+        let (at, origin) = match lowered.filter(|lowered| *lowered < at) {
+            Some(at) => (at, Origin::Variable(PERCENT_VARIABLE)),
+            None => (at, origin),
+        };
+        Some(Limit {
+            at: Tokens(at),
+            act: Act::Compacts,
+            origin,
         })
     }
 
@@ -272,21 +269,8 @@ impl CompactionSettings {
     }
 }
 
-/// Whether a client of this version compacts in a large window with nothing set.
-fn compacts_by_default(version: Option<&str>) -> bool {
-    super::is_at_least(version, DEFAULT_FROM)
-}
-
 fn object(text: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(text).ok()
-}
-
-/// Whether a variable switches something on, as the client reads it.
-fn is_on(text: &str) -> bool {
-    matches!(
-        text.trim().to_ascii_lowercase().as_str(),
-        "1" | "true" | "yes" | "on"
-    )
 }
 
 /// `200k`, `0.5m`, `200000`, `200_000`, in tokens.
