@@ -175,9 +175,7 @@ impl PromptBox {
             None => !seen.is_empty() && wanted.ends_with(&seen),
         }
     }
-}
 
-impl PromptBox {
     /// Whether what it holds is this text or the beginning of it.
     #[must_use]
     pub fn holds_start_of(&self, text: &str) -> bool {

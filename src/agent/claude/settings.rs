@@ -136,11 +136,8 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
             .push(json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5 }] }));
     }
 
-    let allow = inner_list(
-        inner_object(&mut root, "permissions")?,
-        "allow",
-        "permissions.allow",
-    )?;
+    let permissions = inner_object(&mut root, "permissions")?;
+    let allow = inner_list(permissions, "allow", "permissions.allow")?;
     let file = rule_path(injection.scratchpad)?;
     allow.extend(["Read", "Edit"].map(|tool| Value::from(format!("{tool}({file})"))));
     if injection.server {
@@ -149,12 +146,8 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     }
 
     // The client reloads a mod when its files change: edited by the agent, it would run what the agent likes.
-    inner_list(
-        inner_object(&mut root, "permissions")?,
-        "deny",
-        "permissions.deny",
-    )?
-    .push(format!("Edit({}/**)", rule_path(injection.given)?).into());
+    let deny = inner_list(permissions, "deny", "permissions.deny")?;
+    deny.push(format!("Edit({}/**)", rule_path(injection.given)?).into());
 
     root.insert(
         "statusLine".into(),
