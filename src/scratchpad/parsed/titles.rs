@@ -16,79 +16,6 @@ pub(super) enum Section {
     Other,
 }
 
-/// Their headings, in lower case.
-const TITLES: [(Section, &[&str]); 9] = [
-    (Section::Title, &["scratchpad", "notes"]),
-    (
-        Section::Objective,
-        &[
-            "objective",
-            "objectives",
-            "current objective",
-            "goal",
-            "goals",
-        ],
-    ),
-    (
-        Section::Understanding,
-        &["current understanding", "understanding"],
-    ),
-    (
-        Section::Plan,
-        &[
-            "current plan",
-            "plan",
-            "checklist",
-            "tasks",
-            "todo",
-            "to do",
-        ],
-    ),
-    (
-        Section::Decisions,
-        &[
-            "key decisions",
-            "key decision",
-            "decisions",
-            "decisions made",
-        ],
-    ),
-    (
-        Section::Blockers,
-        &[
-            "blockers",
-            "blocker",
-            "current blockers",
-            "blocking issues",
-            "known issues",
-            "open issues",
-        ],
-    ),
-    (Section::LastAction, &["last action", "last actions"]),
-    (
-        Section::Next,
-        &[
-            "next",
-            "next step",
-            "next steps",
-            "next action",
-            "next actions",
-            "next up",
-        ],
-    ),
-    (
-        Section::Other,
-        &[
-            "user intent",
-            "technical context",
-            "files & code",
-            "errors & fixes",
-            "pending tasks",
-            "current state",
-        ],
-    ),
-];
-
 /// The level of a line such as `**Blockers:**`: every heading ends its section.
 pub(super) const LABEL: usize = 7;
 
@@ -110,11 +37,22 @@ fn section_of(title: &str) -> Option<Section> {
 }
 
 fn by_title(title: &str) -> Option<Section> {
-    let title = title.to_lowercase();
-    TITLES
-        .iter()
-        .find(|(_, titles)| titles.contains(&title.as_str()))
-        .map(|(section, _)| *section)
+    Some(match title.to_lowercase().as_str() {
+        "scratchpad" | "notes" => Section::Title,
+        "objective" | "objectives" | "current objective" | "goal" | "goals" => Section::Objective,
+        "current understanding" | "understanding" => Section::Understanding,
+        "current plan" | "plan" | "checklist" | "tasks" | "todo" | "to do" => Section::Plan,
+        "key decisions" | "key decision" | "decisions" | "decisions made" => Section::Decisions,
+        "blockers" | "blocker" | "current blockers" | "blocking issues" | "known issues"
+        | "open issues" => Section::Blockers,
+        "last action" | "last actions" => Section::LastAction,
+        "next" | "next step" | "next steps" | "next action" | "next actions" | "next up" => {
+            Section::Next
+        }
+        "user intent" | "technical context" | "files & code" | "errors & fixes"
+        | "pending tasks" | "current state" => Section::Other,
+        _ => return None,
+    })
 }
 
 /// A line that is the head of a section without being a heading, and what stands behind it.
