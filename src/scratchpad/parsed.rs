@@ -76,10 +76,6 @@ pub enum Fact<'a> {
 pub struct Parsed {
     /// What the work is for.
     pub objective: Option<String>,
-    /// The section *Current Understanding*.
-    pub understanding: Option<String>,
-    /// The section *Last Action*.
-    pub last_action: Option<String>,
     /// What comes next, if the notes say so.
     pub next: Option<String>,
     /// The items of all checklists, as they stand.
@@ -94,8 +90,6 @@ pub struct Parsed {
 /// Notes that say nothing.
 pub static NO_NOTES: Parsed = Parsed {
     objective: None,
-    understanding: None,
-    last_action: None,
     next: None,
     items: Vec::new(),
     decisions: Vec::new(),

@@ -75,7 +75,6 @@ pub(super) struct Reader {
     objective: Vec<String>,
     /// Whether a section *Objective* with something in it was there already.
     has_objective: bool,
-    understanding: Vec<String>,
     last_action: Vec<String>,
     next: Option<String>,
     decisions: Vec<Entry>,
@@ -220,7 +219,6 @@ impl Reader {
             Some(Section::Objective) if !self.has_objective && line.trim().is_empty() => {
                 self.objective.push(String::new());
             }
-            Some(Section::Understanding) => self.understanding.push(line.to_owned()),
             Some(Section::LastAction) => self.last_action.push(line.to_owned()),
             _ => {}
         }
@@ -443,11 +441,10 @@ impl Reader {
     fn finished(mut self) -> Parsed {
         let mut out = std::mem::take(&mut self.out);
         out.objective = of_lines(&self.objective).map(|text| only_item(&text));
-        out.understanding = of_lines(&self.understanding);
-        out.last_action = of_lines(&self.last_action);
+        let last_action = of_lines(&self.last_action);
         out.next = self
             .next
-            .or_else(|| out.last_action.as_deref().and_then(next_in));
+            .or_else(|| last_action.as_deref().and_then(next_in));
         out.decisions = self
             .decisions
             .iter()

@@ -57,14 +57,6 @@ fn blocked(notes: &str) -> Vec<Blocker> {
 fn every_section_reaches_its_field() {
     let notes = Parsed::read(NOTES);
     assert_eq!(notes.objective.as_deref(), Some("Ship the parser"));
-    assert_eq!(
-        notes.understanding.as_deref(),
-        Some("Feeds are RSS or Atom.")
-    );
-    assert_eq!(
-        notes.last_action.as_deref(),
-        Some("Wrote the lexer. Next: the grammar")
-    );
     assert_eq!(notes.next.as_deref(), Some("the grammar"));
     assert_eq!(open(&notes), ["grammar", "numbers"]);
     let done: Vec<&Item> = notes.completed().collect();
@@ -302,8 +294,6 @@ fn what_holds_a_place_is_no_item() {
             let notes = Parsed::read(&format!("## {heading}\n{word}\n"));
             let expected = Parsed {
                 lines: notes.lines.clone(),
-                last_action: None,
-                understanding: None,
                 ..Parsed::default()
             };
             assert_eq!(notes, expected, "{heading}: {word}");
