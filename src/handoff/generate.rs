@@ -101,7 +101,7 @@ pub struct Sources<'a> {
 impl<'a> Sources<'a> {
     /// The two that every handoff has; the others are empty.
     #[must_use]
-    pub const fn new(marker: &'a Marker, state: &'a PreservedState) -> Self {
+    pub fn new(marker: &'a Marker, state: &'a PreservedState) -> Self {
         Self {
             marker,
             state,
@@ -115,10 +115,7 @@ impl<'a> Sources<'a> {
             included_files: &[],
             include_tests: true,
             closing: "",
-            comparison: quality::Comparison {
-                missing: &[],
-                head: None,
-            },
+            comparison: quality::Comparison::default(),
         }
     }
 }

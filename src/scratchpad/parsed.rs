@@ -18,6 +18,8 @@ mod reader;
 mod titles;
 mod words;
 
+use std::sync::LazyLock;
+
 use chrono::{DateTime, Utc};
 
 use reader::Reader;
@@ -88,14 +90,7 @@ pub struct Parsed {
 }
 
 /// Notes that say nothing.
-pub static NO_NOTES: Parsed = Parsed {
-    objective: None,
-    next: None,
-    items: Vec::new(),
-    decisions: Vec::new(),
-    blockers: Vec::new(),
-    lines: Vec::new(),
-};
+pub static NO_NOTES: LazyLock<Parsed> = LazyLock::new(Parsed::default);
 
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
