@@ -230,28 +230,21 @@ impl Runner<'_> {
                     }
                     Ok(())
                 },
-                async {
-                    read_all(stderr, &mut complaint, COMPLAINT_CAP)
-                        .await
-                        .map_err(Stopped::Io)
-                },
+                async { Ok(read_all(stderr, &mut complaint, COMPLAINT_CAP).await?) },
             )
         };
-        match timeout_at(self.deadline, reading).await {
+        let read = timeout_at(self.deadline, reading).await;
+        if !matches!(read, Ok(Ok(_))) {
+            kill(&mut child).await;
+        }
+        match read {
             Ok(Ok(_)) => {}
             Ok(Err(Stopped::Full)) => {
                 printed.truncated = true;
-                kill(&mut child).await;
                 return Ok(printed);
             }
-            Ok(Err(Stopped::Io(error))) => {
-                kill(&mut child).await;
-                return Err(error.into());
-            }
-            Err(_) => {
-                kill(&mut child).await;
-                return Err(Fault::TimedOut);
-            }
+            Ok(Err(Stopped::Io(error))) => return Err(error.into()),
+            Err(_) => return Err(Fault::TimedOut),
         }
         let Ok(status) = timeout_at(self.deadline, child.wait()).await else {
             kill(&mut child).await;
