@@ -1,10 +1,8 @@
 //! `pitstop api METHOD PATH`: speaks to the control socket of this directory, so that a script needs no token.
 
-use std::io::Read as _;
-
 use clap::{Args, ValueEnum};
 
-use super::out::{self, complain};
+use super::out;
 
 /// The longest body that is sent, in bytes: more than the server takes, so that it says so.
 const BODY: u64 = 2 << 20;
@@ -44,33 +42,27 @@ pub enum Method {
 #[must_use]
 pub fn run(args: &ApiArgs) -> i32 {
     if let Err((error, hint)) = check(&args.path) {
-        complain(&error, hint);
-        return out::USAGE;
+        return out::misused(&error, hint);
     }
     let body = match args.data.as_str() {
-        "-" if args.method == Method::Post => {
-            let mut bytes = Vec::new();
-            if let Err(error) = std::io::stdin().lock().take(BODY).read_to_end(&mut bytes) {
-                complain(&format!("cannot read the JSON: {error}"), "");
-                return out::FAILED;
-            }
-            bytes
-        }
-        given => given.as_bytes().to_vec(),
+        "-" if args.method == Method::Post => out::piped(BODY),
+        given => Ok(given.as_bytes().to_vec()),
+    };
+    let body = match body {
+        Ok(body) => body,
+        Err(error) => return out::failed(&format!("cannot read the JSON: {error}"), ""),
     };
     let answer = out::ask(|door, deadline| match args.method {
         Method::Get => door.get(&args.path, deadline),
         Method::Post => door.post(&args.path, &body, deadline),
     });
-    answer.map_or_else(
-        |code| code,
-        |answer| {
-            out::print(&format!(
-                "{}\n",
-                String::from_utf8_lossy(&answer.body).trim_end()
-            ))
-        },
-    )
+    match answer {
+        Ok(answer) => {
+            let text = String::from_utf8_lossy(&answer.body);
+            out::print(&format!("{}\n", text.trim_end()))
+        }
+        Err(code) => code,
+    }
 }
 
 /// Whether this can be sent as the path of a request, and will be answered at once.

@@ -12,10 +12,7 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{
-    out::{self, complain},
-    sessions,
-};
+use super::{out, sessions};
 use crate::{
     clean,
     config::load::paths::Paths,
@@ -50,18 +47,11 @@ pub struct ContextArgs {
 pub fn run(args: &ContextArgs) -> i32 {
     match sessions(args.all) {
         Ok(sessions) if sessions.is_empty() && !args.json => {
-            complain(
-                "no session of this project is on record",
-                "start one with `pitstop`, or go to the directory in which it was started",
-            );
-            out::FAILED
+            out::failed("no session of this project is on record", out::START)
         }
         Ok(sessions) if args.json => out::print(&format!("{}\n", as_json(&sessions))),
         Ok(sessions) => out::print(&as_text(&sessions, args.all)),
-        Err(error) => {
-            complain(&error.to_string(), "");
-            out::FAILED
-        }
+        Err(error) => out::failed(&error.to_string(), ""),
     }
 }
 

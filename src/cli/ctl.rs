@@ -1,7 +1,5 @@
 //! `pitstop ctl ACTION`: gives the supervisor of this directory an order.
 
-use std::io::Read;
-
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -83,26 +81,22 @@ pub fn run(args: &CtlArgs) -> i32 {
         && let Some(found) = &args.text
     {
         let name = args.action.order(String::new()).name();
-        out::complain(
+        return out::misused(
             &format!("`{name}` takes no text and no such option, found `{found}`"),
             "`pitstop ctl --help` says what each order takes",
         );
-        return out::USAGE;
     }
     if args.way.is_some() && args.action != Action::Reboot {
-        out::complain(
+        return out::misused(
             "--way is only for `pitstop ctl reboot`",
             "for example: pitstop ctl reboot --way trim",
         );
-        return out::USAGE;
     }
     let text = match args.text.as_deref() {
-        Some("-") => match piped() {
-            Ok(text) => text,
-            Err(error) => {
-                out::complain(&format!("cannot read the text: {error}"), "");
-                return out::FAILED;
-            }
+        // One that is too long is read just as far as to be refused for it.
+        Some("-") => match out::piped(SAY_LIMIT as u64 + 4) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) => return out::failed(&format!("cannot read the text: {error}"), ""),
         },
         given => given.unwrap_or_default().to_owned(),
     };
@@ -128,26 +122,11 @@ fn shown(args: &CtlArgs, body: &[u8]) -> String {
     }
     if args.action == Action::Save {
         let saved = serde_json::from_slice(body);
-        return saved.map_or_else(|_| String::new(), |saved| describe(&saved));
+        return saved.map(|saved| describe(&saved)).unwrap_or_default();
     }
-    let ordered = serde_json::from_slice::<OrderReply>(body);
-    ordered.map_or_else(
-        |_| String::new(),
-        |reply| format!("{}\n", one_line(&reply.message)),
-    )
-}
-
-/// Standard input as text; one that is too long is read just as far as to be refused for it.
-fn piped() -> std::io::Result<String> {
-    let mut text = String::new();
-    let limit = SAY_LIMIT as u64 + 4;
-    let mut bytes = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(limit)
-        .read_to_end(&mut bytes)?;
-    text.push_str(&String::from_utf8_lossy(&bytes));
-    Ok(text)
+    let ordered: Result<OrderReply, _> = serde_json::from_slice(body);
+    let message = ordered.map(|reply| format!("{}\n", one_line(&reply.message)));
+    message.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -71,14 +71,11 @@ pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
     let place = match Place::create(&temporary, args.keep) {
         Ok(place) => place,
         Err(error) => {
-            complain(
-                &format!(
-                    "cannot make a directory for the demo in {}: {error}",
-                    temporary.display()
-                ),
+            let place = temporary.display();
+            return out::failed(
+                &format!("cannot make a directory for the demo in {place}: {error}"),
                 "set TMPDIR to one that you can write, or use `pitstop demo --here`",
             );
-            return out::FAILED;
         }
     };
     // The project becomes the directory that we stand in.
@@ -88,11 +85,8 @@ pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
     let code = match env::set_current_dir(place.project()) {
         Ok(()) => host::run_demo(&host, &place.env()),
         Err(error) => {
-            complain(
-                &format!("cannot enter {}: {error}", place.project().display()),
-                "",
-            );
-            out::FAILED
+            let project = place.project();
+            out::failed(&format!("cannot enter {}: {error}", project.display()), "")
         }
     };
     place.close(args.keep);
@@ -204,11 +198,9 @@ fn sweep(temporary: &Path) {
             && let Ok(Some(_lock)) = locked(&root)
             && let Err(error) = remove(&root)
         {
+            let root = root.display();
             complain(
-                &format!(
-                    "cannot remove {}, which an earlier demo left: {error}",
-                    root.display()
-                ),
+                &format!("cannot remove {root}, which an earlier demo left: {error}"),
                 "",
             );
         }

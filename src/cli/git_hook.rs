@@ -85,23 +85,13 @@ pub enum Action {
 }
 
 /// What was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 enum Done {
     Installed,
     Updated,
     Removed,
     Absent,
-}
-
-impl Done {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Installed => "installed",
-            Self::Updated => "updated",
-            Self::Removed => "removed",
-            Self::Absent => "absent",
-        }
-    }
 }
 
 /// Why nothing was done.
@@ -153,19 +143,17 @@ pub fn run(args: &GitHookArgs) -> i32 {
     };
     match done {
         Ok((dir, done)) => out::print(&shown(&dir, done, args.json)),
-        Err(fault) => {
-            out::complain(&out::chain(&fault), fault.hint());
-            out::FAILED
-        }
+        Err(fault) => out::failed(&out::chain(&fault), fault.hint()),
     }
 }
 
 fn shown(dir: &Path, done: Done, json: bool) -> String {
     let path = dir.join(NAME);
+    let word: &str = done.into();
     let earlier = Some(dir.join(EARLIER)).filter(|earlier| is_there(earlier));
     if json {
         let report = json!({
-            "status": done.word(), "path": path.to_string_lossy(),
+            "status": word, "path": path.to_string_lossy(),
             "earlier": earlier.map(|path| path.to_string_lossy().into_owned()),
         });
         return format!("{report}\n");
@@ -173,7 +161,7 @@ fn shown(dir: &Path, done: Done, json: bool) -> String {
     let shown = clean::name(path.as_os_str().as_bytes());
     let mut text = match done {
         Done::Absent => format!("pitstop's hook is not installed: {shown}\n"),
-        _ => format!("{}: {shown}\n", done.word()),
+        _ => format!("{word}: {shown}\n"),
     };
     if let Some(earlier) = earlier {
         let earlier = clean::name(earlier.as_os_str().as_bytes());

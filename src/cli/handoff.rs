@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::{
     here::Here,
-    out::{self, chain, complain},
+    out::{self, failed_by},
     sessions,
 };
 use crate::{
@@ -63,16 +63,15 @@ const PRESENT: &str = "/api/sessions/current/handoff";
 fn run_check(args: &HandoffArgs, flags: &Flags) -> Result<i32, i32> {
     let found = match out::get_if_any::<HandoffReport>(PRESENT)? {
         Some((report, _)) => report.check.ok_or_else(|| {
-            complain(
+            out::failed(
                 "there is no handoff to check",
                 "`[handoff] generate_handoff` is off",
-            );
-            out::FAILED
+            )
         })?,
         None => last_check(flags)?,
     };
     let text = if args.json {
-        let json = serde_json::to_string(&found).map_err(|error| fail(&error))?;
+        let json = serde_json::to_string(&found).map_err(|error| failed_by(&error))?;
         format!("{json}\n")
     } else {
         describe_check(&found)
@@ -85,11 +84,6 @@ fn run_check(args: &HandoffArgs, flags: &Flags) -> Result<i32, i32> {
     })
 }
 
-fn fail(error: &dyn std::error::Error) -> i32 {
-    complain(&chain(error), "");
-    out::FAILED
-}
-
 /// The check of the newest session here of which a handoff is kept.
 fn last_check(flags: &Flags) -> Result<HandoffCheck, i32> {
     let here = Here::find(flags)?;
@@ -99,11 +93,10 @@ fn last_check(flags: &Flags) -> Result<HandoffCheck, i32> {
     let of = HistoryOf::Project(here.project.clone());
     let past = here.with_store(async |store| last_handoff(store, &of).await)?;
     let Some(past) = past else {
-        complain(
+        return Err(out::failed(
             "no session of this project has made a handoff",
             "start `pitstop` here; `pitstop save` keeps a checkpoint",
-        );
-        return Err(out::FAILED);
+        ));
     };
     let session = past.iteration.session_id;
     let places = sessions::places(Some(&here.paths));
@@ -113,13 +106,12 @@ fn last_check(flags: &Flags) -> Result<HandoffCheck, i32> {
             || "without an id".to_owned(),
             |id: SessionId| id.to_string(),
         );
-        complain(
+        return Err(out::failed(
             &format!("the transcript of the session {id} is not there"),
             "without it there is nothing to compare the handoff with; the client deletes old transcripts",
-        );
-        return Err(out::FAILED);
+        ));
     };
-    let (work, words) = read(&transcript).map_err(|error| fail(&error))?;
+    let (work, words) = read(&transcript).map_err(|error| failed_by(&error))?;
     let message = past.message();
     let state = message.and_then(|message| message.state).cloned();
     let state = state.and_then(|state| serde_json::from_value::<PreservedState>(state).ok());
@@ -136,10 +128,8 @@ async fn last_handoff(store: &Store, of: &HistoryOf) -> Result<Option<PastSessio
     for run in runs {
         for iteration in run.iterations.iter().rev() {
             let past = store.past(&run.run.run, iteration.iteration).await?;
-            let kind = past
-                .as_ref()
-                .and_then(PastSession::message)
-                .map(|one| one.kind);
+            let message = past.as_ref().and_then(PastSession::message);
+            let kind = message.map(|one| one.kind);
             if matches!(kind, Some(MessageKind::Given | MessageKind::Saved)) {
                 return Ok(past);
             }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::out::{self, chain, complain};
+use super::out::{self, complain, failed_by};
 use crate::{
     config::{
         Config,
@@ -39,23 +39,18 @@ pub struct Here {
 impl Here {
     /// Finds it out. What goes wrong is shown to the person; what is left is the exit code.
     pub fn find(flags: &Flags) -> Result<Self, i32> {
-        let failed = |error: &dyn std::error::Error| {
-            complain(&chain(error), "");
-            out::FAILED
-        };
         let directory = env::current_dir()
             .and_then(|here| here.canonicalize())
             .map_err(|error| {
-                complain(&format!("cannot find the current directory: {error}"), "");
-                out::FAILED
+                out::failed(&format!("cannot find the current directory: {error}"), "")
             })?;
-        let paths = Paths::of_process(&directory).map_err(|error| failed(&error))?;
+        let paths = Paths::of_process(&directory).map_err(|error| failed_by(&error))?;
         // A fault in the configuration is for `pitstop check` to report; the store lies where it lies.
         let loaded = load::load(&paths, flags);
         let faulty = loaded.is_err();
         let config = loaded.map_or_else(|_| Config::default(), |loaded| loaded.config);
         let target = StoreTarget::new(config.store.url.as_deref(), paths.state_dir())
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| failed_by(&error))?;
         let project = Project::new(&directory, &process::host_name());
         Ok(Self {
             directory,
@@ -95,32 +90,22 @@ impl Here {
         &self,
         work: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
     ) -> Result<T, i32> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| {
-                complain(&error.to_string(), "");
-                out::FAILED
-            })?;
-        runtime.block_on(async {
+        out::runtime()?.block_on(async {
             let opened = Store::open(StoreOptions::new(self.target.clone())).await;
-            let Opened { store, warnings } = opened.map_err(|error| complain_of(&error))?;
+            let Opened { store, warnings } = opened.map_err(|error| failed_by(&error))?;
             for warning in warnings {
                 complain(&warning.to_string(), "`pitstop doctor` says more");
             }
             let done = work(&store).await;
             let error = store.error();
             let lost = store.close().await;
-            let done = done.map_err(|error| complain_of(&error))?;
+            let done = done.map_err(|error| failed_by(&error))?;
             if lost > 0 {
-                complain(
-                    &format!(
-                        "the database cannot be written: {}",
-                        error.unwrap_or_else(|| "it was closed".to_owned())
-                    ),
+                let why = error.unwrap_or_else(|| "it was closed".to_owned());
+                return Err(out::failed(
+                    &format!("the database cannot be written: {why}"),
                     "nothing was changed; `pitstop doctor` says more",
-                );
-                return Err(out::FAILED);
+                ));
             }
             Ok(done)
         })
@@ -138,11 +123,6 @@ impl Here {
 pub fn holder_of(paths: &Paths, project: &Path) -> Option<Holder> {
     let hash = load::paths::project_hash(project).ok()?;
     lock::holder(paths.state_dir(), &hash).ok().flatten()
-}
-
-fn complain_of(error: &StoreError) -> i32 {
-    complain(&chain(error), "");
-    out::FAILED
 }
 
 /// What checkpoints are filed under.
@@ -163,15 +143,14 @@ impl Environment {
             .ok()
             .filter(|name| !name.is_empty())
             .or_else(|| config.store.environment.clone());
-        let is_chosen = chosen.is_some();
         Self {
+            chosen: chosen.is_some(),
             name: chosen.unwrap_or_else(|| {
                 project.file_name().map_or_else(
                     || "/".to_owned(),
                     |name| name.to_string_lossy().into_owned(),
                 )
             }),
-            chosen: is_chosen,
         }
     }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::here::Here;
-use super::out::{self, columns, complain, duration, tokens};
+use super::out::{self, columns, duration, failed_by, tokens};
 use crate::api::wire::{HistoryReport, IterationReport};
 use crate::app::report::iteration_report;
 use crate::clean;
@@ -89,7 +89,7 @@ fn newest(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
         found
     } else {
         let report = report(&last_run(flags)?);
-        let json = serde_json::to_string(&report).map_err(|error| fail(&error))?;
+        let json = serde_json::to_string(&report).map_err(|error| failed_by(&error))?;
         (report, json)
     };
     Ok(if args.json {
@@ -97,11 +97,6 @@ fn newest(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     } else {
         describe(&report)
     })
-}
-
-fn fail(error: &dyn std::error::Error) -> i32 {
-    complain(&error.to_string(), "");
-    out::FAILED
 }
 
 /// Reads what the store has of this directory; what is open there was left so by a supervisor that died, unless it runs.
@@ -154,11 +149,10 @@ fn chart_of(flags: &Flags) -> Result<String, i32> {
         chart::draw(&title, &turns, &run.iterations, &here.config.guard)
     });
     drawn.ok_or_else(|| {
-        complain(
+        out::failed(
             "no turn has been measured here yet",
             "a turn is recorded when the next one begins, or when the session ends",
-        );
-        out::FAILED
+        )
     })
 }
 
@@ -166,10 +160,7 @@ fn chart_of(flags: &Flags) -> Result<String, i32> {
 fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     let read = async |store: &Store, here: &Here| find(store, here, one).await;
     let (found, _) = from_store(flags, read)?;
-    let past = found.map_err(|why| {
-        complain(&why, "`pitstop history --all` lists them");
-        out::FAILED
-    })?;
+    let past = found.map_err(|why| out::failed(&why, "`pitstop history --all` lists them"))?;
     if !args.diff {
         return Ok(if args.json {
             format!("{}\n", detail::as_json(&past))
@@ -178,11 +169,10 @@ fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32
         });
     }
     let changes = detail::changes(&past).ok_or_else(|| {
-        complain(
+        out::failed(
             "there are not two handoffs to compare: this iteration was given none, or has made none",
             "",
-        );
-        out::FAILED
+        )
     })?;
     Ok(if args.json {
         format!("{}\n", json!({ "difference": changes }))

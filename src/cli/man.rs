@@ -5,7 +5,7 @@ use std::{fs, io, path::PathBuf};
 use clap::{Args, Command};
 use clap_mangen::Man;
 
-use super::out::{self, complain};
+use super::out;
 
 /// Print the manual page, or write all of them into a directory.
 ///
@@ -28,10 +28,7 @@ pub fn run(args: &ManArgs, program: Command) -> i32 {
     };
     match done {
         Ok(text) => out::print(&text),
-        Err(error) => {
-            complain(&format!("cannot write the manual: {error}"), "");
-            out::FAILED
-        }
+        Err(error) => out::failed(&format!("cannot write the manual: {error}"), ""),
     }
 }
 

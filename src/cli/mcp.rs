@@ -51,25 +51,16 @@ pub struct McpArgs {
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn run(args: &McpArgs) -> i32 {
-    let served = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map(|runtime| {
-            let served = runtime.block_on(serve(args.clone()));
-            // A read of standard input that is under way must not keep us.
-            runtime.shutdown_background();
-            served
-        });
+    let runtime = match out::runtime() {
+        Ok(runtime) => runtime,
+        Err(code) => return code,
+    };
+    let served = runtime.block_on(serve(args.clone()));
+    // A read of standard input that is under way must not keep us.
+    runtime.shutdown_background();
     match served {
-        Ok(Ok(())) => 0,
-        Ok(Err(error)) => {
-            out::complain(&error, "");
-            out::FAILED
-        }
-        Err(error) => {
-            out::complain(&chain(&error), "");
-            out::FAILED
-        }
+        Ok(()) => out::OK,
+        Err(error) => out::failed(&error, ""),
     }
 }
 

@@ -1,10 +1,11 @@
 //! What every printing command shares: quiet writes, clean text, aligned columns, one way to fail.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
+use tokio::runtime::{Builder, Runtime};
 use unicode_width::UnicodeWidthStr;
 
 use crate::api::client::{Answer, ApiClient, ClientError};
@@ -55,6 +56,39 @@ pub fn complain(error: &str, hint: &str) {
     }
     // No reader is left to see that even this could not be written.
     io::stderr().write_all(text.as_bytes()).ok();
+}
+
+/// As [`complain`]; returns the code for what has failed.
+#[must_use]
+pub fn failed(error: &str, hint: &str) -> i32 {
+    complain(error, hint);
+    FAILED
+}
+
+/// As [`failed`], of an error with all its causes.
+#[must_use]
+pub fn failed_by(error: &dyn std::error::Error) -> i32 {
+    failed(&chain(error), "")
+}
+
+/// As [`complain`]; returns the code for a command line that is at fault.
+#[must_use]
+pub fn misused(error: &str, hint: &str) -> i32 {
+    complain(error, hint);
+    USAGE
+}
+
+/// A runtime on this thread; that there can be none is shown to the person.
+pub fn runtime() -> Result<Runtime, i32> {
+    let built = Builder::new_current_thread().enable_all().build();
+    built.map_err(|error| failed_by(&error))
+}
+
+/// Standard input, as far as this many bytes of it.
+pub fn piped(limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Rows as text with columns aligned and two cells apart; the last column is not padded. Fields may
@@ -112,7 +146,7 @@ pub fn ask_if_any(
     let answer = match try_ask(|door| exchange(door, Instant::now() + ANSWER_LIMIT)) {
         Ok(answer) => answer,
         Err(ClientError::NobodyThere { .. }) => return Ok(None),
-        Err(error) => return Err(explain(&error)),
+        Err(error) => return Err(failed_by(&error)),
     };
     if (200..300).contains(&answer.status) {
         return Ok(Some(answer));
@@ -123,8 +157,7 @@ pub fn ask_if_any(
         hint: String::new(),
         field: None,
     });
-    complain(&refusal.error, &refusal.hint);
-    Err(FAILED)
+    Err(failed(&refusal.error, &refusal.hint))
 }
 
 /// Gets a report of the supervisor, with its JSON as it came.
@@ -141,21 +174,20 @@ pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>
         .ok()
         .zip(String::from_utf8(answer.body).ok());
     answer.map(Some).ok_or_else(|| {
-        complain(
+        failed(
             "the supervisor's answer is not in the form this version knows",
             "both must be of the same version; restart the older one",
-        );
-        FAILED
+        )
     })
 }
+
+/// How there comes to be one.
+pub const START: &str = "start one with `pitstop`, or go to the directory in which it was started";
 
 /// Says that no supervisor runs here.
 #[must_use]
 pub fn none_runs() -> i32 {
-    complain(
-        "no supervisor runs for this directory",
-        "start one with `pitstop`, or go to the directory in which it was started",
-    );
+    complain("no supervisor runs for this directory", START);
     NONE_RUNS
 }
 
@@ -164,14 +196,9 @@ pub fn none_runs() -> i32 {
 pub fn none_recorded() -> i32 {
     complain(
         "no supervisor runs for this directory, and no earlier run of it is on record",
-        "start one with `pitstop`, or go to the directory in which it was started",
+        START,
     );
     NONE_RUNS
-}
-
-fn explain(error: &ClientError) -> i32 {
-    complain(&chain(error), "");
-    FAILED
 }
 
 #[cfg(test)]

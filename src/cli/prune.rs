@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{
     here::{Here, holder_of},
     leftovers::{self, Leftover},
-    out::{self, chain, columns, complain},
+    out::{self, columns, failed_by},
 };
 use crate::{
     config::{load::Flags, parse_duration},
@@ -24,9 +24,6 @@ use crate::{
     process,
     store::{FilesError, PrivateDir, RunRecord, Saved, run_dir::runs},
 };
-
-/// The command line is at fault.
-const USAGE: i32 = 2;
 
 /// Delete old runs with their recordings, and old checkpoints, of this project.
 ///
@@ -66,28 +63,21 @@ struct Pruned {
     bytes: u64,
     checkpoints: usize,
     leftovers: usize,
-    failed: bool,
+    /// The exit code, unless the outcome cannot be printed.
+    code: i32,
 }
 
 fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
     let here = Here::find(flags)?;
-    let Ok(older_than) = chrono::Duration::from_std(args.older_than) else {
-        complain(
+    let older_than = chrono::Duration::from_std(args.older_than).ok();
+    let Some(before) = older_than.and_then(|age| Utc::now().checked_sub_signed(age)) else {
+        return Err(out::misused(
             "expected an age such as 30d or 12h, found one that is too large",
             "",
-        );
-        return Err(USAGE);
-    };
-    let now = Utc::now();
-    let Some(before) = now.checked_sub_signed(older_than) else {
-        complain(
-            "expected an age such as 30d or 12h, found one that is too large",
-            "",
-        );
-        return Err(USAGE);
+        ));
     };
     let mut pruned = Pruned::default();
-    let own = here.files().map_err(|error| fail(&error))?;
+    let own = here.files().map_err(|error| failed_by(&error))?;
     let mut directories = vec![(own, here.holder())];
     if here.has_store() {
         let project = (!args.all).then_some(&here.project);
@@ -128,8 +118,7 @@ fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
         let Some(directory) = directory else { continue };
         let live = holder.as_ref().map(|holder| &holder.run);
         if let Err(error) = prune_files(directory, live, before, args.dry_run, &mut pruned) {
-            pruned.failed = true;
-            complain(&chain(&error), "");
+            pruned.code = failed_by(&error);
         }
     }
     let left: Vec<Leftover> = leftovers::find(&here.paths, SystemTime::now());
@@ -137,8 +126,7 @@ fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
     if !args.dry_run {
         for one in left {
             if let Err(error) = one.remove() {
-                pruned.failed = true;
-                complain(&chain(&error), "");
+                pruned.code = failed_by(&error);
             }
         }
     }
@@ -147,12 +135,7 @@ fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
     } else {
         as_text(&pruned, args.dry_run)
     });
-    Ok(if pruned.failed { out::FAILED } else { printed })
-}
-
-fn fail(error: &FilesError) -> i32 {
-    complain(&chain(error), "");
-    out::FAILED
+    Ok(printed.max(pruned.code))
 }
 
 /// The runs that are over and old.
@@ -215,29 +198,19 @@ fn prune_files(
 
 /// Whether a run's record was written before that moment and never since.
 fn is_untouched(directory: &PrivateDir, run: &RunId, before: DateTime<Utc>) -> bool {
-    let record = directory.path().join(run.as_str()).join("meta.json");
     let place = directory.path().join(run.as_str());
-    let changed = |path| {
-        std::fs::symlink_metadata(path)
-            .and_then(|metadata| metadata.modified())
-            .ok()
-    };
-    let newest = changed(record).max(changed(place));
+    let changed = |path| std::fs::symlink_metadata(path).ok()?.modified().ok();
+    let newest = changed(place.join("meta.json")).max(changed(place));
     newest.is_some_and(|at| DateTime::<Utc>::from(at) < before)
 }
 
 fn as_text(pruned: &Pruned, dry_run: bool) -> String {
+    let (directories, bytes) = (pruned.directories, format::bytes(pruned.bytes));
+    let recordings = format!("{directories} directories, {bytes}");
     let row = |name: &str, what: String| vec![name.to_owned(), what];
     let mut text = columns(&[
         row("runs", pruned.runs.len().to_string()),
-        row(
-            "recordings",
-            format!(
-                "{} directories, {}",
-                pruned.directories,
-                format::bytes(pruned.bytes)
-            ),
-        ),
+        row("recordings", recordings),
         row("checkpoints", pruned.checkpoints.to_string()),
         row("dead sockets", pruned.leftovers.to_string()),
     ]);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     here::Here,
     host::{self, HostArgs},
-    out::{self, columns, complain},
+    out::{self, columns},
 };
 use crate::{
     app::checkpoint::MANUAL,
@@ -23,9 +23,6 @@ use crate::{
     store::{Checkpoints, HistoryOf, Store, StoreError},
     supervisor::program::DEMO,
 };
-
-/// The command line is at fault.
-const USAGE: i32 = 2;
 
 /// The most checkpoints that are listed.
 const LISTED: u32 = 100;
@@ -85,11 +82,11 @@ fn restore(args: &RestoreArgs, host: &HostArgs) -> Result<i32, i32> {
         return Ok(start(args, host, demo, checkpoint));
     }
     let which = which(args, &here)?;
-    if !here.has_store() {
-        return none_found(args, &which, &[]);
-    }
-    let (found, known, is_demo) =
-        here.with_store(async |store| look(store, &which, !args.list).await)?;
+    let (found, known, is_demo) = if here.has_store() {
+        here.with_store(async |store| look(store, &which, !args.list).await)?
+    } else {
+        Default::default()
+    };
     if args.list {
         let text = if args.json {
             format!("{}\n", as_json(&found))
@@ -99,16 +96,15 @@ fn restore(args: &RestoreArgs, host: &HostArgs) -> Result<i32, i32> {
         return Ok(out::print(&text));
     }
     if args.at.is_some() && found.len() > 1 {
-        complain(
+        return Err(out::misused(
             &format!("this id fits {} checkpoints", found.len()),
             "give more of the id; `pitstop restore --list` shows them",
-        );
-        return Err(USAGE);
+        ));
     }
-    let Some(checkpoint) = found.into_iter().next() else {
-        return none_found(args, &which, &known);
-    };
-    Ok(start(args, host, is_demo, checkpoint))
+    match found.into_iter().next() {
+        Some(checkpoint) => Ok(start(args, host, is_demo, checkpoint)),
+        None => Err(none_found(&which, &known)),
+    }
 }
 
 fn start(args: &RestoreArgs, host: &HostArgs, is_demo: bool, checkpoint: Checkpoint) -> i32 {
@@ -127,11 +123,10 @@ fn import(file: &Path) -> Result<Checkpoint, i32> {
         open.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)
     });
     let refused = |why: &str| {
-        complain(
+        out::misused(
             &format!("{}: {why}", file.display()),
             "`pitstop save --to FILE` writes one",
-        );
-        USAGE
+        )
     };
     read.map_err(|error| refused(&error.to_string()))?;
     Checkpoint::from_json(&String::from_utf8_lossy(&bytes))
@@ -151,10 +146,10 @@ async fn is_of_the_demo(store: &Store, checkpoint: &Checkpoint) -> Result<bool, 
 fn which(args: &RestoreArgs, here: &Here) -> Result<Checkpoints, i32> {
     let id = match &args.at {
         None => None,
-        Some(id) => Some(id_start(id).map_err(|error| {
-            complain(&error, "`pitstop restore --list` shows them");
-            USAGE
-        })?),
+        Some(id) => Some(
+            id_start(id)
+                .map_err(|error| out::misused(&error, "`pitstop restore --list` shows them"))?,
+        ),
     };
     let limit = if args.list || id.is_some() { LISTED } else { 1 };
     let mut which = Checkpoints {
@@ -202,45 +197,28 @@ async fn look(
             tag: Some(MANUAL.to_owned()),
             ..which.clone()
         };
-        let older = store.checkpoints(&by_hand).await?;
-        let older = older.into_iter();
-        let older: Vec<_> = older
-            .filter(|one| found.iter().all(|listed| listed.id != one.id))
-            .collect();
-        found.extend(older);
+        found.extend(store.checkpoints(&by_hand).await?);
         found.sort_by_key(|one| std::cmp::Reverse((one.created_at, one.id)));
+        found.dedup_by_key(|one| one.id);
     }
-    let mut known = Vec::new();
-    let mut is_demo = false;
-    match found.first() {
-        Some(first) if to_start => {
-            is_demo = is_of_the_demo(store, first).await?;
-        }
-        Some(_) => {}
-        None => {
-            let all = Checkpoints {
-                limit: LISTED,
-                ..Checkpoints::default()
-            };
-            for one in store.checkpoints(&all).await? {
-                if !known.contains(&one.environment) {
-                    known.push(one.environment);
-                }
+    let mut known: Vec<String> = Vec::new();
+    let Some(first) = found.first() else {
+        let all = Checkpoints {
+            limit: LISTED,
+            ..Checkpoints::default()
+        };
+        for one in store.checkpoints(&all).await? {
+            if !known.contains(&one.environment) {
+                known.push(one.environment);
             }
         }
-    }
+        return Ok((found, known, false));
+    };
+    let is_demo = to_start && is_of_the_demo(store, first).await?;
     Ok((found, known, is_demo))
 }
 
-fn none_found(args: &RestoreArgs, which: &Checkpoints, known: &[String]) -> Result<i32, i32> {
-    if args.list {
-        let text = if args.json {
-            format!("{}\n", as_json(&[]))
-        } else {
-            table(&[], false, zone)
-        };
-        return Ok(out::print(&text));
-    }
+fn none_found(which: &Checkpoints, known: &[String]) -> i32 {
     let mut wanted = match (&which.environment, &which.id) {
         (Some(name), _) => format!("checkpoint of {name:?}"),
         (None, Some(id)) => format!("checkpoint whose id begins with {id}"),
@@ -254,8 +232,7 @@ fn none_found(args: &RestoreArgs, which: &Checkpoints, known: &[String]) -> Resu
     } else {
         format!("there are checkpoints of: {}", known.join(", "))
     };
-    complain(&format!("there is no {wanted}"), &hint);
-    Err(out::FAILED)
+    out::failed(&format!("there is no {wanted}"), &hint)
 }
 
 /// Whether a person or a script asked for it.
@@ -297,26 +274,19 @@ fn table(found: &[Checkpoint], each: bool, zone: Zone) -> String {
                     1 => "automatic".to_owned(),
                     count => format!("{count} automatic"),
                 };
+                let saved = one.created_at.with_timezone(&zone(one.created_at));
+                let task = one.task.lines().next().unwrap_or_default();
                 let tags = one.tags.iter().filter(|tag| *tag != MANUAL);
                 vec![
                     one.id.to_string().chars().take(8).collect(),
-                    one.created_at
-                        .with_timezone(&zone(one.created_at))
-                        .format("%Y-%m-%d %H:%M:%S")
-                        .to_string(),
+                    saved.format("%Y-%m-%d %H:%M:%S").to_string(),
                     made,
                     one.environment.clone(),
                     one.iteration
                         .map_or_else(|| "–".to_owned(), |number| number.to_string()),
                     tags.map(String::as_str).collect::<Vec<_>>().join(", "),
                     one.next_steps.len().to_string(),
-                    one.task
-                        .lines()
-                        .next()
-                        .unwrap_or_default()
-                        .chars()
-                        .take(60)
-                        .collect(),
+                    task.chars().take(60).collect(),
                 ]
             }),
     );

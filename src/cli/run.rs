@@ -10,16 +10,13 @@ use clap::{Args, ValueEnum};
 
 use super::{
     host::{self, HostArgs},
-    out::complain,
+    out,
 };
 use crate::{
     autopilot::{Caps, Fresh, Limits, Plan, stop_phrase},
     config::{Config, units::parse_duration},
     runtime::{front::Speech, task},
 };
-
-/// The command line asks for something that cannot be.
-const USAGE: i32 = 2;
 
 /// When a new session is begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -138,25 +135,13 @@ impl Order {
     /// The rules of the run: what the command line says counts before the configuration; 0 is no cap.
     pub(super) fn plan(&self, config: &Config) -> Plan {
         let (args, caps) = (&self.args, &config.autopilot);
-        let given = |flag: Option<u32>, set| match flag {
-            Some(0) => None,
-            flag => flag.or(set),
-        };
-        let max_cost_usd = match args.max_cost {
-            Some(0.0) => None,
-            cost => cost.or(caps.max_cost_usd),
-        };
-        let max_time = match args.max_time {
-            Some(Duration::ZERO) => None,
-            time => time.or(caps.max_time),
-        };
         Plan {
             task: self.task.clone(),
             promise: args.until.trim().to_owned(),
             caps: Caps {
-                max_iterations: given(args.max_iterations, caps.max_iterations),
-                max_cost_usd,
-                max_time,
+                max_iterations: cap(args.max_iterations, caps.max_iterations),
+                max_cost_usd: cap(args.max_cost, caps.max_cost_usd),
+                max_time: cap(args.max_time, caps.max_time),
             },
             limits: Limits {
                 same_command: caps.same_command_limit,
@@ -170,6 +155,11 @@ impl Order {
             attended: !args.headless,
         }
     }
+}
+
+/// What a flag says, else what is set; zero is no cap.
+fn cap<T: Default + PartialEq>(flag: Option<T>, set: Option<T>) -> Option<T> {
+    flag.or(set).filter(|most| *most != T::default())
 }
 
 /// The task and its file. A word with a slash or an ending is taken for the name of a file, so that a slip of the pen does
@@ -206,11 +196,10 @@ fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static s
 #[must_use]
 pub fn run(args: &RunArgs, host: &HostArgs) -> i32 {
     if host.agent.is_some() {
-        complain(
+        return out::misused(
             "expected an agent that reports when a turn is over, found --agent",
             "an autonomous run needs Claude Code, or --demo",
         );
-        return USAGE;
     }
     match Order::new(args) {
         Ok(order) => {
@@ -218,10 +207,7 @@ pub fn run(args: &RunArgs, host: &HostArgs) -> i32 {
             host.args.extend(args.args.iter().cloned());
             host::run_order(&host, args.demo, order)
         }
-        Err((error, hint)) => {
-            complain(&error, hint);
-            USAGE
-        }
+        Err((error, hint)) => out::misused(&error, hint),
     }
 }
 

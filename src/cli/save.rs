@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{
     here::Here,
-    out::{self, chain, complain},
+    out::{self, failed_by},
     template,
 };
 use crate::{
@@ -35,9 +35,6 @@ use crate::{
     scratchpad::{self, HumanLines, Parsed},
     store::{Checkpoints, PrivateDir, SCRATCHPAD, VersionFile},
 };
-
-/// The command line or the configuration is at fault.
-const USAGE: i32 = 2;
 
 /// Save a checkpoint of the work as it stands, for `pitstop restore`.
 ///
@@ -70,8 +67,7 @@ pub fn run(args: &SaveArgs, flags: &Flags) -> i32 {
         tags: args.tag.clone(),
     };
     if let Err(error) = body.check() {
-        complain(&error.to_string(), "");
-        return USAGE;
+        return out::misused(&error.to_string(), "");
     }
     let saved = save(body, flags).and_then(|(reply, json)| {
         if let Some(file) = &args.to {
@@ -95,14 +91,11 @@ fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), i32> 
     };
     let found = here.with_store(async |store| store.checkpoints(&which).await)?;
     let Some(checkpoint) = found.first() else {
-        complain(
-            &format!(
-                "nothing was written to {}: the checkpoint is not in the database yet",
-                file.display()
-            ),
+        let file = file.display();
+        return Err(out::failed(
+            &format!("nothing was written to {file}: the checkpoint is not in the database yet"),
             &reply.message,
-        );
-        return Err(out::FAILED);
+        ));
     };
     let written = OpenOptions::new()
         .write(true)
@@ -114,43 +107,35 @@ fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), i32> 
             open.write_all(format!("{}\n", checkpoint.to_json()).as_bytes())?;
             open.sync_all()
         });
-    written.map_err(|error| {
-        complain(&format!("cannot write {}: {error}", file.display()), "");
-        out::FAILED
-    })
+    written.map_err(|error| out::failed(&format!("cannot write {}: {error}", file.display()), ""))
 }
 
 fn save(body: CheckpointBody, flags: &Flags) -> Result<(CheckpointReply, String), i32> {
-    let json = serde_json::to_vec(&body).map_err(|error| fail(&error))?;
+    let json = serde_json::to_vec(&body).map_err(|error| failed_by(&error))?;
     let answer = out::ask_if_any(|door, deadline| door.post("/control/save", &json, deadline))?;
     if let Some(answer) = answer {
-        let reply = serde_json::from_slice(&answer.body).map_err(|error| fail(&error))?;
+        let reply = serde_json::from_slice(&answer.body).map_err(|error| failed_by(&error))?;
         let json = String::from_utf8_lossy(&answer.body).into_owned();
         return Ok((reply, json));
     }
     let reply = alone(body, &Here::find(flags)?)?;
-    let json = serde_json::to_string(&reply).map_err(|error| fail(&error))?;
+    let json = serde_json::to_string(&reply).map_err(|error| failed_by(&error))?;
     Ok((reply, json))
-}
-
-fn fail(error: &dyn std::error::Error) -> i32 {
-    complain(&chain(error), "");
-    out::FAILED
 }
 
 /// Saves what can be known without a supervisor.
 fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     let text = scratchpad_text(here)?;
     let notes = Parsed::read(&text);
-    let git = git_state(here)?;
+    let commits = here.config.handoff.git_history_count;
+    let git = out::runtime()?.block_on(git::facts(&here.directory, commits));
     let state = known_state(&body, &notes, &git);
     let written = !notes.is_blank();
     if state == PreservedState::default() && !written && matches!(git, GitState::NoRepository) {
-        complain(
+        return Err(out::failed(
             "there is nothing to save: no supervisor runs here, the scratchpad is empty, and this is not a git repository",
             "name the work with --task, or the next step with --next",
-        );
-        return Err(out::FAILED);
+        ));
     }
     let human = human_lines(here, &text);
     let id = Uuid::new_v4();
@@ -193,22 +178,13 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
 
 /// The text of the scratchpad; empty where there is none.
 fn scratchpad_text(here: &Here) -> Result<String, i32> {
-    let bytes = match here.files().map_err(|error| fail(&error))? {
+    let bytes = match here.files().map_err(|error| failed_by(&error))? {
         Some(files) => files
             .read(SCRATCHPAD, scratchpad::MAX_BYTES)
-            .map_err(|error| fail(&error))?,
+            .map_err(|error| failed_by(&error))?,
         None => None,
     };
     Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
-}
-
-fn git_state(here: &Here) -> Result<GitState, i32> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| fail(&error))?;
-    let commits = here.config.handoff.git_history_count;
-    Ok(runtime.block_on(git::facts(&here.directory, commits)))
 }
 
 /// What is known of the work: by the command line, the scratchpad and git.
@@ -248,11 +224,10 @@ fn handoff_text(
         ..Sources::new(&marker, state)
     };
     let generator = template::generator(&here.paths).map_err(|error| {
-        complain(&error, "correct it, or remove it to use the built-in one");
-        USAGE
+        out::misused(&error, "correct it, or remove it to use the built-in one")
     })?;
     let handoff = generator.generate(&sources, settings.max_state_size);
-    Ok(handoff.map_err(|error| fail(&error))?.text)
+    Ok(handoff.map_err(|error| failed_by(&error))?.text)
 }
 
 /// The lines of the scratchpad that are a person's, by the versions that are kept of it.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    out::{self, columns, complain, tokens},
+    out::{self, columns, failed_by, tokens},
     sessions::{self, Kept},
 };
 use crate::{
@@ -25,13 +25,13 @@ use crate::{
     },
     guard::{Room, reading::WindowEvidence, threshold::Threshold},
     runtime::{
-        trim::{CopyError, Surveyed},
+        trim::{Copied, CopyError, Surveyed},
         zone,
     },
     supervisor::program::demo_dir,
     transcript::{
         SessionId, Tokens,
-        trim::{LEVELS, Survey, TARGET_PERCENT, TrimPlan, TrimSettings, Written},
+        trim::{LEVELS, Survey, TARGET_PERCENT, TrimPlan, TrimSettings},
     },
 };
 
@@ -59,37 +59,10 @@ fn level(text: &str) -> Result<u8, String> {
         .ok_or_else(|| format!("expected 0, 10, 20, 50 or 100, found {text:?}"))
 }
 
-/// What is shown to the person when it cannot be done.
-struct Failure {
-    error: String,
-    hint: String,
-    code: i32,
-}
-
-impl Failure {
-    fn new(error: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            error: error.into(),
-            hint: hint.into(),
-            code: out::FAILED,
-        }
-    }
-
-    fn of(error: &dyn std::error::Error) -> Self {
-        Self::new(super::out::chain(error), "")
-    }
-}
-
 /// Runs the command; 0, or 1 if no copy could be made or no level is enough, or 2 if the config is at fault.
 #[must_use]
 pub fn run(args: &TrimArgs, flags: &Flags) -> i32 {
-    match trim(args, flags) {
-        Ok((text, code)) => out::print(&text).max(code),
-        Err(failure) => {
-            complain(&failure.error, &failure.hint);
-            failure.code
-        }
-    }
+    trim(args, flags).unwrap_or_else(|code| code)
 }
 
 /// Everything that is reported about a trim.
@@ -105,36 +78,28 @@ struct Report {
     unpaired: usize,
     oversized: u64,
     level: Option<u8>,
-    copy: Option<Copied>,
+    copy: Option<(SessionId, Copied)>,
 }
 
-/// A copy that was made.
-struct Copied {
-    session: SessionId,
-    path: PathBuf,
-    written: Written,
-}
-
-fn trim(args: &TrimArgs, flags: &Flags) -> Result<(String, i32), Failure> {
+fn trim(args: &TrimArgs, flags: &Flags) -> Result<i32, i32> {
     let project = env::current_dir()
-        .map_err(|error| Failure::new(format!("cannot find the current directory: {error}"), ""))?;
-    let paths = Paths::of_process(&project).map_err(|error| Failure::of(&error))?;
-    let config = load::load(&paths, flags).map_err(|_| Failure {
-        code: crate::config::error::EXIT_CODE.into(),
-        ..Failure::new(
+        .map_err(|error| out::failed(&format!("cannot find the current directory: {error}"), ""))?;
+    let paths = Paths::of_process(&project).map_err(|error| failed_by(&error))?;
+    let config = load::load(&paths, flags).map_err(|_| {
+        out::misused(
             "the configuration cannot be used",
             "`pitstop check` shows why",
         )
     })?;
     let (path, newest) = find(args.session.as_deref(), &project, &paths)?;
-    let read = Surveyed::read(&path).map_err(|error| Failure {
-        hint: match error {
+    let read = Surveyed::read(&path).map_err(|error| {
+        let hint = match error {
             CopyError::Missing(_) => {
-                "give the id of a session of this directory, or the path of a transcript".to_owned()
+                "give the id of a session of this directory, or the path of a transcript"
             }
-            _ => String::new(),
-        },
-        ..Failure::of(&error)
+            _ => "",
+        };
+        out::failed(&out::chain(&error), hint)
     })?;
     let survey = &read.survey;
     let (window, settings) = measure(&config.config, survey);
@@ -147,14 +112,8 @@ fn trim(args: &TrimArgs, flags: &Flags) -> Result<(String, i32), Failure> {
         None => None,
         Some(level) => {
             let session = SessionId::new(Uuid::new_v4());
-            let copied = read
-                .copy(level, session, &settings)
-                .map_err(|error| Failure::of(&error))?;
-            Some(Copied {
-                session,
-                path: copied.path,
-                written: copied.written,
-            })
+            let copied = read.copy(level, session, &settings);
+            Some((session, copied.map_err(|error| failed_by(&error))?))
         }
     };
     let report = Report {
@@ -179,7 +138,7 @@ fn trim(args: &TrimArgs, flags: &Flags) -> Result<(String, i32), Failure> {
     } else {
         as_text(&report)
     };
-    Ok((text, code))
+    Ok(out::print(&text).max(code))
 }
 
 /// The transcript of a session of this directory by its id, or of the newest one; else what is given is a path.
@@ -187,27 +146,26 @@ fn find(
     session: Option<&str>,
     project: &Path,
     paths: &Paths,
-) -> Result<(PathBuf, Option<Kept>), Failure> {
-    let known = || sessions::of_project(&sessions::places(Some(paths)), project);
+) -> Result<(PathBuf, Option<Kept>), i32> {
+    let mut known = sessions::of_project(&sessions::places(Some(paths)), project).into_iter();
     let here = project.display();
+    let unknown = |error: &str| {
+        out::failed(
+            error,
+            "go to the directory that the session was started in, or give the path of its transcript",
+        )
+    };
     let Some(session) = session else {
-        let newest = known().into_iter().next().ok_or_else(|| {
-            Failure::new(
-                format!("no session of {here} is known"),
-                "go to the directory that the session was started in, or give the path of its transcript",
-            )
-        })?;
+        let newest = known.next();
+        let newest = newest.ok_or_else(|| unknown(&format!("no session of {here} is known")))?;
         return Ok((newest.path.clone(), Some(newest)));
     };
     let Ok(id) = session.parse::<SessionId>() else {
         return Ok((PathBuf::from(session), None));
     };
-    match known().into_iter().find(|one| one.id == id) {
+    match known.find(|one| one.id == id) {
         Some(found) => Ok((found.path, None)),
-        None => Err(Failure::new(
-            format!("no session {id} of {here}"),
-            "go to the directory that the session was started in, or give the path of its transcript",
-        )),
+        None => Err(unknown(&format!("no session {id} of {here}"))),
     }
 }
 
@@ -244,17 +202,14 @@ fn as_text(report: &Report) -> String {
             .to_vec(),
     ];
     rows.extend(report.plan.levels.iter().map(|level| {
-        let is_chosen = report.plan.chosen == Some(level.percent);
+        let chosen = report.plan.chosen.filter(|one| *one == level.percent);
+        let mark = chosen.map(|_| format!("← the first below {target}"));
         vec![
             format!("{} %", level.percent),
             level.responses.to_string(),
             tokens(level.tokens_before.0),
             tokens(level.tokens_after.0),
-            if is_chosen {
-                format!("← the first below {target}")
-            } else {
-                String::new()
-            },
+            mark.unwrap_or_default(),
         ]
     }));
     let mut text = String::new();
@@ -301,7 +256,7 @@ fn notes(report: &Report) -> Vec<String> {
         notes.push(format!("lines too long to be read: {}", report.oversized));
     }
     match &report.copy {
-        Some(copy) if copy.written.dropped_tail > 0 => notes.push(format!(
+        Some((_, copy)) if copy.written.dropped_tail > 0 => notes.push(format!(
             "the last line is incomplete; its {} bytes are not in the copy",
             copy.written.dropped_tail
         )),
@@ -311,15 +266,15 @@ fn notes(report: &Report) -> Vec<String> {
 }
 
 fn ending(report: &Report) -> String {
-    if let Some(copy) = &report.copy {
-        let Written { figure, .. } = copy.written;
+    if let Some((session, copy)) = &report.copy {
+        let figure = copy.written.figure;
         return format!(
             "level {} %: {} → {} tokens in {}\nto go on: {}\n",
             figure.percent,
             tokens(figure.tokens_before.0),
             tokens(figure.tokens_after.0),
             one_line(&copy.path.to_string_lossy()),
-            resume(report, copy),
+            resume(report, *session),
         );
     }
     match report.level {
@@ -330,13 +285,13 @@ fn ending(report: &Report) -> String {
     .to_owned()
 }
 
-fn resume(report: &Report, copy: &Copied) -> String {
+fn resume(report: &Report, session: SessionId) -> String {
     let command = if report.by_demo {
         "pitstop demo --here"
     } else {
         "pitstop"
     };
-    format!("{command} -- --resume {}", copy.session)
+    format!("{command} -- --resume {session}")
 }
 
 fn as_json(report: &Report) -> Value {
@@ -357,15 +312,15 @@ fn as_json(report: &Report) -> Value {
         "estimated": report.plan.estimated,
         "unpaired": report.unpaired,
         "oversized_lines": report.oversized,
-        "copy": report.copy.as_ref().map(|copy| json!({
-            "session_id": copy.session,
+        "copy": report.copy.as_ref().map(|(session, copy)| json!({
+            "session_id": session,
             "path": copy.path,
             "level": copy.written.figure.percent,
             "responses": copy.written.figure.responses,
             "tokens_before": copy.written.figure.tokens_before,
             "tokens_after": copy.written.figure.tokens_after,
             "dropped_tail": copy.written.dropped_tail,
-            "resume": resume(report, copy),
+            "resume": resume(report, *session),
         })),
     })
 }

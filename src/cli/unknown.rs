@@ -1,6 +1,6 @@
 //! A word in the place of a command that is none: the nearest one is named.
 
-use super::out::{self, complain};
+use super::out;
 use crate::config::nearest;
 
 /// Words that other programs have for what a command here does.
@@ -26,6 +26,5 @@ pub fn report<'a>(word: &str, commands: impl Iterator<Item = &'a str>) -> i32 {
         || "`pitstop --help` lists the commands".to_owned(),
         |command| format!("did you mean `pitstop {command}`? `pitstop --help` lists the commands"),
     );
-    complain(&format!("there is no command {word:?}"), &hint);
-    out::USAGE
+    out::misused(&format!("there is no command {word:?}"), &hint)
 }
