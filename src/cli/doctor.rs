@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 
 use super::{
     here::Here,
-    out::{self, chain, columns, complain},
+    out::{self, chain, columns},
 };
 use crate::{
     api::{client::ClientError, wire::StatusReport},
@@ -79,6 +79,28 @@ impl Check {
         }
     }
 
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, State::Ok, found)
+    }
+
+    fn warning(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, State::Warning, found)
+    }
+
+    fn broken(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, State::Broken, found)
+    }
+
+    fn unknown(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, State::Unknown, found)
+    }
+
+    /// What only a supervisor can say.
+    fn unasked(name: &'static str) -> Self {
+        Self::unknown(name, "no supervisor runs here")
+            .remedy("start `pitstop` here and run `pitstop doctor` from another terminal")
+    }
+
     fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = remedy.into();
         self
@@ -92,15 +114,9 @@ pub fn run(args: &DoctorArgs, flags: &Flags) -> i32 {
         Ok(here) => here,
         Err(code) => return code,
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
+    let runtime = match out::runtime() {
         Ok(runtime) => runtime,
-        Err(error) => {
-            complain(&error.to_string(), "");
-            return out::FAILED;
-        }
+        Err(code) => return code,
     };
     let checks = examine(&here, &runtime);
     let code = if here.faulty {
@@ -147,10 +163,10 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
 
 fn configuration(here: &Here) -> Check {
     if here.faulty {
-        return Check::new("configuration", State::Broken, "has errors")
+        return Check::broken("configuration", "has errors")
             .remedy("run `pitstop check`: it shows each with its line and column");
     }
-    Check::new("configuration", State::Ok, "no errors")
+    Check::ok("configuration", "no errors")
 }
 
 /// The supervisor of this directory, if one answers; `Err` if there is one that does not.
@@ -168,9 +184,8 @@ fn ask_status() -> Result<Option<StatusReport>, String> {
 fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Check {
     let name = "supervisor";
     match status {
-        Ok(Some(report)) => Check::new(
+        Ok(Some(report)) => Check::ok(
             name,
-            State::Ok,
             format!(
                 "pitstop {} runs here (pid {}), the agent is {}",
                 report.version,
@@ -178,19 +193,18 @@ fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Che
                 report.agent.state.word()
             ),
         ),
-        Err(error) => Check::new(name, State::Broken, format!("it does not answer: {error}"))
+        Err(error) => Check::broken(name, format!("it does not answer: {error}"))
             .remedy("look at its terminal; if it hangs, end its process and start `pitstop` again"),
         Ok(None) => match here.holder() {
-            Some(holder) => Check::new(
+            Some(holder) => Check::broken(
                 name,
-                State::Broken,
                 format!(
                     "process {} holds the project's lock, but no process answers on its socket",
                     holder.process.pid
                 ),
             )
             .remedy("is XDG_RUNTIME_DIR the same there as here? If it is, end that process"),
-            None => Check::new(name, State::Ok, "none runs here"),
+            None => Check::ok(name, "none runs here"),
         },
     }
 }
@@ -201,14 +215,10 @@ fn git(here: &Here, runtime: &Runtime) -> Check {
     match runtime.block_on(facts(&here.directory, 1)) {
         GitState::Facts(facts) => {
             let branch = facts.branch.unwrap_or_else(|| "no branch".to_owned());
-            Check::new(name, State::Ok, format!("a repository on {branch}"))
+            Check::ok(name, format!("a repository on {branch}"))
         }
-        GitState::NoRepository => Check::new(
-            name,
-            State::Ok,
-            "no repository here: handoffs name no commits",
-        ),
-        other => Check::new(name, State::Warning, format!("{other:?}"))
+        GitState::NoRepository => Check::ok(name, "no repository here: handoffs name no commits"),
+        other => Check::warning(name, format!("{other:?}"))
             .remedy("handoffs name no branch, commits and changed files until git can be asked"),
     }
 }
@@ -243,8 +253,8 @@ mod tests {
     #[test]
     fn what_is_amiss_comes_with_its_remedy() {
         let checks = [
-            Check::new("client", State::Ok, "2.1 at /x"),
-            Check::new("store", State::Broken, "lo\u{1b}cked").remedy("wait"),
+            Check::ok("client", "2.1 at /x"),
+            Check::broken("store", "lo\u{1b}cked").remedy("wait"),
         ];
         assert_eq!(
             as_text(&checks),

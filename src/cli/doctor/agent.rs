@@ -10,7 +10,7 @@ use std::{
 
 use tokio::runtime::Runtime;
 
-use super::{Check, State, keeping::Kept};
+use super::{Check, keeping::Kept};
 use crate::{
     agent::{
         AgentKind,
@@ -42,11 +42,7 @@ pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
     let command = &here.config.agent.command;
     let Some(program) = find_program(OsStr::new(command)) else {
         return vec![
-            Check::new(
-                "client",
-                State::Broken,
-                format!("no program `{command}` in the PATH"),
-            )
+            Check::broken("client", format!("no program `{command}` in the PATH"))
             .remedy(
                 "install Claude Code (npm install -g @anthropic-ai/claude-code), or set [agent] command",
             ),
@@ -56,11 +52,7 @@ pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
     let version = runtime.block_on(ask_program(&program, &["--version"]));
     let Some(version) = version else {
         return vec![
-            Check::new(
-                "client",
-                State::Broken,
-                format!("{shown} does not report its version"),
-            )
+            Check::broken("client", format!("{shown} does not report its version"))
             .remedy(format!(
                 "run `{command} --version` and see what it says; reinstall it if it cannot start"
             )),
@@ -76,15 +68,13 @@ pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
         .filter(|flag| !help.contains(flag))
         .collect();
     checks.push(if missing.is_empty() {
-        Check::new(
+        Check::ok(
             "client's flags",
-            State::Ok,
             format!("supports {}", NEEDED_FLAGS.join(", ")),
         )
     } else {
-        Check::new(
+        Check::warning(
             "client's flags",
-            State::Warning,
             format!("`--help` does not list {}", missing.join(", ")),
         )
         .remedy("update the client; without them a reboot cannot be proven")
@@ -108,16 +98,14 @@ fn known_client(version: &str, program: &str) -> Check {
     let [floor, current] = &*TESTED;
     let detail = format!("{version} at {program}; tested with {floor} and {current}");
     match (numbers(version), numbers(floor), numbers(current)) {
-        (Some(found), Some(floor), _) if found < floor => Check::new(
-            "client",
-            State::Warning,
-            format!("{detail}; this one is older"),
-        )
-        .remedy("update the client: `claude update`"),
-        (Some(found), _, Some(current)) if found > current => {
-            Check::new("client", State::Ok, format!("{detail}; this one is newer"))
+        (Some(found), Some(floor), _) if found < floor => {
+            Check::warning("client", format!("{detail}; this one is older"))
+                .remedy("update the client: `claude update`")
         }
-        _ => Check::new("client", State::Ok, detail),
+        (Some(found), _, Some(current)) if found > current => {
+            Check::ok("client", format!("{detail}; this one is newer"))
+        }
+        _ => Check::ok("client", detail),
     }
 }
 
@@ -147,12 +135,9 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
     let live =
         report.and_then(|report| Some((report.session_id.clone()?, report.agent.kind.clone())));
     let Some((session, agent)) = live.or_else(|| kept.last.clone()) else {
-        return Check::new(
-            name,
-            State::Unknown,
-            "no session of this project is on record",
-        )
-        .remedy("start `pitstop` here, give the agent a prompt, and run `pitstop doctor` again");
+        return Check::unknown(name, "no session of this project is on record").remedy(
+            "start `pitstop` here, give the agent a prompt, and run `pitstop doctor` again",
+        );
     };
     let is_demo = agent.contains("demo");
     let place = if is_demo {
@@ -162,16 +147,11 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
     };
     let short: String = session.chars().take(8).collect();
     match place.and_then(|place| transcript_in(&place, &session)) {
-        Some(_) => Check::new(
+        Some(_) => Check::ok(
             name,
-            State::Ok,
             format!("the id that pitstop gives is used: session {short} has a transcript"),
         ),
-        None => Check::new(
-            name,
-            State::Unknown,
-            format!("session {short} has no transcript yet"),
-        )
+        None => Check::unknown(name, format!("session {short} has no transcript yet"))
         .remedy("give the agent a prompt and run `pitstop doctor` again; is CLAUDE_CONFIG_DIR the same there as here?"),
     }
 }
@@ -183,22 +163,17 @@ pub(super) fn hooks(report: Option<&StatusReport>) -> Check {
         .map(|place| place.join("settings.json"))
         .filter(|file| switches_hooks_off(file));
     match (report, off) {
-        (Some(report), _) if report.agent.hooked => Check::new(name, State::Ok, "pitstop receives them"),
-        (_, Some(file)) => Check::new(
-            name,
-            State::Broken,
-            format!("{} sets disableAllHooks", file.display()),
-        )
+        (Some(report), _) if report.agent.hooked => Check::ok(name, "pitstop receives them"),
+        (_, Some(file)) => Check::broken(name, format!("{} sets disableAllHooks", file.display()))
         .remedy("remove it: without hooks the delivery of a handoff is confirmed late or not at all"),
         (Some(report), None) if report.agent.kind == "generic" => {
-            Check::new(name, State::Unknown, "this agent sends none")
+            Check::unknown(name, "this agent sends none")
         }
-        (Some(_), None) => Check::new(name, State::Warning, "pitstop has received none in this iteration")
+        (Some(_), None) => Check::warning(name, "pitstop has received none in this iteration")
             .remedy(
                 "give the agent a prompt and run `pitstop doctor` again; --bare, --safe-mode and managed settings disable them",
             ),
-        (None, None) => Check::new(name, State::Unknown, "no supervisor runs here")
-            .remedy("start `pitstop` here and run `pitstop doctor` from another terminal"),
+        (None, None) => Check::unasked(name),
     }
 }
 
@@ -207,21 +182,20 @@ pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
     let name = "bridge";
     let Some(bridge) = report.map(|report| &report.agent.bridge) else {
         return if here.config.agent.bridge {
-            Check::new(name, State::Unknown, "no supervisor runs here")
-                .remedy("start `pitstop` here and run `pitstop doctor` from another terminal")
+            Check::unasked(name)
         } else {
-            Check::new(name, State::Ok, Absence::SwitchedOff.to_string())
+            Check::ok(name, Absence::SwitchedOff.to_string())
         };
     };
     let reason = || bridge.reason.clone().unwrap_or_default();
     match (bridge.state.as_str(), bridge.why.as_deref()) {
-        ("in_force", _) => Check::new(name, State::Ok, "in force: the client reports to pitstop itself"),
-        ("awaited", _) => Check::new(name, State::Unknown, "it has not reported yet")
+        ("in_force", _) => Check::ok(name, "in force: the client reports to pitstop itself"),
+        ("awaited", _) => Check::unknown(name, "it has not reported yet")
             .remedy("run `pitstop doctor` again when the agent shows its prompt"),
-        (_, Some("other_agent" | "switched_off")) => Check::new(name, State::Ok, reason()),
-        (_, Some("too_old")) => Check::new(name, State::Warning, reason())
+        (_, Some("other_agent" | "switched_off")) => Check::ok(name, reason()),
+        (_, Some("too_old")) => Check::warning(name, reason())
             .remedy("update the client: `claude update`; until then hooks and status line are used"),
-        _ => Check::new(name, State::Warning, reason()).remedy(
+        _ => Check::warning(name, reason()).remedy(
             "hooks, status line and transcript are used instead; --safe-mode, --bare, disableAllHooks and managed settings prevent mods",
         ),
     }
@@ -231,35 +205,25 @@ pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
 pub(super) fn tools(here: &Here, report: Option<&StatusReport>) -> Check {
     let name = "agent's tools";
     if !here.config.agent.tools {
-        return Check::new(
-            name,
-            State::Ok,
-            "none: switched off by [agent] tools = false",
-        );
+        return Check::ok(name, "none: switched off by [agent] tools = false");
     }
     match report.map(|report| (report.agent.tools, report.agent.kind.as_str())) {
-        None => Check::new(name, State::Unknown, "no supervisor runs here")
-            .remedy("start `pitstop` here and run `pitstop doctor` from another terminal"),
-        Some((AgentTools::Mod, _)) => Check::new(name, State::Ok, "provided by the bridge"),
-        Some((AgentTools::Mcp, _)) => Check::new(
+        None => Check::unasked(name),
+        Some((AgentTools::Mod, _)) => Check::ok(name, "provided by the bridge"),
+        Some((AgentTools::Mcp, _)) => Check::ok(
             name,
-            State::Ok,
             "provided by the MCP server `pitstop`, because the bridge is not in force",
         ),
         Some((AgentTools::Awaited, _)) => {
-            Check::new(name, State::Unknown, "the bridge has not reported yet")
+            Check::unknown(name, "the bridge has not reported yet")
                 .remedy("run `pitstop doctor` again when the agent shows its prompt")
         }
-        Some((AgentTools::None, "claude")) => Check::new(
-            name,
-            State::Warning,
-            "none in this session",
-        )
+        Some((AgentTools::None, "claude")) => Check::warning(name, "none in this session")
         .remedy(
             "the next session gets them from an MCP server, unless --safe-mode or managed settings prevent that too",
         ),
         Some((AgentTools::None, _)) => {
-            Check::new(name, State::Ok, "none: only Claude Code has them")
+            Check::ok(name, "none: only Claude Code has them")
         }
     }
 }
@@ -273,14 +237,10 @@ pub(super) fn todo_list(here: &Here, report: Option<&StatusReport>) -> Check {
         TodoList::Off
     };
     match report.map_or(ready, |report| report.agent.todo_list) {
-        TodoList::Kept => Check::new(name, State::Ok, "the agent keeps one"),
-        TodoList::Empty => Check::new(name, State::Ok, "none yet; the client's to-do tools are on"),
-        TodoList::None => Check::new(name, State::Ok, "none: this agent has no to-do tools"),
-        TodoList::Off => Check::new(
-            name,
-            State::Warning,
-            "none: the client's to-do tools are not switched on",
-        )
+        TodoList::Kept => Check::ok(name, "the agent keeps one"),
+        TodoList::Empty => Check::ok(name, "none yet; the client's to-do tools are on"),
+        TodoList::None => Check::ok(name, "none: this agent has no to-do tools"),
+        TodoList::Off => Check::warning(name, "none: the client's to-do tools are not switched on")
         .remedy(
             "set [agent] todo_tools = true, or CLAUDE_CODE_ENABLE_TODO_TOOLS=1 where you set that variable yourself",
         ),
@@ -298,22 +258,21 @@ pub(super) fn window(here: &Here, report: Option<&StatusReport>) -> Check {
     let name = "context window";
     if let Some(window) = here.config.context.window {
         let found = format!("{} tokens, as [context] window says", tokens(window));
-        return Check::new(name, State::Ok, found);
+        return Check::ok(name, found);
     }
     let Some(report) = report else {
-        return Check::new(name, State::Unknown, "no supervisor runs here")
-            .remedy("start `pitstop` here and run `pitstop doctor` from another terminal");
+        return Check::unasked(name);
     };
     let context = &report.context;
     let (Some(window), Some(source)) = (context.window, &context.source) else {
-        return Check::new(name, State::Unknown, "no figure yet")
+        return Check::unknown(name, "no figure yet")
             .remedy("give the agent a prompt and run `pitstop doctor` again");
     };
     let source = source.replace('_', " ");
     let found = format!("{} tokens, by the {source}", tokens(window));
     match source.as_str() {
-        "bridge" | "status line" => Check::new(name, State::Ok, found),
-        _ => Check::new(name, State::Warning, found).remedy(
+        "bridge" | "status line" => Check::ok(name, found),
+        _ => Check::warning(name, found).remedy(
             "the status line is more exact and has not reported yet; set [context] window if this is wrong",
         ),
     }
@@ -333,11 +292,10 @@ pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Check 
                     limit.origin
                 );
                 let note = "; the lines were moved below it";
-                Check::new(name, State::Ok, if lowered { found + note } else { found })
+                Check::ok(name, if lowered { found + note } else { found })
             }
-            None => Check::new(
+            None => Check::ok(
                 name,
-                State::Ok,
                 "none of its own: it compacts or stops only when the service refuses a prompt",
             ),
         };
@@ -356,7 +314,7 @@ pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Check 
         env.push((name.into(), value.into()));
     }
     let settings = ClientSettings { env, ..files }.read();
-    Check::new(name, State::Ok, limits_in_words(&settings))
+    Check::ok(name, limits_in_words(&settings))
 }
 
 /// The limit in the two windows that there are, for a model without settings of its own.
@@ -380,6 +338,7 @@ fn limits_in_words(settings: &CompactionSettings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::doctor::State;
 
     #[test]
     fn the_limits_of_both_windows_are_named_with_their_reason() {

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use super::{ANSWER_LIMIT, Check, State};
+use super::{ANSWER_LIMIT, Check};
 use crate::{
     cli::{here::Here, leftovers, out::chain},
     format, process,
@@ -65,9 +65,8 @@ pub(super) async fn look_into_store(here: &Here) -> Kept {
 pub(super) fn left_behind(here: &Here, kept: &Kept) -> Check {
     let name = "leftovers";
     if let Some(pid) = kept.strays.first() {
-        return Check::new(
+        return Check::warning(
             name,
-            State::Warning,
             format!("an agent still runs whose pitstop has died: pid {pid}"),
         )
         .remedy("the next `pitstop` in this directory ends it");
@@ -75,16 +74,14 @@ pub(super) fn left_behind(here: &Here, kept: &Kept) -> Check {
     let dead = leftovers::find(&here.paths, SystemTime::now()).len();
     if dead > 0 {
         let plural = if dead == 1 { "" } else { "s" };
-        return Check::new(
+        return Check::warning(
             name,
-            State::Warning,
             format!("the socket files of {dead} dead supervisor{plural}"),
         )
         .remedy("`pitstop prune` removes them");
     }
-    Check::new(
+    Check::ok(
         name,
-        State::Ok,
         "none: no sockets of dead supervisors, no stray agents",
     )
 }
@@ -93,20 +90,16 @@ pub(super) fn store(here: &Here, kept: &Kept) -> Check {
     let name = "store";
     let place = here.target.place();
     if !kept.exists {
-        return Check::new(
-            name,
-            State::Ok,
-            format!("none yet; it will be created as {place}"),
-        );
+        return Check::ok(name, format!("none yet; it will be created as {place}"));
     }
     match &kept.health {
-        Err(error) => Check::new(name, State::Broken, error.clone()).remedy(
+        Err(error) => Check::broken(name, error.clone()).remedy(
             "upgrade pitstop, or name another database in [store] url; history is not kept until then",
         ),
         Ok(Health {
             error: Some(error),
             ..
-        }) => Check::new(name, State::Broken, format!("{place}: {error}")).remedy(
+        }) => Check::broken(name, format!("{place}: {error}")).remedy(
             match here.target {
                 StoreTarget::Sqlite(_) => {
                     "is the disk full or read-only, or is another program using the file? A running pitstop keeps its history in memory and writes it later"
@@ -126,7 +119,7 @@ pub(super) fn store(here: &Here, kept: &Kept) -> Check {
                 #[cfg(feature = "postgres")]
                 StoreTarget::Postgres(_) => String::new(),
             };
-            Check::new(name, State::Ok, format!("{place}, schema {schema}{size}"))
+            Check::ok(name, format!("{place}, schema {schema}{size}"))
         }
     }
 }
@@ -135,11 +128,11 @@ pub(super) fn store(here: &Here, kept: &Kept) -> Check {
 pub(super) fn files(here: &Here) -> Check {
     let name = "project files";
     match PrivateDir::find_project(&here.directory) {
-        Ok(Some(dir)) => Check::new(name, State::Ok, dir.path().display().to_string()),
-        Ok(None) => Check::new(name, State::Ok, "no .pitstop here yet"),
-        Err(error) if error.is_unwritable() => Check::new(name, State::Warning, chain(&error))
+        Ok(Some(dir)) => Check::ok(name, dir.path().display().to_string()),
+        Ok(None) => Check::ok(name, "no .pitstop here yet"),
+        Err(error) if error.is_unwritable() => Check::warning(name, chain(&error))
             .remedy("notes and runs are kept in the state directory instead"),
-        Err(error) => Check::new(name, State::Broken, chain(&error))
+        Err(error) => Check::broken(name, chain(&error))
             .remedy("pitstop does not follow links there: move the link away"),
     }
 }

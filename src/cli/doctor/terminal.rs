@@ -12,7 +12,7 @@ use rustix::{
     termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr},
 };
 
-use super::{Check, State};
+use super::Check;
 use crate::{
     keymap::{Keymap, Trigger},
     pane::input::{Decoder, HostInput, HostReply},
@@ -32,9 +32,8 @@ const SMALLEST: (u16, u16) = crate::app::layout::SMALLEST;
 pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![names()];
     if !std::io::stdin().is_terminal() {
-        checks.push(Check::new(
+        checks.push(Check::unknown(
             "terminal's answers",
-            State::Unknown,
             "not asked: standard input is not a terminal",
         ));
         return checks;
@@ -45,11 +44,7 @@ pub(super) fn checks() -> Vec<Check> {
     checks.extend(size(&tty));
     checks.push(match ask(&tty) {
         Some(answers) => answers.check(),
-        None => Check::new(
-            "terminal's answers",
-            State::Warning,
-            "the terminal does not answer queries",
-        )
+        None => Check::warning("terminal's answers", "the terminal does not answer queries")
         .remedy("colours and keys are guessed from TERM; use a newer terminal or multiplexer if they are wrong"),
     });
     checks
@@ -81,18 +76,13 @@ fn names() -> Check {
         .any(|name| locale.to_ascii_lowercase().contains(name));
     let found = format!("TERM={term}, {colours}");
     if term.is_empty() || term == "dumb" {
-        return Check::new("terminal", State::Warning, found)
-            .remedy("set TERM to your terminal's name");
+        return Check::warning("terminal", found).remedy("set TERM to your terminal's name");
     }
     if !utf8 && !cfg!(target_os = "macos") {
-        return Check::new(
-            "terminal",
-            State::Warning,
-            format!("{found}, locale {locale:?}"),
-        )
-        .remedy("set LANG to a UTF-8 locale such as C.UTF-8: programs in the pane go by it");
+        return Check::warning("terminal", format!("{found}, locale {locale:?}"))
+            .remedy("set LANG to a UTF-8 locale such as C.UTF-8: programs in the pane go by it");
     }
-    Check::new("terminal", State::Ok, found)
+    Check::ok("terminal", found)
 }
 
 /// A host terminal that keeps keys for itself, as far as that is known of it.
@@ -154,7 +144,7 @@ fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String
         } else {
             "this terminal is not known to use any of pitstop's keys itself"
         };
-        return Check::new(name, State::Ok, found);
+        return Check::ok(name, found);
     };
     let is_kept = |label: &str| taking.keys.contains(&label);
     let mut lost: Vec<String> = Vec::new();
@@ -171,9 +161,8 @@ fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String
         }
     }
     if lost.is_empty() {
-        return Check::new(
+        return Check::ok(
             name,
-            State::Ok,
             format!("{} uses none of pitstop's keys itself", taking.terminal),
         );
     }
@@ -183,7 +172,7 @@ fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String
     } else {
         format!("use {prefix} and a letter, which F1 or {prefix} ? lists")
     };
-    Check::new(name, State::Warning, found).remedy(format!("{}; or {other}", taking.remedy))
+    Check::warning(name, found).remedy(format!("{}; or {other}", taking.remedy))
 }
 
 fn size(tty: &File) -> Option<Check> {
@@ -191,16 +180,14 @@ fn size(tty: &File) -> Option<Check> {
     let found = format!("{}×{} cells", size.ws_col, size.ws_row);
     let name = "terminal's size";
     Some(if size.ws_col < SMALLEST.0 || size.ws_row < SMALLEST.1 {
-        Check::new(name, State::Broken, found)
-            .remedy(format!("make it at least {}×{}", SMALLEST.0, SMALLEST.1))
+        Check::broken(name, found).remedy(format!("make it at least {}×{}", SMALLEST.0, SMALLEST.1))
     } else if size.ws_col < 100 {
-        Check::new(
+        Check::ok(
             name,
-            State::Ok,
             format!("{found}: the pane alone; panels from 100 columns on"),
         )
     } else {
-        Check::new(name, State::Ok, found)
+        Check::ok(name, found)
     })
 }
 
@@ -239,7 +226,7 @@ impl Answers {
             yes(kitty_keys),
             yes(synchronizes)
         );
-        let check = Check::new("terminal's answers", State::Ok, found);
+        let check = Check::ok("terminal's answers", found);
         if kitty_keys {
             return check;
         }
@@ -296,6 +283,7 @@ impl Drop for Restore<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::doctor::State;
 
     #[test]
     fn keys_that_the_terminal_keeps_are_named_with_what_to_do() {
