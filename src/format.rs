@@ -37,6 +37,13 @@ fn decimals(value: f64, places: usize) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// A number of things: `1 turn`, `3 turns`.
+#[must_use]
+pub fn count(number: usize, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
 /// A span of time, as short as a panel wants it: `45s`, `12m`, `2h03m`, `3d4h`.
 #[must_use]
 pub fn span(time: Duration) -> String {

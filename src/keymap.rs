@@ -149,12 +149,6 @@ impl Action {
         self.row().2
     }
 
-    /// The action with this name in `[keys]`.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        ACTIONS.iter().find(|row| row.1 == name).map(|row| row.0)
-    }
-
     /// The triggers the action has unless the user says otherwise.
     pub(crate) fn default_triggers(self) -> Vec<Trigger> {
         let texts = self.row().3.iter();
@@ -188,23 +182,16 @@ pub struct Keymap {
 }
 
 impl Keymap {
-    /// Checks a prefix and the triggers of each action; actions that are not named have none.
+    /// Checks a prefix and the triggers of each action, in the order in which help lists them.
     ///
     /// All faults are reported together.
     pub fn new(
         prefix: Chord,
         triggers: impl IntoIterator<Item = (Action, Vec<Trigger>)>,
     ) -> Result<Self, Vec<KeyFault>> {
-        let given: Vec<(Action, Vec<Trigger>)> = triggers.into_iter().collect();
-        let bindings: Vec<Binding> = Action::all()
-            .map(|action| Binding {
-                action,
-                triggers: given
-                    .iter()
-                    .filter(|(named, _)| *named == action)
-                    .flat_map(|(_, triggers)| triggers.iter().copied())
-                    .collect(),
-            })
+        let bindings = triggers.into_iter();
+        let bindings: Vec<Binding> = bindings
+            .map(|(action, triggers)| Binding { action, triggers })
             .collect();
         let faults = faults(prefix, &bindings);
         if faults.is_empty() {
@@ -256,6 +243,12 @@ impl Keymap {
         let mut triggers = binding.triggers.iter();
         let trigger = triggers.find(direct).or_else(|| binding.triggers.first())?;
         Some(self.label(*trigger))
+    }
+
+    /// The hint with what the action does: `F5 review`; nothing if it has no key.
+    #[must_use]
+    pub fn hint_to(&self, action: Action, does: &str) -> Option<String> {
+        Some(format!("{} {does}", self.hint(action)?))
     }
 
     /// A trigger as a help page shows it: `F5`, or `Ctrl-q r`.
@@ -437,14 +430,6 @@ mod tests {
         let prefix = press(KeyCode::Char('q'), KeyModifiers::CONTROL);
         assert!(keymap.is_prefix(&prefix));
         assert_eq!(keymap.action(&prefix, true), None);
-    }
-
-    #[test]
-    fn names_lead_back_to_their_actions() {
-        for action in Action::all() {
-            assert_eq!(Action::from_name(action.name()), Some(action));
-        }
-        assert_eq!(Action::from_name("focus_next"), None);
     }
 
     #[test]

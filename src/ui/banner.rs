@@ -102,7 +102,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             let needed = attempt.step() == Step::Review;
             let style = if needed { theme.bad } else { theme.accent };
             Words {
-                parts: keys.behind(asked(model, attempt.cause, figure)),
+                parts: keys.behind(asked(model, attempt.cause, figure), "review", "defer"),
                 least: 2,
                 short: format!("Reboot? {}", keys.reboot),
                 style: loud(style),
@@ -116,7 +116,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
                 format!("Automatic reboot waits {}", ends(&blocks))
             };
             Words {
-                parts: keys.behind(waits),
+                parts: keys.behind(waits, "review", "defer"),
                 least: 2,
                 short: "Reboot waits".to_owned(),
                 style: loud(theme.accent),
@@ -125,9 +125,8 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
         Banner::CountsDown(left) => {
             // A second that has begun is shown until it is over.
             let seconds = left.as_millis().div_ceil(1000);
-            let mut parts = vec![format!("Rebooting in {seconds} s")];
-            parts.extend(keys.does(Action::Reboot, "stops and reviews"));
-            parts.extend(keys.does(Action::Defer, "defers"));
+            let said = format!("Rebooting in {seconds} s");
+            let mut parts = keys.behind(said, "stops and reviews", "defers");
             parts.push("typing delays it".to_owned());
             Words {
                 parts,
@@ -140,11 +139,8 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
         Banner::Wished(reason) => wished(&reason, &keys, theme),
         Banner::Refused(why) => {
             let said = format!("Reboot refused: {}", text::safe(&why));
-            let mut parts = vec![said.clone()];
-            parts.extend(keys.does(Action::Reboot, "tries again"));
-            parts.extend(keys.does(Action::Defer, "defers"));
             Words {
-                parts,
+                parts: keys.behind(said.clone(), "tries again", "defers"),
                 least: 1,
                 short: said,
                 style: loud(theme.bad),
@@ -174,34 +170,26 @@ impl<'a> Keys<'a> {
         Self { model, reboot }
     }
 
-    /// `F5 review`, if the action has a key.
-    fn does(&self, action: Action, does: &str) -> Option<String> {
-        let key = self.model.keys().hint(action)?;
-        Some(format!("{key} {does}"))
-    }
-
-    /// What is said, with the keys that answer it behind it.
-    fn behind(&self, said: String) -> Vec<String> {
-        let mut parts = vec![said];
-        parts.extend(self.does(Action::Reboot, "review"));
-        parts.extend(self.does(Action::Defer, "defer"));
-        parts
+    /// What is said, with what the keys for a reboot and for deferring it do behind it.
+    fn behind(&self, said: String, reboot: &str, defer: &str) -> Vec<String> {
+        let keys = self.model.keys();
+        let reboot = keys.hint_to(Action::Reboot, reboot);
+        let defer = keys.hint_to(Action::Defer, defer);
+        std::iter::once(said).chain(reboot).chain(defer).collect()
     }
 }
 
 /// The agent asks for a reboot.
 fn wished(reason: &str, keys: &Keys<'_>, theme: &Theme) -> Words {
-    let reason = crate::clean::one_line(reason).into_owned();
+    let reason = crate::clean::one_line(reason);
     let asks = if reason.is_empty() {
         "The agent asks for a reboot".to_owned()
     } else {
-        format!(
-            "The agent asks for a reboot: {}",
-            text::fit(&reason, REASON)
-        )
+        let reason = text::fit(&reason, REASON);
+        format!("The agent asks for a reboot: {reason}")
     };
     Words {
-        parts: keys.behind(asks),
+        parts: keys.behind(asks, "review", "defer"),
         least: 2,
         short: format!("Agent asks: reboot? {}", keys.reboot),
         style: loud(theme.accent),
@@ -211,16 +199,17 @@ fn wished(reason: &str, keys: &Keys<'_>, theme: &Theme) -> Words {
 /// The client waits in a compaction. Both answers are named wherever there is room for a word; why it compacts comes next.
 fn held(model: &Model, left: Duration, keys: &Keys<'_>, theme: &Theme) -> Words {
     let seconds = left.as_millis().div_ceil(1000);
-    let mut parts = vec![match model.config.guard.unanswered {
+    let said = match model.config.guard.unanswered {
         Unanswered::Client => format!("Claude compacts in {seconds} s"),
         Unanswered::Handoff => format!("The handoff replaces a compaction in {seconds} s"),
-    }];
-    parts.extend(keys.does(Action::Reboot, "review"));
-    parts.extend(keys.does(Action::Defer, "allow"));
+    };
+    let mut parts = keys.behind(said, "review", "allow");
     let least = parts.len();
     parts.extend(reason(model).map(str::to_owned));
-    let answers = [Action::Reboot, Action::Defer].map(|action| keys.model.keys().hint(action));
-    let answers: Vec<String> = answers.into_iter().flatten().collect();
+    let answers = [Action::Reboot, Action::Defer].into_iter();
+    let answers: Vec<_> = answers
+        .filter_map(|action| model.keys().hint(action))
+        .collect();
     Words {
         parts,
         least,
@@ -253,7 +242,7 @@ fn quiet(reason: &QuietReason, turns: u32, keys: &Keys<'_>, theme: &Theme) -> Wo
         turns => format!("again after {turns} turns"),
     };
     let mut parts = vec![what.to_owned(), again];
-    parts.extend(keys.does(Action::Reboot, "reboots now"));
+    parts.extend(keys.model.keys().hint_to(Action::Reboot, "reboots now"));
     parts.extend(detail.map(|(_, detail)| text::safe(detail).into_owned()));
     Words {
         parts,
@@ -265,19 +254,20 @@ fn quiet(reason: &QuietReason, turns: u32, keys: &Keys<'_>, theme: &Theme) -> Wo
 
 /// Why a person is asked.
 fn asked(model: &Model, cause: Cause, figure: bool) -> String {
-    let percent = model.session.guard.figure(model.now);
-    let percent = percent.map(|figure| figure.percent.floor());
-    match (cause, percent) {
-        (Cause::ContextLimit, _) => "Reboot needed: the context window is full".to_owned(),
-        (Cause::Breakpoint, _) => {
+    match cause {
+        Cause::ContextLimit => "Reboot needed: the context window is full".to_owned(),
+        Cause::Breakpoint => {
             let what = breakpoint::what(model).map(|what| format!(": {}", text::safe(&what)));
             format!("Good moment to reboot{}", what.unwrap_or_default())
         }
-        (Cause::Threshold, Some(percent)) if figure => {
-            format!("Reboot advised: context {percent:.0} % full")
-        }
-        (Cause::Threshold, _) => "Reboot advised".to_owned(),
-        (Cause::Ctl | Cause::Api, _) => "Reboot requested by a script".to_owned(),
+        Cause::Threshold => match model.session.guard.figure(model.now) {
+            Some(now) if figure => {
+                let percent = now.percent.floor();
+                format!("Reboot advised: context {percent:.0} % full")
+            }
+            _ => "Reboot advised".to_owned(),
+        },
+        Cause::Ctl | Cause::Api => "Reboot requested by a script".to_owned(),
         _ => "Reboot: the handoff is ready".to_owned(),
     }
 }

@@ -61,8 +61,6 @@ struct Tooth {
 
 /// Draws the chart over everything but the footer.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
-    let area = frame::body(whole);
-    frame::clear(buf, area);
     let mut name = "Context over the turns".to_owned();
     if let Some(now) = model.session.guard.figure(model.now) {
         let (used, usable) = (text::tokens(now.used), text::tokens(now.usable));
@@ -71,10 +69,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
             " · {used} of {usable} now, {percent:.0} % {level}"
         ));
     }
-    let title = frame::title(&name, true, theme);
-    let inner = frame::border(buf, area, title, true, theme);
-    let hints = ["Esc close".to_owned()];
-    frame::foot(buf, area, &hints, "", theme);
+    let (area, inner) = frame::page(buf, whole, &name, theme);
+    frame::foot(buf, area, &["Esc close"], "", theme);
     let room = usize::from(inner.width).saturating_sub(SCALE + 1);
     let named = if room < NAMED { 0 } else { NAME };
     let teeth = teeth(model, room - named);
@@ -82,7 +78,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     let rows = usize::from(inner.height).saturating_sub(2 + legend.len());
     if teeth.is_empty() || room < 8 || rows < 3 {
         let said = "No figure yet: the chart begins with the agent's first answer.";
-        let said = text::fit(said, usize::from(inner.width)).into_owned();
+        let said = text::fit(said, usize::from(inner.width));
         frame::rows(buf, inner, &[frame::row(said, theme.dim)]);
         return;
     }
@@ -156,17 +152,13 @@ fn present(turns: &[Tokens], now: Option<Tokens>, room: usize, wanted: usize) ->
 
 /// An iteration of which the first and the last figure are known.
 fn past(birth: Option<Tokens>, end: Option<Tokens>) -> Vec<Column> {
-    let Some(end) = end else {
-        return Vec::new();
-    };
+    let Some(end) = end else { return Vec::new() };
     let birth = birth.unwrap_or(Tokens(0));
     let last = EARLIER as u64 - 1;
-    let columns = (0..=last).map(|at| {
-        let (low, high) = (birth.0.min(end.0), end.0);
-        Column {
-            used: Tokens(low + (high - low) / last * at),
-            known: at == 0 || at == last,
-        }
+    let low = birth.0.min(end.0);
+    let columns = (0..=last).map(|at| Column {
+        used: Tokens(low + (end.0 - low) / last * at),
+        known: at == 0 || at == last,
     });
     columns.collect()
 }
@@ -275,11 +267,8 @@ fn names(teeth: &[Tooth], theme: &Theme) -> [Line<'static>; 2] {
 }
 
 fn legend(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let count = model.session.guard.forecast().turns().len();
-    let mut said = vec![match count {
-        1 => "1 turn in this iteration".to_owned(),
-        count => format!("{count} turns in this iteration"),
-    }];
+    let turns = text::count(model.session.guard.forecast().turns().len(), "turn");
+    let mut said = vec![format!("{turns} in this iteration")];
     if let Some(cost) = cost::per_turn(model) {
         said.push(format!("{} a turn now", text::dollars(cost.now)));
         let fresh = cost.fresh.map(text::dollars);
@@ -288,6 +277,5 @@ fn legend(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     if model.lineage.iterations().len() > 1 {
         said.push("earlier ones: only first and last figure known".to_owned());
     }
-    let said = [(said.join(" · "), theme.dim)];
-    text::wrap(&said, &text::Lead::default(), cells)
+    text::wrapped(said.join(" · "), theme.dim, cells)
 }

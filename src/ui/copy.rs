@@ -82,9 +82,9 @@ pub(super) fn footer(
 
 /// The column of the cursor in the footer while a search is typed.
 pub(super) fn cursor(model: &Model, cells: u16) -> Option<u16> {
-    let search = model.view.copy.as_ref()?.search.as_ref()?;
+    let search = model.view.copy_search()?;
     let shown = text::safe(&search.pattern);
-    let column = text::width(&tail(&shown, search_room(cells.into()))) as u16 + 2;
+    let column = text::width(text::tail(&shown, search_room(cells.into()))) as u16 + 2;
     Some(column.min(cells.saturating_sub(1)))
 }
 
@@ -92,20 +92,10 @@ fn search_room(cells: usize) -> usize {
     cells.saturating_sub(4).max(1)
 }
 
-/// The end of a text that is too long for its place: where one types.
-pub(super) fn tail(text: &str, cells: usize) -> String {
-    let mut kept = text;
-    while text::width(kept) > cells {
-        let mut chars = kept.chars();
-        chars.next();
-        kept = chars.as_str();
-    }
-    kept.to_owned()
-}
-
 fn search_line(search: &SearchLine, copy: &CopyMode, cells: usize, theme: &Theme) -> Line<'static> {
     let sign = if search.backward { "?" } else { "/" };
-    let shown = tail(&text::safe(&search.pattern), search_room(cells));
+    let shown = text::safe(&search.pattern);
+    let shown = text::tail(&shown, search_room(cells)).to_owned();
     let mut line = Line::from(vec![
         Span::styled(format!(" {sign}"), theme.accent),
         Span::styled(shown, theme.text),
@@ -117,8 +107,9 @@ fn search_line(search: &SearchLine, copy: &CopyMode, cells: usize, theme: &Theme
         } else {
             theme.dim
         };
-        let said = text::fit(&text::safe(said), left).into_owned();
-        line.push_span(Span::styled(format!("   {said}"), style));
+        let said = text::safe(said);
+        let said = format!("   {}", text::fit(&said, left));
+        line.push_span(Span::styled(said, style));
     }
     line
 }
@@ -131,12 +122,9 @@ fn status(
     beside: Vec<Span<'static>>,
     theme: &Theme,
 ) -> Line<'static> {
-    let word = copy.selecting.map_or_else(
-        || "copy".to_owned(),
-        |kind| format!("copy: {}", kind.word()),
-    );
+    let kind = copy.selecting.map(|kind| format!(": {}", kind.word()));
     let bold = theme.accent.add_modifier(Modifier::BOLD);
-    let mut line = Line::from(Span::styled(format!(" {word}"), bold));
+    let mut line = frame::row(format!(" copy{}", kind.unwrap_or_default()), bold);
     if let Some(target) = hover::target(model) {
         if line.width() + hover::least(target) > cells {
             line.spans.clear();
@@ -146,10 +134,7 @@ fn status(
         return line;
     }
     let said = copy.said.as_deref().map(text::safe);
-    let parts = [
-        (said.as_deref().map(str::to_owned), theme.bad),
-        (Some(place(screen)), theme.text),
-    ];
+    let parts = [(said, theme.bad), (Some(place(screen).into()), theme.text)];
     for (part, style) in parts {
         let left = cells.saturating_sub(line.width() + 3);
         if let Some(part) = part.filter(|_| left > 4) {
@@ -173,25 +158,11 @@ fn status(
 }
 
 fn hints(model: &Model, copy: &CopyMode, cells: usize, theme: &Theme) -> Line<'static> {
-    let selecting = copy.selecting.is_some();
-    let help = model.keys().hint(Action::Help);
-    let help = help.map(|key| format!("{key} help"));
-    let wanted = [
-        Some(if selecting { "y copy" } else { "v select" }.to_owned()),
-        Some("/ search".to_owned()),
-        Some(
-            if selecting {
-                "Esc unselect"
-            } else {
-                "Esc leave"
-            }
-            .to_owned(),
-        ),
-        help,
-    ];
-    frame::hint_line(
-        &wanted.into_iter().flatten().collect::<Vec<_>>(),
-        cells,
-        theme,
-    )
+    let help = model.keys().hint_to(Action::Help, "help");
+    let mut wanted = match copy.selecting {
+        Some(_) => vec!["y copy", "/ search", "Esc unselect"],
+        None => vec!["v select", "/ search", "Esc leave"],
+    };
+    wanted.extend(help.as_deref());
+    frame::hint_line(&wanted, cells, theme)
 }

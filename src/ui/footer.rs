@@ -48,11 +48,7 @@ pub(super) fn draw(
     let copied = copy::footer(model, screen, cells, beside, theme);
     if !layout.bordered && !model.view.prefixed && hover::target(model).is_none() {
         // A pattern that is being typed has the line for itself for a moment.
-        let searches = model
-            .view
-            .copy
-            .as_ref()
-            .is_some_and(|copy| copy.search.is_some());
+        let searches = model.view.copy_search().is_some();
         if !searches && banner(buf, layout, model, copied.as_ref(), theme) {
             return;
         }
@@ -120,10 +116,9 @@ fn left(
     let cells = usize::from(layout.footer.width);
     let mut left: Vec<Span<'static>> = vec![Span::raw(" ")];
     if layout.strip || covers(model.view.overlay) {
-        let room = if cells >= 100 {
-            32
-        } else {
-            (cells / 4).clamp(12, 24)
+        let room = match cells {
+            100.. => 32,
+            _ => (cells / 4).clamp(12, 24),
         };
         left.extend(gauge::strip(model, theme, room).spans);
         left.push(Span::styled(" · ", theme.dim));
@@ -135,11 +130,9 @@ fn left(
     // The notice goes after a while; that something is not on the disk does not.
     left.extend(standing(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
     if layout.strip && !layout.bordered && screen.scroll_offset() > 0 {
+        let mark = pane::scroll_mark(screen).trim_end().to_owned();
         left.push(Span::styled(" ·", theme.dim));
-        left.push(Span::styled(
-            pane::scroll_mark(screen).trim_end().to_owned(),
-            theme.accent,
-        ));
+        left.push(Span::styled(mark, theme.accent));
     }
     let decided = Span::styled(reboots(model), theme.dim);
     let mut parts = run::parts(model, theme);
@@ -175,19 +168,14 @@ fn left(
 
 /// What does not reach the disk, for as long as that is so.
 fn standing(model: &Model) -> impl Iterator<Item = &'static str> {
-    let history = model
-        .outside
-        .store_error
-        .is_some()
-        .then_some("history in memory");
-    let places = model
-        .outside
-        .places_missing
-        .is_some()
-        .then_some("pitstop's files are gone");
-    let notes = model.draft.notes.unsaved.is_some();
-    let notes = notes.then_some("scratchpad not saved");
-    history.into_iter().chain(places).chain(notes)
+    let outside = &model.outside;
+    let missing = [
+        (outside.store_error.is_some(), "history in memory"),
+        (outside.places_missing.is_some(), "pitstop's files are gone"),
+        (model.draft.notes.unsaved.is_some(), "scratchpad not saved"),
+    ];
+    let missing = missing.into_iter();
+    missing.filter_map(|(is_missing, said)| is_missing.then_some(said))
 }
 
 /// The footer with the banner of a reboot, where the pane has no border for it; false if nothing stands. A notice has its time
@@ -201,14 +189,8 @@ fn banner(
 ) -> bool {
     let area = layout.footer.intersection(buf.area);
     let cells = usize::from(area.width);
-    let notice = model.view.notices.back().map(|notice| {
-        let (sign, style) = if notice.bad {
-            ("! ", theme.bad)
-        } else {
-            ("", theme.text)
-        };
-        frame::row(format!("{sign}{}", text::safe(&notice.text)), style)
-    });
+    let notice = model.view.notices.back();
+    let notice = notice.map(|notice| Line::from(of_notice(notice, theme)));
     let Some(beside) = copied.cloned().or(notice) else {
         let mut left = vec![Span::raw(" ")];
         // The answers to a compaction need more room than the bar leaves.
@@ -336,15 +318,10 @@ fn latest(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     if let Some(step) = reboot_step(model) {
         return Some(Span::styled(step, theme.accent));
     }
-    if let Some(ending) = model
-        .reboot
-        .ending
-        .filter(|_| model.outside.quitting.is_some())
-    {
-        return Some(Span::styled(
-            format!("ending the agent: {}", ending.signal.word()),
-            theme.accent,
-        ));
+    let quits = model.outside.quitting.is_some();
+    if let Some(ending) = model.reboot.ending.filter(|_| quits) {
+        let said = format!("ending the agent: {}", ending.signal.word());
+        return Some(Span::styled(said, theme.accent));
     }
     // The dialog says it all, and so does the card of a reboot that is done: what has come since does not wait for it.
     if model.view.overlay == Some(Overlay::Exited) {
@@ -356,31 +333,31 @@ fn latest(model: &Model, theme: &Theme) -> Option<Span<'static>> {
         let came_with = card.is_some_and(|card| notice.at.since_start <= card.at.since_start);
         came_with && !notice.bad
     };
-    let Some(notice) = model
-        .view
-        .notices
-        .back()
-        .filter(|notice| !is_on_card(notice))
-    else {
-        let asks = matches!(
-            model.session.agent.state,
-            AgentState::Dialog | AgentState::Unknown | AgentState::Elsewhere | AgentState::Exited
-        );
-        let reason = facts::agent_reason(model).filter(|_| asks);
-        return match reason {
-            Some(reason) => {
-                let style = state_style(model, theme);
-                Some(Span::styled(text::safe(&reason).into_owned(), style))
-            }
-            None => run::why_it_waits(model, theme),
-        };
-    };
-    let said = text::safe(&notice.text);
-    Some(if notice.bad {
-        Span::styled(format!("! {said}"), theme.bad)
+    let notice = model.view.notices.back();
+    if let Some(notice) = notice.filter(|notice| !is_on_card(notice)) {
+        return Some(of_notice(notice, theme));
+    }
+    let asks = matches!(
+        model.session.agent.state,
+        AgentState::Dialog | AgentState::Unknown | AgentState::Elsewhere | AgentState::Exited
+    );
+    match facts::agent_reason(model).filter(|_| asks) {
+        Some(reason) => {
+            let style = state_style(model, theme);
+            Some(Span::styled(text::safe(&reason).into_owned(), style))
+        }
+        None => run::why_it_waits(model, theme),
+    }
+}
+
+/// What a notice says.
+fn of_notice(notice: &Notice, theme: &Theme) -> Span<'static> {
+    let (sign, style) = if notice.bad {
+        ("! ", theme.bad)
     } else {
-        Span::styled(said.into_owned(), theme.text)
-    })
+        ("", theme.text)
+    };
+    Span::styled(format!("{sign}{}", text::safe(&notice.text)), style)
 }
 
 fn reboot_step(model: &Model) -> Option<String> {
@@ -447,11 +424,8 @@ fn hint_cells(model: &Model, action: Action, word: &str) -> usize {
 /// `F3/4/6 panels`: the keys of the panels that are not in sight.
 fn panels(model: &Model) -> Option<(Action, String, &'static str)> {
     let actions = [Action::Scratchpad, Action::Handoff, Action::History];
-    let keys: Vec<String> = actions
-        .map(|one| model.keys().hint(one))
-        .into_iter()
-        .flatten()
-        .collect();
+    let keys = actions.into_iter();
+    let keys: Vec<String> = keys.filter_map(|one| model.keys().hint(one)).collect();
     let first = keys.first()?;
     let numbers = keys.iter().skip(1).filter_map(|key| key.strip_prefix('F'));
     let key = match first.strip_prefix('F') {
@@ -467,13 +441,10 @@ fn panels(model: &Model) -> Option<(Action, String, &'static str)> {
 fn hints(model: &Model, layout: &Layout, theme: &Theme, cells: usize) -> Line<'static> {
     if model.view.prefixed {
         let prefix = model.keys().prefix().label();
-        let full = format!(" {prefix} … then a key, ? for help ");
-        let short = format!(" {prefix} … ");
-        let said = if text::width(&full) <= cells {
-            full
-        } else {
-            short
-        };
+        let mut said = format!(" {prefix} … then a key, ? for help ");
+        if text::width(&said) > cells {
+            said = format!(" {prefix} … ");
+        }
         let style = theme.accent.add_modifier(Modifier::REVERSED);
         return frame::row(text::fit(&said, cells.max(12)), style);
     }
@@ -508,11 +479,7 @@ pub(super) fn too_small(buf: &mut Buffer, area: Rect, theme: &Theme) {
         "pitstop needs {columns}×{rows} cells, this terminal has {}×{}",
         area.width, area.height
     );
-    let lines = text::wrap(
-        &[(said, theme.text)],
-        &text::Lead::default(),
-        usize::from(area.width.max(1)),
-    );
+    let lines = text::wrapped(said, theme.text, usize::from(area.width.max(1)));
     let above = area.height.saturating_sub(lines.len() as u16) / 2;
     let middle = Rect {
         y: area.y + above,

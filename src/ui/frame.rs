@@ -5,7 +5,7 @@ use ratatui::{
     layout::Rect,
     style::{Modifier, Style},
     text::{Line, Span},
-    widgets::{Block, BorderType, Widget},
+    widgets::{Block, BorderType, Clear, Widget},
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -44,6 +44,14 @@ pub(super) fn border(
     inner
 }
 
+/// Empties everything above the footer and draws a border around it, which has the keys: the whole, and what is inside.
+pub(super) fn page(buf: &mut Buffer, whole: Rect, name: &str, theme: &Theme) -> (Rect, Rect) {
+    let area = body(whole);
+    clear(buf, area);
+    let inner = border(buf, area, title(name, true, theme), true, theme);
+    (area, inner)
+}
+
 /// Cuts a line so that the cut is seen.
 pub(super) fn cut(line: Line<'static>, cells: usize) -> Line<'static> {
     if line.width() <= cells {
@@ -74,7 +82,13 @@ pub(super) fn corner(buf: &mut Buffer, area: Rect, line: &Line<'static>) {
 }
 
 /// Writes into the bottom border: hints at the left, a mark at the right, as far as they fit.
-pub(super) fn foot(buf: &mut Buffer, area: Rect, hints: &[String], mark: &str, theme: &Theme) {
+pub(super) fn foot<H: AsRef<str>>(
+    buf: &mut Buffer,
+    area: Rect,
+    hints: &[H],
+    mark: &str,
+    theme: &Theme,
+) {
     if area.height < 2 || area.width < 6 {
         return;
     }
@@ -112,26 +126,28 @@ fn is_way_out(hint: &str) -> bool {
 }
 
 /// The cells of the first hint and the way out.
-fn least(hints: &[String]) -> usize {
-    let first = hints.first().map_or(0, |hint| text::width(hint));
-    let rest = hints.iter().skip(1).find(|hint| is_way_out(hint));
+fn least<H: AsRef<str>>(hints: &[H]) -> usize {
+    let mut hints = hints.iter().map(AsRef::as_ref);
+    let first = hints.next().map_or(0, text::width);
+    let rest = hints.find(|hint| is_way_out(hint));
     first + rest.map_or(0, |hint| text::width(GAP) + text::width(hint))
 }
 
 /// `e edit · Ctrl-q p pause`, as much of it as fits and the way out in any case; the key of each stands first.
-pub(super) fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'static> {
+pub(super) fn hint_line<H: AsRef<str>>(hints: &[H], cells: usize, theme: &Theme) -> Line<'static> {
+    let hints: Vec<&str> = hints.iter().map(AsRef::as_ref).collect();
     let mut kept = vec![false; hints.len()];
     let mut used = 0;
     let out = hints.iter().position(|hint| is_way_out(hint));
     for at in out.into_iter().chain(0..hints.len()) {
         let gap = if used == 0 { 0 } else { text::width(GAP) };
-        let wide = gap + text::width(&hints[at]);
+        let wide = gap + text::width(hints[at]);
         if !kept[at] && used + wide <= cells {
             used += wide;
             kept[at] = true;
         }
     }
-    let kept = hints.iter().zip(kept).filter(|(_, kept)| *kept);
+    let kept = hints.into_iter().zip(kept).filter(|(_, kept)| *kept);
     let runs = hint_runs(kept.map(|(hint, _)| hint), theme);
     runs.map(|(said, style)| Span::styled(said, style))
         .collect()
@@ -139,7 +155,7 @@ pub(super) fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'
 
 /// Hints with what parts them; the key of each stands out.
 fn hint_runs<'a>(
-    hints: impl Iterator<Item = &'a String>,
+    hints: impl Iterator<Item = &'a str>,
     theme: &Theme,
 ) -> impl Iterator<Item = (String, Style)> {
     hints.enumerate().flat_map(|(at, hint)| {
@@ -151,8 +167,8 @@ fn hint_runs<'a>(
 }
 
 /// Hints in the text of a box, wrapped.
-pub(super) fn keys(hints: &[String], cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let runs: Vec<(String, Style)> = hint_runs(hints.iter(), theme).collect();
+pub(super) fn keys<H: AsRef<str>>(hints: &[H], cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let runs: Vec<_> = hint_runs(hints.iter().map(AsRef::as_ref), theme).collect();
     text::wrap(&runs, &text::Lead::default(), cells)
 }
 
@@ -188,8 +204,7 @@ fn framed(mut line: Line<'static>) -> Line<'static> {
 
 /// Where a window stands in its document: `↑↓ 40/340`, or nothing if all of it is seen.
 pub(super) fn position(window: &Window, document: &str) -> String {
-    let lines = memchr::memchr_iter(b'\n', document.as_bytes()).count() + 1;
-    text::mark(window.above, window.below, window.last_line, lines)
+    window.mark(memchr::memchr_iter(b'\n', document.as_bytes()).count() + 1)
 }
 
 /// Writes rows into a rectangle from its top.
@@ -248,12 +263,8 @@ pub(super) fn clear(buf: &mut Buffer, area: Rect) {
         {
             before.set_char(' ');
         }
-        for x in area.left()..area.right() {
-            if let Some(cell) = buf.cell_mut((x, y)) {
-                cell.reset();
-            }
-        }
     }
+    Clear.render(area, buf);
 }
 
 /// Empties the rows of a box that lies over a wider rectangle: words cut at its sides would look like a fault.

@@ -47,7 +47,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     if let Some(editor) = editor {
         scratchpad::editor(buf, inner, editor, theme);
         let mark = scratchpad::place(inner, editor);
-        frame::foot(buf, area, &scratchpad::editor_hints(editor), &mark, theme);
+        frame::foot(buf, area, scratchpad::editor_hints(editor), &mark, theme);
         return;
     }
     // The message itself keeps at least half of the panel.
@@ -64,8 +64,8 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     // The marker line and the words to the model come first in every message: the review shows them too.
     let shown = listed(model).unwrap_or_else(|| glance(handoff.body()));
     let reader = &model.draft.handoff.reading;
-    let laid = reading::lay_out(&shown, reader, body, Marks::Rendered, theme);
-    frame::rows(buf, body, &laid.rows);
+    let (rows, mark) = reading::lay_out(&shown, reader, body, Marks::Rendered, theme);
+    frame::rows(buf, body, &rows);
     let searching = reading::search_keys(reader).filter(|_| focused);
     let typed = searching.is_some();
     let mut hints = searching.unwrap_or_default();
@@ -85,7 +85,6 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         ];
         hints.extend(keys.map(str::to_owned));
     }
-    let mark = reading::mark(&laid, reader);
     frame::foot(buf, area, &hints, &mark, theme);
 }
 

@@ -2,7 +2,7 @@
 
 use ratatui::{
     buffer::Buffer,
-    layout::Rect,
+    layout::{Margin, Rect},
     text::{Line, Span},
 };
 
@@ -167,16 +167,10 @@ struct Row {
 
 /// Draws the help page: what was typed, the actions it finds, and the keys that cannot be set.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, theme: &Theme) {
-    let area = frame::body(whole);
-    frame::clear(buf, area);
-    let title = frame::title("Help: keys and actions", true, theme);
-    let inner = frame::border(buf, area, title, true, theme);
+    let (area, inner) = frame::page(buf, whole, "Help: keys and actions", theme);
     let search = &model.view.help;
     let typed = if search.query.is_empty() {
-        Line::from(Span::styled(
-            " type to search, ↑↓ to select, Enter to run",
-            theme.dim,
-        ))
+        frame::row(" type to search, ↑↓ to select, Enter to run", theme.dim)
     } else {
         Line::from(vec![
             Span::styled(" search: ", theme.dim),
@@ -216,8 +210,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     let select = selected.map(|_| "↑↓ select");
     let read = (above || below).then_some("PgUp/PgDn scroll");
     let hints = [Some(esc), run, select, read].into_iter().flatten();
-    let hints: Vec<String> = hints.map(str::to_owned).collect();
-    frame::foot(buf, area, &hints, &mark, theme);
+    frame::foot(buf, area, &hints.collect::<Vec<_>>(), &mark, theme);
 }
 
 /// The row that the page begins with: what is selected stays in sight, and nothing is scrolled past the end.
@@ -252,9 +245,9 @@ fn placed(
     height: usize,
     theme: &Theme,
 ) -> (Vec<Vec<Line<'static>>>, usize) {
-    let (rows, end) = filled(page, first, columns, height, true, theme);
-    if end == page.len() {
-        return (rows, end);
+    let whole = filled(page, first, columns, height, true, theme);
+    if whole.1 == page.len() {
+        return whole;
     }
     filled(page, first, columns, height, false, theme)
 }
@@ -425,18 +418,15 @@ fn entry(keys: &str, does: &str, chosen: bool, cells: usize, theme: &Theme) -> V
 
 /// Asks whether to quit while the agent works.
 pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
-    let doing = match (
-        model.session.agent.state,
-        model.session.agent.background.is_empty(),
-    ) {
-        (AgentState::Dialog, _) => Some("A dialog of the agent is open.".to_owned()),
-        (AgentState::Unknown, _) => Some("What the agent does is not known just now.".to_owned()),
-        (AgentState::Busy, _) => Some("A turn is running.".to_owned()),
-        (_, false) => Some(format!(
-            "The agent has work in the background: {}.",
-            model.session.agent.background
+    let background = &model.session.agent.background;
+    let doing = match model.session.agent.state {
+        AgentState::Dialog => Some("A dialog of the agent is open.".to_owned()),
+        AgentState::Unknown => Some("What the agent does is not known just now.".to_owned()),
+        AgentState::Busy => Some("A turn is running.".to_owned()),
+        _ if background.is_empty() => None,
+        _ => Some(format!(
+            "The agent has work in the background: {background}."
         )),
-        _ => None,
     };
     let unsaved = model.draft.notes.unsaved.as_ref().map(|why| {
         format!(
@@ -471,16 +461,19 @@ pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     } else {
         said.push("What it wrote last is still in the pane.".to_owned());
     }
-    let reboot = model.keys().hint(Action::Reboot);
-    let reboot = reboot
-        .map(|key| format!("{key} reboot with handoff"))
-        .unwrap_or_default();
+    let reboot = model.keys().hint_to(Action::Reboot, "reboot with handoff");
     let enter = if resumes {
         "Enter resume"
     } else {
         "Enter start again"
     };
-    let keys = [enter, &reboot, "q quit", "Esc hide"];
+    let keys = [
+        Some(enter),
+        reboot.as_deref(),
+        Some("q quit"),
+        Some("Esc hide"),
+    ];
+    let keys: Vec<&str> = keys.into_iter().flatten().collect();
     question(buf, pane, "The agent has ended", &said, &keys, theme);
 }
 
@@ -497,19 +490,12 @@ fn question(
     let cells = usize::from(wide.saturating_sub(4));
     let mut lines: Vec<Line<'static>> = said
         .iter()
-        .flat_map(|one| text::wrap(&[(one.clone(), theme.text)], &text::Lead::default(), cells))
+        .flat_map(|one| text::wrapped(one, theme.text, cells))
         .collect();
     lines.push(Line::default());
-    let keys = keys.iter().filter(|key| !key.is_empty());
-    let keys: Vec<String> = keys.map(ToString::to_string).collect();
-    lines.extend(frame::keys(&keys, cells, theme));
+    lines.extend(frame::keys(keys, cells, theme));
     let area = frame::centred(pane, wide, (lines.len() as u16).saturating_add(2));
     frame::clear_beside(buf, pane, area);
     let inner = frame::border(buf, area, frame::title(title, true, theme), true, theme);
-    let inner = Rect {
-        x: inner.x + 1,
-        width: inner.width.saturating_sub(2),
-        ..inner
-    };
-    frame::rows(buf, inner, &lines);
+    frame::rows(buf, inner.inner(Margin::new(1, 0)), &lines);
 }

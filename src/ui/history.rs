@@ -2,7 +2,7 @@
 
 pub(super) mod detail;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use ratatui::{
     buffer::Buffer,
@@ -32,7 +32,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     if focused {
         frame::foot(buf, area, &hints(model), &mark, theme);
     } else {
-        frame::foot(buf, area, &[], &mark, theme);
+        frame::foot::<&str>(buf, area, &[], &mark, theme);
         if let Some(key) = model.keys().hint(Action::History) {
             frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
         }
@@ -40,19 +40,14 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
 }
 
 /// The keys of the list.
-fn hints(model: &Model) -> Vec<String> {
+fn hints(model: &Model) -> Vec<Cow<'static, str>> {
     if model.view.history.typing {
-        return ["Enter handoffs too", "Esc show all"]
-            .map(str::to_owned)
-            .to_vec();
+        return vec!["Enter handoffs too".into(), "Esc show all".into()];
     }
-    let mut hints = vec!["Enter details".to_owned()];
-    if model.autopilot.is_some() {
-        hints.insert(0, "t run view".to_owned());
-    }
-    if let Some(marked) = history::compared(model) {
-        hints.insert(0, format!("d compare with #{}", marked.iteration));
-    }
+    let compares = history::compared(model)
+        .map(|marked| format!("d compare with #{}", marked.iteration).into());
+    let run = model.autopilot.is_some().then_some("t run view".into());
+    let mut hints: Vec<Cow<'static, str>> = compares.into_iter().chain(run).collect();
     let back = if !model.view.history.query.is_empty() {
         "Esc show all"
     } else if history::marked(model).is_some() {
@@ -61,6 +56,7 @@ fn hints(model: &Model) -> Vec<String> {
         "Esc back"
     };
     let rest = [
+        "Enter details",
         "R resume",
         "p play",
         "/ search",
@@ -69,7 +65,7 @@ fn hints(model: &Model) -> Vec<String> {
         "↑↓ select",
         back,
     ];
-    hints.extend(rest.map(str::to_owned));
+    hints.extend(rest.map(Cow::from));
     hints
 }
 
@@ -135,12 +131,12 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
 
 /// `run of 2026-11-20 09:00 · $16.15`, above the iterations of an earlier run.
 fn run_heading(run: &RunId, model: &Model, cells: usize) -> String {
-    let began = model.now.local(run.started()).format("%Y-%m-%d %H:%M");
     let cost = cost_of_run(run, model).map(text::dollars);
     let name = if run == model.run() {
         "this run".to_owned()
     } else {
-        format!("run of {began}")
+        let began = model.now.local(run.started());
+        format!("run of {}", began.format("%Y-%m-%d %H:%M"))
     };
     let parts = [name, cost.unwrap_or_default()];
     format!(" {}", text::join(&parts, cells.saturating_sub(1)))
@@ -201,11 +197,10 @@ impl Columns {
         let number = format!("#{}", iteration.iteration);
         let number = format!("{sign}{number:<wide$} ", wide = self.number + 1);
         let ended = ended_cell(run, iteration, model);
-        let short = ended
-            .trim_start_matches("at the ")
-            .trim_start_matches("at a ");
         let ended = if text::width(ended) > self.ended {
-            short
+            ended
+                .trim_start_matches("at the ")
+                .trim_start_matches("at a ")
         } else {
             ended
         };
@@ -228,15 +223,12 @@ impl Columns {
     fn second(&self, iteration: &Iteration, model: &Model) -> String {
         let indent = self.number + 3;
         let cost = cost_cell(iteration, model);
-        let wide = if self.cost_below && self.cost > 0 {
-            self.cost + 1
-        } else {
-            0
-        };
+        let has_cost = self.cost_below && self.cost > 0;
+        let wide = if has_cost { self.cost + 1 } else { 0 };
         let room = self.cells.saturating_sub(indent + wide);
         let said = text::join(&began(iteration, room), room);
         let mut row = format!("{:indent$}{said}", "");
-        if wide > 0 {
+        if has_cost {
             let above = indent + self.ended + 2 * GAP + self.time + self.tokens;
             let gap = above.min(self.cells).saturating_sub(text::width(&row));
             row.push_str(&format!("{cost:>gap$}"));
@@ -251,15 +243,13 @@ fn ended_cell(run: &RunId, iteration: &Iteration, model: &Model) -> &'static str
 }
 
 fn cost_cell(iteration: &Iteration, model: &Model) -> String {
-    cost_of(iteration, model)
-        .map(text::dollars)
-        .unwrap_or_default()
+    let cost = cost_of(iteration, model);
+    cost.map(text::dollars).unwrap_or_default()
 }
 
 /// How it began, and how long the reboot took.
 fn began(iteration: &Iteration, cells: usize) -> Vec<String> {
-    let began = format!("began {}", begun_by(iteration));
-    let mut parts = vec![began];
+    let mut parts = vec![format!("began {}", begun_by(iteration))];
     if let Some(record) = &iteration.reboot {
         let took = text::short(record.total_ms());
         let long = format!("reboot took {took}");
@@ -293,30 +283,25 @@ fn begun_by(iteration: &Iteration) -> &'static str {
 /// `History · 3 iterations · $14.20`, with the cost of this run, which is named where there are earlier ones; or how many a
 /// search has found.
 fn name(model: &Model, room: usize) -> String {
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
     if !model.view.history.query.is_empty() {
-        let (found, all) = (history::listed(model).count(), history::all(model).count());
-        return format!("History · {found} of {all} iteration{}", plural(all));
+        let all = text::count(history::all(model).count(), "iteration");
+        return format!("History · {} of {all}", history::listed(model).count());
     }
     let count = model.lineage.iterations().len();
     let cost = cost_of_run(model.run(), model).map(text::dollars);
-    let count = format!("{count} iteration{}", plural(count));
-    let parts: Vec<String> = std::iter::once(count).chain(cost.clone()).collect();
+    let mut parts = vec![text::count(count, "iteration")];
+    parts.extend(cost.clone());
     if model.view.history.earlier.is_empty() {
-        return match model.lineage.iterations().len() {
+        return match count {
             0 | 1 => "History".to_owned(),
             _ => format!("History · {}", parts.join(" · ")),
         };
     }
     let whole = format!("History · this run: {}", parts.join(", "));
-    let short = cost.map_or_else(
-        || "History".to_owned(),
-        |cost| format!("History · this run {cost}"),
-    );
-    if text::width(&whole) <= room {
-        whole
-    } else {
-        short
+    match cost {
+        _ if text::width(&whole) <= room => whole,
+        Some(cost) => format!("History · this run {cost}"),
+        None => "History".to_owned(),
     }
 }
 
@@ -337,11 +322,8 @@ fn query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Rect {
     } else {
         theme.dim
     };
-    frame::rows(
-        buf,
-        inner,
-        &[frame::row(format!("/{shown}{cursor}"), style)],
-    );
+    let row = frame::row(format!("/{shown}{cursor}"), style);
+    frame::rows(buf, inner, &[row]);
     Rect {
         y: inner.y + 1,
         height: inner.height - 1,
@@ -353,14 +335,12 @@ fn query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Rect {
 fn cost_of_run(run: &RunId, model: &Model) -> Option<f64> {
     let of_it = history::all(model).filter(|(of, _)| *of == run);
     let costs = of_it.filter_map(|(_, iteration)| cost_of(iteration, model));
-    costs.fold(None, |sum, cost| Some(sum.unwrap_or(0.0) + cost))
+    costs.reduce(|sum, cost| sum + cost)
 }
 
 fn lived(iteration: &Iteration, model: &Model) -> Duration {
     let end = iteration.ended_at.unwrap_or(model.now.wall);
-    end.signed_duration_since(iteration.started_at)
-        .to_std()
-        .unwrap_or_default()
+    (end - iteration.started_at).to_std().unwrap_or_default()
 }
 
 fn figures(iteration: &Iteration, model: &Model) -> String {

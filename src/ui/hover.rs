@@ -13,20 +13,17 @@ use ratatui::{style::Modifier, text::Span};
 
 use crate::app::Model;
 
-use super::{copy, text, theme::Theme};
+use super::{text, theme::Theme};
 
 /// What leads to a target in the footer.
 const ARROW: &str = " → ";
 
 /// The target to tell of, if there is one: not while the footer is typed in or says which key it waits for.
 pub(super) fn target(model: &Model) -> Option<&str> {
-    let searching = model
-        .view
-        .copy
-        .as_ref()
-        .is_some_and(|copy| copy.search.is_some());
-    let target = model.view.hovered.as_deref()?;
-    (!searching && !model.view.prefixed && model.view.overlay.is_none()).then_some(target)
+    let view = &model.view;
+    let target = view.hovered.as_deref()?;
+    let typed = view.copy_search().is_some() || view.prefixed || view.overlay.is_some();
+    (!typed).then_some(target)
 }
 
 /// The parts of a target, as a browser reads them.
@@ -42,18 +39,13 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn of(target: &'a str) -> Self {
         let (name, _) = target.split_once(':').unwrap_or_default();
-        let web = ["http", "https"]
-            .iter()
-            .any(|web| name.eq_ignore_ascii_case(web));
+        let is = |scheme: &str| name.eq_ignore_ascii_case(scheme);
         let behind = target.get(name.len() + 1..).unwrap_or_default();
-        if !web {
-            let file = name.eq_ignore_ascii_case("file");
-            let slashes = if file && behind.starts_with("//") {
-                2
-            } else {
-                0
-            };
-            let (scheme, behind) = target.split_at(target.len() - behind.len() + slashes);
+        if !is("http") && !is("https") {
+            let file = is("file");
+            let path = behind.strip_prefix("//").filter(|_| file);
+            let path = path.unwrap_or(behind);
+            let (scheme, behind) = target.split_at(target.len() - path.len());
             let end = if file { None } else { behind.find('?') };
             let (host, rest) = behind.split_at(end.unwrap_or(behind.len()));
             return Self {
@@ -108,7 +100,7 @@ pub(super) fn spans(target: &str, cells: usize, theme: &Theme) -> Vec<Span<'stat
         let host = if text::width(parts.host) <= room {
             parts.host.to_owned()
         } else {
-            format!("…{}", copy::tail(parts.host, room.saturating_sub(1)))
+            format!("…{}", text::tail(parts.host, room.saturating_sub(1)))
         };
         let rest = text::fit(parts.rest, room.saturating_sub(text::width(&host)));
         (account, host, rest)

@@ -8,10 +8,7 @@ use super::{frame, text, theme::Theme};
 
 /// Draws the log over everything but the footer.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, theme: &Theme) {
-    let area = frame::body(whole);
-    frame::clear(buf, area);
-    let title = frame::title("Messages", true, theme);
-    let inner = frame::border(buf, area, title, true, theme);
+    let (area, inner) = frame::page(buf, whole, "Messages", theme);
     let log = &model.view.log;
     if log.is_empty() {
         frame::rows(buf, inner, &[frame::row(" No messages yet.", theme.dim)]);
@@ -32,14 +29,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     });
     let window = text::window(rows, scroll, inner.height);
     frame::rows(buf, inner, &window.rows);
-    let mark = match log.len() {
-        1 => "1 message".to_owned(),
-        count => format!("{count} messages"),
-    };
-    let scrolls = (window.above || window.below).then_some("↑↓ PgUp/PgDn scroll");
-    let hints: Vec<String> = std::iter::once("Esc close")
-        .chain(scrolls)
-        .map(str::to_owned)
-        .collect();
+    let mark = text::count(log.len(), "message");
+    let scrolls = window.scrolls().then_some("↑↓ PgUp/PgDn scroll");
+    let hints: Vec<&str> = std::iter::once("Esc close").chain(scrolls).collect();
     frame::foot(buf, area, &hints, &mark, theme);
 }

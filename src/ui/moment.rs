@@ -14,7 +14,7 @@
 
 use ratatui::{
     buffer::Buffer,
-    layout::Rect,
+    layout::{Margin, Rect},
     text::{Line, Span},
 };
 
@@ -107,12 +107,7 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
         }
     }
     let inner = frame::border(buf, area, title, false, theme);
-    let inner = Rect {
-        x: inner.x + 1,
-        width: inner.width.saturating_sub(2),
-        ..inner
-    };
-    frame::rows(buf, inner, &lines);
+    frame::rows(buf, inner.inner(Margin::new(1, 0)), &lines);
 }
 
 /// The steps that this reboot takes, from the end of the old session on.
@@ -171,7 +166,6 @@ fn card_lines(
     cells: usize,
     theme: &Theme,
 ) -> (String, Vec<Line<'static>>) {
-    let wrapped = |said: String, style| text::wrap(&[(said, style)], &text::Lead::default(), cells);
     match outcome {
         Outcome::Done {
             took_ms,
@@ -191,11 +185,8 @@ fn card_lines(
                 (None, None) => "no figure yet".to_owned(),
             };
             let before = before.map_or_else(|| "no figure".to_owned(), text::rough);
-            let mut lines = wrapped(format!("{before} → {after}"), theme.heading);
-            let carried = items.map(|items| match items {
-                1 => "1 item carried over".to_owned(),
-                items => format!("{items} items carried over"),
-            });
+            let mut lines = text::wrapped(format!("{before} → {after}"), theme.heading, cells);
+            let carried = items.map(|items| format!("{} carried over", text::count(items, "item")));
             let proof = match (items.is_some(), *proven) {
                 (true, true) => "handoff confirmed",
                 (false, true) => "session confirmed",
@@ -203,14 +194,8 @@ fn card_lines(
             };
             let parts: Vec<String> = carried.into_iter().chain([proof.to_owned()]).collect();
             let style = if *proven { theme.good } else { theme.accent };
-            lines.extend(wrapped(parts.join(" · "), style));
-            let undo = model.keys().hint(Action::Undo);
-            let mut hints: Vec<String> = undo
-                .map(|key| format!("{key} undoes it"))
-                .into_iter()
-                .collect();
-            hints.push(CLOSES.to_owned());
-            lines.extend(frame::keys(&hints, cells, theme));
+            lines.extend(text::wrapped(parts.join(" · "), style, cells));
+            lines.extend(hints(model, &[(Action::Undo, "undoes it")], cells, theme));
             (format!("Rebooted in {}", text::short(*took_ms)), lines)
         }
         Outcome::Failed { step, why, resumed } => {
@@ -221,23 +206,30 @@ fn card_lines(
                 Step::Delivering => "while sending the handoff",
                 _ => "while confirming the handoff",
             };
-            let mut lines = wrapped(format!("It failed {when}."), theme.text);
-            lines.extend(wrapped(text::safe(why).into_owned(), theme.bad));
+            let mut lines = text::wrapped(format!("It failed {when}."), theme.text, cells);
+            lines.extend(text::wrapped(text::safe(why), theme.bad, cells));
             let goes_on = if *resumed {
                 "The old session is resumed; nothing is lost."
             } else {
                 "The agent was not touched and goes on."
             };
-            lines.extend(wrapped(goes_on.to_owned(), theme.text));
+            lines.extend(text::wrapped(goes_on, theme.text, cells));
             let keys = [(Action::Reboot, "retries"), (Action::Messages, "messages")];
-            let mut hints = Vec::new();
-            for (action, does) in keys {
-                let key = model.keys().hint(action);
-                hints.extend(key.map(|key| format!("{key} {does}")));
-            }
-            hints.push(CLOSES.to_owned());
-            lines.extend(frame::keys(&hints, cells, theme));
+            lines.extend(hints(model, &keys, cells, theme));
             ("! Reboot failed".to_owned(), lines)
         }
     }
+}
+
+/// What some keys do, and how the card is closed.
+fn hints(
+    model: &Model,
+    keys: &[(Action, &str)],
+    cells: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let keys = keys.iter();
+    let hints = keys.filter_map(|(action, does)| model.keys().hint_to(*action, does));
+    let hints: Vec<String> = hints.chain([CLOSES.to_owned()]).collect();
+    frame::keys(&hints, cells, theme)
 }

@@ -25,23 +25,14 @@ pub(super) fn search_keys(reading: &Reading) -> Option<Vec<String>> {
     ])
 }
 
-/// The document as far as it is seen.
-pub(super) struct Laid {
-    pub(super) rows: Vec<Line<'static>>,
-    above: bool,
-    below: bool,
-    last_line: usize,
-    lines: usize,
-}
-
-/// Lays the document out from where the reader stands: no further than the eye can see.
+/// Lays the document out from where the reader stands, no further than the eye can see; with the mark of where that is.
 pub(super) fn lay_out(
     document: &str,
     reading: &Reading,
     area: Rect,
     marks: Marks,
     theme: &Theme,
-) -> Laid {
+) -> (Vec<Line<'static>>, String) {
     // The end of the last line is no line of its own.
     let document = document.trim_end_matches('\n');
     let sections = sections(document);
@@ -90,13 +81,14 @@ pub(super) fn lay_out(
         Some((line, _)) => line + 1,
         None => 0,
     };
-    Laid {
-        above: first > 0,
-        below: below.is_some(),
-        last_line,
-        lines: lines.len(),
-        rows: shown.iter().map(|(_, row)| row.clone()).collect(),
-    }
+    let mark = if reading.missed {
+        let pattern = text::safe(&reading.pattern);
+        format!("not found: {}", text::fit(&pattern, 24))
+    } else {
+        text::mark(first > 0, below.is_some(), last_line, lines.len())
+    };
+    let rows = shown.iter().map(|(_, row)| row.clone());
+    (rows.collect(), mark)
 }
 
 /// The document without what is folded and without the blank lines below its headings, which would cost a panel half of its
@@ -132,15 +124,14 @@ fn heading(
     let said = if open {
         format!("▾ {title}")
     } else {
-        let plural = if section.lines == 1 { "" } else { "s" };
-        format!("▸ {title} · {} line{plural}", section.lines)
+        format!("▸ {title} · {}", text::count(section.lines, "line"))
     };
     let style = if reading.section == Some(at) {
         theme.heading.patch(theme.selection)
     } else {
         theme.heading
     };
-    frame::row(text::fit(&said, cells).into_owned(), style)
+    frame::row(text::fit(&said, cells), style)
 }
 
 /// A row with what was searched for standing out.
@@ -164,32 +155,13 @@ fn marked(row: Line<'static>, pattern: &str, theme: &Theme) -> Line<'static> {
             let Some((before, found)) = whole else {
                 continue;
             };
+            let style = span.style.patch(theme.found);
             spans.push(Span::styled(before.to_owned(), span.style));
-            spans.push(Span::styled(
-                found.to_owned(),
-                span.style.patch(theme.found),
-            ));
+            spans.push(Span::styled(found.to_owned(), style));
             behind = end;
         }
         let rest = span.content.get(behind..).unwrap_or_default();
         spans.push(Span::styled(rest.to_owned(), span.style));
     }
     Line::from(spans)
-}
-
-/// Where the reader stands, or that nothing was found.
-pub(super) fn mark(laid: &Laid, reading: &Reading) -> String {
-    if reading.missed {
-        return format!(
-            "not found: {}",
-            text::fit(&text::safe(&reading.pattern), 24)
-        );
-    }
-    let arrows = match (laid.above, laid.below) {
-        (false, false) => return String::new(),
-        (true, true) => "↑↓",
-        (true, false) => "↑",
-        (false, true) => "↓",
-    };
-    format!("{arrows} {}/{}", laid.last_line, laid.lines)
 }

@@ -19,24 +19,16 @@ pub(super) fn draw(
     let Some(replay) = &model.view.replay else {
         return;
     };
-    let area = Rect {
-        height: whole.height.saturating_sub(1),
-        ..whole
-    };
-    frame::clear(buf, area);
+    let area = frame::body(whole);
     let size = replay.screen().size();
     let room = (area.width.saturating_sub(2), area.height.saturating_sub(2));
-    let mut title = format!(
-        "Recording of iteration {iteration} · {}×{}",
-        size.columns(),
-        size.rows()
-    );
-    let cropped = (size.columns() > room.0, size.rows() > room.1);
-    if cropped.0 || cropped.1 {
-        let shown = (room.0.min(size.columns()), room.1.min(size.rows()));
-        title.push_str(&format!(", {}×{} of it shown", shown.0, shown.1));
+    let (columns, rows) = (size.columns(), size.rows());
+    let mut title = format!("Recording of iteration {iteration} · {columns}×{rows}");
+    if columns > room.0 || rows > room.1 {
+        let (columns, rows) = (room.0.min(columns), room.1.min(rows));
+        title.push_str(&format!(", {columns}×{rows} of it shown"));
     }
-    let inner = frame::border(buf, area, frame::title(&title, true, theme), true, theme);
+    let (_, inner) = frame::page(buf, whole, &title, theme);
     // Where a prompt would be, unless the view was moved.
     let hidden = replay.hidden(inner.height);
     let lifted = replay.lifted().min(hidden);
@@ -67,7 +59,6 @@ pub(super) fn draw(
     ];
     // Where rows are hidden it is needed most.
     hints.insert(if hidden > 0 { 2 } else { hints.len() }, "↑↓ scroll");
-    let hints: Vec<String> = hints.into_iter().map(str::to_owned).collect();
     frame::foot(buf, area, &hints, &mark, theme);
 }
 

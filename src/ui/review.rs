@@ -9,8 +9,7 @@
 
 use ratatui::{
     buffer::Buffer,
-    layout::Rect,
-    style::Style,
+    layout::{Margin, Rect},
     text::{Line, Span},
 };
 
@@ -36,7 +35,6 @@ const TWO_COLUMNS: u16 = 116;
 
 /// Where the parts of the review lie.
 struct Parts {
-    area: Rect,
     decision: Rect,
     document: Rect,
     /// Whether the parts lie side by side.
@@ -44,13 +42,7 @@ struct Parts {
 }
 
 fn parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
-    let area = frame::body(whole);
-    let inner = Rect {
-        x: area.x + 2,
-        y: area.y + 1,
-        width: area.width.saturating_sub(4),
-        height: area.height.saturating_sub(2),
-    };
+    let inner = frame::body(whole).inner(Margin::new(2, 1));
     if inner.width >= TWO_COLUMNS {
         let left = (inner.width * 2 / 5).clamp(46, 66);
         let decision = Rect {
@@ -63,7 +55,6 @@ fn parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
             ..inner
         };
         return Parts {
-            area,
             decision,
             document,
             beside: true,
@@ -73,7 +64,6 @@ fn parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
     let rows = decision_rows(usize::from(inner.width)) + 1;
     let above = (rows as u16).min(inner.height / 2);
     Parts {
-        area,
         decision: Rect {
             height: above.saturating_sub(1),
             ..inner
@@ -90,15 +80,12 @@ fn parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
 /// Draws the review over everything but the footer.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
     let parts = parts(whole, |cells| decision(model, cells, false, theme).len());
-    let area = parts.area;
-    frame::clear(buf, area);
     let title = if is_trim(model) {
         "Reboot: review the trim"
     } else {
         "Reboot: review the handoff"
     };
-    let title = frame::title(title, true, theme);
-    frame::border(buf, area, title, true, theme);
+    let (area, _) = frame::page(buf, whole, title, theme);
     let size = format!(" {} ", handoff::size(model, model.draft.handoff.current()));
     frame::corner(buf, area, &frame::row(size, theme.dim));
     let cells = usize::from(parts.decision.width);
@@ -108,24 +95,17 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     if let Some(editor) = &model.draft.handoff.editor {
         scratchpad::editor(buf, parts.document, editor, theme);
         let mark = scratchpad::place(parts.document, editor);
-        frame::foot(buf, area, &scratchpad::editor_hints(editor), &mark, theme);
+        frame::foot(buf, area, scratchpad::editor_hints(editor), &mark, theme);
         return;
     }
     let listed = handoff::listed(model);
     let message = listed
         .as_deref()
         .unwrap_or_else(|| &model.draft.handoff.current().text);
-    let laid = reading::lay_out(
-        message,
-        &model.view.reading,
-        parts.document,
-        Marks::Kept,
-        theme,
-    );
-    frame::rows(buf, parts.document, &laid.rows);
-    let keys = reading::search_keys(&model.view.reading);
-    let keys = keys.unwrap_or_else(|| keys_of(model, area.width));
-    let mark = reading::mark(&laid, &model.view.reading);
+    let (reader, document) = (&model.view.reading, parts.document);
+    let (rows, mark) = reading::lay_out(message, reader, document, Marks::Kept, theme);
+    frame::rows(buf, document, &rows);
+    let keys = reading::search_keys(reader).unwrap_or_else(|| keys_of(model, area.width));
     frame::foot(buf, area, &keys, &mark, theme);
 }
 
@@ -158,7 +138,7 @@ fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Lin
         cause(model),
     ];
     let mut lines = vec![frame::row(text::join(&facts, cells), theme.title)];
-    lines.extend(wrapped(&waits(model), theme.accent, cells));
+    lines.extend(text::wrapped(waits(model), theme.accent, cells));
     lines.extend(gap.clone());
     lines.extend(ways(model, cells, beside, theme));
     if beside {
@@ -168,7 +148,7 @@ fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Lin
     let handoff = model.draft.handoff.current();
     if is_trim(model) {
         let said = "A trim sends no message: the session itself goes on.";
-        remarks.extend(wrapped(said, theme.dim, cells));
+        remarks.extend(text::wrapped(said, theme.dim, cells));
     } else {
         let editing = model.draft.handoff.editor.is_some();
         remarks.extend(handoff::remarks(handoff, cells, theme));
@@ -182,18 +162,15 @@ fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Lin
         return lines;
     }
     if beside {
-        lines.extend(labelled(
-            "Next step",
-            next_step(&handoff.text),
-            cells,
-            theme,
-        ));
-        lines.extend(labelled(
-            "New since the last handoff",
-            new(model),
-            cells,
-            theme,
-        ));
+        let labels = [
+            ("Next step", next_step(&handoff.text)),
+            ("New since the last handoff", new(model)),
+        ];
+        for (label, said) in labels {
+            let Some(said) = said else { continue };
+            lines.extend([Line::default(), frame::row(label, theme.heading)]);
+            lines.extend(text::wrapped(text::safe(&said), theme.text, cells));
+        }
         lines.extend(contents(&handoff.text, cells, theme));
     }
     lines
@@ -206,17 +183,13 @@ fn contents(message: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
         return Vec::new();
     }
     let all: Vec<&str> = message.split('\n').collect();
-    let mut lines = vec![
-        Line::default(),
-        frame::row("In the handoff".to_owned(), theme.heading),
-    ];
+    let mut lines = vec![Line::default(), frame::row("In the handoff", theme.heading)];
     for section in sections {
         let body = all.get(section.line..section.end).unwrap_or_default();
         let items = body.iter().filter(|line| line.starts_with("- ")).count();
         let count = match items {
             0 => String::new(),
-            1 => "1 item".to_owned(),
-            count => format!("{count} items"),
+            items => text::count(items, "item"),
         };
         let room = cells.saturating_sub(ITEMS);
         let title = text::fit(&text::safe(section.title), room).into_owned();
@@ -227,20 +200,6 @@ fn contents(message: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
             Span::styled(count, theme.dim),
         ]));
     }
-    lines
-}
-
-fn wrapped(said: &str, style: Style, cells: usize) -> Vec<Line<'static>> {
-    text::wrap(&[(said.to_owned(), style)], &text::Lead::default(), cells)
-}
-
-/// A heading with a sentence below it, if there is one.
-fn labelled(label: &str, said: Option<String>, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let Some(said) = said else {
-        return Vec::new();
-    };
-    let mut lines = vec![Line::default(), frame::row(label.to_owned(), theme.heading)];
-    lines.extend(wrapped(&text::safe(&said), theme.text, cells));
     lines
 }
 
@@ -259,42 +218,22 @@ fn new(model: &Model) -> Option<String> {
     let given = model.current_iteration()?.reboot.as_ref()?;
     let given = given.preserved_state.as_ref()?;
     let state = &model.draft.preserved;
-    let more = |name: &str, now: usize| {
-        let before = given.get(name).and_then(|list| list.as_array());
-        now.saturating_sub(before.map_or(0, Vec::len))
-    };
-    let counted = [
-        (
-            more("completed_items", state.completed_items.len()),
-            "done",
-            "done",
-        ),
-        (
-            more("decisions", state.decisions.len()),
-            "decision",
-            "decisions",
-        ),
-        (
-            more("constraints", state.constraints.len()),
-            "rule",
-            "rules",
-        ),
-        (
-            more("rejected", state.rejected.len()),
-            "rejected way",
-            "rejected ways",
-        ),
-        (
-            more("known_issues", state.known_issues.len()),
-            "issue",
-            "issues",
-        ),
+    let lists = [
+        ("completed_items", state.completed_items.len(), "done"),
+        ("decisions", state.decisions.len(), "decision"),
+        ("constraints", state.constraints.len(), "rule"),
+        ("rejected", state.rejected.len(), "rejected way"),
+        ("known_issues", state.known_issues.len(), "issue"),
     ];
-    let said: Vec<String> = counted
-        .iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }))
-        .collect();
+    let more = lists.into_iter().filter_map(|(name, now, thing)| {
+        let before = given.get(name).and_then(|list| list.as_array());
+        match now.saturating_sub(before.map_or(0, Vec::len)) {
+            0 => None,
+            done if thing == "done" => Some(format!("{done} done")),
+            items => Some(text::count(items, thing)),
+        }
+    });
+    let said: Vec<String> = more.collect();
     Some(if said.is_empty() {
         "no item".to_owned()
     } else {
@@ -331,7 +270,7 @@ fn unsent(model: &Model, beside: bool, cells: usize, theme: &Theme) -> Vec<Line<
         ),
     };
     if beside {
-        return wrapped(&said, style, cells);
+        return text::wrapped(said, style, cells);
     }
     vec![frame::row(text::fit(&said, cells), style)]
 }
@@ -368,7 +307,7 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
     lines.push(way(model, Some(takes_fresh), "Fresh", fresh, cells, theme));
     if takes_fresh && fresh.is_some() {
         let said = format!("{}{FRESH}", " ".repeat(WAY.0));
-        lines.push(frame::row(text::fit(&said, cells).into_owned(), theme.dim));
+        lines.push(frame::row(text::fit(&said, cells), theme.dim));
     }
     if in_place::refusal(model).is_none() {
         let row = way(model, Some(in_place), "In place", fresh, cells, theme);
@@ -388,9 +327,8 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
             if !beside && !trims {
                 return lines;
             }
-            let plural = if offer.of == 1 { "" } else { "s" };
-            let (removed, of) = (offer.figure.responses, offer.of);
-            format!("{removed} of {of} tool response{plural} removed")
+            let of = text::count(offer.of, "tool response");
+            format!("{} of {of} removed", offer.figure.responses)
         }
         Err(NotOffered::Reading) => "Trim: reading the transcript …".to_owned(),
         Err(why) => format!("Trim is not possible: {}", text::safe(&why.to_string())),
@@ -409,7 +347,7 @@ fn goes_on(model: &Model, cells: usize, theme: &Theme) -> Line<'static> {
         said = format!("{said}; goes on: {background}");
     }
     let said = format!("{}{said}", " ".repeat(WAY.0));
-    frame::row(text::fit(&said, cells).into_owned(), theme.dim)
+    frame::row(text::fit(&said, cells), theme.dim)
 }
 
 /// What a trim would leave of what is in use now. The survey counts for itself: what it takes away is what is certain.
@@ -439,19 +377,16 @@ fn way(
     } else {
         "this handoff instead of the conversation"
     };
-    let name = format!("{sign} {name:<width$}", width = WAY.0 - 2);
+    let name = Span::styled(format!("{sign} {name:<width$}", width = WAY.0 - 2), style);
     let Some(tokens) = tokens else {
-        return Line::from(vec![
-            Span::styled(name, style),
-            Span::styled(said, theme.text),
-        ]);
+        return Line::from(vec![name, Span::styled(said, theme.text)]);
     };
     let assessed = model.session.guard.assess(tokens);
     // What comes after is always an estimate.
     let about = if chosen.is_some() { "~" } else { "" };
     let figure = format!("{about}{}", text::tokens(tokens));
     let room = cells.saturating_sub(WAY.0 + WAY.1);
-    let mut spans = vec![Span::styled(name, style)];
+    let mut spans = vec![name];
     if room >= 6 {
         let level = theme.level(assessed.level);
         let bar = gauge::bar(tokens, assessed.usable, &assessed.lines, level, theme, room);
@@ -470,7 +405,7 @@ fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
         format!(", about {fresh} in a fresh session")
     });
     let said = format!("A turn costs {} now{fresh}", text::dollars(cost.now));
-    Some(frame::row(text::fit(&said, cells).into_owned(), theme.text))
+    Some(frame::row(text::fit(&said, cells), theme.text))
 }
 
 fn cause(model: &Model) -> String {

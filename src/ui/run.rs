@@ -47,31 +47,24 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
         let key = model.keys().hint(Action::Pause).unwrap_or_default();
         parts.push(Span::styled(standing(&report, &key, model.now), style));
     }
-    let of = |most: Option<String>| most.map_or_else(String::new, |most| format!(" of {most}"));
-    let most = report.max_iterations.map(|most| format!("/{most}"));
-    parts.push(Span::styled(
-        format!("iteration {}{}", report.iteration, most.unwrap_or_default()),
-        theme.text,
-    ));
-    let seconds = std::time::Duration::from_secs;
+    let time = |seconds: u64| duration(std::time::Duration::from_secs(seconds));
     // By the minute: a figure that changes each second draws the eye.
-    let whole = |time: u64| if time < 60 { time } else { time / 60 * 60 };
-    parts.push(Span::styled(
-        format!(
-            "{}{}",
-            duration(seconds(whole(report.elapsed_s))),
-            of(report.max_time_s.map(|most| duration(seconds(most))))
-        ),
-        theme.text,
-    ));
-    parts.push(Span::styled(
-        format!(
-            "${:.2}{}",
-            report.cost_usd,
-            of(report.max_cost_usd.map(|most| format!("${most}")))
-        ),
-        theme.text,
-    ));
+    let elapsed = match report.elapsed_s {
+        seconds @ 0..60 => seconds,
+        seconds => seconds / 60 * 60,
+    };
+    let most = [
+        report.max_iterations.map(|most| format!("/{most}")),
+        report.max_time_s.map(|most| format!(" of {}", time(most))),
+        report.max_cost_usd.map(|most| format!(" of ${most}")),
+    ];
+    let [iterations, longest, dearest] = most.map(Option::unwrap_or_default);
+    let figures = [
+        format!("iteration {}{iterations}", report.iteration),
+        format!("{}{longest}", time(elapsed)),
+        format!("${:.2}{dearest}", report.cost_usd),
+    ];
+    parts.extend(figures.map(|said| Span::styled(said, theme.text)));
     let phrase = text::safe(&report.promise);
     let phrase = text::fit(&phrase, STOP_PHRASE);
     parts.push(Span::styled(format!("until \"{phrase}\""), theme.dim));
@@ -128,21 +121,12 @@ pub(super) fn draw_panel(buf: &mut Buffer, area: Rect, model: &Model, theme: &Th
     };
     let title = frame::title(&format!("Run · {}", report.phase), false, theme);
     let inner = frame::border(buf, area, title, false, theme);
-    if let Some(key) = model.keys().hint(Action::History) {
-        frame::corner(
-            buf,
-            area,
-            &frame::row(format!(" {key} history "), theme.dim),
-        );
+    if let Some(hint) = model.keys().hint_to(Action::History, "history") {
+        frame::corner(buf, area, &frame::row(format!(" {hint} "), theme.dim));
     }
     let (cells, height) = (usize::from(inner.width), usize::from(inner.height));
-    let mut rows = panel_facts(
-        &report,
-        model.now,
-        cells,
-        height.saturating_sub(TIMELINE),
-        theme,
-    );
+    let most = height.saturating_sub(TIMELINE);
+    let mut rows = panel_facts(&report, model.now, cells, most, theme);
     let lines = model.autopilot.as_ref().map(|run| &run.timeline);
     for (at, line) in lines.into_iter().flatten().rev().enumerate() {
         // A session's id is of no use at a glance.
@@ -196,10 +180,8 @@ fn panel_facts(
             parts[0].truncate(end);
         }
         let name = Span::styled(format!(" {name:<NAME$}"), theme.dim);
-        vec![Line::from(vec![
-            name,
-            Span::styled(text::join(&parts, room), said.style),
-        ])]
+        let said = Span::styled(text::join(&parts, room), said.style);
+        vec![Line::from(vec![name, said])]
     };
     let rows = facts.iter().zip(wrapped);
     let rows = rows.flat_map(|(fact, rows)| rows.unwrap_or_else(|| short(fact)));
@@ -230,13 +212,11 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     let window = text::window(rows, model.view.history.scroll, inner.height);
     frame::rows(buf, inner, &window.rows);
     let mut hints = vec!["Esc close".to_owned()];
-    if window.above || window.below {
+    if window.scrolls() {
         hints.push("PgUp/PgDn scroll".to_owned());
     }
-    let pause = model.keys().hint(Action::Pause);
-    hints.extend(pause.map(|key| format!("{key} {}", pause_does(model))));
-    let mark = text::mark(window.above, window.below, window.last_line, count);
-    frame::foot(buf, pane, &hints, &mark, theme);
+    hints.extend(model.keys().hint_to(Action::Pause, pause_does(model)));
+    frame::foot(buf, pane, &hints, &window.mark(count), theme);
 }
 
 /// A fact's name, and what it says.
@@ -256,10 +236,8 @@ fn styled_facts(report: &RunReport, now: At, theme: &Theme) -> Vec<Fact> {
         let said = text::safe(&said).into_owned();
         match styled.last_mut() {
             Some(("commits", commits)) if name == "test runs" => {
-                commits
-                    .content
-                    .to_mut()
-                    .push_str(&format!(" · test runs: {said}"));
+                let commits = commits.content.to_mut();
+                commits.push_str(&format!(" · test runs: {said}"));
             }
             _ => styled.push((name, Span::styled(said, style))),
         }
@@ -275,10 +253,6 @@ fn fact_rows((name, said): &Fact, cells: usize, theme: &Theme) -> Vec<Line<'stat
 
 /// When something happened, and what.
 fn timeline_rows(at: String, said: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    frame::named(
-        at,
-        (text::safe(said).into_owned(), theme.text),
-        cells,
-        theme,
-    )
+    let said = (text::safe(said).into_owned(), theme.text);
+    frame::named(at, said, cells, theme)
 }

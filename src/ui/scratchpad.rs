@@ -39,18 +39,12 @@ const FOUND: Color = Color::Blue;
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let focused = model.view.focus == Focus::Scratchpad && model.view.overlay.is_none();
     let notes = &model.draft.notes;
-    let name = name(model);
-    let inner = frame::border(
-        buf,
-        area,
-        frame::title(&name, focused, theme),
-        focused,
-        theme,
-    );
+    let title = frame::title(&name(model), focused, theme);
+    let inner = frame::border(buf, area, title, focused, theme);
     if let Some(editor) = &notes.editor {
         self::editor(buf, inner, editor, theme);
         let mark = place(inner, editor);
-        frame::foot(buf, area, &editor_hints(editor), &mark, theme);
+        frame::foot(buf, area, editor_hints(editor), &mark, theme);
         return;
     }
     if let Some(version) = notes.looked_at() {
@@ -68,15 +62,12 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         let window = text::window(rows, notes.scroll, inner.height);
         frame::rows(buf, inner, &window.rows);
         let mark = frame::position(&window, shown);
-        let scrolls = (window.above || window.below).then_some("↑↓ read");
-        let hints = [
-            Some("e edit"),
-            Some("v versions"),
-            scrolls,
-            Some("Esc back"),
-        ];
-        let hints = hints.into_iter().flatten().filter(|_| focused);
-        let hints: Vec<String> = hints.map(str::to_owned).collect();
+        let mut hints = Vec::new();
+        if focused {
+            hints.extend(["e edit", "v versions"]);
+            hints.extend(window.scrolls().then_some("↑↓ read"));
+            hints.push("Esc back");
+        }
         frame::foot(buf, area, &hints, &mark, theme);
     }
 }
@@ -108,17 +99,15 @@ fn draw_version(
     };
     let age = (model.now.wall - version.at).to_std().unwrap_or_default();
     let said = format!("version {} · {by} {}", version.number, text::ago(age));
-    let mut rows = vec![frame::row(
-        text::fit(&said, usize::from(inner.width)),
-        theme.accent,
-    )];
+    let said = text::fit(&said, usize::from(inner.width));
+    let mut rows = vec![frame::row(said, theme.accent)];
     let shown = without_title(&version.text);
     let body = markdown::rows(shown, inner.width, Marks::Rendered, theme);
     let height = inner.height.saturating_sub(1);
     let window = text::window(body, model.draft.notes.scroll, height);
     rows.extend(window.rows.iter().cloned());
     frame::rows(buf, inner, &rows);
-    let hints = ["←→ other", "Enter restore", "Esc back"].map(str::to_owned);
+    let hints = ["←→ other", "Enter restore", "Esc back"];
     frame::foot(buf, area, &hints, &frame::position(&window, shown), theme);
 }
 
@@ -138,23 +127,20 @@ fn invitation(model: &Model, inner: Rect, theme: &Theme) -> Vec<Line<'static>> {
     let how = format!(
         "Nothing noted yet. {key} then e to write what the next session must know; the agent writes here too."
     );
-    let lead = text::Lead::default();
-    text::wrap(&[(how, theme.dim)], &lead, usize::from(inner.width))
+    text::wrapped(how, theme.dim, usize::from(inner.width))
 }
 
 /// What the editor's keys do, or the pattern that is being searched.
-pub(super) fn editor_hints(editor: &Editor) -> Vec<String> {
-    if editor.search.is_some() {
-        return ["Enter done", "Ctrl-G next"].map(str::to_owned).to_vec();
+pub(super) const fn editor_hints(editor: &Editor) -> &'static [&'static str] {
+    match editor.search {
+        Some(_) => &["Enter done", "Ctrl-G next"],
+        None => &[
+            "Esc save and leave",
+            "Ctrl-F find",
+            "Ctrl-Z undo",
+            "Ctrl-S save",
+        ],
     }
-    [
-        "Esc save and leave",
-        "Ctrl-F find",
-        "Ctrl-Z undo",
-        "Ctrl-S save",
-    ]
-    .map(str::to_owned)
-    .to_vec()
 }
 
 /// Where the cursor stands in a text that is longer than its rectangle: `line 3/40`. Ask once it was drawn.
@@ -200,33 +186,18 @@ pub(super) fn editor(buf: &mut Buffer, area: Rect, editor: &Editor, theme: &Them
         // The host's own cursor stands here; two would cancel each other out.
         cell.modifier.remove(Modifier::REVERSED);
     }
-    let mut lines = Vec::new();
     if let Some(pattern) = &editor.search {
-        lines.push(Line::from(vec![
+        let line = Line::from(vec![
             Span::styled("find: ", theme.accent),
-            Span::styled(search_tail(pattern, area.width).into_owned(), theme.text),
-        ]));
+            Span::styled(search_tail(pattern, area.width), theme.text),
+        ]);
+        frame::rows(buf, below, &[line]);
     }
-    frame::rows(buf, below, &lines);
 }
 
 /// The end of the pattern, which is where the typing happens.
-fn search_tail(pattern: &str, cells: u16) -> std::borrow::Cow<'_, str> {
-    let shown = text::safe(pattern);
-    let room = usize::from(cells).saturating_sub(8);
-    if text::width(&shown) <= room {
-        return shown;
-    }
-    let mut kept: Vec<char> = Vec::new();
-    let mut used = 0;
-    for c in shown.chars().rev() {
-        used += text::width(c.encode_utf8(&mut [0; 4]));
-        if used > room {
-            break;
-        }
-        kept.push(c);
-    }
-    kept.into_iter().rev().collect::<String>().into()
+fn search_tail(pattern: &str, cells: u16) -> String {
+    text::tail(&text::safe(pattern), usize::from(cells).saturating_sub(8)).to_owned()
 }
 
 /// Gives the text area's cells the theme's colours, and takes out what is not safe to show.

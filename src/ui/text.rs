@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::{clean, format, transcript::Tokens};
 
-pub(super) use crate::format::{ago, dollars, short, span};
+pub(super) use crate::format::{ago, count, dollars, short, span};
 
 /// The width of a text in cells.
 pub(super) fn width(text: &str) -> usize {
@@ -34,12 +34,8 @@ pub(super) fn bytes(count: usize) -> String {
 }
 
 /// How often the client compacted its context; nothing if it never did.
-pub(super) fn compactions(count: u32) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some("1 compaction".to_owned()),
-        more => Some(format!("{more} compactions")),
-    }
+pub(super) fn compactions(number: u32) -> Option<String> {
+    (number > 0).then(|| count(number as usize, "compaction"))
 }
 
 /// As much of a text as fits, with `…` where it was cut.
@@ -61,6 +57,15 @@ pub(super) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
     }
     kept.push('…');
     Cow::Owned(kept)
+}
+
+/// The end of a text that is too long for its place: where one types.
+pub(super) fn tail(text: &str, cells: usize) -> &str {
+    let mut kept = text.chars();
+    while width(kept.as_str()) > cells {
+        kept.next();
+    }
+    kept.as_str()
 }
 
 /// The longest list of parts, joined by ` · `, that fits; parts are dropped from the end.
@@ -194,6 +199,11 @@ pub(super) fn wrap(runs: &[(String, Style)], lead: &Lead, cells: usize) -> Vec<L
     lines
 }
 
+/// As [`wrap`], for a text in one style with nothing before it.
+pub(super) fn wrapped(text: impl Into<String>, style: Style, cells: usize) -> Vec<Line<'static>> {
+    wrap(&[(text.into(), style)], &Lead::default(), cells)
+}
+
 /// The part of a long document that is on the screen.
 #[derive(Debug, Default)]
 pub(super) struct Window {
@@ -205,6 +215,18 @@ pub(super) struct Window {
     pub below: bool,
     /// The number of the document's line in the last row, from 1.
     pub last_line: usize,
+}
+
+impl Window {
+    /// Where it stands among so many lines, as [`mark`] says it.
+    pub fn mark(&self, lines: usize) -> String {
+        mark(self.above, self.below, self.last_line, lines)
+    }
+
+    /// Whether there is more than is seen.
+    pub const fn scrolls(&self) -> bool {
+        self.above || self.below
+    }
 }
 
 /// Where a view stands in what there is more of than it shows: `↑↓ 40/340`, or nothing if all of it is seen.
@@ -257,11 +279,7 @@ mod tests {
     }
 
     fn wrapped(text: &str, cells: usize) -> Vec<String> {
-        plain(&wrap(
-            &[(text.to_owned(), Style::new())],
-            &Lead::default(),
-            cells,
-        ))
+        plain(&super::wrapped(text, Style::new(), cells))
     }
 
     #[test]

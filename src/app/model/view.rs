@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    copy::{CopyMode, Press},
+    copy::{CopyMode, Press, SearchLine},
     external::External,
     history::HistoryPanel,
     reading::Reading,
@@ -211,6 +211,12 @@ impl View {
         }
         let text = text.to_owned();
         self.log.push_back(Logged { text, bad, at });
+    }
+
+    /// The search that is typed in copy mode, if one is.
+    #[must_use]
+    pub fn copy_search(&self) -> Option<&SearchLine> {
+        self.copy.as_ref()?.search.as_ref()
     }
 
     /// Makes the panels this wide, within reason.

@@ -214,8 +214,7 @@ fn search_key(model: &mut Model, key: KeyEvent) {
 }
 
 fn search(model: &mut Model) {
-    let copy = model.view.copy.as_ref();
-    if let Some(line) = copy.and_then(|copy| copy.search.as_ref()) {
+    if let Some(line) = model.view.copy_search() {
         model.emit(Effect::CopyMode(CopyOrder::SearchFor {
             pattern: line.pattern.clone(),
             backward: line.backward,
