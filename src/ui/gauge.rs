@@ -97,12 +97,10 @@ fn has_ended(model: &Model) -> bool {
 
 /// Keeps as many lines as there is room for, those of the lowest ranks.
 fn ranked(mut lines: Vec<(u8, Line<'static>)>, room: usize) -> Vec<Line<'static>> {
-    while lines.len() > room {
-        let worst = (0..lines.len()).max_by_key(|at| (lines[*at].0, *at));
-        match worst {
-            Some(worst) => lines.remove(worst),
-            None => break,
-        };
+    while lines.len() > room
+        && let Some(worst) = (0..lines.len()).max_by_key(|at| (lines[*at].0, *at))
+    {
+        lines.remove(worst);
     }
     lines.into_iter().map(|(_, line)| line).collect()
 }
@@ -115,17 +113,7 @@ fn known(
     large: bool,
 ) -> Vec<(u8, Line<'static>)> {
     let level = style(figure, model, theme);
-    let mut ranked = vec![(
-        0,
-        bar(
-            figure.used,
-            figure.usable,
-            &figure.lines,
-            level,
-            theme,
-            cells,
-        ),
-    )];
+    let mut ranked = vec![(0, bar_of(figure, level, theme, cells))];
     if large {
         let rows = large_figure(figure, model, theme, cells);
         ranked.extend(rows.into_iter().map(|row| (1, row)));
@@ -148,11 +136,8 @@ fn known(
     }
     if let Some(other) = &figure.disagreement {
         let points = format!("{:+.0} points", other.points).replace('-', "−");
-        let said = format!("{} says {} ({points})", other.source, tokens(other.used));
-        ranked.push((
-            3,
-            frame::row(text::fit(&format!("≠ {said}"), cells), theme.accent),
-        ));
+        let said = format!("≠ {} says {} ({points})", other.source, tokens(other.used));
+        ranked.push((3, frame::row(text::fit(&said, cells), theme.accent)));
     }
     // A compaction that waits comes before any further turn.
     let with_turns = !large && !compaction::is_held(model);
@@ -175,8 +160,8 @@ fn known(
         ranked.push((9, curve));
     }
     if let Some(name) = &model.session.agent.model {
-        let name = text::fit(&text::safe(name), cells).into_owned();
-        ranked.push((10, frame::row(name, theme.dim)));
+        let name = text::safe(name);
+        ranked.push((10, frame::row(text::fit(&name, cells), theme.dim)));
     }
     ranked
 }
@@ -195,15 +180,10 @@ fn source(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Line<'
         Source::Transcript => "from the transcript",
         Source::Estimate => "estimated from the output",
     };
-    let age = match figure.age.as_secs() {
-        _ if figure.stale => format!("stale: {}", text::ago(figure.age)),
-        0..10 if !has_ended(model) => "live".to_owned(),
-        _ => text::ago(figure.age),
-    };
-    let style = if figure.stale {
-        theme.accent
-    } else {
-        theme.dim
+    let (age, style) = match figure.age.as_secs() {
+        _ if figure.stale => (format!("stale: {}", text::ago(figure.age)), theme.accent),
+        0..10 if !has_ended(model) => ("live".to_owned(), theme.dim),
+        _ => (text::ago(figure.age), theme.dim),
     };
     frame::row(text::fit(&format!("{from}, {age}"), cells), style)
 }
@@ -225,25 +205,20 @@ const LARGE: usize = 3;
 fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<Line<'static>> {
     let level = style(figure, model, theme).add_modifier(Modifier::BOLD);
     let percent = format!("{:.0}%", figure.percent.min(999.0));
-    let next = LINES
-        .into_iter()
-        .find(|line| figure.lines.at(*line) > figure.used)
-        .map(|line| format!("{line} at {}", tokens(figure.lines.at(line))));
-    let next = next.unwrap_or_else(|| "past the compact line".to_owned());
-    let beside = if compaction::is_held(model) {
-        let why = banner::reason(model).map(str::to_owned);
-        vec![Some(of_usable(figure)), Some(COMPACTS.to_owned()), why]
-    } else if apart(model).is_some() {
-        vec![Some(of_usable(figure))]
-    } else {
-        vec![
-            Some(of_usable(figure)),
-            report::turns_left(model),
-            Some(next),
-        ]
-    };
-    let beside = beside.into_iter().flatten();
-    let beside = beside.chain(std::iter::repeat(String::new()));
+    let mut beside = vec![of_usable(figure)];
+    if compaction::is_held(model) {
+        beside.push(COMPACTS.to_owned());
+        beside.extend(banner::reason(model).map(str::to_owned));
+    } else if apart(model).is_none() {
+        let mut lines = LINES.into_iter().map(|line| (line, figure.lines.at(line)));
+        let next = lines.find(|(_, at)| *at > figure.used);
+        beside.extend(report::turns_left(model));
+        beside.push(next.map_or_else(
+            || "past the compact line".to_owned(),
+            |(line, at)| format!("{line} at {}", tokens(at)),
+        ));
+    }
+    let beside = beside.into_iter().chain(std::iter::repeat(String::new()));
     let drawn = digits(&percent);
     let rows = drawn.into_iter().zip(beside).map(|(digits, beside)| {
         let room = cells.saturating_sub(text::width(&digits) + 2);
@@ -299,62 +274,39 @@ const fn dots(c: char) -> [u8; 5] {
 }
 
 fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
-    let nothing = assumed(model);
+    // An empty window of the size we believe in.
+    let nothing = model.session.guard.assess(Tokens(0));
     let (awaited, detail) = match model.session.agent.state {
         AgentState::Starting => ("no figure yet", "waits for the agent to start"),
         AgentState::Exited => ("no figure", "the agent is not running"),
         _ if model.is_generic() => ("no figure yet", "an estimate follows its first output"),
         _ => ("no figure yet", "waits for the agent's first answer"),
     };
+    let Assessment { usable, lines, .. } = nothing;
     let mut ranked = vec![
-        (
-            0,
-            bar(
-                Tokens(0),
-                nothing.usable,
-                &nothing.lines,
-                theme.dim,
-                theme,
-                cells,
-            ),
-        ),
+        (0, bar(Tokens(0), usable, &lines, theme.dim, theme, cells)),
         (1, frame::row(awaited, theme.text)),
         (2, frame::row(text::fit(detail, cells), theme.dim)),
-        (5, thresholds(&nothing.lines, Tokens(0), theme, cells)),
+        (5, thresholds(&lines, Tokens(0), theme, cells)),
     ];
     ranked.extend(without_bridge(model, theme, cells));
     ranked.extend(limits(model, theme, cells));
-    ranked.extend(client(&nothing.lines, model, theme, cells));
+    ranked.extend(client(&lines, model, theme, cells));
     ranked.push((8, base(nothing.window, model, theme, cells)));
     ranked
 }
 
-/// An empty window of the size we believe in.
-fn assumed(model: &Model) -> Assessment {
-    model.session.guard.assess(Tokens(0))
-}
-
 /// Usage limits with their resets, as the agent reports them.
 fn limits(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
-    let said = model.session.agent.limits.iter();
-    said.map(|limit| {
-        (
-            7,
-            frame::row(text::fit(&text::safe(limit), cells), theme.dim),
-        )
-    })
-    .collect()
+    let said = model.session.agent.limits.iter().map(|one| text::safe(one));
+    said.map(|limit| (7, frame::row(text::fit(&limit, cells), theme.dim)))
+        .collect()
 }
 
 /// What the session has cost, and what a turn costs now and in a fresh session, as far as that is known.
 fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
-    let mut said: Vec<String> = model
-        .session
-        .spending
-        .session_cost()
-        .map(dollars)
-        .into_iter()
-        .collect();
+    let cost = model.session.spending.session_cost();
+    let mut said: Vec<String> = cost.map(dollars).into_iter().collect();
     if let Some(cost) = cost::per_turn(model) {
         said.push(format!("{} a turn", dollars(cost.now)));
         let fresh = cost.fresh.map(dollars);
@@ -370,20 +322,18 @@ fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static
 /// Whether the next call still reads from the prompt cache, and for how long.
 fn cache(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
     let cache = report::cache(model)?;
-    let mut said = Vec::new();
-    if cache.warm {
-        let left = cache
-            .expires_at
-            .and_then(|at| at.signed_duration_since(model.now.wall).to_std().ok());
-        said.push(left.map_or_else(
-            || "cache warm".to_owned(),
-            |left| format!("cache warm for {}", text::span(left)),
-        ));
-    } else {
-        said.push("cache cold".to_owned());
-        let again = cache.recache_tokens.map(Tokens);
-        said.extend(again.map(|count| format!("{} to write again", tokens(count))));
-    }
+    let left = cache.expires_at.map(|at| at - model.now.wall);
+    let said = match left.and_then(|left| left.to_std().ok()) {
+        Some(left) if cache.warm => vec![format!("cache warm for {}", text::span(left))],
+        None if cache.warm => vec!["cache warm".to_owned()],
+        _ => {
+            let again = cache.recache_tokens.map(Tokens);
+            let again = again.map(|count| format!("{} to write again", tokens(count)));
+            std::iter::once("cache cold".to_owned())
+                .chain(again)
+                .collect()
+        }
+    };
     Some((8, frame::row(text::join(&said, cells), theme.dim)))
 }
 
@@ -395,13 +345,17 @@ fn client(
     cells: usize,
 ) -> Option<(u8, Line<'static>)> {
     let limit = model.session.client.limit()?;
-    let acts = format!("Claude {} at {}", limit.act.word(), tokens(limit.at));
-    if lines.are_lowered() {
-        let said = [format!("lowered: {acts}"), limit.origin.to_string()];
-        return Some((4, frame::row(text::join(&said, cells), theme.accent)));
-    }
-    let said = [acts, limit.origin.to_string()];
-    Some((8, frame::row(text::join(&said, cells), theme.dim)))
+    let (rank, lowered, style) = if lines.are_lowered() {
+        (4, "lowered: ", theme.accent)
+    } else {
+        (8, "", theme.dim)
+    };
+    let (act, at) = (limit.act.word(), tokens(limit.at));
+    let said = [
+        format!("{lowered}Claude {act} at {at}"),
+        limit.origin.to_string(),
+    ];
+    Some((rank, frame::row(text::join(&said, cells), style)))
 }
 
 fn thresholds(lines: &Lines, used: Tokens, theme: &Theme, cells: usize) -> Line<'static> {
@@ -497,15 +451,19 @@ pub(super) fn bar(
     spans.collect()
 }
 
+/// The gauge of a figure.
+fn bar_of(figure: &Figure, fill: Style, theme: &Theme, cells: usize) -> Line<'static> {
+    let (used, usable) = (figure.used, figure.usable);
+    bar(used, usable, &figure.lines, fill, theme, cells)
+}
+
 /// How usage went, turn by turn, against the usable window.
 fn curve(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
     let turns = model.session.guard.forecast().turns();
     let count = turns.len();
-    let label = format!("{} {} ", count, if count == 1 { "turn" } else { "turns" });
-    let room = cells
-        .checked_sub(text::width(&label))
-        .filter(|room| *room >= 4)?;
-    if count < 2 {
+    let label = format!("{} ", text::count(count, "turn"));
+    let room = cells.saturating_sub(text::width(&label));
+    if room < 4 || count < 2 {
         return None;
     }
     let mut spans = vec![Span::styled(label, theme.dim)];
@@ -536,16 +494,8 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
     if room < 6 {
         return frame::row(text::fit(&words, cells), level);
     }
-    let mut line = bar(
-        figure.used,
-        figure.usable,
-        &figure.lines,
-        fill,
-        theme,
-        room.min(20),
-    );
-    line.push_span(Span::raw(" "));
-    line.push_span(Span::styled(words, level));
+    let mut line = bar_of(&figure, fill, theme, room.min(20));
+    line.extend([Span::raw(" "), Span::styled(words, level)]);
     line
 }
 
