@@ -311,7 +311,7 @@ fn all_table(runs: &[(&RunHistory, HistoryReport)], zone: Zone) -> String {
 /// What a run has cost, where that is known.
 fn cost(report: &HistoryReport) -> Option<f64> {
     let costs = report.iterations.iter().filter_map(|one| one.cost_usd);
-    costs.fold(None, |sum, cost| Some(sum.unwrap_or(0.0) + cost))
+    costs.reduce(|sum, cost| sum + cost)
 }
 
 /// The start of a task's first line, fit to be shown.

@@ -43,6 +43,24 @@ pub fn all(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
     own.map(move |iteration| (run, iteration)).chain(earlier)
 }
 
+/// The whole texts of a past session with their names: the handoff that it was given, the one that it gave or else its last
+/// checkpoint, and its summary, which its iteration may know in a newer form.
+#[must_use]
+pub fn texts<'a>(past: &'a PastSession, iteration: &'a Iteration) -> Vec<(&'static str, &'a str)> {
+    let (got, gave) = (past.got.as_ref(), past.gave.as_ref());
+    let saved = past.checkpoint.as_ref().filter(|_| gave.is_none());
+    let summary = iteration.summary.as_ref();
+    let texts = [
+        ("Handoff it was given", got.map(|entry| &entry.handoff)),
+        ("Handoff it gave", gave.map(|entry| &entry.handoff)),
+        ("Last checkpoint", saved.map(|one| &one.context)),
+        ("Summary", summary.or(past.iteration.summary.as_ref())),
+    ];
+    let texts = texts.into_iter();
+    let texts = texts.filter_map(|(name, text)| Some((name, text?.as_str())));
+    texts.filter(|(_, text)| !text.trim().is_empty()).collect()
+}
+
 /// How an iteration ended, in a few words; none while it lives.
 #[must_use]
 pub fn ended(model: &Model, run: &RunId, iteration: &Iteration) -> Option<&'static str> {

@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 
 use super::{fields, head};
 use crate::{
-    app::report::iteration_report, clean, cli::out::columns, lineage::past::PastSession,
+    app::{history, report::iteration_report},
+    clean,
+    cli::out::columns,
+    lineage::past::PastSession,
     scratchpad::difference,
 };
 
@@ -27,12 +30,10 @@ pub(super) fn as_json(past: &PastSession) -> Value {
 /// The iteration for people.
 pub(super) fn describe(past: &PastSession) -> String {
     let report = iteration_report(&past.iteration);
+    let session = report.session_id.as_deref().unwrap_or("–");
     let mut rows = vec![
         vec!["run".to_owned(), past.run.to_string()],
-        vec![
-            "session".to_owned(),
-            report.session_id.clone().unwrap_or_else(|| "–".to_owned()),
-        ],
+        vec!["session".to_owned(), session.to_owned()],
     ];
     let next = past.gave.as_ref().map(|entry| entry.cause);
     // The short id of the table stands here whole.
@@ -46,31 +47,9 @@ pub(super) fn describe(past: &PastSession) -> String {
         rows.push(vec!["task".to_owned(), super::short_task(Some(task))]);
     }
     let mut text = columns(&rows);
-    let texts = [
-        (
-            "Handoff it was given",
-            past.got.as_ref().map(|entry| entry.handoff.as_str()),
-        ),
-        (
-            "Handoff it gave",
-            past.gave.as_ref().map(|entry| entry.handoff.as_str()),
-        ),
-        (
-            "Last checkpoint",
-            past.checkpoint
-                .as_ref()
-                .filter(|_| past.gave.is_none())
-                .map(|one| one.context.as_str()),
-        ),
-        ("Summary", past.iteration.summary.as_deref()),
-    ];
-    for (heading, said) in texts {
-        if let Some(said) = said.filter(|said| !said.trim().is_empty()) {
-            text.push_str(&format!(
-                "\n──── {heading} ────\n{}\n",
-                clean::text(said).trim_end()
-            ));
-        }
+    for (heading, said) in history::texts(past, &past.iteration) {
+        let said = clean::text(said);
+        text.push_str(&format!("\n──── {heading} ────\n{}\n", said.trim_end()));
     }
     text
 }

@@ -15,7 +15,7 @@ use crate::{
         model::history::Difference,
     },
     handoff::summary::SummarySource,
-    lineage::{Iteration, RebootRecord, RunId, journal::JournalEntry, past::PastSession},
+    lineage::{Iteration, RebootRecord, RunId, past::PastSession},
     transcript::SessionId,
 };
 
@@ -70,7 +70,11 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
         (text::window(rows, scroll, inner.height), lines)
     } else {
         let facts = facts(run, iteration, past, model);
-        let messages = past.map_or_else(Vec::new, |past| messages(past, iteration));
+        let messages = match past {
+            Some(Ok(past)) => history::texts(past, iteration),
+            Some(Err(why)) => vec![("Handoffs", &why[..])],
+            None => Vec::new(),
+        };
         let record = record(iteration);
         let texts: Vec<usize> = messages
             .iter()
@@ -95,9 +99,8 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
         (text::window(rows, scroll, inner.height), lines)
     };
     frame::rows(buf, inner, &window.rows);
-    let scrolls = window.above || window.below;
     let mut hints = vec!["Esc close"];
-    if scrolls {
+    if window.scrolls() {
         hints.push("PgUp/PgDn scroll");
     }
     hints.extend(["R resume", "p play", "y copy"]);
@@ -107,9 +110,7 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
         hints.push("d diff");
     }
     hints.extend(["m mark to compare", "↑↓ other iteration"]);
-    let hints: Vec<String> = hints.into_iter().map(str::to_owned).collect();
-    let mark = text::mark(window.above, window.below, window.last_line, lines);
-    frame::foot(buf, pane, &hints, &mark, theme);
+    frame::foot(buf, pane, &hints, &window.mark(lines), theme);
 }
 
 /// Facts and their names, wrapped; each is a line from `first` on.
@@ -190,38 +191,9 @@ fn changes<'a>(
             Some((sign @ ("+" | "-" | " "), rest)) => format!("{sign} {rest}"),
             _ => line.into_owned(),
         };
-        let run = (parted, style);
-        let rows = text::wrap(&[run], &text::Lead::default(), usize::from(cells));
+        let rows = text::wrapped(parted, style, usize::from(cells));
         rows.into_iter().map(move |row| (number, row))
     })
-}
-
-/// The whole texts of an iteration: the handoff that it was given, the one that it gave, its summary.
-fn messages(
-    past: &Result<Box<PastSession>, String>,
-    iteration: &Iteration,
-) -> Vec<(&'static str, String)> {
-    let past = match past {
-        Ok(past) => past,
-        Err(why) => return vec![("Handoffs", why.clone())],
-    };
-    let handoff = |entry: &Option<JournalEntry>| entry.as_ref().map(|entry| entry.handoff.clone());
-    let saved = past.checkpoint.as_ref().filter(|_| past.gave.is_none());
-    [
-        ("Handoff it was given", handoff(&past.got)),
-        ("Handoff it gave", handoff(&past.gave)),
-        ("Last checkpoint", saved.map(|one| one.context.clone())),
-        (
-            "Summary",
-            iteration
-                .summary
-                .clone()
-                .or_else(|| past.iteration.summary.clone()),
-        ),
-    ]
-    .into_iter()
-    .filter_map(|(heading, said)| Some((heading, said.filter(|said| !said.trim().is_empty())?)))
-    .collect()
 }
 
 /// What the session was begun with.
@@ -269,21 +241,13 @@ fn facts(
         None => ("lasts", format!("{lasted} so far")),
     };
     let mut facts = vec![("began", began), ended];
-    let context = [
-        Some(figures(iteration, model)),
-        text::compactions(iteration.compactions),
-    ];
-    let context: Vec<String> = context
-        .into_iter()
-        .flatten()
-        .filter(|one| !one.is_empty())
-        .collect();
+    let mut context = vec![figures(iteration, model)];
+    context.extend(text::compactions(iteration.compactions));
+    context.retain(|one| !one.is_empty());
     facts.push(("context", context.join(" · ")));
     let totals = totals_of(iteration, model);
-    facts.push((
-        "tokens",
-        format!("{} in, {} out", tokens(totals.input), tokens(totals.output)),
-    ));
+    let (input, output) = (tokens(totals.input), tokens(totals.output));
+    facts.push(("tokens", format!("{input} in, {output} out")));
     facts.extend(cost_of(iteration, model).map(|cost| ("cost", text::dollars(cost))));
     facts.extend(next_step(iteration, past, model).map(|next| ("next step", next)));
     facts.extend(iteration.reboot.as_ref().map(given));
@@ -331,11 +295,7 @@ fn record(iteration: &Iteration) -> Vec<(&'static str, String)> {
 
 /// Who wrote the summary.
 fn summary_made(iteration: &Iteration) -> Vec<(&'static str, String)> {
-    let made = iteration
-        .summary
-        .as_ref()
-        .and(iteration.summary_made.as_ref());
-    let Some(made) = made else {
+    let (Some(_), Some(made)) = (&iteration.summary, &iteration.summary_made) else {
         return Vec::new();
     };
     let by = match made.source {
@@ -344,12 +304,11 @@ fn summary_made(iteration: &Iteration) -> Vec<(&'static str, String)> {
     };
     let time = made.duration_ms.map(text::short);
     let cost = made.cost_usd.filter(|cost| *cost > 0.0).map(text::dollars);
-    let parts = [Some(by.to_owned()), time, cost];
-    let parts: Vec<_> = parts.into_iter().flatten().collect();
-    let mut facts = vec![("summary", parts.join(" · "))];
+    let parts = [Some(by.to_owned()), time, cost].into_iter().flatten();
+    let summary = ("summary", parts.collect::<Vec<_>>().join(" · "));
     let reason = made.reason.as_deref();
-    facts.extend(reason.map(|reason| ("", text::safe(reason).into_owned())));
-    facts
+    let reason = reason.map(|reason| ("", text::safe(reason).into_owned()));
+    std::iter::once(summary).chain(reason).collect()
 }
 
 /// A line of each section of the summary that says something.
@@ -358,9 +317,8 @@ fn summary_lines(iteration: &Iteration) -> Vec<(&'static str, String)> {
         return Vec::new();
     };
     let mut facts = Vec::new();
-    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
     let mut heading = None;
-    for line in &mut lines {
+    for line in said.lines().filter(|line| !line.trim().is_empty()) {
         if let Some(title) = line.strip_prefix("### ") {
             heading = Some(title);
         } else if let Some(title) = heading.take()
