@@ -1,7 +1,7 @@
 //! `pitstop check`: is the configuration usable, and if not, what is wrong with it?
 
 use std::{
-    io::{self, IsTerminal as _, Write},
+    io::{self, Write},
     path::PathBuf,
 };
 
@@ -28,12 +28,10 @@ pub struct CheckArgs {
 pub fn run(args: &CheckArgs, flags: &Flags) -> i32 {
     let outcome = check(args, flags);
     let usable = outcome.is_ok();
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
-    let style = Style::for_terminal(io::stdout().is_terminal(), no_color);
     let text = if args.json {
         format!("{}\n", as_json(&outcome))
     } else {
-        as_text(&outcome, style)
+        as_text(&outcome, super::out::style(&io::stdout()))
     };
     // A reader that has gone away is no fault of the configuration.
     let _ = io::stdout().write_all(text.as_bytes());

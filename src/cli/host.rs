@@ -5,7 +5,7 @@ use std::{env, ffi::OsString, io::IsTerminal, path::PathBuf};
 use crate::{
     agent::{AgentKind, demo::BRIDGE_VARIABLE},
     config::{
-        error::{Fault, Style},
+        error::Fault,
         load::{self, Flags, Loaded, paths::Paths},
     },
     lineage::checkpoint::Checkpoint,
@@ -20,7 +20,7 @@ use crate::{
 use super::{
     here::{Environment, Here},
     offer::{self, Choice},
-    out::{chain, complain},
+    out::{chain, complain, style},
     run::Order,
     template,
 };
@@ -206,11 +206,7 @@ fn host_agent(
 /// The configuration; its faults are shown here.
 fn load_config(paths: &Paths, flags: &Flags) -> Result<Loaded, StartError> {
     load::load(paths, flags).map_err(|errors| {
-        let style = Style::for_terminal(
-            std::io::stderr().is_terminal(),
-            env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty()),
-        );
-        eprint!("{}", errors.render(style));
+        eprint!("{}", errors.render(style(&std::io::stderr())));
         StartError::Configuration
     })
 }

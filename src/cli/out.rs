@@ -1,7 +1,8 @@
 //! What every printing command shares: quiet writes, clean text, aligned columns, one way to fail.
 
+use std::env;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
@@ -12,7 +13,7 @@ use crate::api::client::{Answer, ApiClient, ClientError};
 use crate::api::wire::ErrorBody;
 pub use crate::clean::chain;
 use crate::clean::one_line;
-use crate::config::load::paths::secrets_file_here;
+use crate::config::{error::Style, load::paths::secrets_file_here};
 pub use crate::format::{duration, tokens};
 use crate::redact;
 
@@ -76,6 +77,17 @@ pub fn failed_by(error: &dyn std::error::Error) -> i32 {
 pub fn misused(error: &str, hint: &str) -> i32 {
     complain(error, hint);
     USAGE
+}
+
+/// How a fault is shown on this stream: in colour on a terminal, unless `NO_COLOR` is set.
+#[must_use]
+pub fn style(stream: &impl IsTerminal) -> Style {
+    let no_color = env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+    if stream.is_terminal() && !no_color {
+        Style::Colour
+    } else {
+        Style::Plain
+    }
 }
 
 /// A runtime on this thread; that there can be none is shown to the person.

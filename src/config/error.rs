@@ -16,7 +16,7 @@ use std::{fmt, fmt::Write as _, ops::Range};
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::clean::one_line;
+use crate::{clean::one_line, format::count};
 
 /// The exit code for a bad configuration or bad usage.
 pub const EXIT_CODE: u8 = 2;
@@ -155,16 +155,6 @@ const BLUE: &str = "1;34";
 const BOLD: &str = "1";
 
 impl Style {
-    /// Colour on a terminal, unless `NO_COLOR` is set.
-    #[must_use]
-    pub const fn for_terminal(is_terminal: bool, no_color: bool) -> Self {
-        if is_terminal && !no_color {
-            Self::Colour
-        } else {
-            Self::Plain
-        }
-    }
-
     fn paint(self, colour: &str, text: &str) -> String {
         match self {
             Self::Plain => text.to_owned(),
@@ -191,19 +181,13 @@ impl ConfigErrors {
             out.push_str(&fault.render(Severity::Error, style));
             out.push('\n');
         }
-        match self.faults.len() + self.more {
-            1 => out.push_str("1 error in the configuration\n"),
-            all if self.more == 0 => {
-                let _ = writeln!(out, "{all} errors in the configuration");
-            }
-            all => {
-                let shown = self.faults.len();
-                let _ = writeln!(
-                    out,
-                    "{all} errors in the configuration, {shown} of them shown"
-                );
-            }
+        let shown = self.faults.len();
+        out.push_str(&count(shown + self.more, "error"));
+        out.push_str(" in the configuration");
+        if self.more > 0 {
+            let _ = write!(out, ", {shown} of them shown");
         }
+        out.push('\n');
         out
     }
 }

@@ -17,7 +17,7 @@ mod merge;
 mod schema;
 pub(crate) mod units;
 
-use std::{collections::BTreeMap, fmt, net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 pub use file::nearest;
 pub use units::parse_duration;
@@ -253,24 +253,6 @@ pub enum RebootMode {
     Ask,
     /// Goes ahead at the next safe moment; a key stops it.
     Auto,
-}
-
-impl RebootMode {
-    /// The mode's name in the config, the footer and `status --json`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Manual => "manual",
-            Self::Ask => "ask",
-            Self::Auto => "auto",
-        }
-    }
-}
-
-impl fmt::Display for RebootMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// How the handoff reaches the new session.

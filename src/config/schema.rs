@@ -207,8 +207,8 @@ pub(super) static KEYS: &[Key] = &[
     key("loop", "no_change_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.no_change_limit = none_if_0(v as u32))),
     key("loop", "same_message_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.same_message_limit = none_if_0(v as u32))),
 
-    key("hooks", "pre_reboot", Owner, Text("a shell command, or \"\"", is_command_line, |d, v| d.config.hooks.pre_reboot = none_if_empty(v))),
-    key("hooks", "post_reboot", Owner, Text("a shell command, or \"\"", is_command_line, |d, v| d.config.hooks.post_reboot = none_if_empty(v))),
+    key("hooks", "pre_reboot", Owner, Text("a shell command, or \"\"", has_no_nul, |d, v| d.config.hooks.pre_reboot = none_if_empty(v))),
+    key("hooks", "post_reboot", Owner, Text("a shell command, or \"\"", has_no_nul, |d, v| d.config.hooks.post_reboot = none_if_empty(v))),
     key("hooks", "timeout", Owner, Time(MILLISECOND, TEN_MINUTES, |d, v| d.config.hooks.timeout = v)),
 
     key("api", "listen", Owner, Text("a loopback address such as \"127.0.0.1:7433\", or \"\"", is_listen, |d, v| d.config.api.listen = loopback(&v))),
@@ -318,10 +318,6 @@ fn is_path(text: &str) -> bool {
 fn is_prompt(text: &str) -> bool {
     let allowed = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
     text.len() <= MAX_TEXT && text.chars().all(allowed)
-}
-
-fn is_command_line(text: &str) -> bool {
-    has_no_nul(text)
 }
 
 /// Tools and models become arguments of the agent, where a leading dash would make them flags.
