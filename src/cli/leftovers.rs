@@ -14,6 +14,9 @@ use crate::{api::client, config::load::paths::Paths};
 /// How old a file must be: a supervisor that starts this very moment is no leftover.
 const SETTLED: Duration = Duration::from_secs(60);
 
+/// What a supervisor has for its project: the socket, and the secrets of those who may ask.
+const ENDINGS: [&str; 4] = ["sock", "control", "observe", "bridge"];
+
 /// What one dead supervisor left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
@@ -51,7 +54,7 @@ fn find_in(runtime_dir: &Path, now: SystemTime) -> Vec<Leftover> {
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let (hash, ending) = name.split_once('.')?;
-            let ours = matches!(ending, "sock" | "control" | "observe" | "bridge")
+            let ours = ENDINGS.contains(&ending)
                 && hash.len() == 16
                 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
             ours.then(|| hash.to_owned())
@@ -65,9 +68,8 @@ fn find_in(runtime_dir: &Path, now: SystemTime) -> Vec<Leftover> {
 
 fn of(runtime_dir: &Path, hash: String, now: SystemTime) -> Option<Leftover> {
     let at = |ending: &str| runtime_dir.join(format!("{hash}.{ending}"));
-    let files: Vec<PathBuf> = ["sock", "control", "observe", "bridge"]
-        .into_iter()
-        .map(at)
+    let files = ENDINGS.into_iter().map(at);
+    let files: Vec<PathBuf> = files
         .filter(|file| fs::symlink_metadata(file).is_ok())
         .collect();
     let is_settled = |file: &PathBuf| {

@@ -6,8 +6,13 @@ use std::{
     time::SystemTime,
 };
 
-use crate::supervisor::program::{claude_config_dir, demo_dir};
-use crate::{agent::claude::project_slug, config::load::paths::Paths, transcript::SessionId};
+use crate::{
+    agent::claude::project_slug,
+    config::load::paths::Paths,
+    runtime::agent::transcript_in,
+    supervisor::program::{claude_config_dir, demo_dir},
+    transcript::SessionId,
+};
 
 /// Where agents keep transcripts, each in its `projects`: Claude Code first, then the demo.
 pub(super) fn places(paths: Option<&Paths>) -> Vec<PathBuf> {
@@ -42,13 +47,8 @@ pub(super) fn of_project(places: &[PathBuf], project: &Path) -> Vec<Kept> {
 
 /// The transcript of a session: looked for and not computed, because the client's rule may change.
 pub(super) fn transcript_of(places: &[PathBuf], session: SessionId) -> Option<PathBuf> {
-    let name = format!("{session}.jsonl");
-    places
-        .iter()
-        .filter_map(|place| fs::read_dir(place.join("projects")).ok())
-        .flat_map(Iterator::flatten)
-        .map(|project| project.path().join(&name))
-        .find(|path| path.is_file())
+    let mut places = places.iter();
+    places.find_map(|place| transcript_in(place, session))
 }
 
 fn kept(path: PathBuf) -> Option<Kept> {

@@ -33,6 +33,7 @@ pub fn run(args: &StatusArgs) -> i32 {
 /// The report for people.
 fn describe(report: &StatusReport, zone: Zone) -> String {
     let agent = &report.agent;
+    let session = report.session_id.as_deref().unwrap_or("not known yet");
     // The reason has it in UTC.
     let reset = agent
         .limit_reset
@@ -62,24 +63,14 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         ),
         row(
             "iteration",
-            &[
-                report.iteration.to_string(),
-                format!(
-                    "session {}",
-                    report.session_id.as_deref().unwrap_or("not known yet")
-                ),
-            ],
+            &[report.iteration.to_string(), format!("session {session}")],
         ),
         row("context", &context(&report.context)),
     ];
     if let Some(limit) = &report.context.client_limit {
         let lowered = report.context.lines.is_some_and(|lines| lines.lowered);
-        let mut parts = vec![format!(
-            "{} at {} ({})",
-            limit.act,
-            tokens(limit.at),
-            limit.origin
-        )];
+        let (act, at, origin) = (&limit.act, tokens(limit.at), &limit.origin);
+        let mut parts = vec![format!("{act} at {at} ({origin})")];
         parts.extend(lowered.then(|| "the lines were moved below it".to_owned()));
         rows.push(row("client", &parts));
     }
@@ -107,17 +98,10 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
 
 /// What the session costs.
 fn cost_parts(cost: f64, report: &StatusReport) -> Vec<String> {
+    let (turn, fresh) = (report.turn_cost_usd, report.fresh_turn_cost_usd);
     let mut parts = vec![format!("${cost:.2}")];
-    parts.extend(
-        report
-            .turn_cost_usd
-            .map(|cost| format!("${cost:.2} a turn")),
-    );
-    parts.extend(
-        report
-            .fresh_turn_cost_usd
-            .map(|cost| format!("about ${cost:.2} in a fresh session")),
-    );
+    parts.extend(turn.map(|cost| format!("${cost:.2} a turn")));
+    parts.extend(fresh.map(|cost| format!("about ${cost:.2} in a fresh session")));
     parts
 }
 
@@ -132,12 +116,9 @@ fn cache_parts(cache: &CacheReport, zone: Zone) -> Vec<String> {
         let until = |at: DateTime<Utc>| format!("warm until {}", local(at, zone));
         return vec![cache.expires_at.map_or_else(|| "warm".to_owned(), until)];
     }
+    let again = cache.recache_tokens.map(tokens);
     let mut parts = vec!["cold".to_owned()];
-    parts.extend(
-        cache
-            .recache_tokens
-            .map(|count| format!("{} to write again", tokens(count))),
-    );
+    parts.extend(again.map(|again| format!("{again} to write again")));
     parts
 }
 
@@ -180,12 +161,8 @@ fn context(context: &ContextReport) -> Vec<String> {
     }];
     parts.extend(context.percent.map(|percent| format!("{percent:.1} %")));
     parts.extend(context.level.as_deref().map(label));
-    parts.extend(
-        context
-            .source
-            .as_deref()
-            .map(|source| source.replace('_', " ")),
-    );
+    let source = context.source.as_deref();
+    parts.extend(source.map(|source| source.replace('_', " ")));
     parts.extend(context.age_ms.map(|age| format!("{} ago", duration(age))));
     parts
 }

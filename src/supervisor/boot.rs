@@ -302,7 +302,7 @@ fn variable(name: &str) -> String {
 }
 
 /// The colours of the host terminal.
-fn depth() -> Depth {
+pub(crate) fn depth() -> Depth {
     Depth::of(
         &variable("NO_COLOR"),
         &variable("COLORTERM"),
@@ -311,11 +311,16 @@ fn depth() -> Depth {
     )
 }
 
-/// Whether the host terminal shows only ASCII.
-fn is_ascii() -> bool {
+/// The locale by the first variable that names one.
+pub(crate) fn locale() -> String {
     let locales = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
     let locale = locales.into_iter().find(|value| !value.is_empty());
-    crate::ui::theme::is_ascii(&variable("TERM"), &locale.unwrap_or_default())
+    locale.unwrap_or_default()
+}
+
+/// Whether the host terminal shows only ASCII.
+fn is_ascii() -> bool {
+    crate::ui::theme::is_ascii(&variable("TERM"), &locale())
 }
 
 /// Shows what was found at the start.

@@ -14,8 +14,10 @@ use rustix::{
 
 use super::Check;
 use crate::{
+    app::layout::SMALLEST,
     keymap::{Keymap, Trigger},
     pane::input::{Decoder, HostInput, HostReply},
+    supervisor::boot::{depth, locale},
     ui::Depth,
 };
 
@@ -24,9 +26,6 @@ const ANSWER_TIME: Duration = Duration::from_millis(600);
 
 /// Keyboard flags, synchronized output, name; DA1 last, for every terminal answers that.
 const QUESTIONS: &[u8] = b"\x1b[?u\x1b[?2026$p\x1b[>0q\x1b[c";
-
-/// The least size at which anything but a notice is drawn, in cells; see [`crate::app::layout::SMALLEST`].
-const SMALLEST: (u16, u16) = crate::app::layout::SMALLEST;
 
 /// Looks at the terminal that this command runs in.
 pub(super) fn checks() -> Vec<Check> {
@@ -52,25 +51,13 @@ pub(super) fn checks() -> Vec<Check> {
 
 /// What the environment says.
 fn names() -> Check {
-    let variable = |name| env::var(name).unwrap_or_default();
-    let (term, program) = (variable("TERM"), variable("TERM_PROGRAM"));
-    let depth = Depth::of(
-        &variable("NO_COLOR"),
-        &variable("COLORTERM"),
-        &term,
-        &program,
-    );
-    let colours = match depth {
+    let (term, locale) = (env::var("TERM").unwrap_or_default(), locale());
+    let colours = match depth() {
         Depth::Mono => "no colours",
         Depth::Ansi16 => "16 colours",
         Depth::Indexed256 => "256 colours",
         Depth::TrueColor => "all colours",
     };
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .into_iter()
-        .map(variable)
-        .find(|value| !value.is_empty())
-        .unwrap_or_default();
     let utf8 = ["utf-8", "utf8"]
         .iter()
         .any(|name| locale.to_ascii_lowercase().contains(name));
