@@ -150,8 +150,9 @@ fn the_commented_file_shows_every_key() {
         let mut words = line.trim().strip_prefix("key(\"")?.split('"');
         Some((words.next()?.to_owned(), words.nth(1)?.to_owned()))
     });
+    let actions = Action::all().map(|action| ("keys".to_owned(), action.name().to_owned()));
     let mut count = 0;
-    for (table, name) in rows {
+    for (table, name) in rows.chain(actions) {
         let start = DEFAULT_TOML.find(&format!("[{table}]")).expect(&table);
         let section = &DEFAULT_TOML[start..];
         let section = section.find("\n[").map_or(section, |end| &section[..end]);
