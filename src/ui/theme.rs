@@ -26,44 +26,28 @@ pub enum Depth {
     TrueColor,
 }
 
-/// The sixteen named colours in the order of their numbers.
-const NAMED: [Color; 16] = [
-    Color::Black,
-    Color::Red,
-    Color::Green,
-    Color::Yellow,
-    Color::Blue,
-    Color::Magenta,
-    Color::Cyan,
-    Color::Gray,
-    Color::DarkGray,
-    Color::LightRed,
-    Color::LightGreen,
-    Color::LightYellow,
-    Color::LightBlue,
-    Color::LightMagenta,
-    Color::LightCyan,
-    Color::White,
-];
+/// Red, green and blue.
+type Parts = (u8, u8, u8);
 
-/// What the sixteen look like on most terminals (xterm's values); users change them, but hardly their hue.
-const NAMED_PARTS: [(u8, u8, u8); 16] = [
-    (0, 0, 0),
-    (205, 0, 0),
-    (0, 205, 0),
-    (205, 205, 0),
-    (0, 0, 238),
-    (205, 0, 205),
-    (0, 205, 205),
-    (229, 229, 229),
-    (127, 127, 127),
-    (255, 0, 0),
-    (0, 255, 0),
-    (255, 255, 0),
-    (92, 92, 255),
-    (255, 0, 255),
-    (0, 255, 255),
-    (255, 255, 255),
+/// The sixteen named colours in the order of their numbers, and what they look like on most terminals (xterm's values); users
+/// change them, but hardly their hue.
+const NAMED: [(Color, Parts); 16] = [
+    (Color::Black, (0, 0, 0)),
+    (Color::Red, (205, 0, 0)),
+    (Color::Green, (0, 205, 0)),
+    (Color::Yellow, (205, 205, 0)),
+    (Color::Blue, (0, 0, 238)),
+    (Color::Magenta, (205, 0, 205)),
+    (Color::Cyan, (0, 205, 205)),
+    (Color::Gray, (229, 229, 229)),
+    (Color::DarkGray, (127, 127, 127)),
+    (Color::LightRed, (255, 0, 0)),
+    (Color::LightGreen, (0, 255, 0)),
+    (Color::LightYellow, (255, 255, 0)),
+    (Color::LightBlue, (92, 92, 255)),
+    (Color::LightMagenta, (255, 0, 255)),
+    (Color::LightCyan, (0, 255, 255)),
+    (Color::White, (255, 255, 255)),
 ];
 
 /// The steps of the 6×6×6 cube in the palette of 256.
@@ -108,18 +92,15 @@ impl Depth {
             (Self::TrueColor | Self::Indexed256, Colour::Indexed(index)) => Color::Indexed(index),
             (Self::Indexed256, Colour::Rgb(r, g, b)) => Color::Indexed(nearest_256(r, g, b)),
             (Self::Ansi16, Colour::Indexed(index)) => {
-                let named = NAMED.get(usize::from(index)).copied();
-                named.unwrap_or_else(|| {
-                    let (r, g, b) = parts_of_256(index);
-                    nearest_16(r, g, b)
-                })
+                let named = NAMED.get(usize::from(index));
+                named.map_or_else(|| nearest_16(parts_of_256(index)), |(named, _)| *named)
             }
-            (Self::Ansi16, Colour::Rgb(r, g, b)) => nearest_16(r, g, b),
+            (Self::Ansi16, Colour::Rgb(r, g, b)) => nearest_16((r, g, b)),
         }
     }
 
     /// One of our own colours, chosen by hand for sixteen colours because the nearest is often not the best.
-    fn ink(self, (r, g, b): (u8, u8, u8), named: Color) -> Option<Color> {
+    fn ink(self, (r, g, b): Parts, named: Color) -> Option<Color> {
         match self {
             Self::Mono => None,
             Self::Ansi16 => Some(named),
@@ -129,15 +110,17 @@ impl Depth {
 }
 
 /// Distance as the eye sees it, roughly: green counts most, red more the redder both are.
-fn distance(a: (u8, u8, u8), b: (u8, u8, u8)) -> u32 {
+fn distance(a: Parts, b: Parts) -> u32 {
     let part = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
     let red = u32::midpoint(u32::from(a.0), u32::from(b.0));
     ((512 + red) * part(a.0, b.0)) / 256 + 4 * part(a.1, b.1) + ((767 - red) * part(a.2, b.2)) / 256
 }
 
-fn nearest_16(r: u8, g: u8, b: u8) -> Color {
-    let nearest = (0..16).min_by_key(|index| distance((r, g, b), NAMED_PARTS[*index]));
-    NAMED[nearest.unwrap_or(7)]
+fn nearest_16(parts: Parts) -> Color {
+    let nearest = NAMED
+        .into_iter()
+        .min_by_key(|(_, one)| distance(parts, *one));
+    nearest.map_or(Color::Gray, |(named, _)| named)
 }
 
 fn nearest_256(r: u8, g: u8, b: u8) -> u8 {
@@ -158,9 +141,9 @@ fn nearest_256(r: u8, g: u8, b: u8) -> u8 {
     }
 }
 
-fn parts_of_256(index: u8) -> (u8, u8, u8) {
+fn parts_of_256(index: u8) -> Parts {
     match index {
-        0..16 => NAMED_PARTS[usize::from(index)],
+        0..16 => NAMED[usize::from(index)].1,
         16..232 => {
             let rest = usize::from(index - 16);
             (CUBE[rest / 36], CUBE[rest / 6 % 6], CUBE[rest % 6])
@@ -234,17 +217,13 @@ pub struct Theme {
     pub ascii: bool,
 }
 
-type Parts = (u8, u8, u8);
-
 /// The colours of one theme, each with its name among the sixteen.
 struct Palette {
     border: (Parts, Color),
-    focus: (Parts, Color),
     dim: (Parts, Color),
     accent: (Parts, Color),
     heading: (Parts, Color),
     code: (Parts, Color),
-    good: (Parts, Color),
     bad: (Parts, Color),
     selection: (Parts, Color),
     levels: [(Parts, Color); 4],
@@ -252,12 +231,10 @@ struct Palette {
 
 const DARK: Palette = Palette {
     border: ((84, 92, 112), Color::DarkGray),
-    focus: ((130, 170, 255), Color::LightBlue),
     dim: ((139, 147, 167), Color::DarkGray),
     accent: ((130, 170, 255), Color::LightBlue),
     heading: ((199, 170, 255), Color::LightMagenta),
     code: ((137, 212, 220), Color::Cyan),
-    good: ((134, 201, 120), Color::Green),
     bad: ((255, 117, 110), Color::LightRed),
     selection: ((54, 68, 102), Color::Blue),
     levels: [
@@ -270,12 +247,10 @@ const DARK: Palette = Palette {
 
 const LIGHT: Palette = Palette {
     border: ((176, 182, 194), Color::Gray),
-    focus: ((36, 92, 200), Color::Blue),
     dim: ((98, 106, 124), Color::DarkGray),
     accent: ((36, 92, 200), Color::Blue),
     heading: ((120, 62, 180), Color::Magenta),
     code: ((10, 110, 122), Color::Cyan),
-    good: ((38, 122, 52), Color::Green),
     bad: ((190, 32, 40), Color::Red),
     selection: ((200, 216, 250), Color::Cyan),
     levels: [
@@ -290,10 +265,8 @@ const LIGHT: Palette = Palette {
 /// palette of Okabe and Ito).
 const COLOUR_BLIND_DARK: Palette = Palette {
     accent: ((120, 190, 240), Color::LightCyan),
-    focus: ((120, 190, 240), Color::LightCyan),
     heading: ((240, 228, 66), Color::LightYellow),
     code: ((120, 190, 240), Color::LightCyan),
-    good: ((86, 180, 233), Color::LightBlue),
     bad: ((230, 120, 30), Color::LightYellow),
     levels: [
         ((86, 180, 233), Color::LightBlue),
@@ -306,10 +279,8 @@ const COLOUR_BLIND_DARK: Palette = Palette {
 
 const COLOUR_BLIND_LIGHT: Palette = Palette {
     accent: ((0, 94, 150), Color::Blue),
-    focus: ((0, 94, 150), Color::Blue),
     heading: ((0, 64, 110), Color::Blue),
     code: ((0, 94, 150), Color::Blue),
-    good: ((0, 114, 178), Color::Blue),
     bad: ((176, 70, 0), Color::Red),
     levels: [
         ((0, 114, 178), Color::Blue),
@@ -322,12 +293,10 @@ const COLOUR_BLIND_LIGHT: Palette = Palette {
 
 const CONTRAST_DARK: Palette = Palette {
     border: ((255, 255, 255), Color::White),
-    focus: ((255, 255, 0), Color::LightYellow),
     dim: ((220, 220, 220), Color::Gray),
     accent: ((255, 255, 0), Color::LightYellow),
     heading: ((255, 255, 255), Color::White),
     code: ((0, 255, 255), Color::LightCyan),
-    good: ((0, 255, 0), Color::LightGreen),
     bad: ((255, 110, 110), Color::LightRed),
     selection: ((0, 0, 190), Color::Blue),
     levels: [
@@ -340,12 +309,10 @@ const CONTRAST_DARK: Palette = Palette {
 
 const CONTRAST_LIGHT: Palette = Palette {
     border: ((0, 0, 0), Color::Black),
-    focus: ((0, 0, 200), Color::Blue),
     dim: ((40, 40, 40), Color::Black),
     accent: ((0, 0, 200), Color::Blue),
     heading: ((0, 0, 0), Color::Black),
     code: ((0, 80, 90), Color::Blue),
-    good: ((0, 90, 0), Color::Green),
     bad: ((160, 0, 0), Color::Red),
     selection: ((170, 200, 255), Color::Cyan),
     levels: [
@@ -404,7 +371,7 @@ impl Theme {
             } else {
                 only_mono(ink(palette.border), Modifier::DIM)
             },
-            focus: ink(palette.focus).add_modifier(bold),
+            focus: ink(palette.accent).add_modifier(bold),
             // Named, or they would take the colour of the border that they stand in.
             title: Style::new().fg(Color::Reset).add_modifier(bold),
             text: Style::new().fg(Color::Reset),
@@ -414,7 +381,7 @@ impl Theme {
                 only_mono(dim, Modifier::DIM)
             },
             accent: only_mono(ink(palette.accent), bold),
-            good: ink(palette.good),
+            good: ink(palette.levels[0]),
             bad: ink(palette.bad).add_modifier(bold),
             heading: ink(palette.heading).add_modifier(bold),
             code: ink(palette.code),
@@ -460,7 +427,7 @@ mod tests {
 
     #[test]
     fn named_colours_stay_what_they_are_at_every_depth_that_has_them() {
-        for (index, named) in (0..16).zip(NAMED) {
+        for (index, (named, _)) in (0..16).zip(NAMED) {
             assert_eq!(Depth::Ansi16.shown(Colour::Indexed(index)), named);
             assert_eq!(
                 Depth::Indexed256.shown(Colour::Indexed(index)),
@@ -562,7 +529,7 @@ mod tests {
             for colour in [Colour::Rgb(r, g, b), Colour::Indexed(index), Colour::Default] {
                 prop_assert_eq!(Depth::Mono.shown(colour), Color::Reset);
                 let few = Depth::Ansi16.shown(colour);
-                prop_assert!(few == Color::Reset || NAMED.contains(&few));
+                prop_assert!(few == Color::Reset || NAMED.iter().any(|(named, _)| *named == few));
                 prop_assert!(!matches!(Depth::Indexed256.shown(colour), Color::Rgb(..)));
             }
         }
