@@ -36,7 +36,7 @@ const MODIFIERS: [(&[&str], KeyModifiers); 6] = [
 ];
 
 /// The keys that are written by name; the first name is the one we print.
-const NAMED: [(&[&str], KeyCode); 22] = [
+const NAMED: [(&[&str], KeyCode); 23] = [
     (&["enter", "return"], KeyCode::Enter),
     (&["esc", "escape"], KeyCode::Esc),
     (&["space"], KeyCode::Char(' ')),
@@ -59,6 +59,8 @@ const NAMED: [(&[&str], KeyCode); 22] = [
     (&["pause"], KeyCode::Pause),
     (&["menu"], KeyCode::Menu),
     (&["keypadbegin"], KeyCode::KeypadBegin),
+    // It becomes `shift-tab`, and is printed so.
+    (&["backtab"], KeyCode::BackTab),
 ];
 
 /// The highest function key the kitty protocol can report.
@@ -196,23 +198,14 @@ fn split_modifiers(text: &str) -> (Vec<&str>, &str) {
     (names, rest)
 }
 
-fn modifier(name: &str) -> Option<KeyModifiers> {
-    MODIFIERS
-        .iter()
-        .find(|(names, _)| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
-        .map(|(_, modifier)| *modifier)
+/// What stands under a name in one of the tables.
+fn by_name<T: Copy>(table: &[(&[&str], T)], name: &str) -> Option<T> {
+    let is_name = |known: &&str| known.eq_ignore_ascii_case(name);
+    let found = table.iter().find(|(names, _)| names.iter().any(is_name));
+    found.map(|(_, value)| *value)
 }
 
-fn named_key(name: &str) -> Option<KeyCode> {
-    if let Some((_, code)) = NAMED
-        .iter()
-        .find(|(names, _)| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
-    {
-        return Some(*code);
-    }
-    if name.eq_ignore_ascii_case("backtab") {
-        return Some(KeyCode::BackTab);
-    }
+fn function_key(name: &str) -> Option<KeyCode> {
     let number = name.strip_prefix(['f', 'F'])?;
     let plain = !number.starts_with('0') && number.bytes().all(|byte| byte.is_ascii_digit());
     let number: u8 = number.parse().ok().filter(|_| plain)?;
@@ -259,7 +252,8 @@ impl FromStr for Chord {
         let (names, key) = split_modifiers(text);
         let mut modifiers = KeyModifiers::NONE;
         for name in names {
-            let found = modifier(name).ok_or_else(|| ChordError::Modifier(name.to_owned()))?;
+            let found =
+                by_name(&MODIFIERS, name).ok_or_else(|| ChordError::Modifier(name.to_owned()))?;
             if modifiers.contains(found) {
                 return Err(ChordError::Repeated(name.to_owned()));
             }
@@ -271,7 +265,7 @@ impl FromStr for Chord {
                 Some(KeyCode::Char(single(c.to_lowercase()).unwrap_or(c)))
             }
             Some(c) => Some(KeyCode::Char(c)),
-            None => named_key(key),
+            None => by_name(&NAMED, key).or_else(|| function_key(key)),
         };
         code.and_then(|code| Self::new(code, modifiers))
             .ok_or_else(|| ChordError::Key(key.to_owned()))
