@@ -481,10 +481,5 @@ pub(super) fn too_small(buf: &mut Buffer, area: Rect, theme: &Theme) {
     );
     let lines = text::wrapped(said, theme.text, usize::from(area.width.max(1)));
     let above = area.height.saturating_sub(lines.len() as u16) / 2;
-    let middle = Rect {
-        y: area.y + above,
-        height: area.height - above,
-        ..area
-    };
-    frame::rows(buf, middle, &lines);
+    frame::rows(buf, frame::below(area, above), &lines);
 }

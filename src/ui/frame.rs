@@ -252,6 +252,16 @@ pub(super) fn body(whole: Rect) -> Rect {
     }
 }
 
+/// What is left of a rectangle below its first rows.
+pub(super) fn below(area: Rect, rows: u16) -> Rect {
+    let rows = rows.min(area.height);
+    Rect {
+        y: area.y + rows,
+        height: area.height - rows,
+        ..area
+    }
+}
+
 /// Empties a rectangle that lies over others.
 pub(super) fn clear(buf: &mut Buffer, area: Rect) {
     let area = area.intersection(buf.area);

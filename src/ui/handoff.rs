@@ -56,11 +56,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     remarks.truncate(usize::from(inner.height / 2));
     let above = remarks.len() as u16;
     frame::rows(buf, inner, &remarks);
-    let body = Rect {
-        y: inner.y + above,
-        height: inner.height - above,
-        ..inner
-    };
+    let body = frame::below(inner, above);
     // The marker line and the words to the model come first in every message: the review shows them too.
     let shown = listed(model).unwrap_or_else(|| glance(handoff.body()));
     let reader = &model.draft.handoff.reading;

@@ -179,11 +179,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
         ])
     };
     frame::rows(buf, inner, &[typed]);
-    let list = Rect {
-        y: inner.y + inner.height.min(2),
-        height: inner.height.saturating_sub(2),
-        ..inner
-    };
+    let list = frame::below(inner, 2);
     let columns = (inner.width / COLUMN).clamp(1, 3);
     let wide = inner.width / columns;
     let gutter = if columns > 1 { GUTTER } else { 0 };

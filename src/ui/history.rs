@@ -324,11 +324,7 @@ fn query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Rect {
     };
     let row = frame::row(format!("/{shown}{cursor}"), style);
     frame::rows(buf, inner, &[row]);
-    Rect {
-        y: inner.y + 1,
-        height: inner.height - 1,
-        ..inner
-    }
+    frame::below(inner, 1)
 }
 
 /// What a run has cost by now; none where nothing is known of it.

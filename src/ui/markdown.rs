@@ -15,7 +15,7 @@ use ratatui::{
 use crate::scratchpad::lines::{Fences, ListItem, Place, heading, is_rule, list_item};
 
 use super::{
-    text::{Lead, safe_line, wrap},
+    text::{Lead, safe_line, wrap, wrapped},
     theme::Theme,
 };
 
@@ -62,12 +62,8 @@ impl Iterator for Rows<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.ready.is_empty() {
-            let (number, rest, whole) = if let Some((number, rest)) = self.piece.take() {
-                (number, rest, false)
-            } else {
-                let (number, line) = self.lines.next()?;
-                (number, line, true)
-            };
+            let whole = self.piece.is_none();
+            let (number, rest) = self.piece.take().or_else(|| self.lines.next())?;
             let cut = rest.floor_char_boundary(PIECE);
             let (now, later) = rest.split_at(cut);
             if !later.is_empty() {
@@ -87,20 +83,14 @@ impl Rows<'_> {
         if begins {
             self.place = self.fences.place(stripped);
         }
-        let fenced = match self.place {
-            Place::Text => None,
+        match self.place {
+            Place::Text => {}
             // A fence's own line is shown faintly.
-            Place::Mark => Some(theme.dim),
-            Place::Code => Some(theme.code),
-        };
-        if let Some(style) = fenced {
-            return self.wrap(&[(line.to_owned(), style)], &Lead::default());
+            Place::Mark => return wrapped(line, theme.dim, self.cells),
+            Place::Code => return wrapped(line, theme.code, self.cells),
         }
         if stripped.is_empty() || !begins {
-            return self.wrap(
-                &[(line.trim_end().to_owned(), theme.text)],
-                &Lead::default(),
-            );
+            return wrapped(line.trim_end(), theme.text, self.cells);
         }
         let indent = line.len() - stripped.len();
         if let Some((depth, title)) = heading(stripped) {
@@ -112,7 +102,7 @@ impl Rows<'_> {
         if let Some(quoted) = stripped.strip_prefix('>') {
             let style = theme.dim.add_modifier(Modifier::ITALIC);
             return match self.marks {
-                Marks::Kept => self.wrap(&[(line.to_owned(), style)], &Lead::default()),
+                Marks::Kept => wrapped(line, style, self.cells),
                 Marks::Rendered => {
                     let bar = vec![("▎ ".to_owned(), theme.accent)];
                     let lead = Lead {
@@ -139,10 +129,9 @@ impl Rows<'_> {
         } else {
             self.theme.heading
         };
-        let text = if self.marks == Marks::Kept {
-            whole
-        } else {
-            title
+        let text = match self.marks {
+            Marks::Kept => whole,
+            Marks::Rendered => title,
         };
         self.wrap(&self.inline(text, style), &Lead::default())
     }
@@ -158,23 +147,14 @@ impl Rows<'_> {
         let sign = match self.marks {
             Marks::Rendered if !sign.is_empty() => sign.to_owned(),
             _ => {
-                let tick = match item.done {
-                    Some(_) => format!("{} ", item.tick),
-                    None => String::new(),
-                };
-                format!("{} {tick}", item.mark)
+                let tick = item.done.map(|_| format!("{} ", item.tick));
+                format!("{} {}", item.mark, tick.unwrap_or_default())
             }
         };
-        let hang = indent + super::text::width(&sign);
+        let rest = blanks(indent + super::text::width(&sign));
         let mut first = blanks(indent);
         first.push((sign, sign_style));
-        self.wrap(
-            &self.inline(item.text, style),
-            &Lead {
-                first,
-                rest: blanks(hang),
-            },
-        )
+        self.wrap(&self.inline(item.text, style), &Lead { first, rest })
     }
 
     fn wrap(&self, runs: &[(String, Style)], lead: &Lead) -> Vec<Line<'static>> {
@@ -187,10 +167,8 @@ impl Rows<'_> {
 }
 
 fn blanks(count: usize) -> Vec<(String, Style)> {
-    if count == 0 {
-        return Vec::new();
-    }
-    vec![(" ".repeat(count), Style::new())]
+    let blanks = (count > 0).then(|| (" ".repeat(count), Style::new()));
+    blanks.into_iter().collect()
 }
 
 /// Emphasis and code within a line; everything else stands as it is written.
@@ -225,12 +203,12 @@ fn inline(text: &str, base: Style, code: Style, marks: Marks) -> Vec<(String, St
                 styles.pop();
             }
             event => {
+                done = range.end;
                 match event {
                     Event::Code(inside) if marks == Marks::Rendered => push(&inside, code),
-                    Event::Code(_) => push(&text[range.clone()], code),
-                    _ => push(&text[range.clone()], style),
+                    Event::Code(_) => push(&text[range], code),
+                    _ => push(&text[range], style),
                 }
-                done = range.end;
             }
         }
     }

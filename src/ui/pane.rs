@@ -75,14 +75,10 @@ fn title(model: &Model) -> String {
     } else {
         identity.agent_kind
     };
-    let mut title = format!(
-        "{} · iteration {}",
-        text::safe(agent),
-        model.session.iteration
-    );
+    let (agent, iteration) = (text::safe(agent), model.session.iteration);
+    let mut title = format!("{agent} · iteration {iteration}");
     if let Some(name) = &model.session.agent.model {
-        title.push_str(" · ");
-        title.push_str(&text::safe(name));
+        title.push_str(&format!(" · {}", text::safe(name)));
     }
     title
 }
@@ -94,14 +90,8 @@ pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
 
 /// Copies the rows of a screen from one on, whose rectangle may be smaller.
 pub(super) fn cells_from(buf: &mut Buffer, area: Rect, screen: &Screen, first: u16, depth: Depth) {
-    lifted(
-        buf,
-        area,
-        screen,
-        &Patch::rows(first..u16::MAX),
-        first,
-        depth,
-    );
+    let rows = Patch::rows(first..u16::MAX);
+    lifted(buf, area, screen, &rows, first, depth);
 }
 
 /// The same for a part of the screen; the buffer may be a part of the host terminal.
@@ -112,10 +102,8 @@ pub fn patch(buf: &mut Buffer, area: Rect, screen: &Screen, patch: &Patch, depth
 /// Where a part of the screen lies on the host terminal when its cells are copied into a rectangle.
 #[must_use]
 pub fn place(area: Rect, patch: &Patch) -> Rect {
-    let (row, column) = (
-        patch.rows.start.min(area.height),
-        patch.columns.start.min(area.width),
-    );
+    let row = patch.rows.start.min(area.height);
+    let column = patch.columns.start.min(area.width);
     Rect {
         x: area.x + column,
         y: area.y + row,
@@ -153,11 +141,8 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, 
             cell.diff_option = CellDiffOption::AlwaysUpdate;
         }
         if whole && view.text.len() > 4 {
-            let apart = view
-                .text
-                .chars()
-                .filter_map(UnicodeWidthChar::width)
-                .sum::<usize>() as u16;
+            let apart = view.text.chars().filter_map(UnicodeWidthChar::width);
+            let apart = apart.sum::<usize>() as u16;
             if apart > view.width {
                 harmed = (view.row, view.column + apart);
             }
@@ -209,11 +194,7 @@ pub fn links(
             first,
             last,
             number,
-            target: if passes {
-                target.to_owned()
-            } else {
-                String::new()
-            },
+            target: if passes { target } else { "" }.to_owned(),
             underline,
         });
     });
@@ -255,21 +236,22 @@ fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
 
 /// The base character with its combining accents, without what joins, selects or hides.
 fn set_with_accents(cell: &mut Cell, cluster: &str) {
-    let mut kept = [0_u8; 24];
-    let mut length = 0;
+    let mut kept = String::new();
     for (at, c) in cluster.chars().enumerate() {
         let mut bytes = [0; 4];
         let piece = c.encode_utf8(&mut bytes);
         let accent = c.width() == Some(0)
             && !matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{200c}' | '\u{200d}')
             && clean::one_line(piece) == *piece;
-        if (at == 0 || accent) && length + piece.len() <= kept.len() {
-            kept[length..length + piece.len()].copy_from_slice(piece.as_bytes());
-            length += piece.len();
+        if (at == 0 || accent) && kept.len() + piece.len() <= MOST_ACCENTS {
+            kept.push_str(piece);
         }
     }
-    cell.set_symbol(std::str::from_utf8(&kept[..length]).unwrap_or(" "));
+    cell.set_symbol(&kept);
 }
+
+/// The most that is kept of a character with its accents, in bytes.
+const MOST_ACCENTS: usize = 24;
 
 /// Colours and attributes as the host terminal is given them.
 struct Ink {

@@ -45,18 +45,16 @@ fn parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
     let inner = frame::body(whole).inner(Margin::new(2, 1));
     if inner.width >= TWO_COLUMNS {
         let left = (inner.width * 2 / 5).clamp(46, 66);
-        let decision = Rect {
-            width: left,
-            ..inner
-        };
-        let document = Rect {
-            x: inner.x + left + 3,
-            width: inner.width - left - 3,
-            ..inner
-        };
         return Parts {
-            decision,
-            document,
+            decision: Rect {
+                width: left,
+                ..inner
+            },
+            document: Rect {
+                x: inner.x + left + 3,
+                width: inner.width - left - 3,
+                ..inner
+            },
             beside: true,
         };
     }
@@ -68,11 +66,7 @@ fn parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
             height: above.saturating_sub(1),
             ..inner
         },
-        document: Rect {
-            y: inner.y + above,
-            height: inner.height - above,
-            ..inner
-        },
+        document: frame::below(inner, above),
         beside: false,
     }
 }
