@@ -144,13 +144,8 @@ async fn is_of_the_demo(store: &Store, checkpoint: &Checkpoint) -> Result<bool, 
 
 /// Which checkpoints are meant.
 fn which(args: &RestoreArgs, here: &Here) -> Result<Checkpoints, i32> {
-    let id = match &args.at {
-        None => None,
-        Some(id) => Some(
-            id_start(id)
-                .map_err(|error| out::misused(&error, "`pitstop restore --list` shows them"))?,
-        ),
-    };
+    let id = args.at.as_deref().map(id_start).transpose();
+    let id = id.map_err(|error| out::misused(&error, "`pitstop restore --list` shows them"))?;
     let limit = if args.list || id.is_some() { LISTED } else { 1 };
     let mut which = Checkpoints {
         tag: args.tag.clone(),

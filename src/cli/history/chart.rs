@@ -45,10 +45,10 @@ pub(super) fn draw(
     let points = points(turns, iterations);
     let most = points.iter().map(|point| point.percent).reduce(f64::max)?;
     let top = most.max(100.0);
-    let cost = points.iter().filter_map(|point| point.cost);
-    let step = nice(cost.fold(0.0, f64::max) / MARKS);
-    let cost = points.iter().filter_map(|point| point.cost);
-    let dearest = (cost.fold(0.0, f64::max) / step).ceil().max(1.0) * step;
+    let costs = points.iter().filter_map(|point| point.cost);
+    let cost = costs.fold(0.0, f64::max);
+    let step = nice(cost / MARKS);
+    let dearest = (cost / step).ceil().max(1.0) * step;
     let scale = Scale {
         count: points.len(),
         top,
@@ -242,18 +242,9 @@ fn plot(svg: &mut String, scale: &Scale, points: &[Point]) -> std::fmt::Result {
 }
 
 fn escaped(text: &str) -> String {
-    let text = crate::clean::one_line(text);
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            c => safe.push(c),
-        }
-    }
-    safe
+    let text = crate::clean::one_line(text).replace('&', "&amp;");
+    let text = text.replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;")
 }
 
 #[cfg(test)]
