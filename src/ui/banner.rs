@@ -41,6 +41,18 @@ struct Words {
     style: Style,
 }
 
+impl Words {
+    /// Words that stand out in a colour, of which two parts are not left out.
+    fn loud(parts: Vec<String>, short: String, colour: Style) -> Self {
+        Self {
+            parts,
+            least: 2,
+            short,
+            style: colour.add_modifier(Modifier::BOLD | Modifier::REVERSED),
+        }
+    }
+}
+
 /// The banner in at most so many cells, beside the figure; none if nothing stands.
 pub(super) fn line(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
     let words = words(model, false, theme)?;
@@ -87,134 +99,96 @@ fn fitted(words: &Words, cells: usize) -> String {
     text::fit(&format!(" {} ", words.short), cells).into_owned()
 }
 
-/// How a banner is drawn, in a colour.
-fn loud(colour: Style) -> Style {
-    colour.add_modifier(Modifier::BOLD | Modifier::REVERSED)
-}
-
 /// `figure` says whether how full the context is has to be said too.
 fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
-    let keys = Keys::of(model);
+    let key = model.keys().hint(Action::Reboot).unwrap_or_default();
     Some(match reboot::banner(model)? {
         Banner::Asks => {
             let attempt = model.reboot.attempt.as_ref()?;
             // A person is needed once there is something to look at.
             let needed = attempt.step() == Step::Review;
             let style = if needed { theme.bad } else { theme.accent };
-            Words {
-                parts: keys.behind(asked(model, attempt.cause, figure), "review", "defer"),
-                least: 2,
-                short: format!("Reboot? {}", keys.reboot),
-                style: loud(style),
-            }
+            let asks = asked(model, attempt.cause, figure);
+            let parts = answered(model, asks, "review", "defer");
+            Words::loud(parts, format!("Reboot? {key}"), style)
         }
-        Banner::Holds(left) => held(model, left, &keys, theme),
+        Banner::Holds(left) => held(model, left, theme),
         Banner::Waits(blocks) => {
             let waits = if blocks.is_empty() {
                 "Automatic reboot: preparing the handoff".to_owned()
             } else {
                 format!("Automatic reboot waits {}", ends(&blocks))
             };
-            Words {
-                parts: keys.behind(waits, "review", "defer"),
-                least: 2,
-                short: "Reboot waits".to_owned(),
-                style: loud(theme.accent),
-            }
+            let parts = answered(model, waits, "review", "defer");
+            Words::loud(parts, "Reboot waits".to_owned(), theme.accent)
         }
         Banner::CountsDown(left) => {
             // A second that has begun is shown until it is over.
             let seconds = left.as_millis().div_ceil(1000);
             let said = format!("Rebooting in {seconds} s");
-            let mut parts = keys.behind(said, "stops and reviews", "defers");
+            let mut parts = answered(model, said, "stops and reviews", "defers");
             parts.push("typing delays it".to_owned());
-            Words {
-                parts,
-                least: 2,
-                short: format!("Reboot in {seconds} s, {} stops", keys.reboot),
-                style: loud(theme.accent),
-            }
+            let short = format!("Reboot in {seconds} s, {key} stops");
+            Words::loud(parts, short, theme.accent)
         }
-        Banner::Quiet(reason, turns) => quiet(&reason, turns, &keys, theme),
-        Banner::Wished(reason) => wished(&reason, &keys, theme),
+        Banner::Quiet(reason, turns) => quiet(model, &reason, turns, theme),
+        Banner::Wished(reason) => {
+            let parts = answered(model, wish(&reason), "review", "defer");
+            Words::loud(parts, format!("Agent asks: reboot? {key}"), theme.accent)
+        }
         Banner::Refused(why) => {
             let said = format!("Reboot refused: {}", text::safe(&why));
+            let parts = answered(model, said.clone(), "tries again", "defers");
             Words {
-                parts: keys.behind(said.clone(), "tries again", "defers"),
                 least: 1,
-                short: said,
-                style: loud(theme.bad),
+                ..Words::loud(parts, said, theme.bad)
             }
         }
-        Banner::Approved(blocks) => Words {
-            parts: vec![
+        Banner::Approved(blocks) => {
+            let parts = vec![
                 format!("Reboot approved, waits {}", ends(&blocks)),
-                format!("{} Enter goes ahead at once", keys.reboot),
-            ],
-            least: 2,
-            short: "Reboot waits".to_owned(),
-            style: loud(theme.accent),
-        },
+                format!("{key} Enter goes ahead at once"),
+            ];
+            Words::loud(parts, "Reboot waits".to_owned(), theme.accent)
+        }
     })
 }
 
-/// The keys that a banner names.
-struct Keys<'a> {
-    model: &'a Model,
-    reboot: String,
+/// What is said, with what the keys for a reboot and for deferring it do behind it.
+fn answered(model: &Model, said: String, reboot: &str, defer: &str) -> Vec<String> {
+    let reboot = model.keys().hint_to(Action::Reboot, reboot);
+    let defer = model.keys().hint_to(Action::Defer, defer);
+    std::iter::once(said).chain(reboot).chain(defer).collect()
 }
 
-impl<'a> Keys<'a> {
-    fn of(model: &'a Model) -> Self {
-        let reboot = model.keys().hint(Action::Reboot).unwrap_or_default();
-        Self { model, reboot }
-    }
-
-    /// What is said, with what the keys for a reboot and for deferring it do behind it.
-    fn behind(&self, said: String, reboot: &str, defer: &str) -> Vec<String> {
-        let keys = self.model.keys();
-        let reboot = keys.hint_to(Action::Reboot, reboot);
-        let defer = keys.hint_to(Action::Defer, defer);
-        std::iter::once(said).chain(reboot).chain(defer).collect()
-    }
-}
-
-/// The agent asks for a reboot.
-fn wished(reason: &str, keys: &Keys<'_>, theme: &Theme) -> Words {
+/// What the agent asks for.
+fn wish(reason: &str) -> String {
     let reason = crate::clean::one_line(reason);
-    let asks = if reason.is_empty() {
-        "The agent asks for a reboot".to_owned()
-    } else {
-        let reason = text::fit(&reason, REASON);
-        format!("The agent asks for a reboot: {reason}")
-    };
-    Words {
-        parts: keys.behind(asks, "review", "defer"),
-        least: 2,
-        short: format!("Agent asks: reboot? {}", keys.reboot),
-        style: loud(theme.accent),
+    if reason.is_empty() {
+        return "The agent asks for a reboot".to_owned();
     }
+    let reason = text::fit(&reason, REASON);
+    format!("The agent asks for a reboot: {reason}")
 }
 
 /// The client waits in a compaction. Both answers are named wherever there is room for a word; why it compacts comes next.
-fn held(model: &Model, left: Duration, keys: &Keys<'_>, theme: &Theme) -> Words {
+fn held(model: &Model, left: Duration, theme: &Theme) -> Words {
     let seconds = left.as_millis().div_ceil(1000);
     let said = match model.config.guard.unanswered {
         Unanswered::Client => format!("Claude compacts in {seconds} s"),
         Unanswered::Handoff => format!("The handoff replaces a compaction in {seconds} s"),
     };
-    let mut parts = keys.behind(said, "review", "allow");
+    let mut parts = answered(model, said, "review", "allow");
     let least = parts.len();
     parts.extend(reason(model).map(str::to_owned));
     let answers = [Action::Reboot, Action::Defer].into_iter();
     let answers: Vec<_> = answers
         .filter_map(|action| model.keys().hint(action))
         .collect();
+    let short = format!("Compacts in {seconds} s: {}", answers.join(" or "));
     Words {
-        parts,
         least,
-        short: format!("Compacts in {seconds} s: {}", answers.join(" or ")),
-        style: loud(theme.bad),
+        ..Words::loud(parts, short, theme.bad)
     }
 }
 
@@ -230,7 +204,7 @@ pub(super) fn reason(model: &Model) -> Option<&'static str> {
 }
 
 /// Why none begins by itself for now.
-fn quiet(reason: &QuietReason, turns: u32, keys: &Keys<'_>, theme: &Theme) -> Words {
+fn quiet(model: &Model, reason: &QuietReason, turns: u32, theme: &Theme) -> Words {
     let (what, detail) = match reason {
         QuietReason::Deferred => ("Reboot deferred", None),
         QuietReason::Cancelled => ("Reboot cancelled", None),
@@ -242,7 +216,7 @@ fn quiet(reason: &QuietReason, turns: u32, keys: &Keys<'_>, theme: &Theme) -> Wo
         turns => format!("again after {turns} turns"),
     };
     let mut parts = vec![what.to_owned(), again];
-    parts.extend(keys.model.keys().hint_to(Action::Reboot, "reboots now"));
+    parts.extend(model.keys().hint_to(Action::Reboot, "reboots now"));
     parts.extend(detail.map(|(_, detail)| text::safe(detail).into_owned()));
     Words {
         parts,
