@@ -255,6 +255,18 @@ pub enum RebootMode {
     Auto,
 }
 
+impl RebootMode {
+    /// The mode's name in the config, the footer and `status --json`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Ask => "ask",
+            Self::Auto => "auto",
+        }
+    }
+}
+
 /// How the handoff reaches the new session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
