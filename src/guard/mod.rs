@@ -22,7 +22,7 @@ pub mod threshold;
 
 pub use forecast::{Forecast, Growth};
 pub use reading::{Reading, Source};
-pub use threshold::{Level, Lines, Preset, Room, Threshold, ThresholdError, Thresholds};
+pub use threshold::{Level, Lines, Room, Threshold, ThresholdError, Thresholds};
 
 use reading::{Readings, WindowEvidence};
 

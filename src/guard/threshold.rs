@@ -138,20 +138,7 @@ pub enum ThresholdError {
     },
 }
 
-/// A ready-made set of thresholds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Preset {
-    /// 50, 70, 85, 97 percent.
-    #[default]
-    Normal,
-    /// Warn at 80, compact at 90 percent: fewer reboots.
-    Late,
-    /// Warn at 40, compact at 50 percent: for those who want the model fresh.
-    Early,
-}
-
-/// The four thresholds: strictly rising shares of the usable window, each with an optional cap in tokens.
+/// The four thresholds: rising shares of the usable window (force may lie at compact), each with an optional cap in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
     shares: [u8; 4],
@@ -160,7 +147,10 @@ pub struct Thresholds {
 
 impl Default for Thresholds {
     fn default() -> Self {
-        Self::preset(Preset::Normal)
+        Self {
+            shares: [50, 70, 85, 97],
+            caps: [None; 4],
+        }
     }
 }
 
@@ -174,7 +164,9 @@ impl Thresholds {
             }
         }
         for (names, at) in Threshold::ALL.windows(2).zip(shares.windows(2)) {
-            if at[0] >= at[1] {
+            // Who reboots at compact in any case sets both to one figure.
+            let most = at[1] - u8::from(names[1] != Threshold::Force);
+            if at[0] > most {
                 return Err(ThresholdError::Disordered {
                     lower: names[0],
                     upper: names[1],
@@ -187,20 +179,6 @@ impl Thresholds {
             shares,
             caps: [None; 4],
         })
-    }
-
-    /// Returns a ready-made set; its notice line keeps about the distance to warn that the normal set has.
-    #[must_use]
-    pub const fn preset(preset: Preset) -> Self {
-        let shares = match preset {
-            Preset::Normal => [50, 70, 85, 97],
-            Preset::Late => [60, 80, 90, 97],
-            Preset::Early => [30, 40, 50, 97],
-        };
-        Self {
-            shares,
-            caps: [None; 4],
-        }
     }
 
     /// Adds caps in tokens, in the order notice, warn, compact, force; those given must rise.
@@ -219,18 +197,6 @@ impl Thresholds {
         }
         self.caps = caps;
         Ok(self)
-    }
-
-    /// Returns a threshold's share of the usable window in percent.
-    #[must_use]
-    pub const fn percent(&self, threshold: Threshold) -> u8 {
-        self.shares[threshold as usize]
-    }
-
-    /// Returns a threshold's cap in tokens, if it has one.
-    #[must_use]
-    pub const fn cap(&self, threshold: Threshold) -> Option<Tokens> {
-        self.caps[threshold as usize]
     }
 
     /// Returns where the thresholds lie in a room of this kind.
@@ -439,12 +405,10 @@ mod tests {
     }
 
     #[test]
-    fn presets_are_what_their_names_promise() {
-        let shares =
-            |preset| Threshold::ALL.map(|threshold| Thresholds::preset(preset).percent(threshold));
-        assert_eq!(shares(Preset::Normal), [50, 70, 85, 97]);
-        assert_eq!(shares(Preset::Late), [60, 80, 90, 97]);
-        assert_eq!(shares(Preset::Early), [30, 40, 50, 97]);
+    fn force_may_lie_at_compact_and_not_below() {
+        let thresholds = Thresholds::new(20, 40, 60, 60).expect("rising");
+        assert_eq!(lines(thresholds, 100_000), [20_000, 40_000, 60_000, 60_000]);
+        assert!(Thresholds::new(20, 40, 60, 59).is_err());
     }
 
     #[test]

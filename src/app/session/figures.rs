@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::{
     agent::claude::limits::{CompactionSettings, Words},
     bridge::Usage,
-    config::{Config, GuardConfig, Preset},
+    config::{Config, GuardConfig},
     guard::{
         Crossing, GuardSettings, Reading, Source,
-        threshold::{self, Threshold, Thresholds},
+        threshold::{Threshold, Thresholds},
     },
     lineage::Cause,
     transcript::{SessionId, Tokens},
@@ -40,13 +40,7 @@ pub fn guard_settings(config: &Config) -> GuardSettings {
 /// contradict each other: then the shares count alone.
 fn thresholds(config: &GuardConfig) -> Thresholds {
     let shares = Thresholds::new(config.notice, config.warn, config.compact, config.force_at)
-        .unwrap_or_else(|_| {
-            Thresholds::preset(match config.preset {
-                Preset::Default | Preset::Lean => threshold::Preset::Normal,
-                Preset::Late => threshold::Preset::Late,
-                Preset::Early => threshold::Preset::Early,
-            })
-        });
+        .unwrap_or_default();
     let caps = [
         config.notice_tokens,
         config.warn_tokens,
