@@ -26,7 +26,7 @@ use rustix::{
 
 use crate::{
     private_file::{self, OpenError},
-    redact,
+    process, redact,
 };
 
 /// The name of our directory within a project.
@@ -485,11 +485,15 @@ impl PrivateDir {
         Ok(names)
     }
 
-    /// Removes what writes that a crash cut short have left aside. Only the holder of the project's
-    /// lock may call it: another writer's aside file would go too.
+    /// Removes what writes that were cut short have left aside, but not what another living process is writing.
     pub fn sweep_asides(&self) -> Result<(), FilesError> {
         for name in self.names()? {
-            if name.starts_with('.') && name.contains(ASIDE) {
+            let writer = name
+                .strip_prefix('.')
+                .and_then(|name| name.rsplit_once(ASIDE))
+                .and_then(|(_, writer)| writer.split_once('-')?.0.parse::<u32>().ok());
+            let another = |pid| pid != std::process::id() && process::stamp(pid).is_some();
+            if writer.is_some_and(|pid| !another(pid)) {
                 self.remove(&name)?;
             }
         }
@@ -664,6 +668,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_a_living_process_writes_is_not_swept() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        // The first process of the system lives, and no number is as high as the second.
+        for name in [
+            ".a.aside-1-0",
+            ".b.aside-4000000000-7",
+            ".aside",
+            ".c.aside-x",
+        ] {
+            dir.write_private(name, b"half").unwrap();
+        }
+        dir.sweep_asides().unwrap();
+        let left = dir.names().unwrap();
+        assert_eq!(left, [".a.aside-1-0", ".aside", ".c.aside-x", ".gitignore"]);
     }
 
     #[test]

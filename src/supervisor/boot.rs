@@ -83,6 +83,12 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     let claim = claim::take_lock(&start.project, &start.paths, &mut warnings)?;
     claim::ask_socket(&start.paths, &claim.hash)?;
     let files = claim::project_files(&start.project, &start.paths, &claim.hash, &mut warnings)?;
+    for directory in [&claim.state, &files] {
+        // Half a file beside the whole one hinders nothing, so neither does a failure to remove it.
+        if let Err(error) = directory.sweep_asides() {
+            warnings.push(chain(&error));
+        }
+    }
     let notes = claim::read_scratchpad(&files)?;
 
     let mut plan = agent_plan(&start, &files);

@@ -611,6 +611,19 @@ fn the_next_start_names_the_session_of_a_run_that_died() {
 }
 
 #[test]
+fn half_a_file_of_a_killed_write_is_swept_at_the_next_start() {
+    let launch = Launch::demo();
+    let half = launch
+        .project()
+        .join(".pitstop/.scratchpad.md.aside-4000000000-3");
+    std::fs::create_dir_all(half.parent().expect("a directory")).expect("the directory is made");
+    std::fs::write(&half, "half of i").expect("the file is written");
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    assert!(!half.exists());
+}
+
+#[test]
 fn an_agent_that_ignores_every_signal_is_swept_at_the_next_start() {
     let launch =
         Launch::generic("sh -c \"trap '' HUP INT TERM; echo deaf; while :; do sleep 1; done\"");
