@@ -47,9 +47,9 @@ pub(super) fn merge(layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigEr
     }
     let mut config = draft.config;
     let percents = draft.percents;
-    let preset = config.guard.preset.percents();
+    let preset = draft.preset.percents();
     let [notice, warn, compact] = [0, 1, 2].map(|line| percents[line].unwrap_or(preset[line]));
-    let (caps, preset) = (draft.caps, config.guard.preset.caps());
+    let (caps, preset) = (draft.caps, draft.preset.caps());
     let [notice_tokens, warn_tokens, compact_tokens] =
         [0, 1, 2].map(|line| caps[line].or(preset[line]).filter(|cap| *cap > 0));
     config.guard = GuardConfig {

@@ -159,8 +159,6 @@ impl Preset {
 /// `[guard]`: when to warn and when to reboot. `notice < warn < compact <= force_at`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardConfig {
-    /// The preset that the percentages and caps started from.
-    pub preset: Preset,
     /// Up to here all is healthy, in percent of the usable window.
     pub notice: u8,
     /// From here on a checkpoint is kept and the handoff drafted, in percent.
@@ -195,10 +193,8 @@ pub enum Unanswered {
 
 impl Default for GuardConfig {
     fn default() -> Self {
-        let preset = Preset::default();
-        let [notice, warn, compact] = preset.percents();
+        let [notice, warn, compact] = Preset::default().percents();
         Self {
-            preset,
             notice,
             warn,
             compact,

@@ -27,6 +27,8 @@ pub(super) struct Draft {
     pub percents: [Option<u8>; 3],
     /// The caps on the three in the same way, in tokens; 0 takes the preset's cap away.
     pub caps: [Option<u64>; 3],
+    /// What the shares and caps that are not set come from.
+    pub preset: Preset,
     pub prefix: Option<Chord>,
     pub triggers: Vec<(Action, Vec<Trigger>)>,
 }
@@ -148,10 +150,10 @@ static SETTINGS: &[Key] = &[
     key("context", "checkpoint_at_tests", Owner, Flag(|d, v| d.config.context.checkpoint_at_tests = v)),
 
     key("guard", "preset", Anyone, OneOf(&[
-        ("default", |d| d.config.guard.preset = Preset::Default),
-        ("late", |d| d.config.guard.preset = Preset::Late),
-        ("early", |d| d.config.guard.preset = Preset::Early),
-        ("lean", |d| d.config.guard.preset = Preset::Lean),
+        ("default", |d| d.preset = Preset::Default),
+        ("late", |d| d.preset = Preset::Late),
+        ("early", |d| d.preset = Preset::Early),
+        ("lean", |d| d.preset = Preset::Lean),
     ])),
     key("guard", "notice", Anyone, Whole(1, 99, |d, v| d.percents[0] = Some(v as u8))),
     key("guard", "warn", Anyone, Whole(1, 99, |d, v| d.percents[1] = Some(v as u8))),

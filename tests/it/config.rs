@@ -14,7 +14,7 @@ use std::{
 
 use pitstop::{
     config::{
-        Config, DEFAULT_TOML, Preset, RebootMode, ThemeName,
+        Config, DEFAULT_TOML, RebootMode, ThemeName,
         error::{ConfigErrors, Fault, Severity, Style},
         load::{
             self, Flags, Loaded, Source,
@@ -211,7 +211,6 @@ fn explicit_lines_win_over_a_preset_in_any_layer() {
         .user("[guard]\nwarn = 75\n")
         .project("[guard]\npreset = \"late\"\n");
     let guard = place.loaded().config.guard;
-    assert_eq!(guard.preset, Preset::Late);
     assert_eq!([guard.notice, guard.warn, guard.compact], [70, 75, 90]);
 }
 
