@@ -85,11 +85,11 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Begins the run; `first` says how the agent is started if not with the task itself.
 pub fn begin(model: &mut Model, plan: Plan, reads_task: bool, first: Option<Vec<Effect>>) {
-    let start = prompt::start(&plan.task, &plan.promise);
+    let start = prompt::start(&plan.task, &plan.stop_phrase);
     let caps = plan.caps;
     let event = RunEvent::RunStarted {
         task: first_line(&plan.task),
-        promise: plan.promise.clone(),
+        stop_phrase: plan.stop_phrase.clone(),
         max_iterations: caps.max_iterations,
         max_cost_usd: caps.max_cost_usd,
         max_time_s: caps.max_time.map(|time| time.as_secs()),

@@ -386,7 +386,9 @@ pub fn run_task(model: &Model) -> Option<&str> {
 #[must_use]
 pub fn closing_words(model: &Model) -> String {
     let run = model.autopilot.as_ref();
-    run.map_or_else(String::new, |run| prompt::carry_on(&run.pilot.plan.promise))
+    run.map_or_else(String::new, |run| {
+        prompt::carry_on(&run.pilot.plan.stop_phrase)
+    })
 }
 
 /// Whether a run goes on unattended.
@@ -418,7 +420,7 @@ pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
 pub fn restart_prompt(model: &Model) -> Option<String> {
     let run = model.autopilot.as_ref();
     let plan = &run.filter(|run| !run.pilot.is_held())?.pilot.plan;
-    Some(prompt::again(&plan.task, &plan.promise))
+    Some(prompt::again(&plan.task, &plan.stop_phrase))
 }
 
 /// The order to read the task again, if it is a file.

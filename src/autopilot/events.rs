@@ -21,7 +21,7 @@ pub enum RunEvent {
         /// The first line of its task.
         task: String,
         /// The text that ends it.
-        promise: String,
+        stop_phrase: String,
         /// The most iterations.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         max_iterations: Option<u32>,
@@ -201,8 +201,10 @@ impl RunEvent {
 impl RunEvent {
     fn head(&self) -> String {
         match self {
-            Self::RunStarted { task, promise, .. } => {
-                format!("run started: {task} · until \"{promise}\"")
+            Self::RunStarted {
+                task, stop_phrase, ..
+            } => {
+                format!("run started: {task} · until \"{stop_phrase}\"")
             }
             Self::IterationStarted {
                 iteration,

@@ -54,7 +54,7 @@ pub struct Plan {
     /// The task, as it was read last.
     pub task: String,
     /// The text that ends the run.
-    pub promise: String,
+    pub stop_phrase: String,
     /// How far it may go.
     pub caps: Caps,
     /// What trips its breakers.
@@ -290,7 +290,7 @@ impl Autopilot {
     #[must_use]
     pub fn ended(&self, spent: &Spent) -> Option<End> {
         let said = self.message.as_deref().unwrap_or_default();
-        if stop_phrase::is_given(&self.plan.promise, said) {
+        if stop_phrase::is_given(&self.plan.stop_phrase, said) {
             return Some(End::StopPhrase);
         }
         self.plan.caps.reached(spent).map(End::Cap)
@@ -384,7 +384,7 @@ impl Autopilot {
             return None;
         };
         let said = self.message.as_deref().unwrap_or_default();
-        let line = stop_phrase::line(&self.plan.promise, said);
+        let line = stop_phrase::line(&self.plan.stop_phrase, said);
         let evidence = match (end, line) {
             (End::StopPhrase, Some(line)) => format!("the agent said: {}", breaker::excerpt(line)),
             _ => end.to_string(),
@@ -433,7 +433,7 @@ impl Autopilot {
             return said;
         }
         if std::mem::take(&mut self.task_changed) {
-            return prompt::changed(&self.plan.task, &self.plan.promise);
+            return prompt::changed(&self.plan.task, &self.plan.stop_phrase);
         }
         prompt::go_on()
     }

@@ -78,7 +78,7 @@ mod tests {
     const PROMISE: &str = "ALL DONE";
 
     #[test]
-    fn the_promise_counts_in_the_assistants_own_words() {
+    fn the_stop_phrase_counts_in_the_assistants_own_words() {
         for said in [
             "ALL DONE",
             "Everything is built.\n\nALL DONE\n",
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_promise_does_not_count_where_it_is_talked_about() {
+    fn the_stop_phrase_does_not_count_where_it_is_talked_about() {
         for talk in [
             "",
             "all done",
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_may_hold_marks_itself() {
+    fn a_stop_phrase_may_hold_marks_itself() {
         assert!(is_given("say \"hi\"", "now I say \"hi\""));
         assert!(is_given("`done`", "`done`"));
         assert!(!is_given("", "anything"));

@@ -15,7 +15,7 @@ fn at(seconds: u64) -> At {
 fn plan() -> Plan {
     Plan {
         task: "build it".to_owned(),
-        promise: "ALL DONE".to_owned(),
+        stop_phrase: "ALL DONE".to_owned(),
         caps: Caps {
             max_iterations: Some(3),
             max_cost_usd: Some(5.0),
@@ -53,7 +53,7 @@ fn turn(run: &mut Autopilot, number: u64, iterations: u64) -> Verdict {
 }
 
 #[test]
-fn turns_go_on_until_the_promise_is_given() {
+fn turns_go_on_until_the_stop_phrase_is_given() {
     let mut run = run();
     for number in 1..10 {
         assert_eq!(turn(&mut run, number, 1), Verdict::Prompt);
@@ -101,7 +101,7 @@ fn every_turn_is_a_session_of_its_own_when_asked_for() {
 }
 
 #[test]
-fn cost_and_time_end_it_and_the_promise_wins_over_them() {
+fn cost_and_time_end_it_and_the_stop_phrase_wins_over_them() {
     let over = Spent {
         iterations: 1,
         cost_usd: 5.0,
@@ -122,7 +122,7 @@ fn cost_and_time_end_it_and_the_promise_wins_over_them() {
 }
 
 #[test]
-fn a_pause_holds_everything_and_the_promise_is_not_forgotten() {
+fn a_pause_holds_everything_and_the_stop_phrase_is_not_forgotten() {
     let mut run = run();
     run.paused_by = Some("a key");
     assert_eq!(run.turn_ended(Some("ALL DONE"), &spent(9)), Verdict::Settle);

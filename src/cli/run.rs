@@ -126,8 +126,11 @@ impl Order {
     /// What the scripted agent reads from its environment.
     pub(super) fn demo_env(&self) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = vec![("PITSTOP_DEMO_AUTO".into(), "0".into())];
-        if std::env::var_os("PITSTOP_DEMO_PROMISE").is_none() {
-            env.push(("PITSTOP_DEMO_PROMISE".into(), self.args.until.trim().into()));
+        if std::env::var_os("PITSTOP_DEMO_STOP_PHRASE").is_none() {
+            env.push((
+                "PITSTOP_DEMO_STOP_PHRASE".into(),
+                self.args.until.trim().into(),
+            ));
         }
         env
     }
@@ -137,7 +140,7 @@ impl Order {
         let (args, caps) = (&self.args, &config.autopilot);
         Plan {
             task: self.task.clone(),
-            promise: args.until.trim().to_owned(),
+            stop_phrase: args.until.trim().to_owned(),
             caps: Caps {
                 max_iterations: cap(args.max_iterations, caps.max_iterations),
                 max_cost_usd: cap(args.max_cost, caps.max_cost_usd),
@@ -234,7 +237,7 @@ mod tests {
         let config = Config::default();
         let plan = parse(&["--task", "build it"]).unwrap().plan(&config);
         assert_eq!(plan.caps.max_iterations, Some(50));
-        assert_eq!(plan.promise, stop_phrase::DEFAULT);
+        assert_eq!(plan.stop_phrase, stop_phrase::DEFAULT);
         assert!(plan.attended);
         let words = [
             "--task",
@@ -258,7 +261,7 @@ mod tests {
         assert_eq!(plan.caps.max_cost_usd, Some(2.5));
         assert_eq!(plan.caps.max_time, Some(Duration::from_secs(5400)));
         assert_eq!(
-            (plan.promise.as_str(), plan.fresh),
+            (plan.stop_phrase.as_str(), plan.fresh),
             ("ALL DONE", Fresh::Always)
         );
         assert_eq!((plan.attended, order.speech()), (false, Some(Speech::Json)));

@@ -463,7 +463,7 @@ mod tests {
         let mut words = HumanWords::default();
         let start = include_str!("../../assets/run/start.md")
             .replace("{task}", "Port it. Never delete a test.")
-            .replace("{promise}", "ALL DONE");
+            .replace("{stop_phrase}", "ALL DONE");
         words.prompt(&start, None);
         assert!(!words.prompt(include_str!("../../assets/run/go-on.md"), None));
         assert_eq!(rules_of(&words), ["Never delete a test."]);

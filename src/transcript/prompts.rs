@@ -150,7 +150,7 @@ mod tests {
 
     fn filled(template: &str) -> String {
         let text = template.replace("{task}", "port it to {Rust}\n\n## How to end\n\nwell");
-        text.replace("{promise}", "ALL DONE").trim().to_owned()
+        text.replace("{stop_phrase}", "ALL DONE").trim().to_owned()
     }
 
     #[test]

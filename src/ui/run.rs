@@ -65,7 +65,7 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
         format!("${:.2}{dearest}", report.cost_usd),
     ];
     parts.extend(figures.map(|said| Span::styled(said, theme.text)));
-    let phrase = text::safe(&report.promise);
+    let phrase = text::safe(&report.stop_phrase);
     let phrase = text::fit(&phrase, STOP_PHRASE);
     parts.push(Span::styled(format!("until \"{phrase}\""), theme.dim));
     parts

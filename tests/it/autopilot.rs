@@ -23,7 +23,7 @@ const RUN: Duration = Duration::from_secs(180);
 
 const PROMISE: &str = "ALL DONE";
 
-/// A run of the demo with this task and the promise.
+/// A run of the demo with this task and the stop phrase.
 fn run_of(task: &str) -> Launch {
     Launch::demo().order(["--task", task, "--until", PROMISE])
 }
@@ -156,7 +156,7 @@ fn check_five_sessions(launch: &Launch) {
 }
 
 #[test]
-fn a_task_over_five_sessions_of_the_demo_ends_by_the_promise() {
+fn a_task_over_five_sessions_of_the_demo_ends_by_the_stop_phrase() {
     let launch = five_sessions().set("reboot.auto_delay=\"100ms\"");
     let supervisor = launch.start();
     supervisor.terminal.wait_for(
@@ -176,7 +176,7 @@ fn a_task_over_five_sessions_of_the_demo_ends_by_the_promise() {
 }
 
 #[test]
-fn a_headless_task_over_five_sessions_of_the_demo_ends_by_the_promise() {
+fn a_headless_task_over_five_sessions_of_the_demo_ends_by_the_stop_phrase() {
     let launch = json(five_sessions());
     let (code, run) = outcome(&launch);
     assert_eq!(code, Some(0), "{:#?}", run.lines());
@@ -446,7 +446,7 @@ fn the_exit_codes_are_those_of_the_contract() {
 }
 
 #[test]
-fn the_promise_counts_only_in_the_assistants_own_words() {
+fn the_stop_phrase_counts_only_in_the_assistants_own_words() {
     let turns = [
         "$ echo ALL DONE\tThe tool says so.",
         "For example:\\n\\n```\\nALL DONE\\n```",
@@ -847,7 +847,7 @@ fn item(number: usize) -> String {
     format!("Part {number} is ported.\n\nDONE: part {number} of the parser")
 }
 
-/// The answers of so many turns; the last one gives the promise.
+/// The answers of so many turns; the last one gives the stop phrase.
 fn answers(turns: usize) -> Vec<Answer> {
     (1..=turns)
         .map(|number| match number {
@@ -901,7 +901,7 @@ fn check_api(launch: &Launch, sessions: usize, per_session: usize) {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_headless_task_over_five_sessions_of_the_real_client_ends_by_the_promise() {
+fn a_headless_task_over_five_sessions_of_the_real_client_ends_by_the_stop_phrase() {
     let launch = live(&["--headless", "--json"]);
     launch.api().report_usage(usage(15));
     launch.api().answer(answers(15));

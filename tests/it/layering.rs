@@ -790,7 +790,7 @@ const TEST_SWITCHES: [&str; 3] = ["PITSTOP_DEMO_", "PITSTOP_CRASH_AT", "PITSTOP_
 /// Those of these names that a user's demo needs.
 const OF_THE_DEMO: [&str; 4] = [
     "PITSTOP_DEMO_DIR",
-    "PITSTOP_DEMO_PROMISE",
+    "PITSTOP_DEMO_STOP_PHRASE",
     "PITSTOP_DEMO_AUTO",
     "PITSTOP_DEMO_BRIDGE",
 ];

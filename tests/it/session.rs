@@ -160,7 +160,7 @@ fn tool(name: &str, input: Value) -> Answer {
     }
 }
 
-/// A run that leaves something behind and waits for it goes on to its promise; nothing was prompted meanwhile.
+/// A run that leaves something behind and waits for it goes on to its stop phrase; nothing was prompted meanwhile.
 #[track_caller]
 fn is_waited_for(launch: &Launch, named: &str) {
     let launch = launch

@@ -9,7 +9,7 @@
 //! | variable | effect |
 //! |---|---|
 //! | `PITSTOP_DEMO_DIR` | config directory in place of `CLAUDE_CONFIG_DIR` or `~/.claude` |
-//! | `PITSTOP_DEMO_PROMISE` | what it says when the last item is done |
+//! | `PITSTOP_DEMO_STOP_PHRASE` | what it says when the last item is done |
 //! | `PITSTOP_DEMO_AUTO` | `0`: waits for a prompt after each turn |
 //! | `PITSTOP_DEMO_BRIDGE` | `1`: it is started with mods, and speaks their protocol |
 //!
@@ -98,7 +98,7 @@ struct Control {
     script: Vec<String>,
     growth: Option<u64>,
     items: u64,
-    promise: Option<String>,
+    stop_phrase: Option<String>,
     auto: bool,
     stubborn: bool,
     crash: Option<usize>,
@@ -180,7 +180,7 @@ fn control() -> Result<Control, String> {
         cwd: env::current_dir().map_err(|error| format!("Error: {error}"))?,
         pace: PACE,
         items: ITEMS,
-        promise: variable("PITSTOP_DEMO_PROMISE"),
+        stop_phrase: variable("PITSTOP_DEMO_STOP_PHRASE"),
         auto: variable("PITSTOP_DEMO_AUTO").as_deref() != Some("0"),
         hooks: true,
         ..Control::default()

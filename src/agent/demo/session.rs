@@ -492,11 +492,11 @@ impl Session {
         }
         let mut steps = self.story.turn(self.handed_over && self.turns == 1);
         if self.story.done() >= self.control.items
-            && let (Some(promise), Some(Step::Say(last))) =
-                (&self.control.promise, steps.back_mut())
+            && let (Some(stop_phrase), Some(Step::Say(last))) =
+                (&self.control.stop_phrase, steps.back_mut())
         {
             last.push_str("\n\n");
-            last.push_str(promise);
+            last.push_str(stop_phrase);
         }
         steps
     }

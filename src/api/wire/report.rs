@@ -66,7 +66,7 @@ pub struct RunReport {
     /// The first line of its task.
     pub task: String,
     /// The text that ends it.
-    pub promise: String,
+    pub stop_phrase: String,
     /// Whether it runs without a terminal.
     pub headless: bool,
     /// How many iterations it has had, the present one among them.

@@ -14,7 +14,7 @@ const MINUTE: u64 = 60;
 pub fn facts(run: &RunReport, zone: FixedOffset) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("task", run.task.clone()),
-        ("until", format!("the agent says \"{}\"", run.promise)),
+        ("until", format!("the agent says \"{}\"", run.stop_phrase)),
         ("state", state(run, zone)),
     ];
     if run.done + run.open > 0 {
@@ -143,7 +143,7 @@ pub(crate) mod tests {
         RunReport {
             phase: "waiting".to_owned(),
             task: "Port the importer".to_owned(),
-            promise: "ALL DONE".to_owned(),
+            stop_phrase: "ALL DONE".to_owned(),
             headless: false,
             iteration: 3,
             max_iterations: Some(50),

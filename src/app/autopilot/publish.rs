@@ -163,7 +163,7 @@ pub fn report(model: &Model) -> Option<RunReport> {
     Some(RunReport {
         phase: phase_word(pilot).to_owned(),
         task: first_line(&plan.task),
-        promise: plan.promise.clone(),
+        stop_phrase: plan.stop_phrase.clone(),
         headless: !plan.attended,
         iteration: spent.iterations,
         max_iterations: plan.caps.max_iterations,

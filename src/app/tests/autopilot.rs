@@ -12,7 +12,7 @@ use super::*;
 fn plan() -> Plan {
     Plan {
         task: "build a boat".to_owned(),
-        promise: "ALL DONE".to_owned(),
+        stop_phrase: "ALL DONE".to_owned(),
         caps: Caps {
             max_iterations: Some(3),
             max_cost_usd: Some(5.0),
@@ -187,7 +187,7 @@ fn a_prompt_that_does_not_arrive_gets_more_enters_and_then_trips() {
 }
 
 #[test]
-fn the_promise_ends_the_agent_and_closes_the_record() {
+fn the_stop_phrase_ends_the_agent_and_closes_the_record() {
     let mut bench = run(plan());
     let effects = bench.said(OLD, "ALL DONE");
     assert_eq!(signals(&effects), [StopSignal::Exit]);
@@ -304,7 +304,7 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
     bench.pass(Duration::from_secs(10), &mut timers);
     assert!(
         bench.model.outside.quitting.is_some(),
-        "the promise was not forgotten"
+        "the stop phrase was not forgotten"
     );
 }
 

@@ -759,7 +759,7 @@ fn commits_and_tests_make_no_checkpoint_where_that_is_not_wanted() {
 fn commits_and_tests_are_lines_of_a_run_and_each_is_one() {
     let plan = crate::autopilot::Plan {
         task: "build a boat".to_owned(),
-        promise: "ALL DONE".to_owned(),
+        stop_phrase: "ALL DONE".to_owned(),
         caps: crate::autopilot::Caps::default(),
         limits: crate::autopilot::Limits::default(),
         fresh: crate::autopilot::Fresh::Threshold,

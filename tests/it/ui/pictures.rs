@@ -188,7 +188,7 @@ pub fn run(size: (u16, u16)) -> Model {
     let mut model = scene::working(size);
     let plan = Plan {
         task: "Make the importer stream: constant memory for any CSV size.".to_owned(),
-        promise: "ALL DONE".to_owned(),
+        stop_phrase: "ALL DONE".to_owned(),
         caps: Caps {
             max_iterations: Some(50),
             max_cost_usd: Some(25.0),
