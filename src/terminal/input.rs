@@ -110,20 +110,6 @@ pub enum HostReply {
     KittyFlags(u8),
     /// The colour scheme, asked for or changed.
     ColourScheme(ColourScheme),
-    /// CPR in its private form: column and row from 0. The plain form cannot be distinguished from F3.
-    CursorPosition {
-        /// Column from 0.
-        column: u16,
-        /// Row from 0.
-        row: u16,
-    },
-    /// The size of a cell in pixels (`CSI 6 t`).
-    CellPixels {
-        /// Width in pixels.
-        width: u16,
-        /// Height in pixels.
-        height: u16,
-    },
 }
 
 impl HostInput {
@@ -512,7 +498,7 @@ fn sequence_item(body: &str, end: u8, whole: &[u8]) -> HostInput {
             if let Some(rest) = body.strip_prefix('<') {
                 return sgr_mouse(rest, end, whole).unwrap_or_else(unknown);
             }
-            if body.starts_with(['?', '>', '=']) || matches!(end, b't' | b'y') {
+            if body.starts_with(['?', '>', '=']) || end == b'y' {
                 return reply_item(sequence_reply(body, end), whole);
             }
             match key_sequence(body, end) {

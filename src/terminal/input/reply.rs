@@ -40,12 +40,6 @@ fn colour(value: &str) -> Option<Rgb> {
 }
 
 pub(super) fn sequence_reply(body: &str, end: u8) -> Option<HostReply> {
-    if end == b't' {
-        let [6, height, width] = numbers(body)?[..] else {
-            return None;
-        };
-        return Some(HostReply::CellPixels { width, height });
-    }
     let body = body.strip_prefix('?')?;
     match end {
         b'c' => Some(HostReply::DeviceAttributes(numbers(body)?)),
@@ -62,13 +56,6 @@ pub(super) fn sequence_reply(body: &str, end: u8) -> Option<HostReply> {
         b'n' => match numbers(body)?[..] {
             [997, 1] => Some(HostReply::ColourScheme(ColourScheme::Dark)),
             [997, 2] => Some(HostReply::ColourScheme(ColourScheme::Light)),
-            _ => None,
-        },
-        b'R' => match numbers(body)?[..] {
-            [row, column, ..] if row > 0 && column > 0 => Some(HostReply::CursorPosition {
-                column: column - 1,
-                row: row - 1,
-            }),
             _ => None,
         },
         _ => None,

@@ -231,17 +231,6 @@ fn answers_are_read() {
         ("\x1b[?997;1n", HostReply::ColourScheme(ColourScheme::Dark)),
         ("\x1b[?997;2n", HostReply::ColourScheme(ColourScheme::Light)),
         (
-            "\x1b[?5;7R",
-            HostReply::CursorPosition { column: 6, row: 4 },
-        ),
-        (
-            "\x1b[6;16;8t",
-            HostReply::CellPixels {
-                width: 8,
-                height: 16,
-            },
-        ),
-        (
             "\x1bP>|kitty(0.40.0)\x1b\\",
             HostReply::Version("kitty(0.40.0)".into()),
         ),
