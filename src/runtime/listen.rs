@@ -119,7 +119,7 @@ impl Shell {
             self.pane.listening.is_shell = true;
             self.pane.listening.text_due = None;
         }
-        let ended = matches!(mark, Mark::CommandEnd(_) | Mark::PromptStart);
+        let ended = matches!(mark, Mark::CommandEnd | Mark::PromptStart);
         if !ended {
             return;
         }

@@ -439,15 +439,14 @@ impl Screen {
                         self.processor.advance(&mut self.engine, &[ESC]);
                     }
                 }
-                (Some(Signal::Control(control)), Some((&last, before)))
-                    if control.function.has_two_meanings() =>
-                {
+                (Some(Signal::SideMargins(left, right)), Some((&last, before))) => {
                     self.processor.advance(&mut self.engine, before);
                     // Only now is it known: the bytes before may have changed the mode.
-                    if self.engine.takes(control.function) {
+                    if self.engine.allows_sides() {
                         self.processor.advance(&mut self.engine, &[CAN]);
-                        self.engine.control(control);
+                        self.engine.set_sides(left, right);
                     } else {
+                        // Without side margins these bytes save the cursor.
                         self.processor.advance(&mut self.engine, &[last]);
                     }
                 }
@@ -488,9 +487,8 @@ impl Screen {
             Signal::CellSizeQuery => self.engine.report_cell_size(),
             Signal::CapabilityQuery(names) => self.engine.report_capabilities(&names),
             Signal::SettingQuery(setting) => self.engine.report_setting(setting),
-            Signal::Control(control) => self.engine.control(control),
             // Handled where the final byte is still in hand.
-            Signal::Repeat(_) | Signal::EndlessColour => {}
+            Signal::Repeat(_) | Signal::SideMargins(..) | Signal::EndlessColour => {}
         }
         false
     }
@@ -712,11 +710,6 @@ impl Screen {
         if self.engine.scheme.replace(scheme) != Some(scheme) && self.engine.scheme_reports {
             self.engine.report_scheme();
         }
-    }
-
-    /// Takes the size of a cell in pixels, for the child's size queries.
-    pub fn set_cell_pixels(&mut self, width: u16, height: u16) {
-        self.engine.cell_pixels = (width.max(1), height.max(1));
     }
 
     /// Whether any cell may be a link.

@@ -61,17 +61,15 @@ pub enum Progress {
     Paused(u8),
 }
 
-/// The four marks of OSC 133.
+/// The marks of OSC 133; `B`, where the command line begins, says nothing to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// `A`: a prompt begins.
     PromptStart,
-    /// `B`: the prompt ends, the command line begins.
-    CommandStart,
     /// `C`: the command runs, its output begins.
     OutputStart,
-    /// `D`: the command ended, with its exit status if reported.
-    CommandEnd(Option<i32>),
+    /// `D`: the command ended.
+    CommandEnd,
 }
 
 /// What the screen must do where the side channel stopped.
@@ -93,8 +91,8 @@ pub(super) enum Signal {
     SoftReset,
     /// REP; its final byte is the last one consumed.
     Repeat(u16),
-    /// A control function that the engine's parser does not know.
-    Control(Control),
+    /// DECSLRM with its numbers, of the same form as SCOSC; its final byte is the last one consumed.
+    SideMargins(u16, u16),
     /// A colour with more digits than one has: the engine's parser would shift its bits out of their number. Its end is
     /// the last byte consumed.
     EndlessColour,
@@ -106,35 +104,6 @@ pub(super) enum Signal {
     Fact(ScreenFact),
 }
 
-/// A control function with its numbers; one left out is 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Control {
-    /// What is to be done.
-    pub function: Function,
-    /// With what.
-    pub numbers: [u16; 2],
-}
-
-/// The control functions that we add to the engine's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Function {
-    /// DECSLRM, of the same form as SCOSC; its final byte is the last one consumed.
-    SideMargins,
-    /// HPR; its final byte is the last one consumed.
-    MoveRight,
-    /// VPR; its final byte is the last one consumed.
-    MoveDown,
-    /// DSR with DEC's mark.
-    Status,
-}
-
-impl Function {
-    /// Whether the engine's parser takes the same bytes for something else.
-    pub(super) fn has_two_meanings(self) -> bool {
-        matches!(self, Self::SideMargins | Self::MoveRight | Self::MoveDown)
-    }
-}
-
 /// The settings DECRQSS may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
@@ -142,16 +111,6 @@ pub(super) enum Setting {
     Rendition,
     /// `SP q`.
     CursorStyle,
-    /// `r`.
-    Rows,
-    /// `s`.
-    Sides,
-    /// `t`.
-    PageLength,
-    /// `* |`.
-    ScreenLength,
-    /// `$ }` and `$ ~`, the byte given: which display, and which status line.
-    StatusLine(u8),
     /// Anything else.
     Unknown,
 }
@@ -219,7 +178,7 @@ pub(super) fn plain(bytes: &[u8]) -> usize {
 fn ordinary_sequence(bytes: &[u8]) -> Option<usize> {
     let body = bytes.strip_prefix(b"\x1b[")?;
     let length = body.iter().position(|byte| !matches!(byte, b'0'..=b';'))?;
-    matches!(body[length], b'@'..=b'~' if !matches!(body[length], b'a' | b'b' | b'e' | b's' | b't'))
+    matches!(body[length], b'@'..=b'~' if !matches!(body[length], b'b' | b's' | b't'))
         .then_some(length + 3)
 }
 
@@ -472,11 +431,6 @@ impl Perform for Watch {
                 Signal::SettingQuery(match question.body.as_slice() {
                     b"m" => Setting::Rendition,
                     b" q" => Setting::CursorStyle,
-                    b"r" => Setting::Rows,
-                    b"s" => Setting::Sides,
-                    b"t" => Setting::PageLength,
-                    b"*|" => Setting::ScreenLength,
-                    [b'$', end @ (b'}' | b'~')] => Setting::StatusLine(*end),
                     _ => Setting::Unknown,
                 })
             });
@@ -489,12 +443,10 @@ impl Perform for Watch {
 }
 
 fn csi_signal(params: &Params, intermediates: &[u8], action: char) -> Option<Signal> {
-    let first = params
+    let mut numbers = params
         .iter()
-        .next()
-        .and_then(|param| param.first())
-        .copied()
-        .unwrap_or(0);
+        .map(|param| param.first().copied().unwrap_or(0));
+    let first = numbers.next().unwrap_or(0);
     let frame = || params.iter().any(|param| param == [2026]);
     match (intermediates, action) {
         ([b'>'], 'q') if first == 0 => Some(Signal::VersionQuery),
@@ -505,24 +457,9 @@ fn csi_signal(params: &Params, intermediates: &[u8], action: char) -> Option<Sig
         ([], 'b') => Some(Signal::Repeat(first.max(1))),
         ([b'?'], 'h') if frame() => Some(Signal::FrameBegin),
         ([b'?'], 'l') if frame() => Some(Signal::FrameEnd),
-        _ => function(intermediates, action).map(|function| {
-            let mut numbers = [0; 2];
-            for (number, param) in numbers.iter_mut().zip(params.iter()) {
-                *number = param.first().copied().unwrap_or(0);
-            }
-            Signal::Control(Control { function, numbers })
-        }),
+        ([], 's') => Some(Signal::SideMargins(first, numbers.next().unwrap_or(0))),
+        _ => None,
     }
-}
-
-fn function(intermediates: &[u8], action: char) -> Option<Function> {
-    Some(match (intermediates, action) {
-        ([], 's') => Function::SideMargins,
-        ([], 'a') => Function::MoveRight,
-        ([], 'e') => Function::MoveDown,
-        ([b'?'], 'n') => Function::Status,
-        _ => return None,
-    })
 }
 
 fn osc_fact(params: &[&[u8]], notice: &mut Notice) -> Option<ScreenFact> {
@@ -539,7 +476,9 @@ fn osc_fact(params: &[&[u8]], notice: &mut Notice) -> Option<ScreenFact> {
             body: message(body),
         }),
         [b"99", metadata, payload @ ..] => notice.take(metadata, payload),
-        [b"133", kind, rest @ ..] => mark(kind, rest).map(ScreenFact::Mark),
+        [b"133", b"A", ..] => Some(ScreenFact::Mark(Mark::PromptStart)),
+        [b"133", b"C", ..] => Some(ScreenFact::Mark(Mark::OutputStart)),
+        [b"133", b"D", ..] => Some(ScreenFact::Mark(Mark::CommandEnd)),
         _ => None,
     }
 }
@@ -572,20 +511,6 @@ fn percent(text: &[u8]) -> u8 {
         .ok()
         .and_then(|text| text.parse::<u8>().ok());
     number.unwrap_or(100).min(100)
-}
-
-fn mark(kind: &[u8], rest: &[&[u8]]) -> Option<Mark> {
-    match kind {
-        b"A" => Some(Mark::PromptStart),
-        b"B" => Some(Mark::CommandStart),
-        b"C" => Some(Mark::OutputStart),
-        b"D" => {
-            Some(Mark::CommandEnd(rest.first().and_then(|text| {
-                std::str::from_utf8(text).ok()?.parse().ok()
-            })))
-        }
-        _ => None,
-    }
 }
 
 impl Notice {
@@ -826,11 +751,11 @@ mod tests {
         );
         assert_eq!(
             facts(b"\x1b]133;D;130\x07"),
-            [ScreenFact::Mark(Mark::CommandEnd(Some(130)))]
+            [ScreenFact::Mark(Mark::CommandEnd)]
         );
         assert_eq!(
             facts(b"\x1b]133;D\x07"),
-            [ScreenFact::Mark(Mark::CommandEnd(None))]
+            [ScreenFact::Mark(Mark::CommandEnd)]
         );
     }
 

@@ -3,7 +3,6 @@
 mod answers;
 mod area;
 mod cluster;
-mod control;
 mod handler;
 mod margins;
 mod sequence;
@@ -55,6 +54,9 @@ pub(super) const LINK_COUNT: usize = 4096;
 /// The most facts kept until the loop takes them; a flood of bells needs no more.
 pub(super) const FACT_LIMIT: usize = 256;
 
+/// The width and height of a cell that a child is given, in pixels: the host terminal's own are not asked for.
+const CELL_PIXELS: (u16, u16) = (8, 16);
+
 /// The grid's dimensions.
 pub(super) struct GridSize(pub(super) PaneSize);
 
@@ -95,8 +97,6 @@ pub(super) struct Engine {
     rare_from: char,
     /// DECOM: places are counted from the margins.
     origin: bool,
-    /// Mode 45: the cursor goes back over the starts of rows.
-    reverse_wrap: bool,
     /// What DECSC saved beside the cursor, and the same of the other screen.
     saved_origin: bool,
     other_saved_origin: bool,
@@ -110,7 +110,6 @@ pub(super) struct Engine {
     pub(super) keeps_scrollback: bool,
     pub(super) palette: HostPalette,
     pub(super) scheme: Option<ColourScheme>,
-    pub(super) cell_pixels: (u16, u16),
     pub(super) links: Links,
 }
 
@@ -163,7 +162,6 @@ impl Engine {
             plain: true,
             rare_from: '\0',
             origin: false,
-            reverse_wrap: false,
             saved_origin: false,
             other_saved_origin: false,
             main_saved: None,
@@ -172,7 +170,6 @@ impl Engine {
             keeps_scrollback: false,
             palette: HostPalette::default(),
             scheme: None,
-            cell_pixels: (8, 16),
             links: Links::default(),
         };
         engine.forget_margins();

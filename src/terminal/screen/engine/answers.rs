@@ -4,7 +4,7 @@ use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
 use vte::ansi::{self, Color};
 
-use super::Engine;
+use super::{CELL_PIXELS, Engine};
 use crate::terminal::side_channel::Setting;
 use crate::terminal::{ColourScheme, MouseTracking, Rgb};
 
@@ -63,7 +63,7 @@ impl Engine {
     }
 
     pub(in crate::terminal::screen) fn report_cell_size(&mut self) {
-        let (width, height) = self.cell_pixels;
+        let (width, height) = CELL_PIXELS;
         self.reply(&format!("\x1b[6;{height};{width}t"));
     }
 
@@ -88,19 +88,6 @@ impl Engine {
                 rendition(&self.term.grid().cursor.template)
             ),
             Setting::CursorStyle => format!("\x1bP1$r{} q\x1b\\", self.cursor_style_number()),
-            Setting::Rows => {
-                let (top, bottom) = (self.margins.top + 1, self.margins.bottom + 1);
-                format!("\x1bP1$r{top};{bottom}r\x1b\\")
-            }
-            Setting::Sides => {
-                let (left, right) = (self.margins.left + 1, self.margins.right + 1);
-                format!("\x1bP1$r{left};{right}s\x1b\\")
-            }
-            Setting::PageLength => format!("\x1bP1$r{}t\x1b\\", self.size.rows()),
-            Setting::ScreenLength => format!("\x1bP1$r{}*|\x1b\\", self.size.rows()),
-            // There is none, so nothing is written to it.
-            Setting::StatusLine(b'}') => "\x1bP1$r0$}\x1b\\".to_owned(),
-            Setting::StatusLine(_) => "\x1bP1$r0$~\x1b\\".to_owned(),
             Setting::Unknown => "\x1bP0$r\x1b\\".to_owned(),
         };
         self.reply(&text);
@@ -125,7 +112,6 @@ impl Engine {
             9 => self.mouse() == MouseTracking::X10,
             12 => self.term.cursor_style().blinking,
             25 => self.mode(TermMode::SHOW_CURSOR),
-            45 => self.reverse_wrap,
             69 => self.margins.sides_allowed,
             47 | 1047 | 1049 => self.mode(TermMode::ALT_SCREEN),
             66 => self.mode(TermMode::APP_KEYPAD),

@@ -9,7 +9,7 @@ use vte::ansi::{
 };
 
 use super::answers::ATTRIBUTES_REPLY;
-use super::{Engine, Links, MOUSE_MODES, TITLE_DEPTH, TITLE_LIMIT};
+use super::{CELL_PIXELS, Engine, Links, MOUSE_MODES, TITLE_DEPTH, TITLE_LIMIT};
 use crate::clean::stripped;
 use crate::terminal::Rgb;
 use crate::terminal::screen::ScreenFact;
@@ -234,7 +234,6 @@ impl Handler for Engine {
             }
             PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(true),
             PrivateMode::Named(NamedPrivateMode::Origin) => self.set_origin(true),
-            PrivateMode::Unknown(45) => self.set_reverse_wrap(true),
             PrivateMode::Unknown(69) => self.allow_sides(true),
             PrivateMode::Unknown(9) => {
                 for other in MOUSE_MODES {
@@ -269,7 +268,6 @@ impl Handler for Engine {
             }
             PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(false),
             PrivateMode::Named(NamedPrivateMode::Origin) => self.set_origin(false),
-            PrivateMode::Unknown(45) => self.set_reverse_wrap(false),
             PrivateMode::Unknown(69) => self.allow_sides(false),
             PrivateMode::Unknown(9) => self.x10_mouse = false,
             PrivateMode::Unknown(66) => self.term.unset_keypad_application_mode(),
@@ -320,7 +318,7 @@ impl Handler for Engine {
     }
 
     fn text_area_size_pixels(&mut self) {
-        let (width, height) = self.cell_pixels;
+        let (width, height) = CELL_PIXELS;
         let height = u32::from(height) * u32::from(self.size.rows());
         let width = u32::from(width) * u32::from(self.size.columns());
         self.reply(&format!("\x1b[4;{height};{width}t"));

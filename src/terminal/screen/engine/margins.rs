@@ -13,8 +13,8 @@
 //! The origin (DECOM) is kept here too, and the engine only ever gets absolute places: its own origin mode moves the
 //! cursor by the top margin once more with each relative order.
 //!
-//! Known limits: with the new-line mode set, IND moves to the first column like LF; a line that wraps at a side margin is
-//! no wrapped line to the scrollback.
+//! Known limits: HPR and VPR stop at the margins as CUF and CUD do; with the new-line mode set, IND moves to the first
+//! column like LF; a line that wraps at a side margin is no wrapped line to the scrollback.
 
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::index::Column;
@@ -75,7 +75,6 @@ impl Engine {
     pub(super) fn forget_margins(&mut self) {
         self.reset_margins();
         (self.origin, self.saved_origin) = (false, false);
-        self.reverse_wrap = false;
         self.judge();
     }
 
@@ -102,7 +101,7 @@ impl Engine {
         // Below a top margin a wrap may scroll what is no line of the scrollback.
         let watched = narrow || top > 0;
         self.rare_from = if watched { '\0' } else { FIRST_JOINING };
-        self.plain = whole && !self.origin && !self.reverse_wrap && !new_line;
+        self.plain = whole && !self.origin && !new_line;
     }
 
     /// DECSTBM: rows from 1, the last one by default.
@@ -119,8 +118,13 @@ impl Engine {
         self.place(0, 0);
     }
 
+    /// Whether side margins may be set (DECLRMM).
+    pub(in crate::terminal::screen) fn allows_sides(&self) -> bool {
+        self.margins.sides_allowed
+    }
+
     /// DECSLRM: columns from 1, the last one by default.
-    pub(super) fn set_sides(&mut self, left: u16, right: u16) {
+    pub(in crate::terminal::screen) fn set_sides(&mut self, left: u16, right: u16) {
         let columns = self.last_column() + 1;
         let right = match usize::from(right) {
             0 => columns,
@@ -155,12 +159,6 @@ impl Engine {
         self.origin = origin;
         self.judge();
         self.place(0, 0);
-    }
-
-    /// Mode 45.
-    pub(super) fn set_reverse_wrap(&mut self, wrap: bool) {
-        self.reverse_wrap = wrap;
-        self.judge();
     }
 
     /// Whether the cursor is between the side margins.
@@ -246,16 +244,6 @@ impl Engine {
         self.term.goto(line(row).0, self.column_of_cursor());
     }
 
-    /// HPR and VPR: the margins do not stop them.
-    pub(super) fn shift_cursor(&mut self, rows: u16, columns: u16) {
-        let row = self.row_of_cursor() + usize::from(rows);
-        let column = self.column_of_cursor() + usize::from(columns);
-        self.term.goto(
-            line(row.min(self.last_row())).0,
-            column.min(self.last_column()),
-        );
-    }
-
     pub(super) fn up(&mut self, count: usize) {
         let row = self.row_of_cursor();
         let room = row.checked_sub(self.margins.top).unwrap_or(row);
@@ -275,12 +263,7 @@ impl Engine {
         self.term.move_forward(count.min(room));
     }
 
-    /// CUB and BS, over the ends of rows if that is set (mode 45).
     pub(super) fn back(&mut self, count: usize) {
-        if self.reverse_wrap && self.mode(TermMode::LINE_WRAP) {
-            self.back_over_ends(count);
-            return;
-        }
         let column = self.column_of_cursor();
         self.term
             .move_backward(count.min(column - self.row_start(column)));
@@ -298,29 +281,6 @@ impl Engine {
     pub(super) fn up_to_start(&mut self, count: usize) {
         self.up(count);
         self.return_to_row_start();
-    }
-
-    fn back_over_ends(&mut self, count: usize) {
-        let (rows, columns) = (self.last_row() + 1, self.last_column() + 1);
-        let pending = self.term.grid().cursor.input_needs_wrap;
-        let mut count = count.min(rows * columns) - usize::from(pending);
-        let (mut row, mut column) = (self.row_of_cursor(), self.column_of_cursor());
-        loop {
-            let step = count.min(column - self.row_start(column));
-            column -= step;
-            count -= step;
-            if count == 0 {
-                break;
-            }
-            count -= 1;
-            column = self.margins.right;
-            row = if row == self.margins.top {
-                self.margins.bottom
-            } else {
-                row.checked_sub(1).unwrap_or(self.last_row())
-            };
-        }
-        self.term.goto(line(row).0, column);
     }
 
     pub(super) fn tab(&mut self, count: u16) {
