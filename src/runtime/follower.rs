@@ -23,7 +23,7 @@ use crate::{
         commands::{CommandLog, cast::CastReader},
         digest::Digest,
         record::Splitter,
-        tail::{Figure, Tail},
+        tail::Tail,
     },
 };
 
@@ -146,7 +146,7 @@ impl Following {
             }
             self.seen = true;
             let changed = report.records > 0
-                || report.figure != Figure::Same
+                || report.moved
                 || report.reset
                 || std::mem::take(&mut self.resend);
             if report.reset {

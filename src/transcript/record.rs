@@ -48,17 +48,6 @@ impl Faults {
         self.broken + self.oversized
     }
 
-    /// Returns what came in addition to `earlier`.
-    #[must_use]
-    pub const fn since(self, earlier: Self) -> Self {
-        Self {
-            broken: self.broken.saturating_sub(earlier.broken),
-            joined: self.joined.saturating_sub(earlier.joined),
-            nul_runs: self.nul_runs.saturating_sub(earlier.nul_runs),
-            oversized: self.oversized.saturating_sub(earlier.oversized),
-        }
-    }
-
     /// Adds what was met elsewhere.
     pub const fn add(&mut self, other: Self) {
         self.broken += other.broken;

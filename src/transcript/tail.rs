@@ -74,18 +74,6 @@ pub enum TailError {
     },
 }
 
-/// What the transcript says about the context window since the last report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Figure {
-    /// Nothing new.
-    #[default]
-    Same,
-    /// The last main-chain call used this.
-    Now(Usage),
-    /// The figure given before is void: the session was compacted, or the file is another one.
-    Gone,
-}
-
 /// What one reading brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TailReport {
@@ -93,10 +81,8 @@ pub struct TailReport {
     pub bytes: u64,
     /// Records found.
     pub records: u64,
-    /// What was met that is no clean record.
-    pub faults: Faults,
-    /// The figure for the context window.
-    pub figure: Figure,
+    /// The figure for the context window is another one now, or there is none any more.
+    pub moved: bool,
     /// The file was cut or replaced, and is being read from the start.
     pub reset: bool,
     /// There is no such file now.
@@ -246,21 +232,6 @@ impl Tail {
         self.reached.as_ref().map_or(0, |reached| reached.offset)
     }
 
-    /// Reads what is new as [`read_new`](Self::read_new) does and also hands every record to `sink`.
-    ///
-    /// After a reset the records come again from the start of the file.
-    pub fn read_each(
-        &mut self,
-        budget: u64,
-        mut sink: impl FnMut(&Record<'_>),
-    ) -> Result<TailReport, TailError> {
-        self.read_lines(
-            budget,
-            &mut |scan, line, _| scan.feed_line_with(line, &mut sink),
-            &mut || {},
-        )
-    }
-
     /// Returns the path as it was given.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -313,19 +284,18 @@ impl Tail {
                 if report.reset {
                     begin();
                 }
-                let before = (self.scan.records(), self.faults());
+                let before = self.scan.records();
                 report.bytes = self
                     .read_to(size, budget, take)
                     .map_err(|source| self.failed("read", source))?;
                 report.more = !self.caught_up && report.bytes > 0;
-                report.records = self.scan.records() - before.0;
-                report.faults = self.faults().since(before.1);
-                report.figure = self.unseen(self.latest());
+                report.records = self.scan.records() - before;
+                report.moved = self.moved(self.latest());
             }
             Ok(None) => {
                 self.file = None;
                 report.vanished = true;
-                report.figure = self.unseen(None);
+                report.moved = self.moved(None);
             }
             Err(error) => {
                 self.file = None;
@@ -414,13 +384,8 @@ impl Tail {
         Ok(total)
     }
 
-    fn unseen(&mut self, latest: Option<Usage>) -> Figure {
-        let sent = std::mem::replace(&mut self.sent, latest);
-        match latest {
-            _ if sent == latest => Figure::Same,
-            Some(usage) => Figure::Now(usage),
-            None => Figure::Gone,
-        }
+    fn moved(&mut self, latest: Option<Usage>) -> bool {
+        std::mem::replace(&mut self.sent, latest) != latest
     }
 
     fn failed(&self, action: &'static str, source: io::Error) -> TailError {
@@ -430,16 +395,6 @@ impl Tail {
             source,
         }
     }
-}
-
-/// Reads the whole transcript at `path`, its unended last line included; a file that is not there is empty.
-pub fn scan_all(path: impl Into<PathBuf>) -> Result<UsageScan, TailError> {
-    let mut tail = Tail::open(path)?;
-    tail.read_new(u64::MAX)?;
-    let mut scan = tail.scan;
-    scan.feed_line(tail.splitter.pending());
-    scan.note(tail.splitter.faults());
-    Ok(scan)
 }
 
 /// Whether a prompt on the main chain of the transcript at `path` holds `marker`.
@@ -471,10 +426,9 @@ pub fn holds_conversation(path: impl Into<PathBuf>) -> Result<bool, TailError> {
     /// Bytes read at a time: the first prompt stands near the beginning.
     const STEP: u64 = 1 << 20;
     let mut tail = Tail::open(path)?;
-    let said = |scan: &UsageScan| scan.first_prompt().is_some() || scan.turns() > 0;
     loop {
         let report = tail.read_new(STEP)?;
-        if said(&tail.scan) {
+        if tail.scan.turns() > 0 {
             return Ok(true);
         }
         if !report.more {
@@ -482,7 +436,7 @@ pub fn holds_conversation(path: impl Into<PathBuf>) -> Result<bool, TailError> {
         }
     }
     tail.scan.feed_line(tail.splitter.pending());
-    Ok(said(&tail.scan))
+    Ok(tail.scan.turns() > 0)
 }
 
 /// Hands the bytes of the transcript at `path` to `sink` in pieces, until it says false. Of one longer than `start` and `end`

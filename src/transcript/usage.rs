@@ -3,7 +3,6 @@
 use std::{
     collections::{HashMap, VecDeque},
     hash::{DefaultHasher, Hash, Hasher},
-    ops::{AddAssign, SubAssign},
 };
 
 use super::{
@@ -41,23 +40,16 @@ impl Usage {
                 .saturating_add(self.cache_read.0),
         )
     }
-}
 
-impl AddAssign for Usage {
-    fn add_assign(&mut self, other: Self) {
-        self.input.0 = self.input.0.saturating_add(other.input.0);
-        self.cache_creation.0 = self.cache_creation.0.saturating_add(other.cache_creation.0);
-        self.cache_read.0 = self.cache_read.0.saturating_add(other.cache_read.0);
-        self.output.0 = self.output.0.saturating_add(other.output.0);
-    }
-}
-
-impl SubAssign for Usage {
-    fn sub_assign(&mut self, other: Self) {
-        self.input.0 = self.input.0.saturating_sub(other.input.0);
-        self.cache_creation.0 = self.cache_creation.0.saturating_sub(other.cache_creation.0);
-        self.cache_read.0 = self.cache_read.0.saturating_sub(other.cache_read.0);
-        self.output.0 = self.output.0.saturating_sub(other.output.0);
+    /// Puts each figure together with the other's.
+    fn with(self, other: Self, sum: fn(u64, u64) -> u64) -> Self {
+        let sum = |one: Tokens, other: Tokens| Tokens(sum(one.0, other.0));
+        Self {
+            input: sum(self.input, other.input),
+            cache_creation: sum(self.cache_creation, other.cache_creation),
+            cache_read: sum(self.cache_read, other.cache_read),
+            output: sum(self.output, other.output),
+        }
     }
 }
 
@@ -75,7 +67,7 @@ pub fn context_of(said: &Assistant<'_>) -> Option<Usage> {
 /// The records of one call stand close together; the bound keeps a session of any length in a few megabytes.
 const CALLS_REMEMBERED: usize = 1 << 16;
 
-/// The longest text kept of the first prompt and of the last answer, in bytes.
+/// The longest text kept of a prompt, in bytes.
 const TEXT_CAP: usize = 256 * 1024;
 
 /// Everything the supervisor wants to know of a session, gathered from its records in order.
@@ -89,18 +81,10 @@ pub struct UsageScan {
     compactions: u64,
     records: u64,
     faults: Faults,
-    first_prompt: Option<String>,
     last_prompt: Option<String>,
     handoff: Option<String>,
-    last_text: Option<LastText>,
     seen: HashMap<u64, Usage>,
     seen_in_order: VecDeque<u64>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct LastText {
-    key: Option<u64>,
-    text: String,
 }
 
 impl UsageScan {
@@ -113,20 +97,7 @@ impl UsageScan {
             self.records += 1;
             return;
         }
-        self.feed_line_with(line, &mut |_| {});
-    }
-
-    /// Takes one stretch of the file and hands every record of it to `sink` too.
-    pub fn feed_line_with(&mut self, line: &[u8], sink: &mut impl FnMut(&Record<'_>)) {
-        let faults = record::each_record(line, &mut |record| {
-            self.feed(&record);
-            sink(&record);
-        });
-        self.faults.add(faults);
-    }
-
-    /// Counts faults that were met on the way to the lines.
-    pub(super) const fn note(&mut self, faults: Faults) {
+        let faults = record::each_record(line, &mut |record| self.feed(&record));
         self.faults.add(faults);
     }
 
@@ -197,12 +168,6 @@ impl UsageScan {
         self.faults
     }
 
-    /// Returns the first prompt of the session, at most 256 KiB of it.
-    #[must_use]
-    pub fn first_prompt(&self) -> Option<&str> {
-        self.first_prompt.as_deref()
-    }
-
     /// Returns the latest prompt of the session, at most 256 KiB of it.
     #[must_use]
     pub fn last_prompt(&self) -> Option<&str> {
@@ -215,17 +180,8 @@ impl UsageScan {
         self.handoff.as_deref()
     }
 
-    /// Returns the text of the last main-chain message that had any, raw Markdown, at most 256 KiB of it.
-    #[must_use]
-    pub fn last_text(&self) -> Option<&str> {
-        self.last_text.as_ref().map(|last| last.text.as_str())
-    }
-
     fn prompted(&mut self, prompt: &str) {
         self.turns += 1;
-        if self.first_prompt.is_none() {
-            self.first_prompt = Some(capped(prompt).to_owned());
-        }
         self.last_prompt = Some(capped(prompt).to_owned());
         if prompts::is_handoff(prompt) {
             let first = prompt.trim_start().lines().next().unwrap_or_default();
@@ -237,9 +193,8 @@ impl UsageScan {
         if !said.is_genuine() {
             return;
         }
-        let key = key_of(said);
         if let Some(usage) = said.usage {
-            self.count(key, usage);
+            self.count(key_of(said), usage);
         }
         if let Some(usage) = context_of(said) {
             self.last = Some(usage);
@@ -251,20 +206,17 @@ impl UsageScan {
                 self.model = Some(capped(model).to_owned());
             }
         }
-        if !said.sidechain && !said.texts.is_empty() {
-            self.spoke(key, &said.texts.join("\n\n"));
-        }
     }
 
     /// Counts a call once, however many records it has; its last record is the complete one.
     fn count(&mut self, key: Option<u64>, usage: Usage) {
-        self.totals += usage;
+        self.totals = self.totals.with(usage, u64::saturating_add);
         let Some(key) = key else {
             self.calls += 1;
             return;
         };
         if let Some(earlier) = self.seen.insert(key, usage) {
-            self.totals -= earlier;
+            self.totals = self.totals.with(earlier, u64::saturating_sub);
             return;
         }
         self.calls += 1;
@@ -273,25 +225,6 @@ impl UsageScan {
             && let Some(oldest) = self.seen_in_order.pop_front()
         {
             self.seen.remove(&oldest);
-        }
-    }
-
-    /// Keeps the last message's text: the blocks of one call come as records of their own and belong together.
-    fn spoke(&mut self, key: Option<u64>, text: &str) {
-        let text = capped(text);
-        match &mut self.last_text {
-            Some(last) if key.is_some() && last.key == key && !text.starts_with(&last.text) => {
-                if !last.text.ends_with(text) && last.text.len() + text.len() + 2 <= TEXT_CAP {
-                    last.text.push_str("\n\n");
-                    last.text.push_str(text);
-                }
-            }
-            last => {
-                *last = Some(LastText {
-                    key,
-                    text: text.to_owned(),
-                });
-            }
         }
     }
 }
@@ -306,11 +239,7 @@ fn key_of(said: &Assistant<'_>) -> Option<u64> {
 }
 
 fn capped(text: &str) -> &str {
-    let mut end = text.len().min(TEXT_CAP);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(TEXT_CAP)]
 }
 
 #[cfg(test)]
@@ -385,34 +314,9 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_last_prompts_and_the_last_text_are_kept() {
-        let scan = scan(&[
-            prompt("first"),
-            call("a", "r", 1, 1, ""),
-            prompt("second"),
-            call("b", "r", 1, 1, ""),
-            call("side", "r", 1, 1, r#","isSidechain":true"#),
-        ]);
-        assert_eq!(scan.first_prompt(), Some("first"));
+    fn the_last_prompt_is_kept() {
+        let scan = scan(&[prompt("first"), call("a", "r", 1, 1, ""), prompt("second")]);
         assert_eq!(scan.last_prompt(), Some("second"));
-        assert_eq!(scan.last_text(), Some("said b"));
-    }
-
-    #[test]
-    fn the_text_blocks_of_one_call_belong_together() {
-        let block = |text: &str| {
-            format!(
-                r#"{{"type":"assistant","message":{{"id":"a","model":"m","content":[{{"type":"text","text":"{text}"}}]}}}}"#
-            )
-        };
-        assert_eq!(
-            scan(&[block("one"), block("two"), block("two")]).last_text(),
-            Some("one\n\ntwo")
-        );
-        assert_eq!(
-            scan(&[block("grow"), block("growing")]).last_text(),
-            Some("growing")
-        );
     }
 
     #[test]

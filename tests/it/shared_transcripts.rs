@@ -17,7 +17,7 @@ use pitstop::{
         Tokens,
         digest::Digest,
         human::HumanWords,
-        tail::{Tail, find_prompt, holds_conversation, read_pieces, scan_all},
+        tail::{Tail, find_prompt, holds_conversation, read_pieces},
         trim::{self, TrimSettings},
         usage::Usage,
     },
@@ -223,16 +223,18 @@ fn every_line_of_the_shared_sessions_is_read_as_it_stands() {
             bytes.push(b'\n');
         }
         fs::write(&path, &bytes).unwrap();
-        let scan = scan_all(&path).unwrap();
+        let mut tail = Tail::open(&path).unwrap();
+        tail.read_new(u64::MAX).unwrap();
+        let (scan, faults) = (tail.scan(), tail.faults());
         assert_eq!(scan.records(), plainly.records.len() as u64, "{name}");
-        assert_eq!(scan.faults().broken, plainly.broken.len() as u64, "{name}");
-        assert_eq!(scan.faults().skipped(), scan.faults().broken, "{name}");
-        assert_eq!(scan.faults().joined, 0, "{name}");
+        assert_eq!(faults.broken, plainly.broken.len() as u64, "{name}");
+        assert_eq!(faults.skipped(), faults.broken, "{name}");
+        assert_eq!(faults.joined, 0, "{name}");
         assert_eq!(scan.compactions(), plainly.compactions(), "{name}");
         assert_eq!(scan.last().map(Usage::context), plainly.used(), "{name}");
         let mut read = read_by_all(&path, 64 * 1024);
         assert_eq!(read.records, scan.records(), "{name}");
-        assert_eq!(read.broken, scan.faults().broken, "{name}");
+        assert_eq!(read.broken, faults.broken, "{name}");
         // No rule comes out of what a tool or the client has said.
         let prompts = plainly.prompts();
         for rule in &read.human.rules {

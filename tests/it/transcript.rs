@@ -13,7 +13,7 @@ use pitstop::transcript::{
     Tokens,
     digest::Digest,
     record::{Faults, LINE_CAP},
-    tail::{Figure, Tail, TailError, find_prompt, read_pieces, scan_all},
+    tail::{Tail, TailError, find_prompt, read_pieces},
     usage::{Usage, UsageScan},
 };
 use proptest::prelude::*;
@@ -125,31 +125,15 @@ fn only_what_is_new_is_read() {
         (first.records, first.reset, first.vanished, first.more),
         (2, false, false, false)
     );
-    assert!(matches!(first.figure, Figure::Now(usage) if usage.context() == context(1)));
+    assert_eq!((first.moved, used(&tail)), (true, Some(context(1))));
 
     let again = tail.read_new(EVERYTHING).unwrap();
-    assert_eq!(
-        (again.bytes, again.records, again.figure),
-        (0, 0, Figure::Same)
-    );
+    assert_eq!((again.bytes, again.records, again.moved), (0, 0, false));
 
     session.append(call(2));
     let next = tail.read_new(EVERYTHING).unwrap();
     assert_eq!((next.bytes, next.records), (call(2).len() as u64, 1));
-    assert!(matches!(next.figure, Figure::Now(usage) if usage.context() == context(2)));
-    assert_as_fresh(&tail, &session);
-}
-
-#[test]
-fn the_records_themselves_can_be_had() {
-    let session = Session::with(prompt("go") + &tool_result(9_000) + &call(1));
-    let mut seen = Vec::new();
-    let mut tail = session.tail();
-    tail.read_each(EVERYTHING, |record| {
-        seen.push(format!("{record:?}").chars().take(5).collect::<String>());
-    })
-    .unwrap();
-    assert_eq!(seen, ["User(", "User(", "Assis"]);
+    assert_eq!((next.moved, used(&tail)), (true, Some(context(2))));
     assert_as_fresh(&tail, &session);
 }
 
@@ -208,7 +192,7 @@ fn a_file_that_is_not_there_yet_is_waited_for() {
     let session = Session::new();
     let mut tail = session.tail();
     let none = tail.read_new(EVERYTHING).unwrap();
-    assert_eq!((none.vanished, none.figure), (true, Figure::Same));
+    assert_eq!((none.vanished, none.moved), (true, false));
     session.append(call(1));
     let some = tail.read_new(EVERYTHING).unwrap();
     assert!(!some.vanished && !some.reset);
@@ -264,7 +248,7 @@ fn mutation_1_a_torn_last_line_waits_for_its_end() {
         let mut tail = session.tail();
         let report = tail.read_new(EVERYTHING).unwrap();
         assert_eq!(
-            (report.records, report.faults),
+            (report.records, tail.faults()),
             (1, Faults::default()),
             "cut at {cut}"
         );
@@ -298,7 +282,10 @@ fn mutation_3_a_cut_to_nothing_takes_the_figure_back() {
     tail.read_new(EVERYTHING).unwrap();
     session.cut(0);
     let report = tail.read_new(EVERYTHING).unwrap();
-    assert_eq!((report.reset, report.figure), (true, Figure::Gone));
+    assert_eq!(
+        (report.reset, report.moved, used(&tail)),
+        (true, true, None)
+    );
     assert_as_fresh(&tail, &session);
 }
 
@@ -343,14 +330,13 @@ fn mutation_7_gone_and_back_is_told_and_survived() {
     let elsewhere = session.dir.path().join("elsewhere");
     fs::rename(session.path(), &elsewhere).unwrap();
     let gone = tail.read_new(EVERYTHING).unwrap();
-    assert_eq!((gone.vanished, gone.figure), (true, Figure::Gone));
-    assert_eq!(tail.read_new(EVERYTHING).unwrap().figure, Figure::Same);
+    assert_eq!((gone.vanished, gone.moved), (true, true));
+    assert!(!tail.read_new(EVERYTHING).unwrap().moved);
     fs::rename(&elsewhere, session.path()).unwrap();
     session.append(call(2));
     let back = tail.read_new(EVERYTHING).unwrap();
-    assert!(
-        !back.reset && matches!(back.figure, Figure::Now(usage) if usage.context() == context(2))
-    );
+    assert!(!back.reset && back.moved);
+    assert_eq!(used(&tail), Some(context(2)));
     assert_as_fresh(&tail, &session);
 }
 
@@ -369,7 +355,7 @@ fn mutation_8_nul_runs_joined_records_and_bad_bytes_are_passed() {
     let report = tail.read_new(EVERYTHING).unwrap();
     assert!(!report.reset);
     assert_eq!(
-        report.faults,
+        tail.faults(),
         Faults {
             broken: 1,
             joined: 1,
@@ -390,7 +376,7 @@ fn the_last_figure_of_a_large_file_is_there_at_once() {
     session.append("{\"type\":\"assistant\",\"message\":{\"to");
     let mut tail = session.tail();
     let first = tail.read_new(1).unwrap();
-    assert!(matches!(first.figure, Figure::Now(usage) if usage.context() == context(40)));
+    assert_eq!((first.moved, used(&tail)), (true, Some(context(40))));
     assert!(first.more && !tail.caught_up());
     session.append("rn\":1}}\n".to_owned() + &call(41));
     let mut rounds = 0;
@@ -417,7 +403,7 @@ fn a_compaction_at_the_end_of_a_large_file_leaves_no_figure() {
     );
     let mut tail = session.tail();
     let report = tail.read_new(1).unwrap();
-    assert_eq!((report.figure, used(&tail)), (Figure::Same, None));
+    assert_eq!((report.moved, used(&tail)), (false, None));
     tail.read_new(EVERYTHING).unwrap();
     assert_eq!((used(&tail), tail.scan().compactions()), (None, 1));
 }
@@ -464,10 +450,9 @@ fn a_line_of_50_mb_costs_its_own_size_in_memory_and_no_more() {
     session.append("\"}]}}\n".to_owned() + &call(2));
     let before = peak_memory();
     let mut tail = session.tail();
-    assert!(
-        matches!(tail.read_new(1).unwrap().figure, Figure::Now(usage) if usage.context() == context(2))
-    );
-    while tail.read_each(1 << 24, |_| {}).unwrap().more {}
+    assert!(tail.read_new(1).unwrap().moved);
+    assert_eq!(used(&tail), Some(context(2)));
+    while tail.read_new(1 << 24).unwrap().more {}
     assert_eq!(
         (tail.scan().records(), tail.faults()),
         (3, Faults::default())
@@ -510,9 +495,8 @@ fn a_hole_of_gigabytes_is_passed() {
     file.seek(SeekFrom::Start(1 << 30)).unwrap();
     file.write_all(call(2).as_bytes()).unwrap();
     let mut tail = session.tail();
-    assert!(
-        matches!(tail.read_new(1).unwrap().figure, Figure::Now(usage) if usage.context() == context(2))
-    );
+    assert!(tail.read_new(1).unwrap().moved);
+    assert_eq!(used(&tail), Some(context(2)));
     tail.read_new(EVERYTHING).unwrap();
     assert_eq!((tail.scan().calls(), tail.faults().nul_runs), (2, 1));
 }
@@ -593,17 +577,6 @@ fn a_handoff_is_found_in_a_prompt_and_nowhere_else() {
         );
     }
     assert!(!find_prompt(Session::new().path(), marker).unwrap());
-}
-
-#[test]
-fn a_full_scan_counts_a_last_line_that_was_not_ended() {
-    let session = Session::with(call(1) + call(2).trim_end());
-    let scan = scan_all(session.path()).unwrap();
-    assert_eq!(scan.last().map(Usage::context), Some(context(2)));
-    assert_eq!(
-        scan_all(Session::new().path()).unwrap(),
-        UsageScan::default()
-    );
 }
 
 /// Every fixture is fed whole, byte by byte, and in pieces, and must give what stands in its `.expected` file.
