@@ -18,7 +18,7 @@ use std::{borrow::Cow, fmt};
 use memchr::{memchr2, memmem};
 use serde::{
     Deserialize, Deserializer,
-    de::{self, IgnoredAny, SeqAccess, Visitor},
+    de::{IgnoredAny, SeqAccess, Visitor},
 };
 
 use super::{Tokens, usage::Usage};
@@ -305,7 +305,7 @@ fn first_record(rest: &[u8]) -> Option<(Record<'_>, usize)> {
             let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Bare<'_>>();
             let bare = stream.next()?.ok()?;
             Some((
-                Record::Unknown(bare.kind.map_or(Cow::Borrowed(""), |kind| kind.0)),
+                Record::Unknown(bare.kind.map(Text::lossy).unwrap_or_default()),
                 stream.byte_offset(),
             ))
         }
@@ -354,34 +354,17 @@ fn is_record(rest: &[u8]) -> bool {
         && after.first().is_none_or(|&byte| byte == b'{')
 }
 
-/// A string as the client wrote it: lone surrogates and bad UTF-8 become U+FFFD instead of an error.
-struct Text<'a>(Cow<'a, str>);
+/// A string as the client wrote it. As bytes, serde_json neither checks UTF-8 nor refuses half a surrogate pair.
+#[derive(Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, [u8]>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-        impl<'de> Visitor<'de> for TextVisitor {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_bytes<E: de::Error>(
-                self,
-                bytes: &'de [u8],
-            ) -> Result<Self::Value, E> {
-                Ok(Text(String::from_utf8_lossy(bytes)))
-            }
-
-            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(
-                    String::from_utf8_lossy(bytes).into_owned(),
-                )))
-            }
+impl<'a> Text<'a> {
+    /// The text, with U+FFFD in the place of what is no character.
+    fn lossy(self) -> Cow<'a, str> {
+        match self.0 {
+            Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+            Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned().into(),
         }
-        // As bytes, serde_json neither checks UTF-8 nor refuses half a surrogate pair.
-        deserializer.deserialize_bytes(TextVisitor)
     }
 }
 
@@ -393,11 +376,20 @@ struct Content<'a> {
     tool_results: usize,
 }
 
+impl<'a> Content<'a> {
+    fn of(text: Cow<'a, [u8]>) -> Self {
+        Self {
+            texts: vec![Text(text).lossy()],
+            ..Self::default()
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Block<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(borrow, rename = "type")]
     kind: Option<Text<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     text: Option<Text<'a>>,
 }
 
@@ -411,31 +403,21 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
                 f.write_str("a string or blocks")
             }
 
-            fn visit_borrowed_bytes<E: de::Error>(
-                self,
-                bytes: &'de [u8],
-            ) -> Result<Self::Value, E> {
-                Ok(Content {
-                    texts: vec![String::from_utf8_lossy(bytes)],
-                    ..Content::default()
-                })
+            fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
+                Ok(Content::of(bytes.into()))
             }
 
-            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-                let text = Cow::Owned(String::from_utf8_lossy(bytes).into_owned());
-                Ok(Content {
-                    texts: vec![text],
-                    ..Content::default()
-                })
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
+                Ok(Content::of(bytes.to_vec().into()))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Self::Value, A::Error> {
                 let mut content = Content::default();
                 while let Some(block) = blocks.next_element::<Block<'de>>()? {
-                    match (block.kind.as_ref().map(|kind| kind.0.as_ref()), block.text) {
-                        (Some("text"), Some(text)) => content.texts.push(text.0),
-                        (Some("tool_use"), _) => content.tool_uses += 1,
-                        (Some("tool_result"), _) => content.tool_results += 1,
+                    match (block.kind.as_ref().map(|kind| &*kind.0), block.text) {
+                        (Some(b"text"), Some(text)) => content.texts.push(text.lossy()),
+                        (Some(b"tool_use"), _) => content.tool_uses += 1,
+                        (Some(b"tool_result"), _) => content.tool_results += 1,
                         _ => {}
                     }
                 }
@@ -465,27 +447,23 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct WireUsage {
-    #[serde(default, rename = "input_tokens")]
-    input: Count,
-    #[serde(default, rename = "cache_creation_input_tokens")]
-    cache_creation: Count,
-    #[serde(default, rename = "cache_read_input_tokens")]
-    cache_read: Count,
-    #[serde(default, rename = "output_tokens")]
-    output: Count,
+    input_tokens: Count,
+    cache_creation_input_tokens: Count,
+    cache_read_input_tokens: Count,
+    output_tokens: Count,
 }
 
 #[derive(Deserialize, Default)]
 struct WireMessage<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     id: Option<Text<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     model: Option<Text<'a>>,
-    #[serde(default)]
     usage: Option<WireUsage>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     content: Option<Content<'a>>,
 }
 
@@ -493,21 +471,17 @@ struct WireMessage<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(borrow, rename = "type")]
     kind: Option<Text<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     subtype: Option<Text<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     request_id: Option<Text<'a>>,
-    #[serde(default)]
     is_sidechain: Option<bool>,
-    #[serde(default)]
     is_api_error_message: Option<bool>,
-    #[serde(default)]
     is_meta: Option<bool>,
-    #[serde(default)]
     is_compact_summary: Option<bool>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     message: Option<WireMessage<'a>>,
 }
 
@@ -515,18 +489,16 @@ struct Wire<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Bare<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(borrow, rename = "type")]
     kind: Option<Text<'a>>,
-    #[serde(default)]
     uuid: Option<IgnoredAny>,
-    #[serde(default)]
     session_id: Option<IgnoredAny>,
 }
 
 impl<'a> Wire<'a> {
     fn into_record(self) -> Record<'a> {
-        let kind = self.kind.map_or(Cow::Borrowed(""), |kind| kind.0);
-        let subtype = self.subtype.as_ref().map(|subtype| subtype.0.as_ref());
+        let kind = self.kind.map(Text::lossy).unwrap_or_default();
+        let subtype = self.subtype.map(|subtype| subtype.0);
         let sidechain = self.is_sidechain.unwrap_or(false);
         let message = self.message.unwrap_or_default();
         let content = message.content.unwrap_or_default();
@@ -538,21 +510,21 @@ impl<'a> Wire<'a> {
                 texts: content.texts,
             }),
             "assistant" => Record::Assistant(Assistant {
-                message_id: message.id.map(|id| id.0),
-                request_id: self.request_id.map(|id| id.0),
-                model: message.model.map(|model| model.0),
+                message_id: message.id.map(Text::lossy),
+                request_id: self.request_id.map(Text::lossy),
+                model: message.model.map(Text::lossy),
                 sidechain,
                 api_error: self.is_api_error_message.unwrap_or(false),
                 usage: message.usage.map(|usage| Usage {
-                    input: Tokens(usage.input.0),
-                    cache_creation: Tokens(usage.cache_creation.0),
-                    cache_read: Tokens(usage.cache_read.0),
-                    output: Tokens(usage.output.0),
+                    input: Tokens(usage.input_tokens.0),
+                    cache_creation: Tokens(usage.cache_creation_input_tokens.0),
+                    cache_read: Tokens(usage.cache_read_input_tokens.0),
+                    output: Tokens(usage.output_tokens.0),
                 }),
                 texts: content.texts,
                 tool_uses: content.tool_uses,
             }),
-            "system" if subtype == Some("compact_boundary") => Record::CompactBoundary,
+            "system" if subtype.as_deref() == Some(b"compact_boundary") => Record::CompactBoundary,
             _ => Record::Unknown(kind),
         }
     }

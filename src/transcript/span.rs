@@ -8,6 +8,8 @@ use std::{borrow::Cow, ops::Range};
 
 use memchr::memchr2;
 
+use super::record::Text;
+
 /// Hands every member of an object to `sink`: its key, unescaped, and where its value lies in `bytes`.
 pub(super) fn members(
     bytes: &[u8],
@@ -52,14 +54,8 @@ pub(super) fn elements(bytes: &[u8], array: Range<usize>, mut sink: impl FnMut(R
 
 /// The text of a string value; none if it is no string. Bad UTF-8 comes as it is, half a surrogate pair as WTF-8.
 pub(super) fn text(value: &[u8]) -> Option<Cow<'_, [u8]>> {
-    let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    if memchr::memchr(b'\\', inner).is_none() {
-        return Some(Cow::Borrowed(inner));
-    }
-    // As bytes, serde_json neither checks UTF-8 nor refuses half a surrogate pair.
-    let mut value = serde_json::Deserializer::from_slice(value);
-    let unescaped = serde::de::Deserializer::deserialize_bytes(&mut value, Bytes);
-    unescaped.ok().map(Cow::Owned)
+    let text: Text<'_> = serde_json::from_slice(value).ok()?;
+    Some(text.0)
 }
 
 /// The number of characters in a string value; 0 if it is no string.
@@ -69,20 +65,6 @@ pub(super) fn characters(value: &[u8]) -> u64 {
     text.iter()
         .filter(|&&byte| !(0x80..0xc0).contains(&byte))
         .count() as u64
-}
-
-struct Bytes;
-
-impl serde::de::Visitor<'_> for Bytes {
-    type Value = Vec<u8>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a string")
-    }
-
-    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-        Ok(bytes.to_vec())
-    }
 }
 
 /// Where the first item begins behind the opening bracket, if that is the bracket.
