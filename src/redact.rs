@@ -529,23 +529,7 @@ fn is_plain(value: &str) -> bool {
 fn looks_random(value: &str, quoted: bool) -> bool {
     let bytes = value.as_bytes();
     let has = |class: fn(&u8) -> bool| bytes.iter().any(class);
-    let symbol = |byte: &u8| {
-        matches!(
-            byte,
-            b'!' | b'@'
-                | b'#'
-                | b'$'
-                | b'%'
-                | b'^'
-                | b'*'
-                | b'+'
-                | b'/'
-                | b'='
-                | b'?'
-                | b'~'
-                | b'&'
-        )
-    };
+    let symbol = |byte: &u8| b"!@#$%^*+/=?~&".contains(byte);
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     if bytes.len() < 8 || !bytes.iter().all(|byte| plain(byte) || symbol(byte)) {
         return false;

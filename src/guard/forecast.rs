@@ -25,7 +25,6 @@ pub struct Forecast {
     turns: VecDeque<Turn>,
     base: Option<Tokens>,
     resumed: bool,
-    falls: u32,
     /// A compaction was reported, and no figure has come since.
     compacting: bool,
 }
@@ -85,7 +84,6 @@ impl Forecast {
             last.compacted |= compacted;
             last.fell |= fell;
         }
-        self.falls = self.falls.saturating_add(u32::from(fell));
         fell
     }
 
@@ -117,12 +115,6 @@ impl Forecast {
     #[must_use]
     pub const fn base(&self) -> Option<Tokens> {
         if self.resumed { None } else { self.base }
-    }
-
-    /// Returns how many compactions were seen as falls.
-    #[must_use]
-    pub const fn falls(&self) -> u32 {
-        self.falls
     }
 
     /// Returns the growth per turn; none before three turns, because two points make any line.
@@ -234,7 +226,6 @@ mod tests {
     #[test]
     fn a_fall_over_30_percent_is_noticed_and_no_growth() {
         let forecast = after(&[100_000, 104_000, 72_801, 30_000, 34_000, 38_000]);
-        assert_eq!(forecast.falls(), 1);
         assert_eq!(
             forecast.turns().map(|turn| turn.fell).collect::<Vec<_>>(),
             [false, false, false, true, false, false]
@@ -242,7 +233,6 @@ mod tests {
         let mut within = after(&[100_000]);
         assert!(within.observe(0, Tokens(20_000)));
         assert!(!within.observe(0, Tokens(21_000)));
-        assert_eq!(within.falls(), 1);
     }
 
     #[test]

@@ -11,8 +11,6 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use serde::{Deserialize, Serialize};
-
 use crate::{clock::At, transcript::Tokens};
 
 pub mod forecast;
@@ -38,9 +36,11 @@ pub struct GuardSettings {
     pub reserve: Tokens,
     /// The whole window, if the user knows better than the evidence.
     pub window_override: Option<Tokens>,
-    /// How far below its line the figure must fall before a threshold may fire again, in percent of usable.
-    pub hysteresis: f64,
 }
+
+/// How far below its line the figure must fall before a threshold may fire again, in percent of usable: sources differ by a
+/// point or two, and a trimmed answer can take back a little more.
+const HYSTERESIS: f64 = 5.0;
 
 impl Default for GuardSettings {
     fn default() -> Self {
@@ -48,17 +48,12 @@ impl Default for GuardSettings {
             thresholds: Thresholds::default(),
             reserve: DEFAULT_RESERVE,
             window_override: None,
-            // Sources differ by a point or two, and a trimmed answer can take back a little more.
-            hysteresis: 5.0,
         }
     }
 }
 
 /// What the guard advises.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Advice {
     /// Carry on.
     #[default]
@@ -66,20 +61,7 @@ pub enum Advice {
     /// Write a checkpoint and draft the handoff.
     Save,
     /// Reboot at the next good moment.
-    #[serde(rename = "save_and_restart")]
     SaveAndReboot,
-}
-
-impl Advice {
-    /// Returns the word used in the API.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Save => "save",
-            Self::SaveAndReboot => "save_and_restart",
-        }
-    }
 }
 
 impl From<Level> for Advice {
@@ -112,12 +94,6 @@ pub struct Assessment {
 }
 
 impl Assessment {
-    /// Whether the client refuses prompts at this figure.
-    #[must_use]
-    pub fn is_refused(&self) -> bool {
-        self.used >= self.lines.refusal()
-    }
-
     /// Whether an unattended run interrupts the turn.
     #[must_use]
     pub fn is_forced(&self) -> bool {
@@ -202,10 +178,6 @@ pub const DISAGREEMENT: f64 = 5.0;
 pub struct Crossing {
     /// The highest one passed.
     pub threshold: Threshold,
-    /// The level reached.
-    pub level: Level,
-    /// What to do.
-    pub advice: Advice,
     /// The figure that passed it.
     pub figure: Figure,
 }
@@ -411,9 +383,7 @@ impl Guard {
     /// has fallen clearly below it.
     pub fn crossing(&mut self, at: At) -> Option<Crossing> {
         let figure = self.figure(at)?;
-        let slack = Tokens(
-            (figure.usable.0 as f64 * self.settings.hysteresis.clamp(0.0, 100.0) / 100.0) as u64,
-        );
+        let slack = Tokens((figure.usable.0 as f64 * HYSTERESIS / 100.0) as u64);
         // Armed again: every line that the figure, were it higher by the slack, would still not reach.
         let held = figure
             .lines
@@ -425,12 +395,7 @@ impl Guard {
         }
         self.fired = reached;
         let threshold = reached?;
-        Some(Crossing {
-            threshold,
-            level: figure.level,
-            advice: figure.advice,
-            figure,
-        })
+        Some(Crossing { threshold, figure })
     }
 
     /// Returns the history of this iteration by turns.
@@ -514,7 +479,7 @@ mod tests {
                 None,
             )
         };
-        assert!(!assess(176_999).is_refused() && assess(177_000).is_refused());
+        assert_eq!(assess(0).lines.refusal(), Tokens(177_000));
         assert!(!assess(174_599).is_forced() && assess(174_600).is_forced());
     }
 
@@ -697,18 +662,6 @@ mod tests {
         let mut guard = guard();
         guard.observe(said(StatusLine, 100_000, 0));
         assert!(!guard.observe(said(Transcript, 30_000, 1)));
-        assert_eq!(guard.forecast().falls(), 0);
         assert!(guard.observe(said(StatusLine, 30_000, 2)));
-        assert_eq!(guard.forecast().falls(), 1);
-    }
-
-    #[test]
-    fn advice_is_spelled_as_the_api_spells_it() {
-        for advice in [Advice::None, Advice::Save, Advice::SaveAndReboot] {
-            assert_eq!(
-                serde_json::to_string(&advice).ok(),
-                Some(format!("\"{}\"", advice.word()))
-            );
-        }
     }
 }

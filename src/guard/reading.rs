@@ -10,54 +10,28 @@
 //! A source that has stopped speaking does not win for ever: when a lower one is clearly newer and says something else, the
 //! session has moved on and the better source has not noticed.
 
-use std::{fmt, time::Duration};
-
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 use crate::{clock::At, transcript::Tokens};
 
-/// Where a figure comes from; the better source first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Where a figure comes from; the better source first. Its words are shown beside the figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Source {
     /// The client's own side of the session.
-    #[serde(rename = "bridge")]
     Bridge,
     /// Claude Code's status line command.
-    #[serde(rename = "status line")]
+    #[strum(serialize = "status line")]
     StatusLine,
     /// The usage recorded in the transcript.
-    #[serde(rename = "transcript")]
     Transcript,
     /// Counted from text.
-    #[serde(rename = "estimate")]
     Estimate,
 }
 
 impl Source {
     /// All sources, best first.
-    pub const ALL: [Self; 4] = [
-        Self::Bridge,
-        Self::StatusLine,
-        Self::Transcript,
-        Self::Estimate,
-    ];
-
-    /// Returns the words shown beside the figure.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Bridge => "bridge",
-            Self::StatusLine => "status line",
-            Self::Transcript => "transcript",
-            Self::Estimate => "estimate",
-        }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 }
 
 /// What one source said once.
@@ -73,14 +47,10 @@ pub struct Reading {
     pub at: At,
 }
 
-/// Estimates tokens from text: four characters a token, and fifty tokens for the frame of each tool call.
+/// Estimates tokens from text: four characters a token.
 #[must_use]
-pub const fn estimate(characters: u64, tool_calls: u64) -> Tokens {
-    Tokens(
-        characters
-            .div_ceil(4)
-            .saturating_add(tool_calls.saturating_mul(50)),
-    )
+pub const fn estimate(characters: u64) -> Tokens {
+    Tokens(characters.div_ceil(4))
 }
 
 /// How much newer a lower source must be before it is believed against a better one.
@@ -363,11 +333,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_estimate_counts_characters_and_tool_calls() {
-        assert_eq!(estimate(0, 0), Tokens(0));
-        assert_eq!(estimate(9, 2), Tokens(103));
-        assert_eq!(estimate(4_001, 3), Tokens(1_151));
-        assert_eq!(estimate(u64::MAX, u64::MAX), Tokens(u64::MAX));
+    fn an_estimate_counts_characters() {
+        assert_eq!(estimate(0), Tokens(0));
+        assert_eq!(estimate(9), Tokens(3));
     }
 
     #[test]
@@ -476,16 +444,6 @@ pub(super) mod tests {
         ];
         for (id, window) in cases {
             assert_eq!(window_of_model(id), window.map(Tokens), "{id}");
-        }
-    }
-
-    #[test]
-    fn words_and_serialised_names_are_the_same() {
-        for source in Source::ALL {
-            assert_eq!(
-                serde_json::to_string(&source).ok(),
-                Some(format!("\"{source}\""))
-            );
         }
     }
 }

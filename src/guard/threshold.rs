@@ -10,20 +10,13 @@
 //! threshold of 90 % would lie behind the point where the client refuses prompts. Each may also have a cap in tokens, for those who
 //! find that a model gets worse long before a large window is full; the lower of the two counts.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
 use crate::transcript::Tokens;
 
 /// How full the context window is: the last threshold that was passed.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Level {
     /// Below the notice line.
-    #[default]
     Healthy,
     /// From the notice line on.
     Warning,
@@ -36,17 +29,10 @@ pub enum Level {
 impl Level {
     /// Returns the word shown beside the colour.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Healthy => "healthy",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-            Self::Overflow => "overflow",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
-}
 
-impl Level {
     /// The level's name for people: the last line passed.
     #[must_use]
     pub const fn label(self) -> &'static str {
@@ -59,15 +45,9 @@ impl Level {
     }
 }
 
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
 /// One of the four thresholds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Threshold {
     /// The gauge changes its colour.
     Notice,
@@ -82,23 +62,6 @@ pub enum Threshold {
 impl Threshold {
     /// All four, in order.
     pub const ALL: [Self; 4] = [Self::Notice, Self::Warn, Self::Compact, Self::Force];
-
-    /// Returns the name used in the config and in the panel.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Notice => "notice",
-            Self::Warn => "warn",
-            Self::Compact => "compact",
-            Self::Force => "force",
-        }
-    }
-}
-
-impl fmt::Display for Threshold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
 }
 
 /// Why thresholds were refused.
@@ -504,21 +467,6 @@ mod tests {
         assert!(!lines.is_near_client(Tokens(956_999)) && lines.is_near_client(Tokens(957_000)));
         let unknown = Thresholds::default().lines(room(980_000, None));
         assert!(!unknown.is_near_client(Tokens(u64::MAX)));
-    }
-
-    #[test]
-    fn words_and_serialised_names_are_the_same() {
-        for level in [
-            Level::Healthy,
-            Level::Warning,
-            Level::Critical,
-            Level::Overflow,
-        ] {
-            assert_eq!(
-                serde_json::to_string(&level).ok(),
-                Some(format!("\"{}\"", level.word()))
-            );
-        }
     }
 
     proptest! {

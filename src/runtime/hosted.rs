@@ -250,7 +250,7 @@ impl Shell {
         self.pane
             .shown
             .look(&self.pane.screen.settled_text(ESTIMATE_LINES));
-        let used: Tokens = crate::guard::reading::estimate(self.pane.shown.characters(), 0);
+        let used: Tokens = crate::guard::reading::estimate(self.pane.shown.characters());
         let at = self.at();
         let source = crate::guard::Source::Estimate;
         let reading = crate::guard::Reading {

@@ -648,19 +648,13 @@ impl Screen {
     /// How many lines the view is above the present, or above the end of the still in copy mode.
     #[must_use]
     pub fn scroll_offset(&self) -> usize {
-        match &self.still {
-            Some(still) => still.offset(),
-            None => self.engine.offset(),
-        }
+        self.viewed().offset()
     }
 
     /// How many lines there are above the present, or above the end of the still in copy mode.
     #[must_use]
     pub fn history_len(&self) -> usize {
-        match &self.still {
-            Some(still) => still.history_len(),
-            None => self.engine.term.grid().history_size(),
-        }
+        self.viewed().term.grid().history_size()
     }
 
     /// Does what a reader asks for in copy mode.
@@ -832,25 +826,30 @@ impl Screen {
         }
     }
 
-    fn shown_size(&self) -> PaneSize {
-        if let Some(still) = &self.still {
-            return still.size();
-        }
-        self.frozen
+    /// What the view stands in: the still in copy mode, else the living screen.
+    fn viewed(&self) -> &Engine {
+        self.still
             .as_ref()
-            .map_or(self.engine.size, |frozen| frozen.size)
+            .map_or(&self.engine, |still| &still.engine)
+    }
+
+    /// What is shown in place of the living screen.
+    fn shown_frozen(&self) -> Option<&Frozen> {
+        self.frozen.as_ref().filter(|_| self.still.is_none())
+    }
+
+    fn shown_size(&self) -> PaneSize {
+        self.shown_frozen()
+            .map_or(self.viewed().size, |frozen| frozen.size)
     }
 
     fn shown_row(&self, row: u16) -> &[Cell] {
-        if let Some(still) = &self.still {
-            return still.row(row);
-        }
-        match &self.frozen {
+        match self.shown_frozen() {
             Some(frozen) => {
                 let columns = usize::from(frozen.size.columns());
                 &frozen.cells[usize::from(row) * columns..][..columns]
             }
-            None => self.engine.row(row),
+            None => self.viewed().row(row),
         }
     }
 

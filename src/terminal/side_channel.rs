@@ -208,7 +208,7 @@ enum Place {
 }
 
 /// What the gate says about the next bytes.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Passage {
     /// How many bytes the gate has dealt with.
     pub consumed: usize,
@@ -252,8 +252,8 @@ impl StringCap {
                     return Passage {
                         consumed: at + 1,
                         passed: at,
-                        overflow: false,
                         title: true,
+                        ..Passage::default()
                     };
                 }
                 Place::AfterEscape => {
@@ -270,7 +270,7 @@ impl StringCap {
                             consumed: at + body,
                             passed: at,
                             overflow: true,
-                            title: false,
+                            ..Passage::default()
                         };
                     }
                     at += body;
@@ -297,8 +297,7 @@ impl StringCap {
                     return Passage {
                         consumed: at + body + own_end,
                         passed: at,
-                        overflow: false,
-                        title: false,
+                        ..Passage::default()
                     };
                 }
             }
@@ -306,8 +305,7 @@ impl StringCap {
         Passage {
             consumed: bytes.len(),
             passed: bytes.len(),
-            overflow: false,
-            title: false,
+            ..Passage::default()
         }
     }
 }

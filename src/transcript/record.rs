@@ -13,7 +13,7 @@
 //! Only the fields that are needed are read, and strings are borrowed from the line where they hold no
 //! escapes, because tool output makes up most of a transcript and it is not needed here.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, ops::Range};
 
 use memchr::{memchr2, memmem};
 use serde::{
@@ -145,27 +145,39 @@ impl Assistant<'_> {
 
 /// Hands every record of one stretch (a line without its end) to `sink`, and returns what else was met.
 pub fn each_record<'a>(stretch: &'a [u8], sink: &mut impl FnMut(Record<'a>)) -> Faults {
+    each_of(stretch, first_record, |record, _| sink(record))
+}
+
+/// Hands what `read` finds at the start of every record of a stretch to `sink`, with its place, and returns what else was
+/// met. `read` gives the length of the record, too.
+pub(super) fn each_of<'a, T>(
+    stretch: &'a [u8],
+    read: impl Fn(&'a [u8]) -> Option<(T, usize)>,
+    mut sink: impl FnMut(T, Range<usize>),
+) -> Faults {
     let mut faults = Faults::default();
-    let mut rest = trim(stretch);
-    let mut found = 0;
+    let (mut at, mut found) = (0, 0);
     // Torn records are given up a limited number of times, so that a hostile line costs linear time.
     let mut tries = 16;
-    while !rest.is_empty() {
-        if let Some((record, length)) = first_record(rest) {
-            found += 1;
-            faults.joined += u64::from(found > 1);
-            sink(record);
-            rest = trim(&rest[length..]);
-            continue;
+    loop {
+        at = stretch.len() - without_lead(&stretch[at..]).len();
+        let rest = &stretch[at..];
+        if rest.is_empty() {
+            return faults;
         }
-        faults.broken += 1;
         found += 1;
-        let Some(start) = record_behind(rest, &mut tries) else {
-            break;
-        };
-        rest = &rest[start..];
+        if let Some((one, length)) = read(rest) {
+            faults.joined += u64::from(found > 1);
+            sink(one, at..at + length);
+            at += length;
+        } else {
+            faults.broken += 1;
+            let Some(behind) = record_behind(rest, &mut tries) else {
+                return faults;
+            };
+            at += behind;
+        }
     }
-    faults
 }
 
 /// Whether `line` needs no parsing by someone who looks for usage, prompts and compactions only.
@@ -283,12 +295,12 @@ fn without_nuls(mut piece: &[u8]) -> &[u8] {
     &piece[more..]
 }
 
-/// Removes white space (CR included) from both ends and a byte order mark from the start.
-fn trim(stretch: &[u8]) -> &[u8] {
-    let stretch = stretch.trim_ascii();
-    stretch
+/// The bytes without white space (CR included) and a byte order mark at their start.
+fn without_lead(bytes: &[u8]) -> &[u8] {
+    let bytes = bytes.trim_ascii_start();
+    bytes
         .strip_prefix(b"\xef\xbb\xbf")
-        .map_or(stretch, <[u8]>::trim_ascii)
+        .map_or(bytes, <[u8]>::trim_ascii_start)
 }
 
 /// Reads the record that `rest` begins with, and its length.
@@ -317,7 +329,7 @@ fn first_record(rest: &[u8]) -> Option<(Record<'_>, usize)> {
 ///
 /// A candidate begins with the first keys that the client writes; what is inside a string cannot look like one,
 /// because its quotes are escaped.
-pub(super) fn record_behind(rest: &[u8], tries: &mut u32) -> Option<usize> {
+fn record_behind(rest: &[u8], tries: &mut u32) -> Option<usize> {
     const FIRST_KEYS: [&[u8]; 4] = [
         b"{\"parentUuid\":",
         b"{\"type\":\"",
@@ -348,7 +360,7 @@ fn is_record(rest: &[u8]) -> bool {
     let Some(Ok(bare)) = stream.next() else {
         return false;
     };
-    let after = trim(&rest[stream.byte_offset()..]);
+    let after = without_lead(&rest[stream.byte_offset()..]);
     bare.kind.is_some()
         && (bare.uuid.is_some() || bare.session_id.is_some())
         && after.first().is_none_or(|&byte| byte == b'{')
@@ -532,7 +544,7 @@ impl<'a> Wire<'a> {
 
 /// Whether `stretch` holds nothing at all.
 pub(super) fn is_blank(stretch: &[u8]) -> bool {
-    trim(stretch).is_empty()
+    without_lead(stretch).is_empty()
 }
 
 #[cfg(test)]

@@ -197,7 +197,7 @@ struct File {
 }
 
 /// A call that waits for its result.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Call {
     /// By which a later call is known as the same.
     key: String,
@@ -403,9 +403,7 @@ impl Work {
                 None if !command.is_empty() => clipped(&command, COMMAND_CAP),
                 None => String::new(),
             },
-            file: None,
-            is_search: false,
-            changes: false,
+            ..Call::default()
         };
         match (tool, file) {
             ("Edit" | "MultiEdit" | "Write" | "NotebookEdit", Some(path)) => {

@@ -213,7 +213,7 @@ fn flags_that_blind_us_or_need_no_pane_are_found() {
 
 #[test]
 fn the_system_prompt_keeps_to_400_tokens() {
-    assert!(crate::guard::reading::estimate(SYSTEM_PROMPT.chars().count() as u64, 0).0 < 400);
+    assert!(crate::guard::reading::estimate(SYSTEM_PROMPT.chars().count() as u64).0 < 400);
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn reported(known: &AutoSave) -> String {
 
 /// A line was crossed: from the warn line on everything is saved. Says whether it was.
 pub fn at_line(model: &mut Model, crossing: &Crossing) -> bool {
-    let saves = crossing.advice != Advice::None;
+    let saves = crossing.figure.advice != Advice::None;
     if saves {
         let tokens = format!("tokens-{}", crossing.figure.used.0);
         save(model, vec![AUTO_SAVE.to_owned(), tokens]);

@@ -6,7 +6,6 @@ use crate::{
     api::wire::{AgentState, ApiEvent, ApiEventKind},
     clock::At,
     config::RebootMode,
-    guard::Level,
     lineage::{Cause, IterationId, journal::Step},
     transcript::{SessionId, Tokens},
 };
@@ -21,7 +20,7 @@ pub struct ModelSnapshot {
     state: AgentState,
     mode: (RebootMode, bool),
     used: Option<(Tokens, Tokens)>,
-    level: Option<Level>,
+    level: Option<&'static str>,
     reboot: Option<(Step, Cause)>,
     notice: Option<(At, usize)>,
 }
@@ -40,7 +39,7 @@ impl ModelSnapshot {
             state: model.session.agent.state,
             mode: (model.reboot.mode, model.reboot.paused),
             used: figure.map(|one| (one.used, one.usable)),
-            level: figure.map(|one| one.level),
+            level: figure.map(|one| one.level.word()),
             reboot: attempt.map(|one| (one.step(), one.cause)),
             notice: newest.map(|one| (one.at, one.text.len())),
         }

@@ -32,7 +32,6 @@ pub fn guard_settings(config: &Config) -> GuardSettings {
         thresholds: thresholds(&config.guard),
         reserve: Tokens(config.context.reserve),
         window_override: config.context.window.map(Tokens),
-        ..GuardSettings::default()
     }
 }
 
@@ -113,7 +112,7 @@ pub(in crate::app) fn figures_changed(model: &mut Model) {
             model.info(crossed_words(&crossing));
         }
         saved = checkpoint::at_line(model, &crossing);
-        summary::crossed(model, crossing.level);
+        summary::crossed(model, crossing.figure.level);
     }
     client_limit::near(model, saved);
 }

@@ -141,14 +141,9 @@ fn kitty_key(numbers: &str, attached: Attached) -> Option<KeyEvent> {
 }
 
 fn named_key(number: u32, attached: Attached) -> Option<KeyEvent> {
-    let keypad = |code| {
-        let state = attached.state | KeyEventState::KEYPAD;
-        Some(KeyEvent::new_with_kind_and_state(
-            code,
-            attached.modifiers,
-            attached.kind,
-            state,
-        ))
+    let keypad = Attached {
+        state: attached.state | KeyEventState::KEYPAD,
+        ..attached
     };
     let code = match number {
         57358 => KeyCode::CapsLock,
@@ -158,8 +153,11 @@ fn named_key(number: u32, attached: Attached) -> Option<KeyEvent> {
         57362 => KeyCode::Pause,
         57363 => KeyCode::Menu,
         57376..=57398 => KeyCode::F((number - 57376 + 13) as u8),
-        57399..=57408 => return keypad(KeyCode::Char(char::from(b'0' + (number - 57399) as u8))),
-        57409..=57427 => return keypad(KEYPAD[(number - 57409) as usize]),
+        57399..=57408 => {
+            let digit = char::from(b'0' + (number - 57399) as u8);
+            return keypad.event(KeyCode::Char(digit));
+        }
+        57409..=57427 => return keypad.event(KEYPAD[(number - 57409) as usize]),
         57428..=57440 => KeyCode::Media(MEDIA[(number - 57428) as usize]),
         57441..=57454 => KeyCode::Modifier(MODIFIERS[(number - 57441) as usize]),
         _ => return None,

@@ -15,26 +15,32 @@ pub(super) fn is_wrapped(row: &[Cell]) -> bool {
         .is_some_and(|cell| cell.flags.contains(Flags::WRAPLINE))
 }
 
-pub(super) fn push_row(text: &mut String, row: &[Cell]) {
+/// The second half of a wide character, or the gap before one that did not fit.
+pub(super) fn is_spacer(cell: &Cell) -> bool {
     let spacers = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
-    for cell in row.iter().filter(|cell| !cell.flags.intersects(spacers)) {
-        text.push(printable(cell.c));
-        text.extend(cell.zerowidth().into_iter().flatten());
+    cell.flags.intersects(spacers)
+}
+
+/// Adds a cell's character with its zero-width companions.
+pub(super) fn push_cell(text: &mut String, cell: &Cell) {
+    text.push(printable(cell.c));
+    text.extend(cell.zerowidth().into_iter().flatten());
+}
+
+pub(super) fn push_row(text: &mut String, row: &[Cell]) {
+    for cell in row.iter().filter(|cell| !is_spacer(cell)) {
+        push_cell(text, cell);
     }
 }
 
 pub(super) fn drawn_row(row: &[Cell]) -> DrawnRow {
-    let spacers = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
     let mut drawn = DrawnRow::default();
-    for cell in row.iter().filter(|cell| !cell.flags.intersects(spacers)) {
-        let c = printable(cell.c);
-        drawn.text.push(c);
-        drawn.text.extend(cell.zerowidth().into_iter().flatten());
+    push_row(&mut drawn.text, row);
+    for cell in row.iter().filter(|cell| !is_spacer(cell)) {
         if cell.flags.contains(Flags::DIM) {
             drawn.solid.push(' ');
         } else {
-            drawn.solid.push(c);
-            drawn.solid.extend(cell.zerowidth().into_iter().flatten());
+            push_cell(&mut drawn.solid, cell);
         }
     }
     trim_line(&mut drawn.text);
@@ -64,12 +70,10 @@ pub(super) fn shown_width(cell: &Cell, next: Option<&Cell>) -> u16 {
 
 pub(super) fn cell_text<'a>(cell: &Cell, width: u16, cluster: &'a mut String) -> &'a str {
     cluster.clear();
-    let spacers = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
-    if cell.flags.intersects(spacers) || (cell.flags.contains(Flags::WIDE_CHAR) && width == 1) {
+    if is_spacer(cell) || (cell.flags.contains(Flags::WIDE_CHAR) && width == 1) {
         cluster.push(' ');
     } else {
-        cluster.push(printable(cell.c));
-        cluster.extend(cell.zerowidth().into_iter().flatten());
+        push_cell(cluster, cell);
     }
     cluster
 }

@@ -32,7 +32,7 @@ const REFLOW_ROOM: usize = 4;
 
 /// What is shown while the reader is in copy mode.
 pub(super) struct Still {
-    engine: Engine,
+    pub(super) engine: Engine,
     cursor: Point,
     /// The column that the cursor had before it met shorter rows.
     column: usize,
@@ -126,20 +126,8 @@ impl Still {
         self.engine.term.grid()
     }
 
-    pub(super) fn row(&self, row: u16) -> &[Cell] {
-        self.engine.row(row)
-    }
-
-    pub(super) fn size(&self) -> PaneSize {
-        self.engine.size
-    }
-
-    pub(super) fn offset(&self) -> usize {
+    fn offset(&self) -> usize {
         self.grid().display_offset()
-    }
-
-    pub(super) fn history_len(&self) -> usize {
-        self.grid().history_size()
     }
 
     /// The reader's cursor.

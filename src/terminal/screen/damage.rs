@@ -10,6 +10,7 @@ use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::term::color::{COUNT, Colors};
 
 use super::PaneSize;
+use super::cells::is_spacer;
 
 /// A part of the viewport, in cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,10 +107,7 @@ fn change(before: &[Cell], now: &[Cell]) -> Option<Range<usize>> {
     let first = (0..now.len()).find(differ)?;
     let last = (first..now.len()).rfind(differ)?;
     let tied = |cell: &Cell| {
-        cell.extra.is_some()
-            || cell.flags.intersects(
-                Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER,
-            )
+        cell.extra.is_some() || cell.flags.contains(Flags::WIDE_CHAR) || is_spacer(cell)
     };
     if before.iter().chain(now).any(tied) {
         Some(0..now.len())

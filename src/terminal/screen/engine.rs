@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::{Cursor as SavedCursor, Dimensions, Scroll};
-use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::index::{Column, Line, Point};
 use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
 use alacritty_terminal::term::{Term, TermMode};
 use vte::ansi::{
@@ -375,17 +375,10 @@ impl Engine {
 
     /// What DECSTR resets: how text is written, not what is on the screen.
     pub(super) fn soft_reset(&mut self) {
-        let private = [
-            (NamedPrivateMode::CursorKeys, false),
-            (NamedPrivateMode::LineWrap, true),
-            (NamedPrivateMode::ShowCursor, true),
-        ];
-        for (mode, on) in private {
-            if on {
-                self.term.set_private_mode(mode.into());
-            } else {
-                self.term.unset_private_mode(mode.into());
-            }
+        self.term
+            .unset_private_mode(NamedPrivateMode::CursorKeys.into());
+        for mode in [NamedPrivateMode::LineWrap, NamedPrivateMode::ShowCursor] {
+            self.term.set_private_mode(mode.into());
         }
         self.term.unset_mode(Mode::Named(NamedMode::Insert));
         self.term.unset_keypad_application_mode();
@@ -453,16 +446,9 @@ impl Engine {
     /// The cell a zero-width character would join is full.
     fn cluster_is_full(&self) -> bool {
         let grid = self.term.grid();
-        let cursor = &grid.cursor;
-        let mut column = cursor.point.column.0;
-        if !cursor.input_needs_wrap {
-            column = column.saturating_sub(1);
-        }
-        let row = &grid[cursor.point.line];
-        if row[Column(column)].flags.contains(Flags::WIDE_CHAR_SPACER) {
-            column = column.saturating_sub(1);
-        }
-        row[Column(column)]
+        // At the start of a row there is nothing before it, and it joins what stands there.
+        let first = Point::new(grid.cursor.point.line, Column(0));
+        grid[self.before_cursor().unwrap_or(first)]
             .zerowidth()
             .is_some_and(|joined| joined.len() >= ZERO_WIDTH_LIMIT)
     }

@@ -82,40 +82,12 @@ pub(super) fn each_line(
 pub(super) fn each_span(line: &[u8], sink: &mut impl FnMut(Range<usize>)) {
     let mut start = 0;
     for nul in memchr::memchr_iter(0, line).chain([line.len()]) {
-        spans_of_stretch(&line[start..nul], &mut |span| {
+        let read = |rest| Some(((), object_length(rest)?));
+        record::each_of(&line[start..nul], read, |(), span| {
             sink(start + span.start..start + span.end);
         });
         start = nul + 1;
     }
-}
-
-fn spans_of_stretch(stretch: &[u8], sink: &mut impl FnMut(Range<usize>)) {
-    let mut at = 0;
-    // Torn records are given up a limited number of times, so that a hostile line costs linear time.
-    let mut tries = 16;
-    loop {
-        at = stretch.len() - without_lead(&stretch[at..]).len();
-        let rest = &stretch[at..];
-        if rest.is_empty() {
-            return;
-        }
-        if let Some(length) = object_length(rest) {
-            sink(at..at + length);
-            at += length;
-        } else if let Some(behind) = record::record_behind(rest, &mut tries) {
-            at += behind;
-        } else {
-            return;
-        }
-    }
-}
-
-/// The bytes without white space and byte order mark at their start.
-fn without_lead(bytes: &[u8]) -> &[u8] {
-    let bytes = bytes.trim_ascii_start();
-    bytes
-        .strip_prefix(b"\xef\xbb\xbf")
-        .map_or(bytes, <[u8]>::trim_ascii_start)
 }
 
 /// The length of the JSON object that the bytes begin with.

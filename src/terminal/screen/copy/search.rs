@@ -6,10 +6,11 @@
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::grid::Grid;
 use alacritty_terminal::index::{Column, Line, Point};
-use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::term::cell::Cell;
 use regex::{Regex, RegexBuilder};
 
 use super::{first_row, last_row};
+use crate::terminal::screen::cells::{is_spacer, push_cell, trim_line};
 
 /// The most memory an expression may take, in bytes: a hundred times what people type.
 const EXPRESSION_LIMIT: usize = 1 << 20;
@@ -187,23 +188,16 @@ impl LineText {
         self.text.clear();
         self.cells.clear();
         let last = last_row(grid, first);
-        let spacers = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
-        for line in first.0..=last.0 {
-            let row = &grid[Line(line)];
-            for column in 0..grid.columns() {
-                let cell = &row[Column(column)];
-                if cell.flags.intersects(spacers) {
-                    continue;
-                }
-                let point = Point::new(Line(line), Column(column));
+        for line in (first.0..=last.0).map(Line) {
+            let cells = grid[line][..].iter().enumerate();
+            for (column, cell) in cells.filter(|(_, cell)| !is_spacer(cell)) {
+                let point = Point::new(line, Column(column));
                 self.cells.push((self.text.len(), point));
-                self.text
-                    .push(if cell.c.is_control() { ' ' } else { cell.c });
-                self.text.extend(cell.zerowidth().into_iter().flatten());
+                push_cell(&mut self.text, cell);
             }
         }
         // Blanks behind the text are not there for a pattern such as `$`.
-        self.text.truncate(self.text.trim_end_matches(' ').len());
+        trim_line(&mut self.text);
         last
     }
 

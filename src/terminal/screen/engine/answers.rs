@@ -195,11 +195,7 @@ fn rendition_colour(colour: Color, base: u8) -> String {
 }
 
 fn hex(text: &str) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
-    text.bytes()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
+    text.bytes().map(|byte| format!("{byte:02X}")).collect()
 }
 
 /// xterm's palette, for what the host did not report.

@@ -228,59 +228,11 @@ impl Handler for Engine {
     }
 
     fn set_private_mode(&mut self, mode: PrivateMode) {
-        match mode {
-            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
-                self.enter_alternate(true);
-            }
-            PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(true),
-            PrivateMode::Named(NamedPrivateMode::Origin) => self.set_origin(true),
-            PrivateMode::Unknown(69) => self.allow_sides(true),
-            PrivateMode::Unknown(9) => {
-                for other in MOUSE_MODES {
-                    self.term.unset_private_mode(other.into());
-                }
-                self.x10_mouse = true;
-            }
-            PrivateMode::Unknown(66) => self.term.set_keypad_application_mode(),
-            PrivateMode::Unknown(1048) => self.save_cursor_position(),
-            PrivateMode::Unknown(2031) => self.scheme_reports = true,
-            PrivateMode::Named(named) => {
-                self.x10_mouse &= !MOUSE_MODES.contains(&named);
-                if named == NamedPrivateMode::ColumnMode {
-                    self.reset_margins();
-                }
-                self.term.set_private_mode(mode);
-            }
-            PrivateMode::Unknown(_) => {}
-        }
+        self.switch(mode, true);
     }
 
     fn unset_private_mode(&mut self, mode: PrivateMode) {
-        match mode {
-            // On the first screen it still restores the cursor; curses programs end with it twice.
-            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor)
-                if !self.mode(TermMode::ALT_SCREEN) =>
-            {
-                self.restore_cursor_position();
-            }
-            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
-                self.enter_alternate(false);
-            }
-            PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(false),
-            PrivateMode::Named(NamedPrivateMode::Origin) => self.set_origin(false),
-            PrivateMode::Unknown(69) => self.allow_sides(false),
-            PrivateMode::Unknown(9) => self.x10_mouse = false,
-            PrivateMode::Unknown(66) => self.term.unset_keypad_application_mode(),
-            PrivateMode::Unknown(1048) => self.restore_cursor_position(),
-            PrivateMode::Unknown(2031) => self.scheme_reports = false,
-            PrivateMode::Named(named) => {
-                if named == NamedPrivateMode::ColumnMode {
-                    self.reset_margins();
-                }
-                self.term.unset_private_mode(mode);
-            }
-            PrivateMode::Unknown(_) => {}
-        }
+        self.switch(mode, false);
     }
 
     fn set_scrolling_region(&mut self, top: usize, bottom: Option<usize>) {
@@ -368,5 +320,48 @@ impl Handler for Engine {
 
     fn report_modify_other_keys(&mut self) {
         self.reply(&format!("\x1b[>4;{}m", self.modify_other_keys));
+    }
+}
+
+impl Engine {
+    /// Sets or unsets a private mode.
+    fn switch(&mut self, mode: PrivateMode, on: bool) {
+        match mode {
+            // On the first screen it still restores the cursor; curses programs end with it twice.
+            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor)
+                if !on && !self.mode(TermMode::ALT_SCREEN) =>
+            {
+                self.restore_cursor_position();
+            }
+            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
+                self.enter_alternate(on);
+            }
+            PrivateMode::Named(NamedPrivateMode::Origin) => self.set_origin(on),
+            PrivateMode::Named(named) => {
+                self.x10_mouse &= !(on && MOUSE_MODES.contains(&named));
+                if named == NamedPrivateMode::ColumnMode {
+                    self.reset_margins();
+                }
+                if on {
+                    self.term.set_private_mode(mode);
+                } else {
+                    self.term.unset_private_mode(mode);
+                }
+            }
+            PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(on),
+            PrivateMode::Unknown(69) => self.allow_sides(on),
+            PrivateMode::Unknown(9) => {
+                for other in MOUSE_MODES.into_iter().filter(|_| on) {
+                    self.term.unset_private_mode(other.into());
+                }
+                self.x10_mouse = on;
+            }
+            PrivateMode::Unknown(66) if on => self.term.set_keypad_application_mode(),
+            PrivateMode::Unknown(66) => self.term.unset_keypad_application_mode(),
+            PrivateMode::Unknown(1048) if on => self.save_cursor_position(),
+            PrivateMode::Unknown(1048) => self.restore_cursor_position(),
+            PrivateMode::Unknown(2031) => self.scheme_reports = on,
+            PrivateMode::Unknown(_) => {}
+        }
     }
 }

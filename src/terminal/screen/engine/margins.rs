@@ -90,16 +90,11 @@ impl Engine {
 
     /// Finds out whether the engine may do by itself what the cursor does, and which text.
     pub(super) fn judge(&mut self) {
-        let Margins {
-            top,
-            bottom,
-            narrow,
-            ..
-        } = self.margins;
-        let whole = top == 0 && bottom == self.last_row() && !narrow;
-        let new_line = self.mode(TermMode::LINE_FEED_NEW_LINE);
+        let margins = self.margins;
         // Below a top margin a wrap may scroll what is no line of the scrollback.
-        let watched = narrow || top > 0;
+        let watched = margins.narrow || margins.top > 0;
+        let whole = !watched && margins.bottom == self.last_row();
+        let new_line = self.mode(TermMode::LINE_FEED_NEW_LINE);
         self.rare_from = if watched { '\0' } else { FIRST_JOINING };
         self.plain = whole && !self.origin && !new_line;
     }
@@ -191,34 +186,35 @@ impl Engine {
 
     /// What scrolls.
     pub(super) fn scrolling_area(&self) -> Area {
-        let Margins {
-            top,
-            bottom,
-            left,
-            right,
-            ..
-        } = self.margins;
+        let margins = self.margins;
         Area {
-            rows: top..bottom + 1,
-            columns: left..right + 1,
+            rows: margins.top..margins.bottom + 1,
+            columns: margins.left..margins.right + 1,
+        }
+    }
+
+    /// A row counted from the origin.
+    fn row_from_origin(&self, row: usize) -> usize {
+        if self.origin {
+            (row + self.margins.top).min(self.margins.bottom)
+        } else {
+            row
+        }
+    }
+
+    /// A column counted from the origin.
+    fn column_from_origin(&self, column: usize) -> usize {
+        if self.origin {
+            (column + self.margins.left).min(self.margins.right)
+        } else {
+            column
         }
     }
 
     /// Puts the cursor to a row and column counted from the origin.
     pub(super) fn place(&mut self, row: usize, column: usize) {
-        let Margins {
-            top,
-            bottom,
-            left,
-            right,
-            ..
-        } = self.margins;
-        let (row, column) = if self.origin {
-            ((row + top).min(bottom), (column + left).min(right))
-        } else {
-            (row, column)
-        };
-        self.term.goto(line(row).0, column);
+        let row = line(self.row_from_origin(row)).0;
+        self.term.goto(row, self.column_from_origin(column));
     }
 
     pub(super) fn place_at(&mut self, line: i32, column: usize) {
@@ -226,21 +222,12 @@ impl Engine {
     }
 
     pub(super) fn place_in_column(&mut self, column: usize) {
-        let column = if self.origin {
-            (column + self.margins.left).min(self.margins.right)
-        } else {
-            column
-        };
-        self.term.goto(line(self.row_of_cursor()).0, column);
+        let row = line(self.row_of_cursor()).0;
+        self.term.goto(row, self.column_from_origin(column));
     }
 
     pub(super) fn place_in_row(&mut self, row: i32) {
-        let row = usize::try_from(row).unwrap_or(0);
-        let row = if self.origin {
-            (row + self.margins.top).min(self.margins.bottom)
-        } else {
-            row
-        };
+        let row = self.row_from_origin(usize::try_from(row).unwrap_or(0));
         self.term.goto(line(row).0, self.column_of_cursor());
     }
 
