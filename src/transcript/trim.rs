@@ -127,17 +127,6 @@ pub struct Written {
     pub dropped_tail: u64,
 }
 
-/// A trimmed transcript in memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trimmed {
-    /// The copy.
-    pub bytes: Vec<u8>,
-    /// What it won.
-    pub figure: LevelFigure,
-    /// Bytes of a torn last line that the copy does not have.
-    pub dropped_tail: u64,
-}
-
 /// Why a transcript could not be trimmed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrimError {
@@ -171,28 +160,6 @@ pub enum TrimError {
         /// The number of the record, from 0.
         record: usize,
     },
-}
-
-/// Says what each level would win on `transcript`.
-pub fn plan(transcript: impl BufRead, settings: &TrimSettings) -> Result<TrimPlan, TrimError> {
-    Ok(Survey::read(transcript)?.plan(settings))
-}
-
-/// Trims a transcript in memory to a level in percent, under the id `new_session`.
-pub fn apply(
-    transcript: &[u8],
-    level: u8,
-    new_session: SessionId,
-    settings: &TrimSettings,
-) -> Result<Trimmed, TrimError> {
-    let mut bytes = Vec::with_capacity(transcript.len());
-    let survey = Survey::read(transcript)?;
-    let written = survey.write(transcript, level, new_session, settings, &mut bytes)?;
-    Ok(Trimmed {
-        bytes,
-        figure: written.figure,
-        dropped_tail: written.dropped_tail,
-    })
 }
 
 /// Where the conversation ends that the handoff with this nonce has taken the place of, in bytes: at the boundary of the compaction

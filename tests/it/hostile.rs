@@ -18,7 +18,7 @@ use pitstop::{
         SessionId, Tokens,
         commands::{Chunk, CommandReader, Direction, OutputReader as _},
         tail::Tail,
-        trim::{self, Survey, TrimSettings},
+        trim::{Survey, TrimSettings},
         usage::{Usage, UsageScan},
     },
 };
@@ -181,10 +181,11 @@ fn trimmed(bytes: &[u8]) -> String {
     let plan = survey.plan(&settings());
     assert_eq!(plan.levels.len(), 5);
     assert!(plan.levels.is_sorted_by_key(|level| level.responses));
-    match trim::apply(bytes, 100, session, &settings()) {
+    let mut copy = Vec::new();
+    match survey.write(bytes, 100, session, &settings(), &mut copy) {
         Err(error) => format!("no trim: {error}"),
         Ok(trimmed) => {
-            let again = Survey::read(&trimmed.bytes[..]).expect("a copy that can be read");
+            let again = Survey::read(&copy[..]).expect("a copy that can be read");
             let left = again.plan(&settings()).levels[4];
             assert!(left.tokens_after <= left.tokens_before);
             let figure = trimmed.figure;

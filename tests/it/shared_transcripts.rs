@@ -18,7 +18,7 @@ use pitstop::{
         digest::Digest,
         human::HumanWords,
         tail::{Tail, find_prompt, holds_conversation, read_pieces},
-        trim::{self, TrimSettings},
+        trim::{Survey, TrimSettings},
         usage::Usage,
     },
 };
@@ -191,9 +191,11 @@ fn read_by_all(path: &Path, portion: u64) -> Read {
     holds_conversation(path).unwrap();
     // A subagent's own file has nothing that could be resumed.
     let bytes = fs::read(path).unwrap();
-    if let Ok(plan) = trim::plan(bytes.as_slice(), &SETTINGS) {
+    if let Ok(survey) = Survey::read(bytes.as_slice()) {
         assert!(
-            plan.levels
+            survey
+                .plan(&SETTINGS)
+                .levels
                 .iter()
                 .all(|level| level.tokens_after <= level.tokens_before)
         );

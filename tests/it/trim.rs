@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fs};
 
 use pitstop::transcript::{
     SessionId, Tokens,
-    trim::{self, LEVELS, PLACEHOLDERS, TrimError, TrimSettings, Trimmed},
+    trim::{LEVELS, LevelFigure, PLACEHOLDERS, Survey, TrimError, TrimPlan, TrimSettings},
 };
 use serde_json::{Value, json};
 
@@ -27,9 +27,32 @@ fn new_session() -> SessionId {
     NEW.parse().unwrap()
 }
 
+/// A trimmed transcript.
+struct Trimmed {
+    bytes: Vec<u8>,
+    figure: LevelFigure,
+    dropped_tail: u64,
+}
+
 #[track_caller]
 fn apply(transcript: &[u8], level: u8) -> Trimmed {
-    trim::apply(transcript, level, new_session(), &SETTINGS).unwrap()
+    apply_with(transcript, level, &SETTINGS).unwrap()
+}
+
+fn apply_with(transcript: &[u8], level: u8, settings: &TrimSettings) -> Result<Trimmed, TrimError> {
+    let mut bytes = Vec::new();
+    let survey = Survey::read(transcript)?;
+    let written = survey.write(transcript, level, new_session(), settings, &mut bytes)?;
+    Ok(Trimmed {
+        bytes,
+        figure: written.figure,
+        dropped_tail: written.dropped_tail,
+    })
+}
+
+#[track_caller]
+fn plan_of(transcript: &[u8], settings: &TrimSettings) -> TrimPlan {
+    Survey::read(transcript).unwrap().plan(settings)
 }
 
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
@@ -176,7 +199,7 @@ fn the_copy_keeps_all_but_responses(sample: &Sample, copy: &[u8], removed: &BTre
 #[track_caller]
 fn every_property_holds(sample: &Sample) -> usize {
     let original = sample.with_session(OLD);
-    let plan = trim::plan(&original[..], &SETTINGS).unwrap();
+    let plan = plan_of(&original[..], &SETTINGS);
     let whole = original.len() as u64 - sample.torn as u64;
     let count = sample.context.len();
     let mut before = (BTreeSet::new(), plan.levels[0].tokens_before);
@@ -208,7 +231,7 @@ fn every_property_holds(sample: &Sample) -> usize {
         // The copy's own figure is the one that was reported.
         // Two levels will do: each costs another reading.
         if !plan.estimated && matches!(level, 20 | 100) {
-            let copy = trim::plan(&trimmed.bytes[..], &SETTINGS).unwrap();
+            let copy = plan_of(&trimmed.bytes[..], &SETTINGS);
             assert_eq!(before_all(&copy), figure.tokens_after.max(Tokens(1)));
         }
         // Pairs and chain are whole, and the rest is the same, byte for byte.
@@ -226,7 +249,7 @@ fn every_property_holds(sample: &Sample) -> usize {
     count
 }
 
-fn before_all(plan: &trim::TrimPlan) -> Tokens {
+fn before_all(plan: &TrimPlan) -> Tokens {
     plan.levels[0].tokens_before
 }
 
@@ -384,7 +407,7 @@ fn the_last_call_of_the_copy_says_what_the_trim_left() {
         usage
     };
     assert_eq!(said, [expected(1), expected(97)]);
-    let again = trim::plan(&trimmed.bytes[..], &SETTINGS).unwrap();
+    let again = plan_of(&trimmed.bytes[..], &SETTINGS);
     assert_eq!(before_all(&again), trimmed.figure.tokens_after);
 }
 
@@ -429,7 +452,7 @@ fn the_first_go_when_the_middle_is_gone_and_the_recent_only_then() {
         max_recent_messages: 1_000,
         ..SETTINGS
     };
-    let trimmed = trim::apply(calls(30).bytes(), 10, new_session(), &settings).unwrap();
+    let trimmed = apply_with(calls(30).bytes(), 10, &settings).unwrap();
     assert_eq!(
         gone(&trimmed.bytes),
         ["t00", "t01", "t02"].map(str::to_owned).into()
@@ -439,7 +462,7 @@ fn the_first_go_when_the_middle_is_gone_and_the_recent_only_then() {
         max_recent_messages: 0,
         ..SETTINGS
     };
-    let trimmed = trim::apply(calls(6).bytes(), 10, new_session(), &settings).unwrap();
+    let trimmed = apply_with(calls(6).bytes(), 10, &settings).unwrap();
     assert_eq!(gone(&trimmed.bytes), ["t03".to_owned()].into());
 }
 
@@ -580,7 +603,7 @@ fn right_after_a_compaction_the_figure_is_an_estimate() {
     let mut session = calls(1);
     session.record(json!({ "type": "system", "subtype": "compact_boundary", "parentUuid": null }));
     session.prompt(&"four".repeat(1_000));
-    let plan = trim::plan(session.bytes(), &SETTINGS).unwrap();
+    let plan = plan_of(session.bytes(), &SETTINGS);
     assert!(plan.estimated);
     assert_eq!(plan.levels[0].tokens_before, Tokens(1_000));
     assert_eq!(plan.chosen, Some(0));
@@ -776,10 +799,9 @@ fn the_first_level_below_80_percent_of_the_compact_line_wins() {
             compact_line: Tokens(compact_line),
             ..SETTINGS
         };
-        trim::plan(session.bytes(), &settings).unwrap().chosen
+        plan_of(session.bytes(), &settings).chosen
     };
-    let after: Vec<u64> = trim::plan(session.bytes(), &SETTINGS)
-        .unwrap()
+    let after: Vec<u64> = plan_of(session.bytes(), &SETTINGS)
         .levels
         .iter()
         .map(|level| level.tokens_after.0)
@@ -795,7 +817,7 @@ fn the_first_level_below_80_percent_of_the_compact_line_wins() {
 
 #[test]
 fn levels_that_there_are_none_of_and_empty_transcripts_are_refused() {
-    let trim = |bytes: &[u8], level| trim::apply(bytes, level, new_session(), &SETTINGS);
+    let trim = |bytes: &[u8], level| apply_with(bytes, level, &SETTINGS);
     assert!(matches!(
         trim(calls(1).bytes(), 30),
         Err(TrimError::Level(30))
@@ -811,7 +833,7 @@ fn levels_that_there_are_none_of_and_empty_transcripts_are_refused() {
 #[test]
 fn a_transcript_that_grows_between_the_readings_is_cut_where_it_was() {
     let mut session = calls(2);
-    let survey = trim::Survey::read(session.bytes()).unwrap();
+    let survey = Survey::read(session.bytes()).unwrap();
     let whole = session.trimmed(100).bytes;
     session.prompt("later").call("late", output("late"));
     let mut bytes = Vec::new();
@@ -842,7 +864,7 @@ fn every_broken_transcript_of_the_fixtures_is_survived() {
     for file in fixtures.map(|entry| entry.unwrap().path()) {
         let bytes = fs::read(&file).unwrap();
         if file.extension().is_some_and(|end| end == "jsonl")
-            && let Ok(copy) = trim::apply(&bytes, 100, new_session(), &SETTINGS)
+            && let Ok(copy) = apply_with(&bytes, 100, &SETTINGS)
         {
             trimmed += 1;
             let again = apply(&copy.bytes, 100);

@@ -6,7 +6,7 @@ use pitstop::{
     transcript::{
         SessionId, Tokens,
         commands::CommandReader,
-        trim::{self, Survey, TrimSettings},
+        trim::{Survey, TrimSettings},
         usage::UsageScan,
     },
 };
@@ -41,8 +41,9 @@ pub fn transcript(data: &[u8]) {
     assert!(plan.levels.is_sorted_by_key(|level| level.responses));
     let session = SessionId::new(uuid::Uuid::from_u128(7));
     for percent in [20, 100] {
-        if let Ok(trimmed) = trim::apply(bytes, percent, session, &settings) {
-            Survey::read(&trimmed.bytes[..]).expect("a copy that can be read");
+        let mut copy = Vec::new();
+        if let Ok(trimmed) = survey.write(bytes, percent, session, &settings, &mut copy) {
+            Survey::read(&copy[..]).expect("a copy that can be read");
             assert!(trimmed.figure.tokens_after <= trimmed.figure.tokens_before);
         }
     }
