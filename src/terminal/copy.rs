@@ -120,7 +120,8 @@ pub enum Words {
 }
 
 /// How much a selection takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum SelectionKind {
     /// From one cell to another, in reading order.
     Characters,
@@ -133,12 +134,8 @@ pub enum SelectionKind {
 impl SelectionKind {
     /// The word for it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Characters => "characters",
-            Self::Lines => "lines",
-            Self::Block => "block",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 

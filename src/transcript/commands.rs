@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 use memchr::memmem;
 use serde_json::Value;
 
-use super::{SessionId, record::Splitter, waiting::Waiting};
+use super::{SessionId, record::Splitter, waiting::Waiting, words::ends};
 
 /// The most output kept of one command, in bytes: half from its start and half from its end. The client itself
 /// cuts shell output far below this.
@@ -123,17 +123,12 @@ impl OutputReader for CommandLog {
 #[must_use]
 pub fn capped(text: &str) -> Vec<Chunk> {
     let bytes = |text: &str| Chunk::Bytes(Direction::Output, text.as_bytes().to_vec());
-    if text.len() <= OUTPUT_CAP {
+    let Some((start, end)) = ends(text, OUTPUT_CAP) else {
         return vec![bytes(text)];
-    }
-    let start = text.floor_char_boundary(OUTPUT_CAP / 2);
-    let end = text.ceil_char_boundary(text.len() - OUTPUT_CAP / 2);
-    let lines = text[start..end].matches('\n').count() as u64;
-    vec![
-        bytes(&text[..start]),
-        Chunk::Gap { lines },
-        bytes(&text[end..]),
-    ]
+    };
+    let between = &text[start.len()..text.len() - end.len()];
+    let lines = between.matches('\n').count() as u64;
+    vec![bytes(start), Chunk::Gap { lines }, bytes(end)]
 }
 
 /// A call that waits for its result.
@@ -376,7 +371,7 @@ fn text_of(value: &Value) -> &str {
 }
 
 /// A tool result's content: a string, or blocks of which the texts count.
-fn content_text(content: &Value) -> String {
+pub(super) fn content_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => blocks
@@ -421,7 +416,8 @@ fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
         .map(|(inner, _)| inner)
 }
 
-fn moment(record: &Value) -> Option<DateTime<Utc>> {
+/// When a record was written.
+pub(super) fn moment(record: &Value) -> Option<DateTime<Utc>> {
     record["timestamp"].as_str()?.parse().ok()
 }
 

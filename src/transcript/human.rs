@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
+    commands::moment,
     prompts,
     rules::{self, rules},
     words::ends,
@@ -100,9 +101,7 @@ impl HumanWords {
         if source["isMeta"] == true || !(typed || by_bridge) {
             return false;
         }
-        let at = record["timestamp"]
-            .as_str()
-            .and_then(|text| text.parse().ok());
+        let at = moment(record);
         match content {
             Value::String(text) => self.prompt(text, at),
             Value::Array(blocks) => {

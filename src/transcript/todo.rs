@@ -27,7 +27,8 @@ pub fn is_todo_tool(name: &str) -> bool {
 }
 
 /// How far an entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum Status {
     /// It has not been begun.
     Pending,
@@ -99,7 +100,7 @@ impl TodoCall {
                     word => TodoChange::Changed {
                         id,
                         text: text(&input["subject"]),
-                        status: word.and_then(status),
+                        status: word.and_then(|word| word.parse().ok()),
                     },
                 }
             }
@@ -128,21 +129,12 @@ fn number(value: &Value) -> Option<String> {
     }
 }
 
-fn status(word: &str) -> Option<Status> {
-    match word {
-        "pending" => Some(Status::Pending),
-        "in_progress" => Some(Status::InProgress),
-        "completed" => Some(Status::Completed),
-        _ => None,
-    }
-}
-
 fn list(value: &Value) -> Option<Vec<Todo>> {
     let entry = |one: &Value| {
         Some(Todo {
             id: number(&one["id"]),
             text: text(&one["content"]).or_else(|| text(&one["subject"]))?,
-            status: one["status"].as_str().and_then(status)?,
+            status: one["status"].as_str()?.parse().ok()?,
         })
     };
     let entries = value.as_array()?.iter().filter_map(entry);
@@ -205,19 +197,19 @@ impl Todos {
 
     /// What is done.
     pub fn completed(&self) -> impl Iterator<Item = &str> {
-        self.with(|status| status == Status::Completed)
+        self.with(Status::Completed)
     }
 
     /// What is still to do, first what is being done.
     pub fn pending(&self) -> impl Iterator<Item = &str> {
-        self.with(|status| status == Status::InProgress)
-            .chain(self.with(|status| status == Status::Pending))
+        self.with(Status::InProgress)
+            .chain(self.with(Status::Pending))
     }
 
-    fn with(&self, wanted: impl Fn(Status) -> bool) -> impl Iterator<Item = &str> {
+    fn with(&self, status: Status) -> impl Iterator<Item = &str> {
         let entries = self.entries.iter();
         entries
-            .filter(move |entry| wanted(entry.status))
+            .filter(move |entry| entry.status == status)
             .map(|entry| entry.text.as_str())
     }
 }

@@ -15,6 +15,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
+    commands::content_text,
     facts::{self, Fact, each_fact, plain_command},
     human::{RULES_HEADING, parse_rule, section},
     prompts,
@@ -484,15 +485,7 @@ impl Work {
         let call = block["tool_use_id"]
             .as_str()
             .and_then(|id| self.calls.take(id));
-        let output = match &block["content"] {
-            Value::String(text) => text.clone(),
-            Value::Array(parts) => parts
-                .iter()
-                .filter_map(|part| part["text"].as_str())
-                .collect::<Vec<_>>()
-                .join("\n"),
-            _ => String::new(),
-        };
+        let output = content_text(&block["content"]);
         // Colours stand before names without a blank.
         let output = crate::clean::without_escapes(&output);
         let failed = block["is_error"] == true;
