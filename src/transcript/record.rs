@@ -366,7 +366,7 @@ fn is_record(rest: &[u8]) -> bool {
         && after.first().is_none_or(|&byte| byte == b'{')
 }
 
-/// A string as the client wrote it. As bytes, serde_json neither checks UTF-8 nor refuses half a surrogate pair.
+/// A string as the client wrote it. As bytes, `serde_json` neither checks UTF-8 nor refuses half a surrogate pair.
 #[derive(Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, [u8]>);
 
@@ -461,6 +461,7 @@ impl<'de> Deserialize<'de> for Count {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
+#[expect(clippy::struct_field_names, reason = "the client names them so")]
 struct WireUsage {
     input_tokens: Count,
     cache_creation_input_tokens: Count,

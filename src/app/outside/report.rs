@@ -121,7 +121,7 @@ fn context(model: &Model) -> ContextReport {
         percent: Some((figure.percent * 10.0).round() / 10.0),
         level: Some(figure.level.word().to_owned()),
         // For scripts one word, where people read two.
-        source: Some(figure.source.word().replace(' ', "_")),
+        source: Some(figure.source.to_string().replace(' ', "_")),
         age_ms: Some(u64::try_from(figure.age.as_millis()).unwrap_or(u64::MAX)),
         ..bounds
     }

@@ -195,7 +195,8 @@ fn rendition_colour(colour: Color, base: u8) -> String {
 }
 
 fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02X}")).collect()
+    let bytes: Vec<_> = text.bytes().map(|byte| format!("{byte:02X}")).collect();
+    bytes.concat()
 }
 
 /// xterm's palette, for what the host did not report.

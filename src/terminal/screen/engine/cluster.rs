@@ -84,7 +84,7 @@ impl Engine {
     }
 
     /// The cell of the character that was written last, if the cursor is still behind it.
-    fn before_cursor(&self) -> Option<Point> {
+    pub(super) fn before_cursor(&self) -> Option<Point> {
         let grid = self.term.grid();
         let cursor = &grid.cursor;
         let mut column = cursor.point.column.0;
