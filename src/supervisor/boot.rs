@@ -83,12 +83,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     let claim = claim::take_lock(&start.project, &start.paths, &mut warnings)?;
     claim::ask_socket(&start.paths, &claim.hash)?;
     let files = claim::project_files(&start.project, &start.paths, &claim.hash, &mut warnings)?;
-    for directory in [&claim.state, &files] {
-        // Half a file beside the whole one hinders nothing, so neither does a failure to remove it.
-        if let Err(error) = directory.sweep_asides() {
-            warnings.push(chain(&error));
-        }
-    }
+    claim::sweep_asides([&claim.state, &files], &mut warnings);
     let notes = claim::read_scratchpad(&files)?;
 
     let mut plan = agent_plan(&start, &files);
@@ -129,14 +124,9 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     model.view.tour = start.tour.then(Tour::default);
     show(&mut model, warnings, kept.died, speech.is_some());
     let task = start.work.task().and_then(|task| task.file.clone());
+    let (work, prompt) = (start.work, start.agent.prompt);
     let unfinished = kept.unfinished.as_deref();
-    let first = first_effects(
-        &mut model,
-        &plan,
-        start.work,
-        unfinished,
-        start.agent.prompt,
-    );
+    let first = first_effects(&mut model, &plan, work, unfinished, prompt);
     let setup = Setup {
         model,
         first,

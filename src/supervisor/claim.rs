@@ -119,6 +119,12 @@ pub(super) fn project_files(
     Ok(files)
 }
 
+/// Removes what a killed write has left. Half a file beside the whole one hinders nothing, so neither does a failure.
+pub(super) fn sweep_asides(directories: [&PrivateDir; 2], warnings: &mut Vec<String>) {
+    let swept = directories.into_iter().map(PrivateDir::sweep_asides);
+    warnings.extend(swept.filter_map(|swept| Some(chain(&swept.err()?))));
+}
+
 /// The scratchpad, made where there is none. One that is a link, or not ours, is refused before anything is started.
 pub(super) fn read_scratchpad(files: &PrivateDir) -> Result<String, StartError> {
     if let Some(bytes) = files.read(SCRATCHPAD, scratchpad::MAX_BYTES)? {
