@@ -330,7 +330,7 @@ fn latest(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     let card = model.view.card.as_ref();
     let card = card.filter(|card| moment::is_shown(model) && !card.is_failure());
     let is_on_card = |notice: &&Notice| {
-        let came_with = card.is_some_and(|card| notice.at.since_start <= card.at.since_start);
+        let came_with = card.is_some_and(|card| notice.at.since_start <= card.done_at.since_start);
         came_with && !notice.bad
     };
     let notice = model.view.notices.back();

@@ -1542,6 +1542,32 @@ fn rebooting(host: (u16, u16)) -> Model {
 }
 
 #[test]
+fn what_comes_while_the_card_of_a_reboot_waits_for_its_figure_is_in_the_footer() {
+    let mut model = rebooting(NORMAL);
+    model.reboot.attempt = None;
+    model.now = at(715);
+    model.info("the handoff was confirmed");
+    model.view.card = Some(Card {
+        outcome: Outcome::Done {
+            took_ms: 1_400,
+            before: None,
+            after: Some(Tokens(12_000)),
+            items: None,
+            proven: true,
+        },
+        done_at: at(715),
+        at: at(717),
+        awaits_figure: false,
+    });
+    let shown = shot(&model);
+    assert!(!shown.contains("handoff was confirmed"), "{shown}");
+    model.now = at(716);
+    model.info("your unsent prompt stands");
+    let shown = shot(&model);
+    assert!(shown.contains("your unsent prompt stands"), "{shown}");
+}
+
+#[test]
 fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
     let mut model = rebooting(NORMAL);
     let attempt = model.reboot.attempt.as_ref().expect("a reboot");
@@ -1560,6 +1586,7 @@ fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
     let card = |outcome| {
         Some(Card {
             outcome,
+            done_at: at(715),
             at: at(715),
             awaits_figure: false,
         })

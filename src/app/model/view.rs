@@ -50,7 +50,9 @@ pub struct HelpSearch {
 pub struct Card {
     /// How it came out.
     pub outcome: Outcome,
-    /// Since when it is shown.
+    /// When it came out.
+    pub done_at: At,
+    /// Since when it is shown, or has its figure.
     pub at: At,
     /// Whether the new session's figure is still to come.
     pub awaits_figure: bool,

@@ -105,6 +105,7 @@ fn show(model: &mut Model, outcome: Outcome) -> Effect {
     let awaits_figure = matches!(outcome, Outcome::Done { .. }) && model.used().is_none();
     model.view.card = Some(Card {
         outcome,
+        done_at: model.now,
         at: model.now,
         awaits_figure,
     });

@@ -133,6 +133,7 @@ fn failed(size: (u16, u16)) -> Model {
             why: "the new session did not start within 30 s".to_owned(),
             resumed: true,
         },
+        done_at: model.now,
         at: model.now,
         awaits_figure: false,
     });
