@@ -191,7 +191,6 @@ fn pane(model: &mut Model, event: PaneEvent) {
             let size = format::bytes(bytes as u64);
             model.info(format!("{size} that the agent had not read were dropped"));
         }
-        PaneEvent::LeftoversFound { processes } if processes.is_empty() => {}
         PaneEvent::LeftoversFound { processes } => {
             let list = processes.join(", ");
             model.error(format!("still running after the agent has ended: {list}"));

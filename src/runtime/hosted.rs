@@ -20,7 +20,7 @@ use crate::{
         recording::{Recording, RecordingError},
         screen::{DrawnRow, Screen},
     },
-    process,
+    process::{self, Member},
     transcript::Tokens,
 };
 
@@ -34,6 +34,9 @@ const ESTIMATE_TIME: Duration = Duration::from_secs(1);
 
 /// How long after output the agent's prompt box is read off its screen: at most so often.
 const PROMPT_BOX_TIME: Duration = Duration::from_millis(50);
+
+/// How long what an agent has started may outlive it without a message: its last hooks end by themselves.
+const OUTLIVING_TIME: Duration = Duration::from_secs(1);
 
 /// How many lines of the pane are looked through for it: what an agent says within a second.
 const ESTIMATE_LINES: usize = 500;
@@ -55,6 +58,8 @@ pub(super) struct Hosted {
     pub watch_for: Option<String>,
     /// What ended agents have left running.
     pub remains: Remains,
+    /// What was there when the last agent ended, and when it is looked at again.
+    pub outliving: Option<(Instant, Vec<Member>)>,
     pub listening: Listening,
     /// What the pane has shown, for the estimate.
     pub shown: PaneText,
@@ -78,6 +83,7 @@ impl Hosted {
             paste_cut: false,
             watch_for: None,
             remains: Remains::default(),
+            outliving: None,
             listening: Listening::default(),
             shown: PaneText::default(),
             estimate_due: None,
@@ -125,28 +131,33 @@ impl Shell {
     pub(super) fn exited(&mut self, exit: PaneExit) {
         self.pane.screen.reset();
         self.pane.recording = None;
-        let leftovers = self
-            .pane
-            .pty
-            .take()
-            .map(|pty| leftovers(&pty))
-            .unwrap_or_default();
+        let pty = self.pane.pty.take();
+        let left = pty.map(|pty| leftovers(&pty)).unwrap_or_default();
         if let Some(process) = self.core.view().session.agent.process.clone() {
-            if !leftovers.is_empty() {
+            if !left.is_empty() {
                 self.pane.remains.of(process.clone());
             }
             self.keep(Job::AgentGone(process));
         }
+        self.pane.outliving = (!left.is_empty()).then(|| (Instant::now() + OUTLIVING_TIME, left));
         let exit = match (exit.code, exit.signal) {
             (_, Some(signal)) => Exit::Signal(signal.to_string()),
             (code, None) => Exit::Code(code.and_then(|code| u32::try_from(code).ok()).unwrap_or(1)),
         };
         let iteration = self.core.view().session.pane;
         self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
-        if !leftovers.is_empty() {
-            self.post(Event::Pane(PaneEvent::LeftoversFound {
-                processes: leftovers,
-            }));
+    }
+
+    /// What was left by the agent that ended last, and still lives.
+    pub(super) fn look_at_outliving(&mut self) {
+        let (_, left) = self.pane.outliving.take().unzip();
+        let left = left.into_iter().flatten();
+        let processes: Vec<String> = left
+            .filter(|member| process::alive(&member.stamp))
+            .map(|member| format!("{} {}", member.stamp.pid, member.name))
+            .collect();
+        if !processes.is_empty() {
+            self.post(Event::Pane(PaneEvent::LeftoversFound { processes }));
         }
     }
 
@@ -274,13 +285,10 @@ pub(super) fn recording_failed(error: &RecordingError) {
 }
 
 /// The processes of an ended agent that are still there, and its own number given back.
-fn leftovers(pty: &Pty) -> Vec<String> {
+fn leftovers(pty: &Pty) -> Vec<Member> {
     let pid = pty.pid();
     let mut members = process::members_of_session(pid);
     members.retain(|member| member.stamp.pid != pid);
     pty.release();
     members
-        .into_iter()
-        .map(|member| format!("{} {}", member.stamp.pid, member.name))
-        .collect()
 }

@@ -501,6 +501,7 @@ impl Shell {
             self.pane.resizing.deadline(),
             self.pane.estimate_due,
             self.pane.prompt_box_due,
+            self.pane.outliving.as_ref().map(|(due, _)| *due),
             self.files.config_due,
             self.files.notes_due,
             self.pane.listening.deadline(),
@@ -540,6 +541,14 @@ impl Shell {
         }
         if self.pane.prompt_box_due.take_if(is_due).is_some() {
             self.look_at_prompt_box();
+        }
+        if self
+            .pane
+            .outliving
+            .as_ref()
+            .is_some_and(|(due, _)| *due <= now)
+        {
+            self.look_at_outliving();
         }
         self.listened(now);
         if self.files.notes_due.take_if(is_due).is_some() {

@@ -611,6 +611,15 @@ fn the_next_start_names_the_session_of_a_run_that_died() {
 }
 
 #[test]
+fn what_outlives_its_agent_is_named() {
+    let agent = "sh -c \"trap '' HUP; sleep 600 & echo READY; read line\"";
+    let supervisor = Launch::generic(agent).start();
+    supervisor.terminal.wait_for_text("READY", SOON);
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_log("still running after the agent has ended", SOON);
+}
+
+#[test]
 fn half_a_file_of_a_killed_write_is_swept_at_the_next_start() {
     let launch = Launch::demo();
     let half = launch
