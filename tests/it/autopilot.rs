@@ -335,7 +335,12 @@ fn the_user_quits() {
     run.wait_until("it works", |run| run.count("iteration_started") == 1, SOON);
     assert_eq!(run.run(&["ctl", "stop"]).status.code(), Some(0));
     assert_eq!(run.wait_for_exit(SOON), Some(0));
-    assert_eq!(last(&run)["why"], "stopped by the user");
+    assert_eq!(
+        last(&run)["why"],
+        "stopped by the user",
+        "{:#?}",
+        run.lines()
+    );
     assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
 }
 

@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     process::{Child, ChildStdin, ChildStdout, Stdio},
+    time::Instant,
 };
 
 use serde_json::{Value, json};
@@ -63,15 +64,28 @@ fn by_version() -> &'static str {
 fn keeps_a_fact(supervisor: &Supervisor, fact: &str) -> Value {
     let api = supervisor.launch.api();
     supervisor.wait_for_state("idle", SOON);
+    // A server may be connected only after the first requests; the mod has the start wait for it.
+    let limit = Instant::now() + SOON;
+    while by_version() == "mcp"
+        && api
+            .main_calls()
+            .last()
+            .is_none_or(|call| offered(call) != NAMES)
+    {
+        assert!(Instant::now() < limit, "no tools are offered");
+        let calls = api.main_calls().len();
+        api.answer([Answer::text("Here I am.")]);
+        supervisor.prompt("are you there?");
+        api.wait_for_calls(calls + 1, SOON);
+        supervisor.wait_for_state("idle", SOON);
+    }
     let before = api.main_calls().len();
     api.answer([tool("note", json!({ "text": fact })), Answer::text("Done.")]);
     supervisor.prompt("keep it");
     let calls = api.wait_for_calls(before + 2, SOON);
     assert_eq!(calls.len(), before + 2, "the tool waits for something");
     supervisor.wait_for_state("idle", SOON);
-    // A server may be connected only after the first request; the mod has the start wait for it.
-    let from = usize::from(by_version() == "mcp") + before;
-    for call in &calls[from..] {
+    for call in &calls[before..] {
         assert_eq!(offered(call), NAMES);
     }
     calls[before + 1].clone()
