@@ -166,12 +166,17 @@ export const register = (on) => {
     report($, { fact: "prompt_submitted", origin: e.origin.kind, text: e.text.slice(0, PROMPT_LIMIT) });
     return next(e);
   });
+  // What an edit has made of the box is known only later: by then the box may have been emptied by a submission.
+  let changes = 0;
   on("prompt.edit", async ($, e, next) => {
+    changes += 1;
+    const change = changes;
     const box = await next(e);
-    reportDraft($, box);
+    if (change === changes) reportDraft($, box);
     return box;
   });
   on("prompt.change", async ($, e, next) => {
+    changes += 1;
     reportDraft($, e);
     return next(e);
   });
