@@ -488,7 +488,10 @@ fn a_restore_takes_the_place_of_a_reboot_that_was_left_half_done() {
         SOON * 2,
     );
     let session = second.status()["session_id"].as_str().unwrap().to_owned();
-    let prompt = first_prompt(launch.the_home(), &session).unwrap();
+    // The proof may be its hook: the transcript is written a moment later.
+    let prompt = || first_prompt(launch.the_home(), &session);
+    second.wait_until("the prompt", || prompt().is_some(), SOON);
+    let prompt = prompt().unwrap();
     assert!(prompt.contains("the chosen one"), "{prompt}");
     assert_eq!(second.history()["iterations"].as_array().unwrap().len(), 1);
 }
