@@ -300,7 +300,7 @@ pub struct RebootConfig {
     pub verify_timeout: Duration,
     /// How long an interrupted turn may take to stop.
     pub interrupt_timeout: Duration,
-    /// How long the agent may take to obey `/exit`.
+    /// How long the agent may take to exit on SIGINT.
     pub exit_timeout: Duration,
     /// How long it may take to end after SIGHUP.
     pub hangup_timeout: Duration,
