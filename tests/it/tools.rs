@@ -59,18 +59,15 @@ fn by_version() -> &'static str {
     if is_at_least(287) { "mod" } else { "mcp" }
 }
 
-/// Has the agent keep a fact, with whatever it has for tools; gives the request that the answer came with.
-#[track_caller]
-fn keeps_a_fact(supervisor: &Supervisor, fact: &str) -> Value {
+/// Asks until the client offers our tools: it may connect a server only after the first requests, where it has its start wait for
+/// the mod.
+fn prompt_until_offered(supervisor: &Supervisor) {
     let api = supervisor.launch.api();
-    supervisor.wait_for_state("idle", SOON);
-    // A server may be connected only after the first requests; the mod has the start wait for it.
     let limit = Instant::now() + SOON;
-    while by_version() == "mcp"
-        && api
-            .main_calls()
-            .last()
-            .is_none_or(|call| offered(call) != NAMES)
+    while api
+        .main_calls()
+        .last()
+        .is_none_or(|call| offered(call) != NAMES)
     {
         assert!(Instant::now() < limit, "no tools are offered");
         let calls = api.main_calls().len();
@@ -78,6 +75,15 @@ fn keeps_a_fact(supervisor: &Supervisor, fact: &str) -> Value {
         supervisor.prompt("are you there?");
         api.wait_for_calls(calls + 1, SOON);
         supervisor.wait_for_state("idle", SOON);
+    }
+}
+
+/// Has the agent keep a fact, with the tools that it has by the `mod` or by `mcp`; gives the request that the answer came with.
+fn keeps_a_fact(supervisor: &Supervisor, by: &str, fact: &str) -> Value {
+    let api = supervisor.launch.api();
+    supervisor.wait_for_state("idle", SOON);
+    if by == "mcp" {
+        prompt_until_offered(supervisor);
     }
     let before = api.main_calls().len();
     api.answer([tool("note", json!({ "text": fact })), Answer::text("Done.")]);
@@ -96,7 +102,7 @@ fn keeps_a_fact(supervisor: &Supervisor, fact: &str) -> Value {
 fn what_the_real_client_s_agent_keeps_by_a_tool_stands_in_the_next_handoff_once() {
     let launch = live().notes("# Scratchpad\n\n## Current Plan\n- [ ] write the store\n");
     let supervisor = launch.start();
-    let answered = keeps_a_fact(&supervisor, "the staging port is 7000");
+    let answered = keeps_a_fact(&supervisor, by_version(), "the staging port is 7000");
     assert!(last_message(&answered).contains("kept"));
     wait_for_tools(&supervisor, by_version());
     let doctor = supervisor.run(&["doctor"]);
@@ -114,7 +120,7 @@ fn what_the_real_client_s_agent_keeps_by_a_tool_stands_in_the_next_handoff_once(
     if by_version() == "mod" {
         assert_eq!(offered(first), NAMES);
     }
-    keeps_a_fact(&supervisor, "CI needs a login");
+    keeps_a_fact(&supervisor, by_version(), "CI needs a login");
     wait_for_tools(&supervisor, by_version());
 }
 
@@ -151,7 +157,7 @@ fn the_real_client_s_agent_asks_for_a_reboot_and_a_person_decides() {
 fn a_real_client_without_the_bridge_has_its_tools_by_the_server() {
     let supervisor = live().set("agent.bridge=false").start();
     wait_for_tools(&supervisor, "mcp");
-    keeps_a_fact(&supervisor, "by the server");
+    keeps_a_fact(&supervisor, "mcp", "by the server");
     assert!(supervisor.notes().contains("- by the server"));
 }
 
@@ -182,11 +188,14 @@ fn flags_of_the_real_client_decide_how_it_has_its_tools_and_doctor_says_so() {
         let text = String::from_utf8_lossy(&doctor.stdout).into_owned();
         assert!(text.contains(said), "{flag}: {text}");
         assert!(text.contains(&format!("{flag} keeps mods out")), "{text}");
-        supervisor.prompt("go on");
-        supervisor.prompt("and again");
-        let calls = launch.api().wait_for_calls(2, SOON);
-        let expected: &[&str] = if by == "mcp" { &NAMES } else { &[] };
-        assert_eq!(offered(&calls[1]), expected, "{flag}");
+        if by == "mcp" {
+            prompt_until_offered(&supervisor);
+        } else {
+            supervisor.prompt("go on");
+            supervisor.prompt("and again");
+            let calls = launch.api().wait_for_calls(2, SOON);
+            assert_eq!(offered(&calls[1]), [""; 0], "{flag}");
+        }
     }
 }
 
