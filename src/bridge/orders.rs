@@ -134,14 +134,9 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The agent runs as this process.
-    #[must_use]
-    pub const fn of(process: u32) -> Self {
-        Self {
-            process: Some(process),
-            has_spoken: false,
-            answers: false,
-        }
+    /// The agent that was just started is this process, which may have reported before its number was known here.
+    pub const fn becomes(&mut self, process: u32) {
+        self.process = Some(process);
     }
 
     /// This process says something; none where the system does not say which it is.
@@ -516,14 +511,20 @@ mod tests {
     fn once_the_agent_s_own_process_has_spoken_no_other_is_accepted() {
         let mut owner = Owner::default();
         assert_eq!(owner.hears(Some(1)), Ok(()));
-        owner = Owner::of(7);
+        // The mods of a fast agent may report before its number is known.
+        owner.answers = true;
+        owner.becomes(7);
+        assert!(owner.answers);
         // Started by a program in between it would never speak itself.
         assert_eq!(owner.hears(Some(8)), Ok(()));
         assert_eq!(owner.hears(Some(7)), Ok(()));
         assert_eq!(owner.hears(Some(8)), Err(Rejection::OtherProcess));
         assert_eq!(owner.hears(None), Err(Rejection::OtherProcess));
         assert_eq!(owner.hears(Some(7)), Ok(()));
-        owner = Owner::of(9);
+        // The next agent begins with nothing.
+        owner = Owner::default();
+        assert!(!owner.answers);
+        owner.becomes(9);
         assert_eq!(owner.hears(Some(8)), Ok(()));
     }
 

@@ -408,6 +408,7 @@ impl Shell {
         };
         self.services.begun = Some((session, before));
         let size = self.pane.screen.size();
+        self.calls.mailbox.agent_starts();
         let spawned = spec.and_then(|spec| {
             pty::spawn(spec, size, iteration.get(), &self.pane.messages)
                 .map_err(|error| std::io::Error::other(chain(&error)))

@@ -77,9 +77,14 @@ impl Mailbox {
         self.change(|orders| orders.decide(id, decision));
     }
 
+    /// An agent is about to be started: nothing of the one before counts for it.
+    pub fn agent_starts(&self) {
+        self.lock().owner = Owner::default();
+    }
+
     /// The agent runs as this process from now on.
     pub fn owned_by(&self, process: u32) {
-        self.lock().owner = Owner::of(process);
+        self.lock().owner.becomes(process);
     }
 
     fn lock(&self) -> MutexGuard<'_, Orders> {
