@@ -293,16 +293,27 @@ fn sources() -> BTreeMap<String, String> {
     found
 }
 
-/// The code of a file up to its unit tests, without line comments.
+/// The code of a file up to the module of its unit tests, which is the last item, without line comments.
 fn code(text: &str) -> String {
-    let end = text
-        .find("\n#[cfg(test)]\nmod ")
-        .or_else(|| text.find("\n#[cfg(test)]\npub(crate) mod "));
-    text[..end.unwrap_or(text.len())]
+    const TEST: &str = "\n#[cfg(test)]\n";
+    let is_module = |at: usize| {
+        let line = text[at + TEST.len()..].lines().next().unwrap_or_default();
+        line.contains("mod ") && line.ends_with('{')
+    };
+    let mut tests = text.match_indices(TEST).map(|(at, _)| at);
+    text[..tests.find(|at| is_module(*at)).unwrap_or(text.len())]
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+#[test]
+fn only_the_module_of_tests_is_left_out() {
+    let declared = "#[cfg(test)]\nmod tests;\nuse crate::app;";
+    assert_eq!(code(&format!("\n{declared}")).trim(), declared);
+    let inline = "// a\nuse crate::app;\n#[cfg(test)]\nmod tests {\n    use crate::ui;\n}";
+    assert_eq!(code(inline), "use crate::app;");
 }
 
 fn room_of(file: &str) -> &str {
