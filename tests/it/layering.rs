@@ -250,7 +250,7 @@ fn source_root() -> PathBuf {
 }
 
 /// Every source file by its path below `src/`, without comments and unit tests.
-fn sources() -> BTreeMap<String, String> {
+pub(super) fn sources() -> BTreeMap<String, String> {
     fn walk(directory: &Path, root: &Path, found: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();

@@ -34,6 +34,7 @@ mod hover;
 mod keyboard;
 mod kit;
 mod layering;
+mod limits;
 mod lineage;
 mod outward;
 mod pane;
