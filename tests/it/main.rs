@@ -17,6 +17,7 @@ mod config;
 mod conformance;
 mod context;
 mod copy;
+mod crates;
 mod demo;
 mod docs;
 mod doors;
