@@ -51,7 +51,7 @@ const PROBE_LIMIT: Duration = Duration::from_millis(50);
 pub enum ClientError {
     /// No process listens: there is no secrets file, no socket, or no process behind it.
     #[error("no supervisor answers at `{path}`")]
-    NobodyThere {
+    NoSupervisor {
         /// The secrets file or the socket.
         path: PathBuf,
     },
@@ -200,7 +200,7 @@ impl ApiClient {
 #[must_use]
 pub fn is_answered(path: &Path) -> bool {
     let outcome = connect(path, Instant::now() + PROBE_LIMIT);
-    !matches!(outcome, Err(ClientError::NobodyThere { .. }))
+    !matches!(outcome, Err(ClientError::NoSupervisor { .. }))
 }
 
 fn read_private(path: &Path) -> Result<Vec<u8>, ClientError> {
@@ -215,7 +215,7 @@ fn read_private(path: &Path) -> Result<Vec<u8>, ClientError> {
         Err(OpenError::Io(error))
             if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
         {
-            return Err(ClientError::NobodyThere {
+            return Err(ClientError::NoSupervisor {
                 path: path.to_owned(),
             });
         }
@@ -245,7 +245,7 @@ fn connect(path: &Path, deadline: Instant) -> Result<UnixStream, ClientError> {
         match rustix::net::connect(&socket, &address) {
             Ok(()) => return Ok(UnixStream::from(socket)),
             Err(Errno::CONNREFUSED | Errno::NOENT | Errno::NOTDIR | Errno::NOTSOCK) => {
-                return Err(ClientError::NobodyThere {
+                return Err(ClientError::NoSupervisor {
                     path: path.to_owned(),
                 });
             }
@@ -420,7 +420,7 @@ mod tests {
             assert!(refused(&secrets_file(dir.path(), text)), "{text:?}");
         }
         let missing = ApiClient::from_file(&dir.path().join("none"));
-        assert!(matches!(missing, Err(ClientError::NobodyThere { .. })));
+        assert!(matches!(missing, Err(ClientError::NoSupervisor { .. })));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The room owns the control socket, the optional loopback port, the two secrets that open them, and
 //! the small client that `pitstop hook`, `statusline`, `status` and `ctl` speak through. It decides
 //! who may ask, how much and for how long; it refuses to decide what an event means or whether an
-//! order is obeyed: requests go to the loop as data and its reply is passed on.
+//! order is carried out: requests go to the loop as data and its reply is passed on.
 
 pub mod client;
 pub mod endpoint;

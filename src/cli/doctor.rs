@@ -176,7 +176,7 @@ fn ask_status() -> Result<Option<StatusReport>, String> {
         Ok(answer) => serde_json::from_slice(&answer.body)
             .map(Some)
             .map_err(|_| "its answer is not one that this version understands".to_owned()),
-        Err(ClientError::NobodyThere { .. }) => Ok(None),
+        Err(ClientError::NoSupervisor { .. }) => Ok(None),
         Err(error) => Err(chain(&error)),
     }
 }

@@ -157,7 +157,7 @@ pub fn ask_if_any(
 ) -> Result<Option<Answer>, i32> {
     let answer = match try_ask(|door| exchange(door, Instant::now() + ANSWER_LIMIT)) {
         Ok(answer) => answer,
-        Err(ClientError::NobodyThere { .. }) => return Ok(None),
+        Err(ClientError::NoSupervisor { .. }) => return Ok(None),
         Err(error) => return Err(failed_by(&error)),
     };
     if (200..300).contains(&answer.status) {

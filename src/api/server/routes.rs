@@ -101,7 +101,7 @@ fn handler(endpoint: Endpoint) -> MethodRouter<ServerState> {
         Endpoint::History => get(history),
         Endpoint::Events => get(events),
         Endpoint::Handoff => get(handoff),
-        Endpoint::Say => post(say),
+        Endpoint::Say => post(prompt),
         Endpoint::Order => post(order),
     }
 }
@@ -370,7 +370,7 @@ async fn usage(
         used_tokens: figure(&given, "used_tokens", 0)?,
         max_tokens: figure(&given, "max_tokens", 1)?,
     };
-    ask(&state, seat_of(&request), Request::Usage(query)).await
+    ask(&state, slot_of(&request), Request::Usage(query)).await
 }
 
 /// The number of tokens of that name in a query, if it is given.
@@ -486,7 +486,7 @@ fn check_count(name: &str, count: Option<u64>) -> Result<(), FieldError> {
 }
 
 async fn metrics(State(state): State<ServerState>, request: HttpRequest) -> Answered {
-    let Reply::Metrics(report) = call(&state, &seat_of(&request), Request::Metrics).await? else {
+    let Reply::Metrics(report) = call(&state, &slot_of(&request), Request::Metrics).await? else {
         return Err(Fault::ending());
     };
     let text = metrics::text(&report, &state.requests.hooks());
@@ -494,11 +494,11 @@ async fn metrics(State(state): State<ServerState>, request: HttpRequest) -> Answ
 }
 
 async fn status(State(state): State<ServerState>, request: HttpRequest) -> Answered {
-    ask(&state, seat_of(&request), Request::Status).await
+    ask(&state, slot_of(&request), Request::Status).await
 }
 
 async fn history(State(state): State<ServerState>, request: HttpRequest) -> Answered {
-    ask(&state, seat_of(&request), Request::History).await
+    ask(&state, slot_of(&request), Request::History).await
 }
 
 async fn handoff(
@@ -512,7 +512,7 @@ async fn handoff(
         .filter(|id| is_session_id(id))
         .ok_or_else(|| FieldError::new("id", "a session's id or `current`", "something else"))?;
     let session = (id != PRESENT_SESSION).then_some(id);
-    ask(&state, seat_of(&request), Request::Handoff { session }).await
+    ask(&state, slot_of(&request), Request::Handoff { session }).await
 }
 
 fn is_session_id(text: &str) -> bool {
@@ -570,7 +570,7 @@ async fn tool(
     ask(&state, slot, Request::Tool(caller, tool?)).await
 }
 
-async fn say(State(state): State<ServerState>, request: HttpRequest) -> Answered {
+async fn prompt(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let (body, slot) = read_body(request).await?;
     let SayBody { text } = parse(&body)?;
     if text.len() > SAY_LIMIT {
@@ -580,7 +580,7 @@ async fn say(State(state): State<ServerState>, request: HttpRequest) -> Answered
         });
     }
     if text.trim().is_empty() {
-        return Err(FieldError::text("text", "some text to say", &text).into());
+        return Err(FieldError::text("text", "some text", &text).into());
     }
     ask(&state, slot, Request::Control(Control::Say(text))).await
 }
@@ -596,7 +596,7 @@ pub(super) async fn read_body(
             "",
         ));
     }
-    let slot = seat_of(&request);
+    let slot = slot_of(&request);
     let body = timeout_at(slot.read_by, collect(request.into_body()))
         .await
         .map_err(|_| {
@@ -665,7 +665,7 @@ pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
     Ok(parsed)
 }
 
-pub(super) fn seat_of(request: &HttpRequest) -> Arc<ConnectionSlot> {
+pub(super) fn slot_of(request: &HttpRequest) -> Arc<ConnectionSlot> {
     let slot = request.extensions().get::<Arc<ConnectionSlot>>();
     Arc::clone(slot.expect("every request is marked with its slot before it is routed"))
 }

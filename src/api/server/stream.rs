@@ -21,7 +21,7 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use super::routes::{Answered, Fault, ServerState, call, seat_of};
+use super::routes::{Answered, Fault, ServerState, call, slot_of};
 use super::{ConnectionSlot, Feed};
 use crate::api::events::{ApiEvent, ApiEventKind};
 use crate::api::wire::{Reply, Request};
@@ -63,7 +63,7 @@ pub(super) async fn events(State(state): State<ServerState>, request: HttpReques
     let place = Arc::clone(&state.streams)
         .try_acquire_owned()
         .map_err(crowded)?;
-    let slot = seat_of(&request);
+    let slot = slot_of(&request);
     let feed = state.requests.feed.clone();
     let last = request.headers().get("last-event-id");
     let known = last
