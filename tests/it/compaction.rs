@@ -155,7 +155,7 @@ fn each_is_counted_once(launch: &Launch) {
     assert_eq!(
         compactions(&supervisor.history()),
         1,
-        "every witness has spoken"
+        "every source has reported"
     );
 
     supervisor.prompt("/compact");

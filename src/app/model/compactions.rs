@@ -1,4 +1,4 @@
-//! The compactions of one iteration, counted once each by what up to four witnesses say.
+//! The compactions of one iteration, counted once each by what up to four sources say.
 
 /// The compactions of one iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Compactions {
     /// The turn of the last compaction that was reported and whose fall has not been seen.
     pub(in crate::app) awaits_fall: Option<u64>,
     /// The turn of the last fall that nothing else has reported.
-    awaits_witness: Option<u64>,
+    awaits_report: Option<u64>,
 }
 
 impl Compactions {
@@ -71,7 +71,7 @@ impl Compactions {
         if self.reported() == before {
             return;
         }
-        match self.awaits_witness.take() {
+        match self.awaits_report.take() {
             Some(fell) if turn <= fell.saturating_add(1) => {
                 self.falls = self.falls.saturating_sub(1);
             }
@@ -84,7 +84,7 @@ impl Compactions {
             Some(reported) if turn <= reported.saturating_add(1) => {}
             _ => {
                 self.falls = self.falls.saturating_add(1);
-                self.awaits_witness = Some(turn);
+                self.awaits_report = Some(turn);
             }
         }
     }
@@ -104,12 +104,12 @@ mod tests {
 
     use super::*;
 
-    fn after(witnesses: &[(char, u64)]) -> u32 {
+    fn after(sources: &[(char, u64)]) -> u32 {
         let mut compactions = Compactions::default();
         compactions.transcript(0, 0);
         let mut total = 0;
-        for (witness, turn) in witnesses {
-            match witness {
+        for (source, turn) in sources {
+            match source {
                 'b' => {
                     total += 1;
                     compactions.transcript(total, *turn);
@@ -128,7 +128,7 @@ mod tests {
         for order in [
             "b", "s", "p", "f", "bspf", "fbsp", "pfb", "sfp", "bf", "fb", "spf", "pfsb", "psbf",
         ] {
-            let same_turn: Vec<_> = order.chars().map(|witness| (witness, 3)).collect();
+            let same_turn: Vec<_> = order.chars().map(|source| (source, 3)).collect();
             assert_eq!(after(&same_turn), 1, "{order}");
         }
         assert_eq!(after(&[('p', 3), ('b', 3), ('f', 4)]), 1);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn two_compactions_count_twice() {
-        for witnesses in [
+        for sources in [
             &[('b', 1), ('b', 5)][..],
             &[('f', 1), ('f', 5)],
             &[('f', 1), ('b', 5)],
@@ -159,7 +159,7 @@ mod tests {
             // The first was missed by the hooks, the second by the transcript.
             &[('b', 1), ('f', 1), ('f', 9), ('p', 9)],
         ] {
-            assert_eq!(after(witnesses), 2, "{witnesses:?}");
+            assert_eq!(after(sources), 2, "{sources:?}");
         }
     }
 
@@ -186,32 +186,32 @@ mod tests {
     proptest! {
         #[test]
         fn every_real_compaction_counts_once(
-            // Which witnesses saw it, at least one of the telling ones, and how many turns later the next one came.
+            // Which sources saw it, at least one of those that report, and how many turns later the next one came.
             seen in proptest::collection::vec((any::<[bool; 2]>(), 1_usize..4, 2_u64..9), 0..20),
         ) {
             let mut turn = 0;
-            let mut witnesses = Vec::new();
+            let mut sources = Vec::new();
             for ([fell, late], reported, wait) in &seen {
                 turn += wait;
                 let reported: Vec<_> = ['b', 's', 'p'][..*reported].iter().map(|one| (*one, turn)).collect();
                 let fall = fell.then_some(('f', turn));
                 if *late {
-                    witnesses.extend(fall);
-                    witnesses.extend(reported);
+                    sources.extend(fall);
+                    sources.extend(reported);
                 } else {
-                    witnesses.extend(reported);
-                    witnesses.extend(fall);
+                    sources.extend(reported);
+                    sources.extend(fall);
                 }
             }
-            prop_assert_eq!(after(&witnesses) as usize, seen.len());
+            prop_assert_eq!(after(&sources) as usize, seen.len());
         }
 
         #[test]
         fn hostile_totals_and_turns_do_no_harm(totals in proptest::collection::vec((any::<u64>(), any::<u64>(), 0..4_u8), 0..60)) {
             let mut compactions = Compactions::default();
             let mut before = 0_u32;
-            for (total, turn, witness) in totals {
-                match witness {
+            for (total, turn, source) in totals {
+                match source {
                     0 => compactions.transcript(total, turn),
                     1 => compactions.finish(turn),
                     2 => compactions.rebuild(turn),

@@ -1,10 +1,10 @@
 //! The client's own compactions: seen and counted once each, and replaced by a reboot if the user so wishes.
 //!
-//! One compaction has up to four witnesses, each of which may be late or absent:
+//! One compaction has up to four sources, each of which may be late or absent:
 //!
 //! ```text
 //!   PreCompact ─▶ boundary in the transcript · SessionStart(compact) · PostCompact ─▶ the next figure falls by 30 %
-//!   (may still        └──────────── these tell of it: the largest tally counts ──┘    (counts only where neither hooks
+//!   (may still        └──────────── these report it: the largest count holds ──┘    (counts only where neither hooks
 //!    be blocked)                                                                       nor a transcript would report it)
 //! ```
 //!
@@ -53,12 +53,12 @@ pub fn fell(model: &mut Model) {
     seen(model, Compactions::fall);
 }
 
-fn seen(model: &mut Model, witness: impl FnOnce(&mut Compactions, u64)) {
+fn seen(model: &mut Model, count_one: impl FnOnce(&mut Compactions, u64)) {
     let (before, turn) = (
         model.session.compactions.count(),
         u64::from(model.session.agent.turns),
     );
-    witness(&mut model.session.compactions, turn);
+    count_one(&mut model.session.compactions, turn);
     let count = model.session.compactions.count();
     if let Some(current) = model.lineage.current_mut() {
         current.compactions = count;
