@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use super::*;
 
 /// Random text that is the same in every run; keys in a source file would set off every scanner there is.
-struct Lots(u64);
+struct Random(u64);
 
-impl Lots {
+impl Random {
     fn text(&mut self, alphabet: &str, length: usize) -> String {
         let alphabet: Vec<char> = alphabet.chars().collect();
         (0..length)
@@ -33,9 +33,9 @@ const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 fn planted() -> Vec<(&'static str, String, String)> {
     let mut found = Vec::new();
     for round in 0..5 {
-        let mut lots = Lots(1_000 + round);
+        let mut random = Random(1_000 + round);
         let mut plant = |kind, around: &str, prefix: &str, alphabet: &str, length| {
-            let body = lots.text(alphabet, length);
+            let body = random.text(alphabet, length);
             found.push((
                 kind,
                 around.replace("{}", &format!("{prefix}{body}")),
@@ -182,7 +182,7 @@ fn every_token_is_masked_and_what_is_shorter_or_of_one_letter_is_not() {
         let class = Regex::new(set).unwrap();
         let letter = |c: &char| class.is_match(&[*c as u8]);
         let alphabet: String = (' '..='~').filter(letter).collect();
-        let body = Lots(11).text(&alphabet, least);
+        let body = Random(11).text(&alphabet, least);
         let masked = redact(&format!("({prefix}{body})")).into_owned();
         assert!(masked.ends_with(&format!("{MASK}{kind}])")), "{masked}");
         let only = alphabet.chars().find(char::is_ascii_alphabetic).unwrap();
@@ -196,7 +196,7 @@ fn every_token_is_masked_and_what_is_shorter_or_of_one_letter_is_not() {
 #[test]
 fn every_pattern_masks_its_example_and_leaves_its_counter_example() {
     for pattern in &patterns::PATTERNS {
-        let secret = Lots(12).text(ALNUM, 32);
+        let secret = Random(12).text(ALNUM, 32);
         let masked = redact(&pattern.example.replace('§', &secret)).into_owned();
         let mask = format!("{MASK}{}]", pattern.kind);
         assert!(masked.contains(&mask), "{masked}");
@@ -207,13 +207,13 @@ fn every_pattern_masks_its_example_and_leaves_its_counter_example() {
 
 #[test]
 fn a_mask_keeps_what_is_needed_to_recognise_the_secret() {
-    let body = Lots(7).text(ALNUM, 36);
+    let body = Random(7).text(ALNUM, 36);
     for (raw, masked) in [
         (format!("use ghp_{body} here"), "use ghp_…[masked GitHub token] here"),
         ("PASSWORD=hunter2\n".to_owned(), "PASSWORD=…[masked password]\n"),
         ("DB_PASS='correct-horse-9'".to_owned(), "DB_PASS='c…[masked password]'"),
         ("redis://:s3cr3tpw99@h/0".to_owned(), "redis://:s…[masked password]@h/0"),
-        (format!("Authorization: Bearer {}", Lots(9).text(ALNUM, 20)), "Authorization: Bearer hwqY…[masked bearer token]"),
+        (format!("Authorization: Bearer {}", Random(9).text(ALNUM, 20)), "Authorization: Bearer hwqY…[masked bearer token]"),
         ("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nQwErTy12\n-----END PRIVATE KEY-----\nnext".to_owned(),
          "-----BEGIN PRIVATE KEY-----\nMIIE…[masked private key]\n-----END PRIVATE KEY-----\nnext"),
     ] {
@@ -285,7 +285,7 @@ fn masks_are_counted_by_kind() {
         masks(&text).as_deref(),
         Some("3 secrets are masked: password (3)")
     );
-    let text = format!("{text} ghp_{}", Lots(7).text(ALNUM, 36));
+    let text = format!("{text} ghp_{}", Random(7).text(ALNUM, 36));
     assert_eq!(
         masks(&redact(&text)).as_deref(),
         Some("4 secrets are masked: password (3), GitHub token")
@@ -296,7 +296,7 @@ fn masks_are_counted_by_kind() {
 
 #[test]
 fn json_stays_json() {
-    let secret = Lots(3).text(ALNUM, 32);
+    let secret = Random(3).text(ALNUM, 32);
     let value = serde_json::json!({
         "text": format!("first\nPGPASSWORD=hunter2\t\"quoted\" {secret}"),
         "db_password": secret,
