@@ -1,8 +1,8 @@
 //! The hosted program, as far as we must know it.
 //!
 //! Owns how an agent is started and resumed, and what it reports about itself. How it is prompted and ended is
-//! the core's: `app::say` and `app::ending`.
-//! Refuses to run anything: every function here turns data into data, and `runtime` obeys.
+//! the core's: `app::reboot`.
+//! Refuses to run anything: every function here turns data into data, and `runtime` runs what comes out.
 
 use std::ffi::{OsStr, OsString};
 

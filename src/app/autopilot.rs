@@ -41,13 +41,13 @@ use crate::app::{
 };
 
 pub use hold::{
-    go_on, headless, outlives_terminal, pause, person_typed, resumed_elsewhere, say, stopped,
+    go_on, headless, outlives_terminal, pause, person_typed, prompt, resumed_elsewhere, stopped,
     takes_over, toggle,
 };
 pub use publish::{publish, report};
 pub use turn::{figure_observed, figures_in, task_read, turn_ended, turn_failed};
 
-use hold::{hold, say_held};
+use hold::{hold, prompt_held};
 use publish::{call, turn_event};
 use turn::{background_time, fresh, settle, type_prompt, wait_over};
 
@@ -108,7 +108,7 @@ pub fn begin(model: &mut Model, plan: Plan, reads_task: bool, first: Option<Vec<
         rebooting: model.reboot.attempt.is_some(),
         called: false,
         said: false,
-        untold: None,
+        unreported: None,
         figure_in: true,
         judged: Judged::default(),
         waited_for: BTreeSet::new(),
@@ -212,7 +212,7 @@ pub(super) fn watch(model: &mut Model) {
         return;
     };
     if run.pilot.is_held() {
-        return say_held(model);
+        return prompt_held(model);
     }
     match (state, &run.pilot.phase) {
         (AgentState::Starting, _) => set_once(model, Due::StartupTimeout, SILENT),

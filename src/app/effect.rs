@@ -1,4 +1,4 @@
-//! What to do: every order the core gives, by who obeys.
+//! What to do: every order the core gives, by who carries it out.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub enum Effect {
     ScrollPane(Scroll),
     /// Do this in copy mode; `PaneEvent::CopyMode` comes back.
     CopyMode(CopyOrder),
-    /// Tell the child that it got or lost the focus.
+    /// Report to the child that it got or lost the focus.
     FocusPane(bool),
     /// Send a signal to the agent, from SIGHUP on to its whole process group.
     Signal(StopSignal),
@@ -59,7 +59,7 @@ pub enum Effect {
     /// Read what the client says about its limit at the end of its screen; `ReadEvent::ClientWords` comes back if it does.
     ReadClientWords,
     /// Look whether these files are there, and read those that the handoff includes; `ReadEvent::HandoffFiles` comes back.
-    ReadGround {
+    ReadHandoffFiles {
         /// Files that the handoff names.
         named: Vec<String>,
         /// Files whose text it includes, as the user wrote them.
@@ -93,7 +93,7 @@ pub enum Effect {
     CancelOrder(OrderId),
     /// Take the order to replace the conversation back, unless the client has the text; `BridgeEvent::Revoked` comes back.
     RevokeOrder(OrderId),
-    /// Tell the client what is left of its conversation by a compaction that it has asked about.
+    /// Answer the client what is left of its conversation by a compaction that it has asked about.
     DecideCompaction {
         /// Which one.
         id: CompactionId,
@@ -195,7 +195,7 @@ pub enum Effect {
     SetTimer(TimerId, Duration),
     /// Answer a call.
     Answer(CallId, Reply),
-    /// Tell those who listen to events.
+    /// Send this to those who listen to events.
     Publish(Box<ApiEvent>),
     /// Put a text on the clipboard: the host terminal's, and the system's where there is one.
     Copy(String),

@@ -211,7 +211,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Git(facts) => {
             let before = std::mem::replace(&mut model.draft.git, facts);
             handoff::draft(model);
-            model.emit(handoff::read_ground(model));
+            model.emit(handoff::read_handoff_files(model));
             breakpoint::git_read(model, &before);
         }
         ReadEvent::HandoffFiles(handoff_files) => {
@@ -255,7 +255,7 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::Summary(epoch) => summary::timer(model, epoch),
         TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => signs::judge(model, epoch),
-        TimerId::NewHead(epoch) => breakpoint::untold(model, epoch),
+        TimerId::NewHead(epoch) => breakpoint::head_unreported(model, epoch),
         TimerId::Run(epoch) => autopilot::timer(model, epoch),
         TimerId::RunClock => autopilot::clock(model),
         TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),

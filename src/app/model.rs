@@ -226,7 +226,7 @@ impl Model {
 
     /// Says something in the footer.
     pub fn info(&mut self, text: impl Into<String>) {
-        self.say(text.into(), false);
+        self.notify(text.into(), false);
     }
 
     /// Says something in the message log only: nothing has to be done about it.
@@ -240,10 +240,10 @@ impl Model {
         let text = text.into();
         // The footer forgets it after a few seconds.
         tracing::warn!(error = %crate::clean::one_line(&text));
-        self.say(text, true);
+        self.notify(text, true);
     }
 
-    fn say(&mut self, text: String, bad: bool) {
+    fn notify(&mut self, text: String, bad: bool) {
         let at = self.now;
         self.view.log(&text, bad, at.wall);
         // The same words again only renew the notice.

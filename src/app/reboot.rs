@@ -603,7 +603,7 @@ fn verify_due(model: &mut Model) {
         return;
     }
     if attempt.kind == Kind::Trim && waits {
-        // Without hooks its screen is the witness: a client that waits for a prompt has taken the session.
+        // Without hooks its screen shows it: a client that waits for a prompt has taken the session.
         attempt.set_proof(Proof::Seen);
         return;
     }

@@ -305,7 +305,7 @@ impl Autopilot {
         if let Some(trip) = self.judge(state) {
             return Verdict::Trip(trip);
         }
-        // What a person wants to say is said to the agent that it was meant for.
+        // A prompt of a person's is typed to the agent that it was meant for.
         let another = full || (self.plan.fresh == Fresh::Always && self.queue.is_empty());
         if !another {
             return Verdict::Prompt;
@@ -409,7 +409,7 @@ impl Autopilot {
     }
 
     /// Keeps a text to be typed at the next moment.
-    pub fn say(&mut self, text: String) -> Result<(), String> {
+    pub fn prompt(&mut self, text: String) -> Result<(), String> {
         if self.queue.len() >= QUEUE {
             return Err(format!("{QUEUE} texts wait already for a safe moment"));
         }

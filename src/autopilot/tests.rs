@@ -87,7 +87,7 @@ fn every_turn_is_a_session_of_its_own_when_asked_for() {
     run.plan.fresh = Fresh::Always;
     assert_eq!(turn(&mut run, 1, 1), Verdict::Fresh);
     assert_eq!(turn(&mut run, 2, 2), Verdict::Fresh);
-    run.say("mind the gap".to_owned()).unwrap();
+    run.prompt("mind the gap".to_owned()).unwrap();
     assert_eq!(
         turn(&mut run, 3, 2),
         Verdict::Prompt,
@@ -302,9 +302,9 @@ fn a_changed_task_is_sent_once() {
 fn what_waits_to_be_said_is_bounded() {
     let mut run = run();
     for _ in 0..QUEUE {
-        run.say("x".to_owned()).unwrap();
+        run.prompt("x".to_owned()).unwrap();
     }
-    assert!(run.say("x".to_owned()).is_err());
+    assert!(run.prompt("x".to_owned()).is_err());
 }
 
 #[test]

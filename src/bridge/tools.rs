@@ -110,7 +110,7 @@ fn missing(field: &'static str) -> Invalid {
     Invalid::new(field, "some text")
 }
 
-/// A text of the input on one line, without what a terminal would obey; none if it is not there, or blank.
+/// A text of the input on one line, without what a terminal would carry out; none if it is not there, or blank.
 fn said(input: &Map<String, Value>, field: &'static str) -> Result<Option<String>, Invalid> {
     let text = match input.get(field) {
         None | Some(Value::Null) => return Ok(None),

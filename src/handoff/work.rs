@@ -73,13 +73,13 @@ pub fn quoted(text: &str) -> String {
 
 /// Files with what was touched in them, names of no file, references; without the branch where git's section has it.
 #[must_use]
-pub fn files(work: &WorkAtHand, git_is_told: bool) -> String {
+pub fn files(work: &WorkAtHand, git_is_shown: bool) -> String {
     let mut out = String::new();
     for file in &work.files {
         let _ = writeln!(out, "{}", file_line(file));
     }
     let references = work.references.iter();
-    let references = references.filter(|one| !(git_is_told && one.starts_with(BRANCH)));
+    let references = references.filter(|one| !(git_is_shown && one.starts_with(BRANCH)));
     let references: Vec<String> = references.cloned().collect();
     for (head, items) in [(ALSO_NAMED, &work.names), (REFERENCES, &references)] {
         if !items.is_empty() {

@@ -54,7 +54,7 @@ const NO_THREAD: &str = "the thread for files is gone; the log may say why";
 /// The largest recording that is played, in bytes. It is held in memory, about as large as it is on disk.
 const RECORDING_LIMIT: usize = 64 << 20;
 /// How long the files that a handoff names may be looked at before it is drafted without.
-const GROUND_LIMIT: Duration = Duration::from_secs(4);
+const READ_LIMIT: Duration = Duration::from_secs(4);
 
 /// From how many bytes on that a child has not read Ctrl-C overtakes them: more than a person types ahead.
 const CANCELLED_FROM: usize = 4096;
@@ -92,7 +92,7 @@ impl Shell {
             Effect::ReadGit => self.read_git(),
             Effect::ReadClientSettings => self.read_client_settings(),
             Effect::ReadClientWords => self.read_client_words(),
-            Effect::ReadGround { named, include } => self.read_ground(named, include),
+            Effect::ReadHandoffFiles { named, include } => self.read_handoff_files(named, include),
             Effect::ReadScratchpad => self.order(Order::ReadScratchpad),
             Effect::KeepDraft(text) => self.order(Order::KeepDraft(text)),
             Effect::ReadPromptBox => self.read_prompt_box(),
@@ -598,7 +598,7 @@ impl Shell {
             .client_settings(self.core.view().session.agent.holds_compaction);
         tokio::spawn(async move {
             let read = tokio::task::spawn_blocking(move || settings.read());
-            if let Ok(Ok(found)) = tokio::time::timeout(GROUND_LIMIT, read).await {
+            if let Ok(Ok(found)) = tokio::time::timeout(READ_LIMIT, read).await {
                 // The loop is gone, then.
                 let _ = events
                     .send(Event::Read(ReadEvent::ClientSettings(Box::new(found))))
@@ -619,16 +619,16 @@ impl Shell {
     }
 
     /// Off the loop: the files may lie on a slow disk.
-    fn read_ground(&self, named: Vec<String>, include: Vec<String>) {
+    fn read_handoff_files(&self, named: Vec<String>, include: Vec<String>) {
         let events = self.events.clone();
         let project = self.agent.project.clone();
         let caught_up = self.files.caught_up();
         tokio::spawn(async move {
             // The handoff is made of the scratchpad too: what was to be read before is read before.
-            let _ = tokio::time::timeout(GROUND_LIMIT, caught_up).await;
+            let _ = tokio::time::timeout(READ_LIMIT, caught_up).await;
             let look = move || handoff_files::read(&project, &named, &include);
             let looked = tokio::task::spawn_blocking(look);
-            let files = match tokio::time::timeout(GROUND_LIMIT, looked).await {
+            let files = match tokio::time::timeout(READ_LIMIT, looked).await {
                 Ok(Ok(files)) => files,
                 _ => HandoffFiles {
                     warnings: vec!["the files of the handoff could not be looked at".to_owned()],
@@ -674,7 +674,7 @@ impl Shell {
     pub(super) fn follow(&mut self, session: SessionId, path: String) {
         let path = PathBuf::from(path);
         if self.services.transcript.as_ref() == Some(&path) {
-            self.poke_transcript();
+            self.transcript_grown();
             return;
         }
         if !self.agent.may_read(&path) {

@@ -243,7 +243,7 @@ impl Shell {
         let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
         if asked || (seen != *known && (follows || !alike)) {
             self.post(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
-            self.poke_transcript();
+            self.transcript_grown();
         }
     }
 

@@ -146,7 +146,7 @@ impl Shell {
                     }
                     Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
                 }
-                self.poke_transcript();
+                self.transcript_grown();
                 refusal.map_or(Reply::Accepted, |reason| Reply::Blocked {
                     reason: reason.to_owned(),
                 })
@@ -213,7 +213,7 @@ impl Shell {
     pub(super) fn changed(&mut self, changes: &Changes) {
         let transcript = self.services.transcript.as_deref();
         if transcript.is_some_and(|path| changes.include(path)) {
-            self.poke_transcript();
+            self.transcript_grown();
         }
         if changes.include(&self.agent.scratchpad) {
             self.files.notes_due = Some(Instant::now() + NOTES_SETTLE);
@@ -230,7 +230,7 @@ impl Shell {
 
     /// Has the transcript read on. A client that is new here makes the directory long after it has named the file, so it is
     /// watched at the first sign of life that finds it.
-    pub(super) fn poke_transcript(&mut self) {
+    pub(super) fn transcript_grown(&mut self) {
         if let Some(path) = &self.services.transcript {
             self.services.watcher.watch_beside(path);
             self.services.follower.send(FollowCommand::Grown);

@@ -18,7 +18,7 @@ use super::{text, theme::Theme};
 /// What leads to a target in the footer.
 const ARROW: &str = " → ";
 
-/// The target to tell of, if there is one: not while the footer is typed in or says which key it waits for.
+/// The target to show, if there is one: not while the footer is typed in or says which key it waits for.
 pub(super) fn target(model: &Model) -> Option<&str> {
     let view = &model.view;
     let target = view.hovered.as_deref()?;
@@ -78,7 +78,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The fewest cells that tell of a target without a cut in its host.
+/// The fewest cells that show a target without a cut in its host.
 pub(super) fn least(target: &str) -> usize {
     let target = text::safe(target);
     let parts = Parts::of(&target);

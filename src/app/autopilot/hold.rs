@@ -17,7 +17,7 @@ use crate::app::{
 };
 
 /// A person wants something said though the run is held: at a safe moment it is.
-pub(super) fn say_held(model: &mut Model) {
+pub(super) fn prompt_held(model: &mut Model) {
     let safe = model.session.agent.state == AgentState::Idle && is_safe(model);
     if !safe || typing_refusal(model).is_some() {
         return;
@@ -175,14 +175,14 @@ pub fn toggle(model: &mut Model) -> Result<(), String> {
 }
 
 /// A person wants this typed at the next safe moment.
-pub fn say(model: &mut Model, text: String) -> Result<(), String> {
+pub fn prompt(model: &mut Model, text: String) -> Result<(), String> {
     let Some(run) = &mut model.autopilot else {
         return Err("no autonomous run".to_owned());
     };
     if run.pilot.is_over() {
         return Err("the run is over".to_owned());
     }
-    run.pilot.say(text)?;
+    run.pilot.prompt(text)?;
     model.info("it is typed at the next safe moment");
     Ok(())
 }

@@ -118,7 +118,7 @@ pub(super) fn turn_event(model: &mut Model) {
     let Some(run) = &mut model.autopilot else {
         return;
     };
-    let Some(message) = run.untold.take() else {
+    let Some(message) = run.unreported.take() else {
         return;
     };
     let turn = run.pilot.turns;

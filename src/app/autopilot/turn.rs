@@ -43,7 +43,7 @@ pub fn turn_ended(model: &mut Model, message: Option<&str>) {
         return;
     }
     let verdict = run.pilot.turn_ended(message, &spent);
-    run.untold = Some(first_line(message.unwrap_or_default()));
+    run.unreported = Some(first_line(message.unwrap_or_default()));
     run.figure_in = false;
     if run.pilot.is_held() {
         return turn_event(model);

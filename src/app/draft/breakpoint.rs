@@ -41,7 +41,7 @@ use crate::app::{
 const COMMITS_KEPT: usize = 256;
 
 /// How long a new head waits for the hook or the agent's shell, which know its size too.
-const TELLING_TIME: Duration = Duration::from_secs(2);
+const REPORT_TIME: Duration = Duration::from_secs(2);
 
 /// For how long the same outcome of a test run counts as the same run: long enough for a hook and a report to meet.
 const SAME_RUN: Duration = Duration::from_secs(60);
@@ -108,7 +108,7 @@ fn edits(call: &ToolCall) -> bool {
     EDITORS.contains(&call.name.as_str()) && !writes_notes(call)
 }
 
-/// Whether a call writes the scratchpad; of a shell command only its words tell.
+/// Whether a call writes the scratchpad; of a shell command only the words show it.
 #[must_use]
 pub fn writes_notes(call: &ToolCall) -> bool {
     const NOTES: &str = ".pitstop/scratchpad.md";
@@ -131,7 +131,7 @@ pub fn git_read(model: &mut Model, before: &GitState) {
     if let Some(made) = new_head(model, before) {
         let epoch = model.next_epoch();
         model.draft.moments.head = Some((made, epoch));
-        model.emit(Effect::SetTimer(TimerId::NewHead(epoch), TELLING_TIME));
+        model.emit(Effect::SetTimer(TimerId::NewHead(epoch), REPORT_TIME));
     }
     model.draft.moments.git_at = Some(model.now);
     let head = match &model.draft.git {
@@ -154,8 +154,8 @@ pub fn git_read(model: &mut Model, before: &GitState) {
     }
 }
 
-/// Those who know more of the head have had their time to tell.
-pub fn untold(model: &mut Model, epoch: u64) {
+/// Hooks that know more of the new head have had their time to report it.
+pub fn head_unreported(model: &mut Model, epoch: u64) {
     let head = &mut model.draft.moments.head;
     if let Some((made, _)) = head.take_if(|(_, waited)| *waited == epoch) {
         committed(model, &made);

@@ -157,7 +157,7 @@ fn comparison(model: &Model) -> quality::Comparison<'_> {
 
 /// Has the files looked at that the handoff names and includes.
 #[must_use]
-pub fn read_ground(model: &Model) -> Effect {
+pub fn read_handoff_files(model: &Model) -> Effect {
     let state = &model.draft.preserved;
     let of_issues = state
         .known_issues
@@ -166,7 +166,7 @@ pub fn read_ground(model: &Model) -> Effect {
         .flat_map(|issue| issue.files.iter().cloned());
     let files = state.modified_files.iter().chain(&state.created_files);
     let files = files.map(|file| file.text.clone());
-    Effect::ReadGround {
+    Effect::ReadHandoffFiles {
         named: files.chain(of_issues).collect(),
         include: model.config.handoff.include_files.clone(),
     }

@@ -45,7 +45,7 @@ fn wants_model(model: &Model) -> bool {
     model.config.summary.generate_summaries && has_transcript(model)
 }
 
-/// Whether there is anything to summarize, and anybody to tell.
+/// Whether there is anything to summarize, and a model to ask.
 fn has_transcript(model: &Model) -> bool {
     !model.is_generic() && model.config.handoff.generate_handoff
 }

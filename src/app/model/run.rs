@@ -42,7 +42,7 @@ pub struct Run {
     /// Whether a text was typed while the run is held, and no turn has begun since.
     pub(in crate::app) said: bool,
     /// The words of a turn that was not reported yet, because its figures are not in.
-    pub(in crate::app) untold: Option<String>,
+    pub(in crate::app) unreported: Option<String>,
     /// Whether the figure that belongs to the last turn is in, or is not waited for any more.
     pub(in crate::app) figure_in: bool,
     /// What was known when the turn before was judged.

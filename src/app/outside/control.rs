@@ -51,7 +51,7 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
             quit(model, 0, None);
             Ok(())
         }
-        Control::Say(text) if model.autopilot.is_some() => autopilot::say(model, text),
+        Control::Say(text) if model.autopilot.is_some() => autopilot::prompt(model, text),
         Control::Say(text) => match says_not_now(model) {
             Some(block) => Err(format!("not a safe moment: {block}")),
             None => submit::submit(model, &text).map_err(str::to_owned),
@@ -188,7 +188,7 @@ pub fn reconfigure(model: &mut Model, config: Config) {
     model.session.guard.set_settings(settings);
     handoff::draft(model);
     model.info("the configuration was read again");
-    model.emit(handoff::read_ground(model));
+    model.emit(handoff::read_handoff_files(model));
 }
 
 /// Takes notices down whose time is over.

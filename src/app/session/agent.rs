@@ -271,7 +271,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if let Some(line) = model.session.transcript.handoff.clone() {
         reboot::handoff_seen(model, &line);
     }
-    // The hook is the proof; the transcript is the second witness.
+    // The hook is the proof; the transcript is the second one.
     if let Some(prompt) = prompt {
         reboot::prompt_seen(model, &prompt);
     }

@@ -1,5 +1,5 @@
-//! Where the client itself acts: as it reports by the bridge, else from its settings, and lower where it shows that these do not
-//! tell all of it.
+//! Where the client itself acts: as it reports by the bridge, else from its settings, and lower where it shows that these are not
+//! all of it.
 //!
 //! ```text
 //!   arguments, environment, settings files ─▶ the limit as it is set ──┐

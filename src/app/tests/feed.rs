@@ -238,7 +238,7 @@ fn the_files_of_the_handoff_are_looked_at_when_it_is_drafted() {
     bench.press(KeyCode::F(5));
     let effects = bench.send(Event::Read(repository("3f786850aa", &["src/a.rs"])));
     assert!(
-        effects.contains(&Effect::ReadGround {
+        effects.contains(&Effect::ReadHandoffFiles {
             named: vec!["src/a.rs".to_owned(), "src/b.rs".to_owned()],
             include: vec!["notes.md".to_owned(), "gone.md".to_owned()],
         }),

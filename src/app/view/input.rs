@@ -160,11 +160,11 @@ pub fn act(model: &mut Model, action: Action) {
         Action::History => toggle_focus(model, Focus::History),
         Action::Reboot => {
             leave_editors(model);
-            tell(reboot::request(model, Cause::Key, true), model);
+            show_failure(reboot::request(model, Cause::Key, true), model);
         }
-        Action::Defer => tell(reboot::cancel(model, true), model),
+        Action::Defer => show_failure(reboot::cancel(model, true), model),
         Action::Mode => control::next_mode(model),
-        Action::Pause => tell(autopilot::toggle(model), model),
+        Action::Pause => show_failure(autopilot::toggle(model), model),
         Action::Zoom => {
             model.view.zoomed = !model.view.zoomed;
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
@@ -174,7 +174,7 @@ pub fn act(model: &mut Model, action: Action) {
             copy::toggle(model);
         }
         Action::Checkpoint => checkpoint::by_key(model),
-        Action::Undo => tell(reboot::undo(model), model),
+        Action::Undo => show_failure(reboot::undo(model), model),
         Action::EditExternally => {
             leave_editors(model);
             external::open(model);
@@ -183,8 +183,8 @@ pub fn act(model: &mut Model, action: Action) {
     }
 }
 
-/// Tells the person why something was not done, if so.
-fn tell(done: Result<(), String>, model: &mut Model) {
+/// Shows why something was not done, if so.
+fn show_failure(done: Result<(), String>, model: &mut Model) {
     if let Err(why) = done {
         model.error(why);
     }
@@ -304,13 +304,13 @@ fn review_key(model: &mut Model, key: KeyEvent) {
     }
     match key.code {
         KeyCode::Enter | KeyCode::Char('a') => {
-            tell(reboot::approve(model, Approval::Person), model);
+            show_failure(reboot::approve(model, Approval::Person), model);
         }
-        KeyCode::Char('t') => tell(trim::toggle(model), model),
-        KeyCode::Char('w') => tell(trim::go_round(model), model),
+        KeyCode::Char('t') => show_failure(trim::toggle(model), model),
+        KeyCode::Char('w') => show_failure(trim::go_round(model), model),
         KeyCode::Char('y') => copy_document(model, "handoff", text),
-        KeyCode::Char('d') => tell(reboot::cancel(model, true), model),
-        KeyCode::Esc => tell(reboot::cancel(model, false), model),
+        KeyCode::Char('d') => show_failure(reboot::cancel(model, true), model),
+        KeyCode::Esc => show_failure(reboot::cancel(model, false), model),
         KeyCode::Char('e') => handoff::edit(model),
         KeyCode::Char('x') => handoff::discard_edit(model),
         KeyCode::Char('m') => {
