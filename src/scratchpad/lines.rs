@@ -11,20 +11,20 @@ pub struct Fences {
     open: Option<(char, usize)>,
 }
 
-/// Where a line stands.
+/// What a line is by the fences around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum LineKind {
     /// Outside of every fence.
     Text,
     /// It opens or closes a fence.
-    Mark,
+    Fence,
     /// Inside a fence.
     Code,
 }
 
 impl Fences {
     /// Takes the next line, without its indentation.
-    pub fn place(&mut self, line: &str) -> Place {
+    pub fn kind(&mut self, line: &str) -> LineKind {
         let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
         let run = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
         let rest = line.get(run..).unwrap_or_default();
@@ -32,16 +32,16 @@ impl Fences {
             // Three backticks that are closed on their own line are code within the line.
             (None, Some(mark)) if run >= 3 && !(mark == '`' && rest.contains('`')) => {
                 self.open = Some((mark, run));
-                Place::Mark
+                LineKind::Fence
             }
             (Some((open, least)), Some(mark))
                 if mark == open && run >= least && rest.trim().is_empty() =>
             {
                 self.open = None;
-                Place::Mark
+                LineKind::Fence
             }
-            (Some(_), _) => Place::Code,
-            (None, _) => Place::Text,
+            (Some(_), _) => LineKind::Code,
+            (None, _) => LineKind::Text,
         }
     }
 }
@@ -153,7 +153,7 @@ mod tests {
         let text = "a\n~~~~\n```\n~~~\n~~~~\nb\n```x``` c\n```rust\nd\n```rust\n```\ne";
         let outside: Vec<&str> = text
             .lines()
-            .filter(|line| fences.place(line) == Place::Text)
+            .filter(|line| fences.kind(line) == LineKind::Text)
             .collect();
         assert_eq!(outside, ["a", "b", "```x``` c", "e"]);
     }

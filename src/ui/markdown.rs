@@ -12,7 +12,7 @@ use ratatui::{
     text::Line,
 };
 
-use crate::scratchpad::lines::{Fences, ListItem, Place, heading, is_rule, list_item};
+use crate::scratchpad::lines::{Fences, LineKind, ListItem, heading, is_rule, list_item};
 
 use super::{
     text::{Lead, safe_line, wrap, wrapped},
@@ -37,7 +37,7 @@ pub(super) struct Rows<'a> {
     piece: Option<(usize, &'a str)>,
     ready: VecDeque<(usize, Line<'static>)>,
     fences: Fences,
-    place: Place,
+    kind: LineKind,
     cells: usize,
     marks: Marks,
     theme: &'a Theme,
@@ -50,7 +50,7 @@ pub(super) fn rows<'a>(text: &'a str, cells: u16, marks: Marks, theme: &'a Theme
         piece: None,
         ready: VecDeque::new(),
         fences: Fences::default(),
-        place: Place::Text,
+        kind: LineKind::Text,
         cells: usize::from(cells.max(1)),
         marks,
         theme,
@@ -81,13 +81,13 @@ impl Rows<'_> {
         let theme = self.theme;
         let stripped = line.trim_start();
         if begins {
-            self.place = self.fences.place(stripped);
+            self.kind = self.fences.kind(stripped);
         }
-        match self.place {
-            Place::Text => {}
+        match self.kind {
+            LineKind::Text => {}
             // A fence's own line is shown faintly.
-            Place::Mark => return wrapped(line, theme.dim, self.cells),
-            Place::Code => return wrapped(line, theme.code, self.cells),
+            LineKind::Fence => return wrapped(line, theme.dim, self.cells),
+            LineKind::Code => return wrapped(line, theme.code, self.cells),
         }
         if stripped.is_empty() || !begins {
             return wrapped(line.trim_end(), theme.text, self.cells);

@@ -3,7 +3,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::scratchpad::lines::{Fences, Place, heading};
+use crate::scratchpad::lines::{Fences, LineKind, heading};
 
 pub use crate::app::model::reading::Reading;
 
@@ -32,7 +32,7 @@ pub fn sections(text: &str) -> Vec<Section<'_>> {
     for (line, content) in text.split('\n').enumerate() {
         count = line + 1;
         let content = content.trim_end();
-        let is_text = fences.place(content.trim_start()) == Place::Text;
+        let is_text = fences.kind(content.trim_start()) == LineKind::Text;
         if let Some((1..=2, title)) = heading(content).filter(|_| is_text) {
             if let Some(last) = sections.last_mut() {
                 last.end = line;

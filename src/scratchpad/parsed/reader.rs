@@ -1,31 +1,31 @@
 //! Reads the notes line by line.
 
 use super::{
-    super::lines::{Fences, ListItem, Place, heading, is_rule, list_item},
+    super::lines::{Fences, LineKind, ListItem, heading, is_rule, list_item},
     Id, Item, Parsed, Role,
     titles::{LABEL, Section, is_rejection, label, titled},
     words::{blocker, decision, is_placeholder, next_in},
 };
 
-/// Where each line stands, and the least indentation of the fence that it belongs to. A fence that is never closed goes to
+/// What each line is, and the least indentation of the fence that it belongs to. A fence that is never closed goes to
 /// the end, as it is drawn.
-fn places(lines: &[&str]) -> Vec<(Place, usize)> {
+fn kinds(lines: &[&str]) -> Vec<(LineKind, usize)> {
     let mut fences = Fences::default();
     let mut begun = None;
-    let mut places: Vec<(Place, usize)> = Vec::with_capacity(lines.len());
+    let mut kinds: Vec<(LineKind, usize)> = Vec::with_capacity(lines.len());
     for (at, line) in lines.iter().enumerate() {
-        let place = fences.place(line.trim_start());
+        let kind = fences.kind(line.trim_start());
         let indent = if line.trim().is_empty() {
             usize::MAX
         } else {
             indentation(line)
         };
-        places.push((place, indent));
-        match (place, begun) {
-            (Place::Mark, None) => begun = Some(at),
-            (Place::Mark, Some(first)) => {
-                let least = places[first..].iter().map(|(_, indent)| *indent).min();
-                for (_, indent) in &mut places[first..] {
+        kinds.push((kind, indent));
+        match (kind, begun) {
+            (LineKind::Fence, None) => begun = Some(at),
+            (LineKind::Fence, Some(first)) => {
+                let least = kinds[first..].iter().map(|(_, indent)| *indent).min();
+                for (_, indent) in &mut kinds[first..] {
                     *indent = least.unwrap_or_default();
                 }
                 begun = None;
@@ -33,10 +33,10 @@ fn places(lines: &[&str]) -> Vec<(Place, usize)> {
             _ => {}
         }
     }
-    for (place, indent) in &mut places[begun.unwrap_or(lines.len())..] {
-        (*place, *indent) = (Place::Code, 0);
+    for (kind, indent) in &mut kinds[begun.unwrap_or(lines.len())..] {
+        (*kind, *indent) = (LineKind::Code, 0);
     }
-    places
+    kinds
 }
 
 fn indentation(line: &str) -> usize {
@@ -89,14 +89,14 @@ impl Reader {
         let notes = notes.strip_prefix('\u{feff}').unwrap_or(notes);
         let mut reader = Self::default();
         let lines: Vec<&str> = notes.lines().collect();
-        for (line, (place, indent)) in lines.iter().zip(places(&lines)) {
-            let role = reader.line(line, place, indent);
+        for (line, (kind, indent)) in lines.iter().zip(kinds(&lines)) {
+            let role = reader.line(line, kind, indent);
             reader.lines.push(((*line).to_owned(), role));
         }
         reader.finished()
     }
 
-    fn line(&mut self, line: &str, place: Place, indent: usize) -> Role {
+    fn line(&mut self, line: &str, kind: LineKind, indent: usize) -> Role {
         let text = line.trim();
         let row = self.row.take();
         if text.is_empty() {
@@ -109,7 +109,7 @@ impl Reader {
             self.raw(line);
             return Role::Blank;
         }
-        if place != Place::Text {
+        if kind != LineKind::Text {
             return self.code(line, indent);
         }
         if let Some((level, words)) = heading(line) {
