@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   bytes ─▶ string cap ─▶ side channel (one step ahead) ─▶ engine = alacritty's Term behind our Handler
-//!                            │ signals               │ cells, modes
+//!                            │ findings              │ cells, modes
 //!                            └────▶ replies, facts ◀─┘
 //! ```
 //!
 //! **Replies** have one owner, the engine: our `Handler` answers what the engine's parser knows, the
-//! side channel's signals trigger the rest, and the engine's own answers are never called for. Because the
-//! engine is brought to the same byte before a signal is acted on, replies come in the order of the
+//! side channel's findings trigger the rest, and the engine's own answers are never called for. Because the
+//! engine is brought to the same byte before a finding is acted on, replies come in the order of the
 //! questions. Each is built from a fixed template and our own state, never from the sender's bytes;
 //! a title report, a clipboard read and the answerback are never given.
 //!
@@ -31,7 +31,7 @@ use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use vte::ansi::{NamedColor, Processor, Timeout};
 
 use super::copy::{CopyMark, CopyOrder, CopyOutcome};
-use super::side_channel::{SideChannel, Signal, StringCap, plain};
+use super::side_channel::{Finding, SideChannel, StringCap, plain};
 use super::{ColourScheme, HostPalette, Modes, PaneSize, begun_character};
 
 use cells::{
@@ -426,20 +426,20 @@ impl Screen {
                 return;
             }
             self.begun = false;
-            let (done, signal) = self.side_channel.next(rest);
+            let (done, finding) = self.side_channel.next(rest);
             let (step, after) = rest.split_at(done);
-            match (signal, step.split_last()) {
-                (Some(Signal::Repeat(count)), Some((&last, before))) => {
+            match (finding, step.split_last()) {
+                (Some(Finding::Repeat(count)), Some((&last, before))) => {
                     self.processor.advance(&mut self.engine, before);
                     self.repeat(count, last);
                 }
-                (Some(Signal::EndlessColour), Some((&last, _))) => {
+                (Some(Finding::EndlessColour), Some((&last, _))) => {
                     self.processor = Processor::new();
                     if last == ESC {
                         self.processor.advance(&mut self.engine, &[ESC]);
                     }
                 }
-                (Some(Signal::SideMargins(left, right)), Some((&last, before))) => {
+                (Some(Finding::SideMargins(left, right)), Some((&last, before))) => {
                     self.processor.advance(&mut self.engine, before);
                     // Only now is it known: the bytes before may have changed the mode.
                     if self.engine.allows_sides() {
@@ -450,9 +450,9 @@ impl Screen {
                         self.processor.advance(&mut self.engine, &[last]);
                     }
                 }
-                (Some(signal), _) => {
+                (Some(finding), _) => {
                     self.processor.advance(&mut self.engine, step);
-                    if self.handle(signal, after, now) {
+                    if self.handle(finding, after, now) {
                         return;
                     }
                 }
@@ -475,20 +475,20 @@ impl Screen {
     }
 
     /// Does what the side channel asks for; true if what comes after it is taken care of, too.
-    fn handle(&mut self, signal: Signal, after: &[u8], now: Option<Instant>) -> bool {
-        match signal {
-            Signal::FrameBegin => return self.begin_frame(after, now),
-            Signal::FrameEnd => self.end_frame(),
-            Signal::Fact(fact) => self.engine.report(fact),
-            Signal::SoftReset => self.engine.soft_reset(),
-            Signal::VersionQuery => self.engine.reply(VERSION_REPLY),
-            Signal::ExtendedCursorQuery => self.engine.report_cursor("?"),
-            Signal::SchemeQuery => self.engine.report_scheme(),
-            Signal::CellSizeQuery => self.engine.report_cell_size(),
-            Signal::CapabilityQuery(names) => self.engine.report_capabilities(&names),
-            Signal::SettingQuery(setting) => self.engine.report_setting(setting),
+    fn handle(&mut self, finding: Finding, after: &[u8], now: Option<Instant>) -> bool {
+        match finding {
+            Finding::FrameBegin => return self.begin_frame(after, now),
+            Finding::FrameEnd => self.end_frame(),
+            Finding::Fact(fact) => self.engine.report(fact),
+            Finding::SoftReset => self.engine.soft_reset(),
+            Finding::VersionQuery => self.engine.reply(VERSION_REPLY),
+            Finding::ExtendedCursorQuery => self.engine.report_cursor("?"),
+            Finding::SchemeQuery => self.engine.report_scheme(),
+            Finding::CellSizeQuery => self.engine.report_cell_size(),
+            Finding::CapabilityQuery(names) => self.engine.report_capabilities(&names),
+            Finding::SettingQuery(setting) => self.engine.report_setting(setting),
             // Handled where the final byte is still in hand.
-            Signal::Repeat(_) | Signal::SideMargins(..) | Signal::EndlessColour => {}
+            Finding::Repeat(_) | Finding::SideMargins(..) | Finding::EndlessColour => {}
         }
         false
     }

@@ -72,9 +72,9 @@ pub enum Mark {
     CommandEnd,
 }
 
-/// What the screen must do where the side channel stopped.
+/// What the side channel has found, and the screen must act on where it stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Signal {
+pub(super) enum Finding {
     /// `CSI > q`.
     VersionQuery,
     /// `CSI ? 6 n`.
@@ -130,7 +130,7 @@ impl SideChannel {
 
     /// Reads until something has to be done or a sequence has ended, and says how many bytes that took. What is
     /// [`plain`] between sequences is the caller's.
-    pub(super) fn next(&mut self, bytes: &[u8]) -> (usize, Option<Signal>) {
+    pub(super) fn next(&mut self, bytes: &[u8]) -> (usize, Option<Finding>) {
         let mut done = 0;
         self.watch.ground = false;
         while done < bytes.len() && !self.watch.ground {
@@ -138,8 +138,8 @@ impl SideChannel {
             done += self
                 .parser
                 .advance_until_terminated(&mut self.watch, &bytes[done..]);
-            if let Some(signal) = self.watch.signal.take() {
-                return (done, Some(signal));
+            if let Some(finding) = self.watch.finding.take() {
+                return (done, Some(finding));
             }
         }
         (done, None)
@@ -173,7 +173,7 @@ pub(super) fn plain(bytes: &[u8]) -> usize {
 }
 
 /// The length of a whole control sequence at the start that means nothing to the side channel: without a
-/// private mark and with another end than those of [`csi_signal`]. Most sequences of a frame are of
+/// private mark and with another end than those of [`csi_finding`]. Most sequences of a frame are of
 /// this kind (colours, moves, erasures) and need not be parsed twice.
 fn ordinary_sequence(bytes: &[u8]) -> Option<usize> {
     let body = bytes.strip_prefix(b"\x1b[")?;
@@ -194,12 +194,12 @@ pub(super) const STRING_LIMIT: usize = 1 << 20;
 /// tmux takes it for a window's name and does not, by default. None of it is kept, so that its length needs no cap.
 #[derive(Default)]
 pub(super) struct StringCap {
-    place: Place,
+    state: CapState,
     length: usize,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum CapState {
     #[default]
     Outside,
     AfterEscape,
@@ -226,7 +226,7 @@ const COLOUR_LIMIT: usize = 13;
 impl StringCap {
     /// Whether the next byte belongs to no sequence.
     pub(super) fn is_outside(&self) -> bool {
-        self.place == Place::Outside
+        self.state == CapState::Outside
     }
 
     /// Looks at the next bytes; call again with what was not consumed.
@@ -234,21 +234,21 @@ impl StringCap {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
-            match self.place {
-                Place::Outside => match memchr(ESC, rest) {
+            match self.state {
+                CapState::Outside => match memchr(ESC, rest) {
                     None => break,
                     Some(text) => {
                         at += text + 1;
-                        self.place = Place::AfterEscape;
+                        self.state = CapState::AfterEscape;
                     }
                 },
                 // Nearly every one.
-                Place::AfterEscape if rest[0] == b'[' => {
+                CapState::AfterEscape if rest[0] == b'[' => {
                     at += 1;
-                    self.place = Place::Outside;
+                    self.state = CapState::Outside;
                 }
-                Place::AfterEscape if rest[0] == b'k' => {
-                    self.place = Place::Dropping;
+                CapState::AfterEscape if rest[0] == b'k' => {
+                    self.state = CapState::Dropping;
                     return Passage {
                         consumed: at + 1,
                         passed: at,
@@ -256,16 +256,16 @@ impl StringCap {
                         ..Passage::default()
                     };
                 }
-                Place::AfterEscape => {
+                CapState::AfterEscape => {
                     at += 1;
-                    self.place = after_escape(rest[0]);
+                    self.state = after_escape(rest[0]);
                     self.length = 0;
                 }
-                Place::InString => {
+                CapState::InString => {
                     let body = string_end(rest);
                     self.length += body;
                     if self.length > STRING_LIMIT {
-                        self.place = Place::Dropping;
+                        self.state = CapState::Dropping;
                         return Passage {
                             consumed: at + body,
                             passed: at,
@@ -276,19 +276,19 @@ impl StringCap {
                     at += body;
                     if let Some(&end) = bytes.get(at) {
                         at += 1;
-                        self.place = if end == ESC {
-                            Place::AfterEscape
+                        self.state = if end == ESC {
+                            CapState::AfterEscape
                         } else {
-                            Place::Outside
+                            CapState::Outside
                         };
                     }
                 }
                 // Only reached at the start of a call, because what leads here returns.
-                Place::Dropping => {
+                CapState::Dropping => {
                     let body = string_end(rest);
                     let end = rest.get(body);
                     if end.is_some() {
-                        self.place = Place::Outside;
+                        self.state = CapState::Outside;
                     }
                     if body == 0 && end == Some(&ESC) {
                         continue;
@@ -311,11 +311,11 @@ impl StringCap {
 }
 
 /// Where the parser is after ESC and this byte. Controls and bytes it ignores leave it there.
-fn after_escape(byte: u8) -> Place {
+fn after_escape(byte: u8) -> CapState {
     match byte {
-        b']' => Place::InString,
-        0x18 | 0x1a | 0x20..=0x7e => Place::Outside,
-        _ => Place::AfterEscape,
+        b']' => CapState::InString,
+        0x18 | 0x1a | 0x20..=0x7e => CapState::Outside,
+        _ => CapState::AfterEscape,
     }
 }
 
@@ -333,7 +333,7 @@ struct Watch {
     /// parser has already taken the next ESC.
     ground: bool,
     stop: bool,
-    signal: Option<Signal>,
+    finding: Option<Finding>,
     question: Option<Question>,
     notice: Notice,
 }
@@ -343,7 +343,7 @@ impl Default for Watch {
         Self {
             ground: true,
             stop: false,
-            signal: None,
+            finding: None,
             question: None,
             notice: Notice::default(),
         }
@@ -365,21 +365,21 @@ struct Notice {
 }
 
 impl Watch {
-    fn end(&mut self, signal: Option<Signal>) {
+    fn end(&mut self, finding: Option<Finding>) {
         self.ground = true;
         self.stop = true;
-        self.signal = signal;
+        self.finding = finding;
     }
 }
 
 impl Perform for Watch {
     fn csi_dispatch(&mut self, params: &Params, intermediates: &[u8], ignore: bool, action: char) {
-        let signal = if ignore {
+        let finding = if ignore {
             None
         } else {
-            csi_signal(params, intermediates, action)
+            csi_finding(params, intermediates, action)
         };
-        self.end(signal);
+        self.end(finding);
     }
 
     fn esc_dispatch(&mut self, _intermediates: &[u8], _ignore: bool, _byte: u8) {
@@ -388,12 +388,12 @@ impl Perform for Watch {
 
     fn osc_dispatch(&mut self, params: &[&[u8]], bell_terminated: bool) {
         let endless = |text: &&[u8]| text.starts_with(b"#") && text.len() > COLOUR_LIMIT;
-        let signal = if params.iter().any(endless) {
-            Some(Signal::EndlessColour)
+        let finding = if params.iter().any(endless) {
+            Some(Finding::EndlessColour)
         } else {
-            osc_fact(params, &mut self.notice).map(Signal::Fact)
+            osc_fact(params, &mut self.notice).map(Finding::Fact)
         };
-        self.end(signal);
+        self.end(finding);
         // Ended by ESC: the string terminator's second half is still to come.
         self.ground = bell_terminated;
     }
@@ -423,10 +423,10 @@ impl Perform for Watch {
     fn unhook(&mut self) {
         if let Some(question) = self.question.take().filter(|question| !question.overlong) {
             self.stop = true;
-            self.signal = Some(if question.capabilities {
-                Signal::CapabilityQuery(capability_names(&question.body))
+            self.finding = Some(if question.capabilities {
+                Finding::CapabilityQuery(capability_names(&question.body))
             } else {
-                Signal::SettingQuery(match question.body.as_slice() {
+                Finding::SettingQuery(match question.body.as_slice() {
                     b"m" => Setting::Rendition,
                     b" q" => Setting::CursorStyle,
                     _ => Setting::Unknown,
@@ -440,22 +440,22 @@ impl Perform for Watch {
     }
 }
 
-fn csi_signal(params: &Params, intermediates: &[u8], action: char) -> Option<Signal> {
+fn csi_finding(params: &Params, intermediates: &[u8], action: char) -> Option<Finding> {
     let mut numbers = params
         .iter()
         .map(|param| param.first().copied().unwrap_or(0));
     let first = numbers.next().unwrap_or(0);
     let frame = || params.iter().any(|param| param == [2026]);
     match (intermediates, action) {
-        ([b'>'], 'q') if first == 0 => Some(Signal::VersionQuery),
-        ([b'?'], 'n') if first == 6 => Some(Signal::ExtendedCursorQuery),
-        ([b'?'], 'n') if first == 996 => Some(Signal::SchemeQuery),
-        ([], 't') if first == 16 => Some(Signal::CellSizeQuery),
-        ([b'!'], 'p') => Some(Signal::SoftReset),
-        ([], 'b') => Some(Signal::Repeat(first.max(1))),
-        ([b'?'], 'h') if frame() => Some(Signal::FrameBegin),
-        ([b'?'], 'l') if frame() => Some(Signal::FrameEnd),
-        ([], 's') => Some(Signal::SideMargins(first, numbers.next().unwrap_or(0))),
+        ([b'>'], 'q') if first == 0 => Some(Finding::VersionQuery),
+        ([b'?'], 'n') if first == 6 => Some(Finding::ExtendedCursorQuery),
+        ([b'?'], 'n') if first == 996 => Some(Finding::SchemeQuery),
+        ([], 't') if first == 16 => Some(Finding::CellSizeQuery),
+        ([b'!'], 'p') => Some(Finding::SoftReset),
+        ([], 'b') => Some(Finding::Repeat(first.max(1))),
+        ([b'?'], 'h') if frame() => Some(Finding::FrameBegin),
+        ([b'?'], 'l') if frame() => Some(Finding::FrameEnd),
+        ([], 's') => Some(Finding::SideMargins(first, numbers.next().unwrap_or(0))),
         _ => None,
     }
 }
@@ -608,12 +608,12 @@ fn base64_value(symbol: u8) -> Option<u8> {
 mod tests {
     use super::*;
 
-    fn signals(bytes: &[u8]) -> Vec<Signal> {
+    fn findings(bytes: &[u8]) -> Vec<Finding> {
         read(&mut SideChannel::default(), bytes)
     }
 
     /// As the screen reads: what is plain goes past the side channel.
-    fn read(side_channel: &mut SideChannel, bytes: &[u8]) -> Vec<Signal> {
+    fn read(side_channel: &mut SideChannel, bytes: &[u8]) -> Vec<Finding> {
         let mut rest = bytes;
         let mut found = Vec::new();
         while !rest.is_empty() {
@@ -622,18 +622,18 @@ mod tests {
             } else {
                 0
             };
-            let (done, signal) = side_channel.next(&rest[past..]);
+            let (done, finding) = side_channel.next(&rest[past..]);
             rest = &rest[past + done..];
-            found.extend(signal);
+            found.extend(finding);
         }
         found
     }
 
     fn facts(bytes: &[u8]) -> Vec<ScreenFact> {
-        signals(bytes)
+        findings(bytes)
             .into_iter()
-            .filter_map(|signal| match signal {
-                Signal::Fact(fact) => Some(fact),
+            .filter_map(|finding| match finding {
+                Finding::Fact(fact) => Some(fact),
                 _ => None,
             })
             .collect()
@@ -655,7 +655,7 @@ mod tests {
         assert_eq!(plain(&bytes[9..]), 5);
         assert_eq!(
             side_channel.next(&bytes[14..]),
-            (5, Some(Signal::VersionQuery))
+            (5, Some(Finding::VersionQuery))
         );
         assert!(side_channel.is_between_sequences());
         assert_eq!(plain(&bytes[19..]), 4);
@@ -674,10 +674,10 @@ mod tests {
     #[test]
     fn a_question_is_found_wherever_the_bytes_are_cut() {
         let bytes = b"\xe2\x9c\xb3x\x1b[1;2;;mq\x1b]0;t\x1b\\\x1b[?996n\x1b[?2026h\x1b[?2026l";
-        let whole = signals(bytes);
+        let whole = findings(bytes);
         assert_eq!(
             whole,
-            [Signal::SchemeQuery, Signal::FrameBegin, Signal::FrameEnd]
+            [Finding::SchemeQuery, Finding::FrameBegin, Finding::FrameEnd]
         );
         for cut in 0..bytes.len() {
             let mut side_channel = SideChannel::default();
@@ -689,12 +689,12 @@ mod tests {
 
     #[test]
     fn an_ignored_sequence_does_not_hide_the_next_question() {
-        assert_eq!(signals(b"\x1b[1?2zplain\x1b[>q"), [Signal::VersionQuery]);
-        assert_eq!(signals(b"\x1b[1\x18plain\x1b[>q"), [Signal::VersionQuery]);
-        assert_eq!(signals(b"\x1b_apc\x1b\\\x1b[>q"), [Signal::VersionQuery]);
+        assert_eq!(findings(b"\x1b[1?2zplain\x1b[>q"), [Finding::VersionQuery]);
+        assert_eq!(findings(b"\x1b[1\x18plain\x1b[>q"), [Finding::VersionQuery]);
+        assert_eq!(findings(b"\x1b_apc\x1b\\\x1b[>q"), [Finding::VersionQuery]);
         assert_eq!(
-            signals(b"\x1bP1;2|dcs\x9ctext\x1b[>q"),
-            [Signal::VersionQuery]
+            findings(b"\x1bP1;2|dcs\x9ctext\x1b[>q"),
+            [Finding::VersionQuery]
         );
     }
 
@@ -760,23 +760,23 @@ mod tests {
     #[test]
     fn questions_in_strings_are_decoded() {
         assert_eq!(
-            signals(b"\x1bP+q544e;zz\x1b\\"),
-            [Signal::CapabilityQuery(vec![b"TN".to_vec(), Vec::new()])]
+            findings(b"\x1bP+q544e;zz\x1b\\"),
+            [Finding::CapabilityQuery(vec![b"TN".to_vec(), Vec::new()])]
         );
         assert_eq!(
-            signals(b"\x1bP$qm\x1b\\"),
-            [Signal::SettingQuery(Setting::Rendition)]
+            findings(b"\x1bP$qm\x1b\\"),
+            [Finding::SettingQuery(Setting::Rendition)]
         );
         assert_eq!(
-            signals(b"\x1bP$q q\x1b\\"),
-            [Signal::SettingQuery(Setting::CursorStyle)]
+            findings(b"\x1bP$q q\x1b\\"),
+            [Finding::SettingQuery(Setting::CursorStyle)]
         );
         assert_eq!(
-            signals(b"\x1bP$qz\x1b\\"),
-            [Signal::SettingQuery(Setting::Unknown)]
+            findings(b"\x1bP$qz\x1b\\"),
+            [Finding::SettingQuery(Setting::Unknown)]
         );
         let overlong = [b"\x1bP$q".as_slice(), &[b'm'; 4096], b"\x1b\\"].concat();
-        assert_eq!(signals(&overlong), []);
+        assert_eq!(findings(&overlong), []);
     }
 
     /// What comes through the gate, with `!` where the parsers had to forget, and `~` for a title.
