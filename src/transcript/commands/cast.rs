@@ -28,7 +28,7 @@ pub fn commands(recording: &[u8], limit: usize) -> CommandLog {
 
 /// Where in the cycle of prompt and command the shell is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ShellState {
     /// Before the first mark, between commands, or in a prompt.
     Prompt,
     /// The command line is being typed.
@@ -41,7 +41,7 @@ enum Place {
 #[derive(Debug)]
 pub struct CastReader {
     log: CommandLog,
-    place: Place,
+    state: ShellState,
     /// The start of an escape sequence that was cut by the end of an event.
     carry: String,
     line: String,
@@ -56,7 +56,7 @@ impl CastReader {
     pub fn new(limit: usize) -> Self {
         Self {
             log: CommandLog::new(limit),
-            place: Place::Prompt,
+            state: ShellState::Prompt,
             carry: String::new(),
             line: String::new(),
             output: Output::default(),
@@ -74,7 +74,7 @@ impl CastReader {
         self.now = Duration::try_from_secs_f64(seconds).unwrap_or(self.now);
         match kind.as_str() {
             "o" => self.output(text),
-            "i" if self.place == Place::Running => self.output.add(Direction::Input, &text),
+            "i" if self.state == ShellState::Running => self.output.add(Direction::Input, &text),
             _ => {}
         }
     }
@@ -122,10 +122,12 @@ impl CastReader {
     }
 
     fn text(&mut self, text: &str) {
-        match self.place {
-            Place::Line if self.line.len() + text.len() <= COMMAND_CAP => self.line.push_str(text),
-            Place::Prompt | Place::Line => {}
-            Place::Running => self.output.add(Direction::Output, text),
+        match self.state {
+            ShellState::Line if self.line.len() + text.len() <= COMMAND_CAP => {
+                self.line.push_str(text);
+            }
+            ShellState::Prompt | ShellState::Line => {}
+            ShellState::Running => self.output.add(Direction::Output, text),
         }
     }
 
@@ -139,11 +141,11 @@ impl CastReader {
             Some('B') => {
                 self.end(None);
                 self.line.clear();
-                self.place = Place::Line;
+                self.state = ShellState::Line;
             }
             Some('C') => {
                 self.end(None);
-                self.place = Place::Running;
+                self.state = ShellState::Running;
                 self.began = self.now;
             }
             Some('D') => {
@@ -159,7 +161,7 @@ impl CastReader {
 
     /// The command under way, if there is one, is over.
     fn end(&mut self, exit: Option<i32>) {
-        if std::mem::replace(&mut self.place, Place::Prompt) != Place::Running {
+        if std::mem::replace(&mut self.state, ShellState::Prompt) != ShellState::Running {
             return;
         }
         let line = std::mem::take(&mut self.line);
