@@ -21,7 +21,7 @@ use tokio::sync::{SemaphorePermit, watch};
 use tokio::time::sleep_until;
 
 use super::ConnectionSlot;
-use super::routes::{Answered, Fault, ServerState, accepted, parse, read_body, send};
+use super::routes::{Answered, HttpError, ServerState, accepted, parse, read_body, send};
 use crate::api::wire::Request;
 use crate::bridge::{
     CompactBody, CompactionId, Decision, Fact, HelloBody, Invalid, Order, OrderBody, OrderId,
@@ -105,13 +105,13 @@ impl Mailbox {
     }
 }
 
-impl From<Invalid> for Fault {
+impl From<Invalid> for HttpError {
     fn from(error: Invalid) -> Self {
         Self::bad(error.to_string())
     }
 }
 
-impl From<Rejection> for Fault {
+impl From<Rejection> for HttpError {
     fn from(error: Rejection) -> Self {
         Self::new(StatusCode::CONFLICT, error.to_string(), "")
     }
@@ -154,7 +154,7 @@ pub(super) async fn bridge(
             Ok(accepted())
         }
         "compact" => compact(&state, sender, parse(&body)?, &slot).await,
-        _ => Err(Fault::new(
+        _ => Err(HttpError::new(
             StatusCode::NOT_FOUND,
             "there is no such message",
             "known are hello, fact, poll, take, answer, answers and compact",
@@ -189,9 +189,9 @@ async fn said(state: &ServerState, session: SessionId, client: String, said: Sai
 }
 
 /// A place for a call that is held.
-fn place(state: &ServerState) -> Result<SemaphorePermit<'_>, Fault> {
+fn place(state: &ServerState) -> Result<SemaphorePermit<'_>, HttpError> {
     state.polls.try_acquire().map_err(|_| {
-        Fault::new(
+        HttpError::new(
             StatusCode::SERVICE_UNAVAILABLE,
             format!("expected at most {POLL_COUNT} polls at a time"),
             "try again in a moment",
@@ -220,7 +220,7 @@ async fn held<T>(
     state: &ServerState,
     slot: &ConnectionSlot,
     answer: impl Fn(&Orders) -> Option<T>,
-) -> Result<Option<T>, Fault> {
+) -> Result<Option<T>, HttpError> {
     let mailbox = &state.requests.mailbox;
     let end = slot.came + HOLD;
     let mut changed = mailbox.0.changed.subscribe();
@@ -232,7 +232,7 @@ async fn held<T>(
         }
         tokio::select! {
             _ = changed.changed() => {}
-            _ = closing.wait_for(|closing| *closing) => return Err(Fault::ending()),
+            _ = closing.wait_for(|closing| *closing) => return Err(HttpError::ending()),
             () = sleep_until(end) => return Ok(None),
         }
     }

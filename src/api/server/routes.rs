@@ -107,18 +107,18 @@ fn handler(endpoint: Endpoint) -> MethodRouter<ServerState> {
 }
 
 /// What a handler comes to.
-pub(super) type Answered = Result<Response, Fault>;
+pub(super) type Answered = Result<Response, HttpError>;
 
 /// Why a request is not answered as it wished.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct HttpError {
     status: StatusCode,
     error: String,
     hint: &'static str,
     field: Option<String>,
 }
 
-impl Fault {
+impl HttpError {
     pub(super) fn new(status: StatusCode, error: impl Into<String>, hint: &'static str) -> Self {
         Self {
             status,
@@ -141,7 +141,7 @@ impl Fault {
     }
 }
 
-impl From<FieldError> for Fault {
+impl From<FieldError> for HttpError {
     fn from(error: FieldError) -> Self {
         Self {
             field: Some(error.field.clone()),
@@ -162,7 +162,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-impl IntoResponse for Fault {
+impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
         let body = ErrorBody {
             error: self.error,
@@ -184,22 +184,22 @@ async fn front(State(port): State<Option<u16>>, request: HttpRequest, next: Next
     Ok(next.run(request).await)
 }
 
-fn check_shape(request: &HttpRequest, port: Option<u16>) -> Result<(), Fault> {
+fn check_shape(request: &HttpRequest, port: Option<u16>) -> Result<(), HttpError> {
     let headers = request.headers();
     if headers.contains_key(header::ORIGIN) {
-        return Err(Fault::new(
+        return Err(HttpError::new(
             StatusCode::FORBIDDEN,
             "requests from web pages are refused",
             "send no Origin header",
         ));
     }
     if request.uri().scheme().is_some() || request.uri().authority().is_some() {
-        return Err(Fault::bad(
+        return Err(HttpError::bad(
             "expected a path as the request's target, found a whole URI",
         ));
     }
     if headers.contains_key(header::UPGRADE) {
-        return Err(Fault::bad("expected plain HTTP/1.1, found an upgrade"));
+        return Err(HttpError::bad("expected plain HTTP/1.1, found an upgrade"));
     }
     if let Some(port) = port {
         check_host(headers, port)?;
@@ -215,10 +215,10 @@ fn check_shape(request: &HttpRequest, port: Option<u16>) -> Result<(), Fault> {
 
 /// Refuses every `Host` but the loopback names with the right port: a page whose own name has been
 /// made to resolve to 127.0.0.1 still sends that name.
-fn check_host(headers: &HeaderMap, port: u16) -> Result<(), Fault> {
+fn check_host(headers: &HeaderMap, port: u16) -> Result<(), HttpError> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
-        return Err(Fault::bad("expected exactly one Host header"));
+        return Err(HttpError::bad("expected exactly one Host header"));
     };
     let known = ["127.0.0.1", "localhost", "[::1]"]
         .iter()
@@ -226,7 +226,7 @@ fn check_host(headers: &HeaderMap, port: u16) -> Result<(), Fault> {
     if known {
         return Ok(());
     }
-    Err(Fault::new(
+    Err(HttpError::new(
         StatusCode::MISDIRECTED_REQUEST,
         "the Host header names another host",
         "use 127.0.0.1, localhost or [::1] with the port",
@@ -245,12 +245,12 @@ async fn private(request: HttpRequest, next: Next) -> Response {
     response
 }
 
-async fn unknown_route() -> Fault {
-    Fault::new(StatusCode::NOT_FOUND, "there is no such endpoint", "")
+async fn unknown_route() -> HttpError {
+    HttpError::new(StatusCode::NOT_FOUND, "there is no such endpoint", "")
 }
 
-async fn wrong_method() -> Fault {
-    Fault::new(
+async fn wrong_method() -> HttpError {
+    HttpError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "the endpoint does not know this method",
         "the Allow header names those it knows",
@@ -268,7 +268,7 @@ async fn enter(
         return Ok(next.run(request).await);
     }
     let Ok(Ok(_place)) = timeout(PLACE_LIMIT, state.general.acquire()).await else {
-        return Err(Fault::new(
+        return Err(HttpError::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "too many requests at a time",
             "try again in a moment",
@@ -277,7 +277,7 @@ async fn enter(
     Ok(next.run(request).await)
 }
 
-fn check_right(state: &ServerState, headers: &HeaderMap, needed: Right) -> Result<(), Fault> {
+fn check_right(state: &ServerState, headers: &HeaderMap, needed: Right) -> Result<(), HttpError> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let token = match (given.next(), given.next()) {
         (Some(value), None) => value.as_bytes().strip_prefix(b"Bearer "),
@@ -295,13 +295,13 @@ fn check_right(state: &ServerState, headers: &HeaderMap, needed: Right) -> Resul
                 Right::Bridge => "this token may only observe and answer what it is asked",
                 _ => "this token may only observe",
             };
-            Err(Fault::new(
+            Err(HttpError::new(
                 StatusCode::FORBIDDEN,
                 error,
                 "orders need the control token, which is the user's own",
             ))
         }
-        None => Err(Fault::new(
+        None => Err(HttpError::new(
             StatusCode::UNAUTHORIZED,
             "expected `Authorization: Bearer TOKEN` with a token of this run",
             "the token is the second line of the .control or .observe file beside the socket",
@@ -364,7 +364,9 @@ async fn usage(
     request: HttpRequest,
 ) -> Answered {
     let Query(given) = query.map_err(|_| {
-        Fault::bad("expected a query such as ?used_tokens=130000&max_tokens=200000, found another")
+        HttpError::bad(
+            "expected a query such as ?used_tokens=130000&max_tokens=200000, found another",
+        )
     })?;
     let query = UsageQuery {
         used_tokens: figure(&given, "used_tokens", 0)?,
@@ -487,7 +489,7 @@ fn check_count(name: &str, count: Option<u64>) -> Result<(), FieldError> {
 
 async fn metrics(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let Reply::Metrics(report) = call(&state, &slot_of(&request), Request::Metrics).await? else {
-        return Err(Fault::ending());
+        return Err(HttpError::ending());
     };
     let text = metrics::text(&report, &state.requests.hooks());
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
@@ -527,7 +529,7 @@ async fn order(
 ) -> Answered {
     let order = name.ok().and_then(|Path(name)| Control::plain(&name));
     let Some(order) = order else {
-        return Err(Fault::new(
+        return Err(HttpError::new(
             StatusCode::NOT_FOUND,
             "there is no such order",
             "known are reboot, approve, defer, save, pause, resume, undo, stop and say",
@@ -561,7 +563,7 @@ async fn tool(
     let (body, slot) = read_body(request).await?;
     let ToolBody { caller, input } = parse(&body)?;
     let Some(tool) = Tool::read(&name, &input) else {
-        return Err(Fault::new(
+        return Err(HttpError::new(
             StatusCode::NOT_FOUND,
             "there is no such tool",
             "known are context, note, decision, done, handoff_preview and request_reboot",
@@ -574,7 +576,7 @@ async fn prompt(State(state): State<ServerState>, request: HttpRequest) -> Answe
     let (body, slot) = read_body(request).await?;
     let SayBody { text } = parse(&body)?;
     if text.len() > SAY_LIMIT {
-        return Err(Fault {
+        return Err(HttpError {
             status: StatusCode::PAYLOAD_TOO_LARGE,
             ..FieldError::bytes("text", SAY_LIMIT, text.len()).into()
         });
@@ -588,9 +590,9 @@ async fn prompt(State(state): State<ServerState>, request: HttpRequest) -> Answe
 /// Reads a state-changing request's body, within the limits of size and time.
 pub(super) async fn read_body(
     request: HttpRequest,
-) -> Result<(Vec<u8>, Arc<ConnectionSlot>), Fault> {
+) -> Result<(Vec<u8>, Arc<ConnectionSlot>), HttpError> {
     if !is_json(request.headers()) {
-        return Err(Fault::new(
+        return Err(HttpError::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "expected `Content-Type: application/json`",
             "",
@@ -600,7 +602,7 @@ pub(super) async fn read_body(
     let body = timeout_at(slot.read_by, collect(request.into_body()))
         .await
         .map_err(|_| {
-            Fault::new(
+            HttpError::new(
                 StatusCode::REQUEST_TIMEOUT,
                 format!(
                     "the request did not arrive within {} s",
@@ -612,11 +614,11 @@ pub(super) async fn read_body(
     Ok((body, slot))
 }
 
-async fn collect(body: Body) -> Result<Vec<u8>, Fault> {
+async fn collect(body: Body) -> Result<Vec<u8>, HttpError> {
     let mut stream = body.into_data_stream();
     let mut bytes = Vec::new();
     while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|_| Fault::bad("the body broke off"))?;
+        let chunk = chunk.map_err(|_| HttpError::bad("the body broke off"))?;
         if bytes.len() + chunk.len() > BODY_LIMIT {
             return Err(too_large());
         }
@@ -625,8 +627,8 @@ async fn collect(body: Body) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-fn too_large() -> Fault {
-    Fault::new(
+fn too_large() -> HttpError {
+    HttpError::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         format!("expected at most {BODY_LIMIT} bytes of body"),
         "",
@@ -646,18 +648,20 @@ fn is_json(headers: &HeaderMap) -> bool {
     })
 }
 
-pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
+pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, HttpError> {
     // A list of the fields' values would be taken for the object, too.
     if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Fault::bad("expected a JSON object, found something else"));
+        return Err(HttpError::bad(
+            "expected a JSON object, found something else",
+        ));
     }
     if !is_shallow(body) {
-        return Err(Fault::bad("the JSON is nested too deeply"));
+        return Err(HttpError::bad("the JSON is nested too deeply"));
     }
     let mut reader = serde_json::Deserializer::from_slice(body);
     let torn = |path: &str, error: &serde_json::Error| match field::of_json(path, error) {
         Ok(error) => error.into(),
-        Err(error) => Fault::bad(error),
+        Err(error) => HttpError::bad(error),
     };
     let parsed = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| torn(&error.path().to_string(), error.inner()))?;
@@ -690,13 +694,13 @@ impl Drop for Answering<'_> {
 pub(super) async fn send(
     state: &ServerState,
     request: Request,
-) -> Result<oneshot::Receiver<Reply>, Fault> {
+) -> Result<oneshot::Receiver<Reply>, HttpError> {
     let (reply, answer) = oneshot::channel();
     let call = Call { request, reply };
     match timeout(QUEUE_LIMIT, state.requests.calls.send(call)).await {
         Ok(Ok(())) => Ok(answer),
-        Ok(Err(_)) => Err(Fault::ending()),
-        Err(_) => Err(Fault::new(
+        Ok(Err(_)) => Err(HttpError::ending()),
+        Err(_) => Err(HttpError::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "the supervisor's queue is full",
             "try again in a moment",
@@ -713,18 +717,18 @@ pub(super) async fn call(
     state: &ServerState,
     slot: &ConnectionSlot,
     request: Request,
-) -> Result<Reply, Fault> {
+) -> Result<Reply, HttpError> {
     let _answering = slot.answering();
     let answer = send(state, request).await?;
     match timeout(ANSWER_LIMIT, answer).await {
         Ok(Ok(reply)) => Ok(reply),
-        Ok(Err(_)) => Err(Fault::ending()),
+        Ok(Err(_)) => Err(HttpError::ending()),
         Err(_) => Err(late(ANSWER_LIMIT)),
     }
 }
 
-fn late(limit: Duration) -> Fault {
-    Fault::new(
+fn late(limit: Duration) -> HttpError {
+    HttpError::new(
         StatusCode::GATEWAY_TIMEOUT,
         format!("the supervisor did not answer within {} s", limit.as_secs()),
         "it may be busy; try again",
@@ -740,9 +744,9 @@ fn respond(reply: Reply) -> Response {
             reason,
         })
         .into_response(),
-        Reply::Refused { why } => Fault::new(StatusCode::CONFLICT, why, "").into_response(),
-        Reply::Wrong(error) => Fault::from(error).into_response(),
-        Reply::NotFound { why } => Fault::new(StatusCode::NOT_FOUND, why, "").into_response(),
+        Reply::Refused { why } => HttpError::new(StatusCode::CONFLICT, why, "").into_response(),
+        Reply::Wrong(error) => HttpError::from(error).into_response(),
+        Reply::NotFound { why } => HttpError::new(StatusCode::NOT_FOUND, why, "").into_response(),
         Reply::StatusLine(line) => Json(line).into_response(),
         Reply::Status(report) => Json(report).into_response(),
         Reply::History(report) => Json(report).into_response(),
@@ -753,7 +757,7 @@ fn respond(reply: Reply) -> Response {
         Reply::Saved(saved) => (StatusCode::ACCEPTED, Json(saved)).into_response(),
         Reply::Tool(said) => Json(said).into_response(),
         // Only its own endpoint asks for these, and words them as text.
-        Reply::Metrics(_) => Fault::ending().into_response(),
+        Reply::Metrics(_) => HttpError::ending().into_response(),
     }
 }
 

@@ -92,12 +92,12 @@ pub struct Secrets {
     project: String,
     status_line: Option<OsString>,
     /// Where they stand.
-    places: Vec<Place>,
+    dirs: Vec<SecretsDir>,
 }
 
 /// The files in one directory.
 #[derive(Debug)]
-struct Place {
+struct SecretsDir {
     dir: PathBuf,
     /// The socket that they name.
     socket: PathBuf,
@@ -130,7 +130,7 @@ impl Secrets {
             keys: Keys::random().map_err(ApiError::io("read", "/dev/urandom"))?,
             project: project.to_owned(),
             status_line: status_line.map(OsStr::to_owned),
-            places: Vec::new(),
+            dirs: Vec::new(),
         };
         secrets.keep(dir, socket)?;
         Ok(secrets)
@@ -138,10 +138,10 @@ impl Secrets {
 
     /// Makes sure that the files stand in `dir` and name this socket; whether they had to be written.
     pub fn keep(&mut self, dir: &Path, socket: &Path) -> Result<bool, ApiError> {
-        let known = self.places.iter().position(|place| place.dir == dir);
+        let known = self.dirs.iter().position(|found| found.dir == dir);
         if let Some(known) = known {
-            let place = &self.places[known];
-            if place.socket == socket && place.is_there() {
+            let found = &self.dirs[known];
+            if found.socket == socket && found.is_there() {
                 return Ok(false);
             }
         }
@@ -155,7 +155,7 @@ impl Secrets {
         let write = |ending, token: &str, line| write_secret(path(ending), socket, token, line);
         let (keys, line) = (&self.keys.0, self.status_line.as_deref());
         let written = write("control", &keys.control, None).and_then(|control| {
-            Ok(Place {
+            Ok(SecretsDir {
                 dir: dir.to_owned(),
                 socket: socket.to_owned(),
                 observe: write("observe", &keys.observe, line)?,
@@ -163,15 +163,15 @@ impl Secrets {
                 bridge: write("bridge", &keys.bridge, None)?,
             })
         });
-        let place = written.inspect_err(|_| {
+        let found = written.inspect_err(|_| {
             // Half of them would keep clients from those in another directory.
             for ending in ["control", "observe", "bridge"] {
                 let _ = fs::remove_file(path(ending));
             }
         })?;
         match known {
-            Some(known) => self.places[known] = place,
-            None => self.places.push(place),
+            Some(known) => self.dirs[known] = found,
+            None => self.dirs.push(found),
         }
         Ok(true)
     }
@@ -179,12 +179,12 @@ impl Secrets {
     /// Whether the files were written in `dir`, and should stand there.
     #[must_use]
     pub fn is_kept_in(&self, dir: &Path) -> bool {
-        self.places.iter().any(|place| place.dir == dir)
+        self.dirs.iter().any(|found| found.dir == dir)
     }
 
     /// The files, wherever they were written.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let files = self.places.iter().flat_map(Place::files);
+        let files = self.dirs.iter().flat_map(SecretsDir::files);
         files.map(|(file, _)| file)
     }
 
@@ -207,16 +207,16 @@ impl Secrets {
     }
 
     /// The first place where they stand.
-    fn current(&self) -> &Place {
-        let mut standing = self.places.iter().filter(|place| place.is_there());
+    fn current(&self) -> &SecretsDir {
+        let mut standing = self.dirs.iter().filter(|found| found.is_there());
         standing
             .next()
-            .or(self.places.first())
+            .or(self.dirs.first())
             .expect("they are written before anything else")
     }
 }
 
-impl Place {
+impl SecretsDir {
     fn files(&self) -> impl Iterator<Item = (&Path, u64)> {
         [&self.observe, &self.control, &self.bridge]
             .into_iter()
@@ -231,7 +231,7 @@ impl Place {
 
 impl Drop for Secrets {
     fn drop(&mut self) {
-        for (file, inode) in self.places.iter().flat_map(Place::files) {
+        for (file, inode) in self.dirs.iter().flat_map(SecretsDir::files) {
             door::remove_if_still(file, inode);
         }
     }

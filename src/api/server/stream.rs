@@ -21,7 +21,7 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use super::routes::{Answered, Fault, ServerState, call, slot_of};
+use super::routes::{Answered, HttpError, ServerState, call, slot_of};
 use super::{ConnectionSlot, Feed};
 use crate::api::events::{ApiEvent, ApiEventKind};
 use crate::api::wire::{Reply, Request};
@@ -54,7 +54,7 @@ struct Reader {
 
 pub(super) async fn events(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let crowded = |_| {
-        Fault::new(
+        HttpError::new(
             StatusCode::SERVICE_UNAVAILABLE,
             format!("expected at most {STREAM_COUNT} streams of events at a time"),
             "close one of them",
@@ -101,7 +101,7 @@ async fn begin(
     state: &ServerState,
     slot: &ConnectionSlot,
     missing: bool,
-) -> Result<(u64, String), Fault> {
+) -> Result<(u64, String), HttpError> {
     // Before the status is taken: what happens in between is sent twice rather than not at all.
     let seen = state.requests.feed.newest();
     let mut first = String::new();
@@ -113,7 +113,7 @@ async fn begin(
         first.push_str(&gap.to_event(None));
     }
     let Reply::Status(status) = call(state, slot, Request::Status).await? else {
-        return Err(Fault::ending());
+        return Err(HttpError::ending());
     };
     let status = ApiEvent {
         kind: ApiEventKind::Status,
