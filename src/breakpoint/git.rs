@@ -118,7 +118,7 @@ pub async fn facts(dir: &Path, commits: usize) -> GitState {
     };
     match runner.facts(commits).await {
         Ok(facts) => GitState::Facts(Box::new(facts)),
-        Err(Fault::NoRepository) => GitState::NoRepository,
+        Err(GitError::NoRepository) => GitState::NoRepository,
         Err(fault) => {
             tracing::warn!(%fault, "git gave no facts");
             GitState::Unreadable(fault.to_string())
@@ -128,7 +128,7 @@ pub async fn facts(dir: &Path, commits: usize) -> GitState {
 
 /// Why git gave no answer.
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+enum GitError {
     #[error("not in a git repository")]
     NoRepository,
     #[error("git took longer than {} s", TIME_LIMIT.as_secs())]
@@ -168,11 +168,11 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    async fn facts(&mut self, commits: usize) -> Result<GitFacts, Fault> {
+    async fn facts(&mut self, commits: usize) -> Result<GitFacts, GitError> {
         let config = self.run(&["config", "--list", "--name-only", "-z"]).await?;
         self.filters = filters_in(&config.stdout);
         if config.truncated || self.filters.len() > FILTERS_CAP {
-            return Err(Fault::Untamable);
+            return Err(GitError::Untamable);
         }
         let status = self
             .run(&[
@@ -210,7 +210,7 @@ impl Runner<'_> {
         Ok(facts)
     }
 
-    async fn run(&self, args: &[&str]) -> Result<Printed, Fault> {
+    async fn run(&self, args: &[&str]) -> Result<Printed, GitError> {
         let mut child = self.command(args).spawn()?;
         let mut printed = Printed {
             stdout: Vec::new(),
@@ -244,21 +244,21 @@ impl Runner<'_> {
                 return Ok(printed);
             }
             Ok(Err(Stopped::Io(error))) => return Err(error.into()),
-            Err(_) => return Err(Fault::TimedOut),
+            Err(_) => return Err(GitError::TimedOut),
         }
         let Ok(status) = timeout_at(self.deadline, child.wait()).await else {
             kill(&mut child).await;
-            return Err(Fault::TimedOut);
+            return Err(GitError::TimedOut);
         };
         if status?.success() {
             return Ok(printed);
         }
         let complaint = String::from_utf8_lossy(&complaint);
         if complaint.contains("not a git repository") {
-            return Err(Fault::NoRepository);
+            return Err(GitError::NoRepository);
         }
         let first = complaint.lines().next().unwrap_or("no reason given");
-        Err(Fault::Refused(
+        Err(GitError::Refused(
             clean::one_line(first).chars().take(300).collect(),
         ))
     }

@@ -11,7 +11,7 @@ pub mod test_run;
 
 /// Something that just happened and may make this a good moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Signal {
+pub enum BreakpointKind {
     /// A commit was made.
     Committed {
         /// The commit's full id.
@@ -45,7 +45,7 @@ pub enum Merit {
     Good,
 }
 
-impl Signal {
+impl BreakpointKind {
     /// Returns how good a moment this makes.
     #[must_use]
     pub const fn merit(&self) -> Merit {
@@ -57,11 +57,11 @@ impl Signal {
     }
 }
 
-/// A signal and when it came.
+/// What happened and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breakpoint {
     /// What happened.
-    pub signal: Signal,
+    pub kind: BreakpointKind,
     /// When it happened.
     pub at: At,
 }
@@ -72,19 +72,15 @@ mod tests {
 
     #[test]
     fn finished_work_makes_a_good_moment() {
-        let commit = Signal::Committed {
+        let commit = BreakpointKind::Committed {
             sha: "a".repeat(40),
             subject: "x".to_owned(),
         };
         let order = [
-            Signal::TestsFailed { failed: Some(1) },
-            Signal::TurnEnded,
+            BreakpointKind::TestsFailed { failed: Some(1) },
+            BreakpointKind::TurnEnded,
             commit,
         ];
-        assert!(
-            order
-                .map(|signal| signal.merit())
-                .is_sorted_by(|a, b| a < b)
-        );
+        assert!(order.map(|kind| kind.merit()).is_sorted_by(|a, b| a < b));
     }
 }

@@ -127,13 +127,13 @@ impl TestOutcome {
 
     /// What it means for the moment; nothing if no test ran to its end.
     #[must_use]
-    pub fn signal(&self) -> Option<super::Signal> {
+    pub fn breakpoint(&self) -> Option<super::BreakpointKind> {
         if self.is_failure() {
             let reported = self.failed.filter(|count| *count > 0);
-            return Some(super::Signal::TestsFailed { failed: reported });
+            return Some(super::BreakpointKind::TestsFailed { failed: reported });
         }
         self.is_success()
-            .then_some(super::Signal::TestsPassed { count: self.passed })
+            .then_some(super::BreakpointKind::TestsPassed { count: self.passed })
     }
 
     /// Whether a test of this name could be one of this runner's: each has its own way to name them.
@@ -186,7 +186,7 @@ pub struct Total {
 pub fn total(outcomes: &[TestOutcome]) -> Option<Total> {
     let settled: Vec<&TestOutcome> = outcomes
         .iter()
-        .filter(|one| one.signal().is_some())
+        .filter(|one| one.breakpoint().is_some())
         .collect();
     let sum = |of: fn(&TestOutcome) -> u64| -> Option<u64> {
         let sum = settled.iter().map(|one| of(one)).sum();

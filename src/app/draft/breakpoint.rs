@@ -20,7 +20,7 @@ use crate::{
     api::wire::{ApiEvent, ApiEventKind},
     autopilot::RunEvent,
     breakpoint::{
-        Breakpoint, Merit, Signal,
+        Breakpoint, BreakpointKind, Merit,
         commit::{self, Made},
         git::GitState,
         test_run::{self, TestOutcome, Total},
@@ -199,14 +199,14 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> bool {
         "commit_sha": made.sha, "branch": made.branch, "commit_message": made.message,
         "files_changed": made.files,
     });
-    let signal = Signal::Committed {
+    let kind = BreakpointKind::Committed {
         sha: made.sha.clone(),
         subject: made.subject.clone(),
     };
-    let what = described(&signal);
+    let what = described(&kind);
     model.info(what.clone());
     let sha = Some(made.sha.clone());
-    seen(model, signal, ApiEventKind::Commit, tags, about, sha);
+    seen(model, kind, ApiEventKind::Commit, tags, about, sha);
     if model.autopilot.is_some() {
         model.emit(run_event(RunEvent::Committed {
             iteration: model.session.iteration,
@@ -251,13 +251,13 @@ pub(in crate::app) fn tested(
         "duration_seconds": seconds, "test_command": command,
         "failing_tests": failing.iter().take(NAMES_LISTED).map(|name| test_run::name(name)).collect::<Vec<_>>(),
     });
-    let signal = if total.passed {
-        Signal::TestsPassed { count: total.count }
+    let kind = if total.passed {
+        BreakpointKind::TestsPassed { count: total.count }
     } else {
-        Signal::TestsFailed { failed }
+        BreakpointKind::TestsFailed { failed }
     };
-    let what = described(&signal);
-    seen(model, signal, ApiEventKind::Tests, tags, about, None);
+    let what = described(&kind);
+    seen(model, kind, ApiEventKind::Tests, tags, about, None);
     if model.autopilot.is_some() {
         model.emit(run_event(RunEvent::TestsEnded {
             iteration: model.session.iteration,
@@ -274,28 +274,28 @@ pub(in crate::app) fn tested(
 /// What every breakpoint brings: an event, a standing moment, and where that is wanted a checkpoint behind the next answer of git.
 fn seen(
     model: &mut Model,
-    signal: Signal,
-    kind: ApiEventKind,
+    kind: BreakpointKind,
+    event: ApiEventKind,
     tags: Vec<String>,
     about: Value,
     sha: Option<String>,
 ) {
     let at = model.now;
-    let task = match &signal {
-        Signal::Committed { subject, .. } if !subject.is_empty() => Some(subject.clone()),
+    let task = match &kind {
+        BreakpointKind::Committed { subject, .. } if !subject.is_empty() => Some(subject.clone()),
         _ => None,
     };
-    let wanted = match kind {
+    let wanted = match event {
         ApiEventKind::Commit => model.config.context.checkpoint_at_commits,
         _ => model.config.context.checkpoint_at_tests,
     };
-    if signal.merit() == Merit::Good {
-        model.draft.moments.good = Some(Breakpoint { signal, at });
+    if kind.merit() == Merit::Good {
+        model.draft.moments.good = Some(Breakpoint { kind, at });
     } else {
         model.draft.moments.pass();
     }
     let data = about.clone();
-    model.emit(Effect::Publish(Box::new(ApiEvent { kind, data })));
+    model.emit(Effect::Publish(Box::new(ApiEvent { kind: event, data })));
     if !wanted {
         return;
     }
@@ -364,23 +364,23 @@ pub fn reason(model: &Model) -> String {
 #[must_use]
 pub fn what(model: &Model) -> Option<String> {
     let taken = model.draft.moments.taken.as_ref();
-    taken.map(|taken| described(&taken.signal))
+    taken.map(|taken| described(&taken.kind))
 }
 
-fn described(signal: &Signal) -> String {
-    match signal {
-        Signal::Committed { sha, subject } => {
+fn described(kind: &BreakpointKind) -> String {
+    match kind {
+        BreakpointKind::Committed { sha, subject } => {
             let short = sha.get(..7).unwrap_or(sha);
             format!("commit {short} {subject}").trim_end().to_owned()
         }
-        Signal::TestsPassed { count: Some(1) } => "1 test passed".to_owned(),
-        Signal::TestsPassed { count: Some(count) } => format!("{count} tests passed"),
-        Signal::TestsPassed { count: None } => "the tests passed".to_owned(),
-        Signal::TestsFailed { failed: Some(1) } => "1 test failed".to_owned(),
-        Signal::TestsFailed {
+        BreakpointKind::TestsPassed { count: Some(1) } => "1 test passed".to_owned(),
+        BreakpointKind::TestsPassed { count: Some(count) } => format!("{count} tests passed"),
+        BreakpointKind::TestsPassed { count: None } => "the tests passed".to_owned(),
+        BreakpointKind::TestsFailed { failed: Some(1) } => "1 test failed".to_owned(),
+        BreakpointKind::TestsFailed {
             failed: Some(count),
         } => format!("{count} tests failed"),
-        Signal::TestsFailed { failed: None } => "the tests failed".to_owned(),
-        Signal::TurnEnded => "the turn is over".to_owned(),
+        BreakpointKind::TestsFailed { failed: None } => "the tests failed".to_owned(),
+        BreakpointKind::TurnEnded => "the turn is over".to_owned(),
     }
 }

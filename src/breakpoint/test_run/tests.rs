@@ -183,21 +183,21 @@ fn a_filter_or_a_path_makes_a_run_partial() {
 }
 
 #[test]
-fn outcomes_make_signals() {
+fn outcomes_make_breakpoints() {
     let of = |output: &str| {
         recognise(None, output)
             .first()
-            .and_then(TestOutcome::signal)
+            .and_then(TestOutcome::breakpoint)
     };
     let start = "running 2 tests\n";
     assert_eq!(of(start), None);
     assert_eq!(
         of("running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored\n"),
-        Some(crate::breakpoint::Signal::TestsPassed { count: Some(2) })
+        Some(crate::breakpoint::BreakpointKind::TestsPassed { count: Some(2) })
     );
     assert_eq!(
         of("running 2 tests\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n"),
-        Some(crate::breakpoint::Signal::TestsFailed { failed: Some(1) })
+        Some(crate::breakpoint::BreakpointKind::TestsFailed { failed: Some(1) })
     );
 }
 
