@@ -68,8 +68,8 @@ pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
     }
     let temporary = env::temp_dir();
     sweep(&temporary);
-    let place = match Place::create(&temporary, args.keep) {
-        Ok(place) => place,
+    let dirs = match DemoDirs::create(&temporary, args.keep) {
+        Ok(dirs) => dirs,
         Err(error) => {
             let place = temporary.display();
             return out::failed(
@@ -82,26 +82,26 @@ pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
     host.config = host
         .config
         .map(|file| std::path::absolute(&file).unwrap_or(file));
-    let code = match env::set_current_dir(place.project()) {
-        Ok(()) => host::run_demo(&host, &place.env()),
+    let code = match env::set_current_dir(dirs.project()) {
+        Ok(()) => host::run_demo(&host, &dirs.env()),
         Err(error) => {
-            let project = place.project();
+            let project = dirs.project();
             out::failed(&format!("cannot enter {}: {error}", project.display()), "")
         }
     };
-    place.close(args.keep);
+    dirs.close(args.keep);
     code
 }
 
 /// The directories of one demo.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct DemoDirs {
     root: PathBuf,
     /// Open and locked until the end.
     lock: File,
 }
 
-impl Place {
+impl DemoDirs {
     /// Makes them, for this user alone.
     fn create(temporary: &Path, keep: bool) -> io::Result<Self> {
         let temporary = temporary.canonicalize()?;
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn only_what_a_killed_demo_left_is_swept() {
         let temporary = tempfile::tempdir().unwrap();
-        let place = |keep| Place::create(temporary.path(), keep).unwrap();
-        let (running, kept, dead) = (place(false), place(true), place(false));
+        let dirs = |keep| DemoDirs::create(temporary.path(), keep).unwrap();
+        let (running, kept, dead) = (dirs(false), dirs(true), dirs(false));
         assert!(dead.project().is_dir());
         // Closing alone would not do: a process that another test is starting may have inherited the handle.
         rustix::fs::flock(&dead.lock, FlockOperation::Unlock).unwrap();

@@ -96,7 +96,7 @@ enum Done {
 
 /// Why nothing was done.
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+enum GitHookError {
     #[error("this is not a git repository; git says: {0}")]
     NoRepository(String),
     #[error("cannot run git")]
@@ -113,7 +113,7 @@ enum Fault {
     Foreign(PathBuf),
 }
 
-impl Fault {
+impl GitHookError {
     fn io(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { act, path, source }
@@ -173,19 +173,19 @@ fn shown(dir: &Path, done: Done, json: bool) -> String {
 }
 
 /// Where git looks for hooks, by this directory's repository and its config.
-fn hooks_dir() -> Result<PathBuf, Fault> {
+fn hooks_dir() -> Result<PathBuf, GitHookError> {
     let output = Command::new("git")
         .args(["rev-parse", "--git-path", "hooks"])
         .stdin(Stdio::null())
         .output()
-        .map_err(Fault::NoGit)?;
+        .map_err(GitHookError::NoGit)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let first = said.lines().next().unwrap_or("nothing").to_owned();
-        return Err(Fault::NoRepository(first));
+        return Err(GitHookError::NoRepository(first));
     }
     let path = PathBuf::from(OsString::from_vec(line(output.stdout)));
-    std::path::absolute(&path).map_err(Fault::io("find", &path))
+    std::path::absolute(&path).map_err(GitHookError::io("find", &path))
 }
 
 /// What git printed, without the line's end.
@@ -201,32 +201,32 @@ fn is_there(path: &Path) -> bool {
 }
 
 /// Whether the hook is one that we wrote; a link is not, whatever it leads to.
-fn is_ours(path: &Path) -> Result<bool, Fault> {
-    let meta = fs::symlink_metadata(path).map_err(Fault::io("examine", path))?;
+fn is_ours(path: &Path) -> Result<bool, GitHookError> {
+    let meta = fs::symlink_metadata(path).map_err(GitHookError::io("examine", path))?;
     if !meta.is_file() {
         return Ok(false);
     }
-    let file = fs::File::open(path).map_err(Fault::io("read", path))?;
+    let file = fs::File::open(path).map_err(GitHookError::io("read", path))?;
     let mut text = Vec::new();
     let read = file.take(HOOK_LIMIT).read_to_end(&mut text);
-    read.map_err(Fault::io("read", path))?;
+    read.map_err(GitHookError::io("read", path))?;
     Ok(text
         .split(|byte| *byte == b'\n')
         .any(|line| line.starts_with(MARK.as_bytes())))
 }
 
-fn install(dir: &Path) -> Result<Done, Fault> {
-    fs::create_dir_all(dir).map_err(Fault::io("make", dir))?;
+fn install(dir: &Path) -> Result<Done, GitHookError> {
+    fs::create_dir_all(dir).map_err(GitHookError::io("make", dir))?;
     let (path, earlier) = (dir.join(NAME), dir.join(EARLIER));
-    let exe = env::current_exe().map_err(Fault::io("find", Path::new("pitstop")))?;
+    let exe = env::current_exe().map_err(GitHookError::io("find", Path::new("pitstop")))?;
     let mut done = Done::Installed;
     if is_there(&path) {
         if is_ours(&path)? {
             done = Done::Updated;
         } else if is_there(&earlier) {
-            return Err(Fault::Both(dir.to_owned()));
+            return Err(GitHookError::Both(dir.to_owned()));
         } else {
-            fs::rename(&path, &earlier).map_err(Fault::io("put aside", &path))?;
+            fs::rename(&path, &earlier).map_err(GitHookError::io("put aside", &path))?;
         }
     }
     let act = "write";
@@ -234,30 +234,30 @@ fn install(dir: &Path) -> Result<Done, Fault> {
         .prefix(".post-commit-")
         .permissions(Permissions::from_mode(0o755))
         .tempfile_in(dir)
-        .map_err(Fault::io(act, &path))?;
+        .map_err(GitHookError::io(act, &path))?;
     file.write_all(&script(exe.as_os_str()))
-        .map_err(Fault::io(act, &path))?;
+        .map_err(GitHookError::io(act, &path))?;
     // The process's mask may have taken the right to run it away.
     let mode = Permissions::from_mode(0o755);
     let file = file.into_temp_path();
-    fs::set_permissions(&file, mode).map_err(Fault::io(act, &path))?;
+    fs::set_permissions(&file, mode).map_err(GitHookError::io(act, &path))?;
     file.persist(&path)
-        .map_err(|error| Fault::io(act, &path)(error.error))?;
+        .map_err(|error| GitHookError::io(act, &path)(error.error))?;
     Ok(done)
 }
 
-fn remove(dir: &Path) -> Result<Done, Fault> {
+fn remove(dir: &Path) -> Result<Done, GitHookError> {
     let (path, earlier) = (dir.join(NAME), dir.join(EARLIER));
     if !is_there(&path) {
         return Ok(Done::Absent);
     }
     if !is_ours(&path)? {
-        return Err(Fault::Foreign(path));
+        return Err(GitHookError::Foreign(path));
     }
     if is_there(&earlier) {
-        fs::rename(&earlier, &path).map_err(Fault::io("put back", &earlier))?;
+        fs::rename(&earlier, &path).map_err(GitHookError::io("put back", &earlier))?;
     } else {
-        fs::remove_file(&path).map_err(Fault::io("remove", &path))?;
+        fs::remove_file(&path).map_err(GitHookError::io("remove", &path))?;
     }
     Ok(Done::Removed)
 }
@@ -370,7 +370,7 @@ mod tests {
         let (dir, hook) = (dir.path(), dir.path().join(NAME));
         assert_eq!(remove(dir).unwrap(), Done::Absent);
         fs::write(&hook, "#!/bin/sh\nexit 7\n").unwrap();
-        assert!(matches!(remove(dir), Err(Fault::Foreign(_))));
+        assert!(matches!(remove(dir), Err(GitHookError::Foreign(_))));
         assert_eq!(install(dir).unwrap(), Done::Installed);
         assert_eq!(install(dir).unwrap(), Done::Updated);
         let earlier = fs::read_to_string(dir.join(EARLIER)).unwrap();
@@ -385,7 +385,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(NAME), "one").unwrap();
         fs::write(dir.path().join(EARLIER), "other").unwrap();
-        assert!(matches!(install(dir.path()), Err(Fault::Both(_))));
+        assert!(matches!(install(dir.path()), Err(GitHookError::Both(_))));
         assert_eq!(fs::read_to_string(dir.path().join(NAME)).unwrap(), "one");
     }
 
