@@ -104,14 +104,14 @@ pub fn candidate(paths: &Paths) -> Result<Candidate, TrustError> {
 
 /// Trusts a file as it was shown to the user, not as it may have become since.
 pub fn trust(paths: &Paths, candidate: &Candidate) -> Result<(), TrustError> {
-    let mark = Mark::of(paths, &candidate.text)?;
+    let fingerprint = Fingerprint::of(paths, &candidate.text)?;
     let mut lines = read_record(paths)?;
-    lines.retain(|line| !mark.is_project_of(line));
+    lines.retain(|line| !fingerprint.is_project_of(line));
     let shown = candidate.path.display().to_string();
     lines.push(format!(
         "{} {} {}",
-        mark.text,
-        mark.project,
+        fingerprint.text,
+        fingerprint.project,
         one_line(&shown)
     ));
     write_record(paths, &lines)
@@ -119,10 +119,10 @@ pub fn trust(paths: &Paths, candidate: &Candidate) -> Result<(), TrustError> {
 
 /// Takes the trust from the project back; whether there was any.
 pub fn revoke(paths: &Paths) -> Result<bool, TrustError> {
-    let mark = Mark::of(paths, "")?;
+    let fingerprint = Fingerprint::of(paths, "")?;
     let mut lines = read_record(paths)?;
     let before = lines.len();
-    lines.retain(|line| !mark.is_project_of(line));
+    lines.retain(|line| !fingerprint.is_project_of(line));
     let changed = lines.len() != before;
     if changed {
         write_record(paths, &lines)?;
@@ -132,20 +132,20 @@ pub fn revoke(paths: &Paths) -> Result<bool, TrustError> {
 
 /// Whether the project's file is trusted with this text.
 pub fn is_trusted(paths: &Paths, text: &str) -> Result<bool, TrustError> {
-    let mark = Mark::of(paths, text)?;
-    let wanted = format!("{} {} ", mark.text, mark.project);
+    let fingerprint = Fingerprint::of(paths, text)?;
+    let wanted = format!("{} {} ", fingerprint.text, fingerprint.project);
     Ok(read_record(paths)?
         .iter()
         .any(|line| line.starts_with(&wanted)))
 }
 
 /// What identifies a text in a project.
-struct Mark {
+struct Fingerprint {
     text: String,
     project: String,
 }
 
-impl Mark {
+impl Fingerprint {
     fn of(paths: &Paths, text: &str) -> Result<Self, TrustError> {
         let project = paths.project();
         let real = project
