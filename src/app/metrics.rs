@@ -13,19 +13,19 @@ use crate::app::{
     model::{Model, reboot::WITHDRAWN},
 };
 
-/// Where the counters of an iteration stood.
+/// How many turns an iteration had.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark(IterationId, u32);
+pub struct TurnCount(IterationId, u32);
 
-/// Remembers where the counters of the present iteration stand.
+/// How many turns the present iteration has had.
 #[must_use]
-pub const fn mark(model: &Model) -> Mark {
-    Mark(model.session.iteration, model.session.agent.turns)
+pub const fn turns(model: &Model) -> TurnCount {
+    TurnCount(model.session.iteration, model.session.agent.turns)
 }
 
 /// Counts what one event has brought.
-pub fn note(model: &mut Model, before: Mark) {
-    let Mark(iteration, turns) = before;
+pub fn note(model: &mut Model, before: TurnCount) {
+    let TurnCount(iteration, turns) = before;
     if iteration == model.session.iteration {
         model.outside.counters.turns += u64::from(model.session.agent.turns.saturating_sub(turns));
     }

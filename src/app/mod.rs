@@ -97,7 +97,7 @@ pub fn model_of(beginning: Beginning) -> Model {
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
     model.happened = Happened::default();
-    let before = metrics::mark(model);
+    let before = metrics::turns(model);
     let state = model.session.agent.state;
     answer(model, event);
     settle(model);

@@ -12,12 +12,12 @@ const REMEMBERED: usize = 1_000;
 
 /// A signal that was seen from one source, by its hash, and what it overwrites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
+struct SignalHash {
     hash: u64,
     slot: Option<u64>,
 }
 
-impl Mark {
+impl SignalHash {
     fn of(signal: &Signal) -> Self {
         let slot = match signal {
             Signal::Scratchpad(_) => Some(hash("scratchpad")),
@@ -42,11 +42,11 @@ fn hash(value: &(impl Hash + ?Sized)) -> u64 {
 #[derive(Clone, Debug, Default)]
 pub struct SeenSignals {
     /// Told by the hook and not by the transcript yet.
-    ahead: VecDeque<Mark>,
+    ahead: VecDeque<SignalHash>,
     /// Told by the transcript in this turn and not by the hook yet.
-    behind: VecDeque<Mark>,
+    behind: VecDeque<SignalHash>,
     /// What stood in the pane when it was looked at last.
-    in_pane: Vec<Mark>,
+    in_pane: Vec<SignalHash>,
     /// In texts of ours, which the pane echoes.
     ours: HashSet<u64>,
 }
@@ -75,34 +75,34 @@ impl SeenSignals {
     }
 
     pub(in crate::app) fn by_hook(&mut self, signal: &Signal) -> bool {
-        let mark = Mark::of(signal);
-        if take(&mut self.behind, mark) {
+        let seen = SignalHash::of(signal);
+        if take(&mut self.behind, seen) {
             return false;
         }
-        remember(&mut self.ahead, mark);
+        remember(&mut self.ahead, seen);
         true
     }
 
     pub(in crate::app) fn by_transcript(&mut self, signal: &Signal) -> bool {
-        let mark = Mark::of(signal);
-        if take(&mut self.ahead, mark) {
+        let seen = SignalHash::of(signal);
+        if take(&mut self.ahead, seen) {
             return false;
         }
-        remember(&mut self.behind, mark);
-        let newer = |have: &Mark| have.slot.is_some() && have.slot == mark.slot;
+        remember(&mut self.behind, seen);
+        let newer = |have: &SignalHash| have.slot.is_some() && have.slot == seen.slot;
         !self.ahead.iter().any(newer)
     }
 
     /// Those that have come to the end of the pane since it was looked at last. What has left it at the top, or was
     /// drawn again, is not new.
     pub(in crate::app) fn by_pane(&mut self, signals: Vec<Signal>) -> Vec<Signal> {
-        let marks: Vec<Mark> = signals.iter().map(Mark::of).collect();
-        let most = marks.len().min(self.in_pane.len());
+        let hashes: Vec<SignalHash> = signals.iter().map(SignalHash::of).collect();
+        let most = hashes.len().min(self.in_pane.len());
         let known = (0..=most)
             .rev()
-            .find(|&known| self.in_pane.ends_with(&marks[..known]))
+            .find(|&known| self.in_pane.ends_with(&hashes[..known]))
             .unwrap_or(0);
-        self.in_pane = marks;
+        self.in_pane = hashes;
         let mut new = signals;
         new.drain(..known);
         new.retain(|signal| !self.ours.contains(&hash(signal)));
@@ -110,16 +110,16 @@ impl SeenSignals {
     }
 }
 
-fn take(marks: &mut VecDeque<Mark>, mark: Mark) -> bool {
-    let at = marks.iter().position(|have| *have == mark);
-    at.and_then(|at| marks.remove(at)).is_some()
+fn take(hashes: &mut VecDeque<SignalHash>, seen: SignalHash) -> bool {
+    let at = hashes.iter().position(|have| *have == seen);
+    at.and_then(|at| hashes.remove(at)).is_some()
 }
 
-fn remember(marks: &mut VecDeque<Mark>, mark: Mark) {
-    if marks.len() >= REMEMBERED {
-        marks.pop_front();
+fn remember(hashes: &mut VecDeque<SignalHash>, seen: SignalHash) {
+    if hashes.len() >= REMEMBERED {
+        hashes.pop_front();
     }
-    marks.push_back(mark);
+    hashes.push_back(seen);
 }
 
 #[cfg(test)]
