@@ -165,7 +165,7 @@ fn size(text: &str) -> PaneSize {
 /// The running program, and what has been seen of it.
 struct Stage {
     pty: Pty,
-    news: Receiver<PtyMessage>,
+    output: Receiver<PtyMessage>,
     screen: Screen,
     recording: Recording,
     begin: Instant,
@@ -179,7 +179,7 @@ impl Stage {
     /// Takes what has come.
     fn listen(&mut self) {
         loop {
-            match self.news.try_recv() {
+            match self.output.try_recv() {
                 Ok(message) => match message.event {
                     PtyEvent::Output(bytes) => self.output(&bytes),
                     PtyEvent::OutputEnded => self.ended = true,
@@ -278,7 +278,7 @@ fn record(recipe: &Recipe, setup: &str) -> Result<(), String> {
     if let Some(api) = &api {
         environment.extend(client(&api.base_url(), &project));
     }
-    let (sender, news) = pty::channel();
+    let (sender, output) = pty::channel();
     let spec = PaneSpec {
         program: "sh".into(),
         args: vec!["-c".into(), recipe.run.clone().into()],
@@ -294,7 +294,7 @@ fn record(recipe: &Recipe, setup: &str) -> Result<(), String> {
     let now = Instant::now();
     let mut stage = Stage {
         pty,
-        news,
+        output,
         screen: Screen::new(size, 1000),
         recording,
         begin: now,

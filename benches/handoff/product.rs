@@ -129,7 +129,7 @@ impl Product {
     fn begin_session(&mut self) -> Outcome<()> {
         let iteration = self.model.session.iteration;
         let number = self.number;
-        self.tell(Event::Pane(PaneEvent::Spawned {
+        self.update(Event::Pane(PaneEvent::Spawned {
             iteration,
             process: ProcessStamp {
                 pid: 77,
@@ -137,7 +137,7 @@ impl Product {
             },
             new_ids: new_ids(number + 1),
         }))?;
-        self.tell(Event::Agent(AgentEvent::SessionStarted {
+        self.update(Event::Agent(AgentEvent::SessionStarted {
             session: session(number),
             source: if self.resumes {
                 StartSource::Resume
@@ -147,14 +147,14 @@ impl Product {
             model: None,
             transcript_path: None,
         }))?;
-        self.tell(Event::Pane(PaneEvent::PasteModeSet { on: true }))?;
-        self.tell(Event::Pane(PaneEvent::PromptBoxSeen(PromptBox::Empty)))
+        self.update(Event::Pane(PaneEvent::PasteModeSet { on: true }))?;
+        self.update(Event::Pane(PaneEvent::PromptBoxSeen(PromptBox::Empty)))
     }
 
     /// The human gives a prompt.
     pub fn prompted(&mut self, prompt: &str) -> Outcome<()> {
         let session = session(self.number);
-        self.tell(Event::Agent(AgentEvent::PromptSubmitted {
+        self.update(Event::Agent(AgentEvent::PromptSubmitted {
             session,
             prompt: prompt.to_owned(),
             transcript_path: None,
@@ -163,7 +163,7 @@ impl Product {
 
     /// The turn is over.
     pub fn turn_ended(&mut self, last: Option<&str>) -> Outcome<()> {
-        self.tell(Event::Agent(AgentEvent::TurnEnded {
+        self.update(Event::Agent(AgentEvent::TurnEnded {
             session: session(self.number),
             last_message: last.map(str::to_owned),
             background: Background::default(),
@@ -174,7 +174,7 @@ impl Product {
     /// Has the transcript read, as the product reads it: on a thread of its own, by its own follower.
     pub fn read(&mut self) -> Outcome<()> {
         let (order, orders) = std_mpsc::channel();
-        let (events, mut news) = mpsc::channel(1_024);
+        let (events, mut received) = mpsc::channel(1_024);
         // What stood there before a resumed session began is history.
         let history = if self.resumes {
             fs::metadata(&self.transcript)?.len()
@@ -189,8 +189,8 @@ impl Product {
         ))?;
         drop(order);
         let reader = std::thread::spawn(move || follow(&orders, &events));
-        while let Some(event) = news.blocking_recv() {
-            self.tell(event)?;
+        while let Some(event) = received.blocking_recv() {
+            self.update(event)?;
         }
         reader
             .join()
@@ -221,7 +221,7 @@ impl Product {
                 Event::Read(ReadEvent::Transcript { facts, .. }) => facts.whole,
                 _ => false,
             };
-            self.tell(event)?;
+            self.update(event)?;
             if whole {
                 break;
             }
@@ -238,8 +238,8 @@ impl Product {
     /// The handoff as it would be sent now: a person asks for a reboot and looks at it.
     pub fn handoff(&mut self) -> Outcome<String> {
         self.press(KeyCode::F(5))?;
-        self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)))?;
-        self.tell(Event::Read(ReadEvent::HandoffFiles(Box::default())))?;
+        self.update(Event::Read(ReadEvent::Git(GitState::NoRepository)))?;
+        self.update(Event::Read(ReadEvent::HandoffFiles(Box::default())))?;
         Ok(self.model.draft.handoff.current().text.clone())
     }
 
@@ -251,7 +251,7 @@ impl Product {
             return Err("the product does not end the old agent".into());
         }
         let iteration = self.model.session.iteration;
-        self.tell(Event::Pane(PaneEvent::Exited {
+        self.update(Event::Pane(PaneEvent::Exited {
             iteration,
             exit: Exit::Code(0),
         }))?;
@@ -269,11 +269,11 @@ impl Product {
     fn press(&mut self, code: KeyCode) -> Outcome<()> {
         let event = KeyEvent::new(code, KeyModifiers::NONE);
         let raw = vec![b'?'];
-        self.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw })))
+        self.update(Event::Host(HostEvent::Input(HostInput::Key { event, raw })))
     }
 
     /// Takes an event and does what follows from it.
-    fn tell(&mut self, event: Event) -> Outcome<()> {
+    fn update(&mut self, event: Event) -> Outcome<()> {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             self.since_start += Duration::from_secs(1);

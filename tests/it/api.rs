@@ -55,7 +55,7 @@ enum Loop {
 struct Supervisor {
     dir: tempfile::TempDir,
     secrets: Secrets,
-    heard: Arc<Mutex<Vec<Request>>>,
+    received: Arc<Mutex<Vec<Request>>>,
     feed: Feed,
     mailbox: Mailbox,
     stop: Option<oneshot::Sender<()>>,
@@ -86,11 +86,11 @@ impl Supervisor {
             }
         });
         let port = listening.address();
-        let heard = Arc::new(Mutex::new(Vec::new()));
+        let received = Arc::new(Mutex::new(Vec::new()));
         // As short as a test can fill it, or as long as the real one.
         let length = if behaviour == Loop::Stuck { 8 } else { 1024 };
         let (calls, queue) = mpsc::channel(length);
-        runtime.spawn(stand_in(behaviour, queue, Arc::clone(&heard)));
+        runtime.spawn(stand_in(behaviour, queue, Arc::clone(&received)));
         let (stop, stopped) = oneshot::channel::<()>();
         let feed = Feed::new("t1");
         let desk = RequestQueue::new(calls, feed.clone());
@@ -101,7 +101,7 @@ impl Supervisor {
         Self {
             dir,
             secrets,
-            heard,
+            received,
             feed,
             mailbox,
             stop: Some(stop),
@@ -131,17 +131,17 @@ impl Supervisor {
         text.lines().nth(1).unwrap().to_owned()
     }
 
-    fn heard(&self) -> Vec<Request> {
-        self.heard.lock().unwrap().clone()
+    fn received(&self) -> Vec<Request> {
+        self.received.lock().unwrap().clone()
     }
 
     /// What the loop was given, once it is that many: a hook is answered when its call is queued.
     #[track_caller]
-    fn hears(&self, count: usize) -> Vec<Request> {
-        eventually("the loop hears of it", || self.heard().len() >= count);
-        let heard = self.heard();
-        assert_eq!(heard.len(), count);
-        heard
+    fn receives(&self, count: usize) -> Vec<Request> {
+        eventually("the loop receives it", || self.received().len() >= count);
+        let received = self.received();
+        assert_eq!(received.len(), count);
+        received
     }
 
     /// Sends bytes as they are and reads the answer to its end.
@@ -191,7 +191,7 @@ impl Drop for Supervisor {
 async fn stand_in(
     behaviour: Loop,
     mut queue: mpsc::Receiver<Call>,
-    heard: Arc<Mutex<Vec<Request>>>,
+    received: Arc<Mutex<Vec<Request>>>,
 ) {
     if behaviour == Loop::Stuck {
         // The queue is kept open and never emptied.
@@ -199,7 +199,7 @@ async fn stand_in(
     }
     let mut kept = Vec::new();
     while let Some(call) = queue.recv().await {
-        heard.lock().unwrap().push(call.request.clone());
+        received.lock().unwrap().push(call.request.clone());
         if behaviour == Loop::Silent {
             kept.push(call.reply);
         } else {
@@ -449,10 +449,10 @@ fn every_endpoint_answers_the_control_token() {
             .request("control", method, path, body)
             .expect(status);
     }
-    let heard = supervisor.heard();
-    assert_eq!(heard.len(), ENDPOINTS.len());
+    let received = supervisor.received();
+    assert_eq!(received.len(), ENDPOINTS.len());
     assert_eq!(
-        heard.last(),
+        received.last(),
         Some(&Request::Control(Control::Say("go on".into())))
     );
 }
@@ -469,7 +469,7 @@ fn the_observe_token_reports_and_reads_figures_and_gives_no_order() {
             answer.expect(403);
         }
     }
-    assert_eq!(supervisor.heard().len(), 8);
+    assert_eq!(supervisor.received().len(), 8);
 }
 
 #[test]
@@ -499,7 +499,7 @@ fn without_a_right_token_nothing_opens() {
             assert!(!answer.body.contains(&token));
         }
     }
-    assert_eq!(supervisor.heard(), []);
+    assert_eq!(supervisor.received(), []);
 }
 
 #[test]
@@ -542,7 +542,7 @@ fn unknown_endpoints_and_methods_are_named_as_such() {
         answer.expect(405);
         assert!(answer.head.contains("allow: "), "{answer:?}");
     }
-    assert_eq!(supervisor.heard(), []);
+    assert_eq!(supervisor.received(), []);
 }
 
 #[test]
@@ -560,7 +560,7 @@ fn a_hooks_payload_goes_on_byte_for_byte_whatever_it_is() {
             event: "UserPromptSubmit".into(),
             body: body.to_vec(),
         };
-        assert!(supervisor.hears(count + 1).last() == Some(&expected));
+        assert!(supervisor.receives(count + 1).last() == Some(&expected));
     }
     for name in ["St-op", "Stop%0d%0a", "%ff", "%2e%2e", &"a".repeat(41)] {
         let path = format!("/hooks/claude/{name}");
@@ -593,7 +593,7 @@ fn bodies_beyond_the_limit_are_refused_announced_or_not() {
         chunked.extend_from_slice(b"0\r\n\r\n");
         supervisor.raw(&chunked).expect(413);
     }
-    assert_eq!(supervisor.heard(), []);
+    assert_eq!(supervisor.received(), []);
 }
 
 #[test]
@@ -633,7 +633,7 @@ fn orders_with_a_torn_or_hostile_body_are_refused() {
             .request("control", "POST", "/control/reboot", body)
             .expect(400);
     }
-    assert_eq!(supervisor.heard(), []);
+    assert_eq!(supervisor.received(), []);
 }
 
 #[test]
@@ -727,7 +727,7 @@ fn hooks_arrive_in_the_order_in_which_they_were_posted() {
         assert_eq!(answer.status, 202);
     }
     let order: Vec<_> = supervisor
-        .hears(300)
+        .receives(300)
         .into_iter()
         .map(|request| match request {
             Request::Hook { body, .. } => String::from_utf8(body).unwrap(),
@@ -783,7 +783,7 @@ fn whoever_waits_for_the_loop_leaves_a_lane_for_hooks() {
         for _ in 0..crowd {
             scope.spawn(|| supervisor.request("control", "GET", "/status", b""));
         }
-        eventually("the crowd waits", || supervisor.heard().len() == crowd);
+        eventually("the crowd waits", || supervisor.received().len() == crowd);
         supervisor
             .request("control", "GET", "/status", b"")
             .expect(503);
@@ -849,7 +849,7 @@ fn a_request_that_drips_is_cut_off() {
         let took = began.elapsed();
         assert!(took < READ_LIMIT + Duration::from_secs(5), "{took:?}");
     }
-    assert_eq!(supervisor.heard(), []);
+    assert_eq!(supervisor.received(), []);
 }
 
 #[test]
@@ -947,7 +947,7 @@ fn requests_shaped_like_a_browsers_are_all_refused() {
         );
         assert!(!answer.head.contains("access-control"), "{answer:?}");
     }
-    assert_eq!(supervisor.heard(), []);
+    assert_eq!(supervisor.received(), []);
     for name in ["127.0.0.1", "localhost", "[::1]"] {
         let answer = supervisor.raw(&message(get, &[&foreign(name), token], b""));
         answer.expect(200);
@@ -1053,14 +1053,14 @@ fn the_hook_command_reports_and_stays_silent() {
         event: "Stop".into(),
         body: payload.to_vec(),
     };
-    assert_eq!(supervisor.hears(3), vec![expected; 3]);
+    assert_eq!(supervisor.receives(3), vec![expected; 3]);
 }
 
 #[test]
 fn the_hook_command_is_inert_in_every_fault() {
     let supervisor = Supervisor::start();
     let hook = |event: &str| supervisor.command(&["hook", event]);
-    let mut heard = 0;
+    let mut received = 0;
     for input in [
         None,
         Some(&b""[..]),
@@ -1070,11 +1070,11 @@ fn the_hook_command_is_inert_in_every_fault() {
     ] {
         let (output, took) = run(&mut hook("Stop"), input);
         assert_inert(&output, took);
-        heard += 1;
+        received += 1;
         // The event's name counts even when its payload is none.
-        supervisor.hears(heard);
+        supervisor.receives(received);
     }
-    let Some(Request::Hook { body, .. }) = supervisor.heard().pop() else {
+    let Some(Request::Hook { body, .. }) = supervisor.received().pop() else {
         panic!("not a hook");
     };
     assert_eq!(
@@ -1088,7 +1088,7 @@ fn the_hook_command_is_inert_in_every_fault() {
     }
     let (output, took) = run(&mut supervisor.command(&["hook"]), Some(b"{}"));
     assert_inert(&output, took);
-    assert_eq!(supervisor.heard().len(), heard);
+    assert_eq!(supervisor.received().len(), received);
 }
 
 #[test]
@@ -1155,7 +1155,7 @@ fn the_status_line_is_the_supervisors_in_plain_text() {
         "critical · 71 % · \\u{1b}[31m5–8 turns · $4.12\n"
     );
     let body = b"{\"cost\": 1}".to_vec();
-    assert_eq!(supervisor.heard(), [Request::StatusLine { body }]);
+    assert_eq!(supervisor.received(), [Request::StatusLine { body }]);
 }
 
 #[test]
@@ -1165,7 +1165,7 @@ fn the_users_own_status_line_is_run_and_the_figures_still_arrive() {
     let (output, _) = run(&mut supervisor.command(&["statusline"]), Some(b"{}"));
     assert!(output.status.success());
     assert_eq!(output.stdout, b"\x1b[32mmine {}");
-    supervisor.hears(1);
+    supervisor.receives(1);
     // With the supervisor gone but its file left (a crash), the user still has their line.
     let copy = supervisor.dir.path().join("copy.observe");
     fs::copy(supervisor.secrets.observe_file(), &copy).unwrap();

@@ -402,8 +402,8 @@ fn payloads_that_make_no_sense_are_logged_and_change_nothing() {
         "a status line payload was ignored",
         "an event of another session was ignored",
     ] {
-        // A hook gives up after 300 ms, which a crowded machine can use up: it is sent until it is heard.
-        let heard = || {
+        // A hook gives up after 300 ms, which a crowded machine can use up: it is sent until it is received.
+        let received = || {
             hook(
                 &supervisor,
                 "UserPromptSubmit",
@@ -413,7 +413,7 @@ fn payloads_that_make_no_sense_are_logged_and_change_nothing() {
             supervisor.run_with_input(&["statusline"], b"{");
             supervisor.log().contains(line)
         };
-        supervisor.wait_until(line, heard, SOON);
+        supervisor.wait_until(line, received, SOON);
     }
     let after = supervisor.status();
     for fact in [

@@ -50,7 +50,7 @@ impl Reader {
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn update(&mut self, event: Event) {
         let mut at = scene::at(0);
         at.since_start = Duration::from_millis(self.milliseconds);
         let mut events = vec![event];
@@ -70,7 +70,7 @@ impl Reader {
 
     fn key(&mut self, code: KeyCode, modifiers: KeyModifiers) {
         let event = KeyEvent::new(code, modifiers);
-        self.tell(Event::Host(HostEvent::Input(HostInput::Key {
+        self.update(Event::Host(HostEvent::Input(HostInput::Key {
             event,
             raw: b"?".to_vec(),
         })));
@@ -111,7 +111,7 @@ impl Reader {
             modifiers,
         };
         let raw = Vec::new();
-        self.tell(Event::Host(HostEvent::Input(HostInput::Mouse {
+        self.update(Event::Host(HostEvent::Input(HostInput::Mouse {
             event,
             raw,
         })));
@@ -224,7 +224,7 @@ fn a_paste_into_the_search_is_a_part_of_the_pattern() {
         HostInput::PasteChunk(b"be\x1bta\nrm -rf".to_vec()),
         HostInput::PasteEnd,
     ] {
-        reader.tell(Event::Host(HostEvent::Input(piece)));
+        reader.update(Event::Host(HostEvent::Input(piece)));
     }
     let copy = reader.model.view.copy.as_ref().expect("copy mode");
     assert_eq!(copy.search.as_ref().expect("a search").pattern, "beta");
@@ -270,7 +270,7 @@ fn two_clicks_copy_a_word_and_three_a_line() {
 #[test]
 fn the_mouse_is_the_childs_when_it_asked_and_ours_with_shift() {
     let mut reader = Reader::new("some words");
-    reader.tell(Event::Pane(PaneEvent::MouseModeSet { on: true }));
+    reader.update(Event::Pane(PaneEvent::MouseModeSet { on: true }));
     let down = MouseEventKind::Down(MouseButton::Left);
     reader.mouse(down, 0, 0);
     assert!(matches!(reader.ordered.pop(), Some(Effect::Forward(_))));
@@ -306,7 +306,7 @@ fn a_panel_gets_its_click_after_a_drag_that_was_lost() {
         modifiers: KeyModifiers::NONE,
     };
     let raw = Vec::new();
-    reader.tell(Event::Host(HostEvent::Input(HostInput::Mouse {
+    reader.update(Event::Host(HostEvent::Input(HostInput::Mouse {
         event,
         raw,
     })));
@@ -321,7 +321,7 @@ fn the_agent_writes_the_clipboard_only_as_far_as_it_may() {
         reader.model.config.ui.clipboard = policy;
         reader.model.view.focus = focus;
         let fact = ScreenFact::ClipboardStore("text".to_owned());
-        reader.tell(Event::Pane(PaneEvent::Screen(fact)));
+        reader.update(Event::Pane(PaneEvent::Screen(fact)));
         reader
             .ordered
             .contains(&Effect::StoreClipboard("text".to_owned()))

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How long it may take from a reply to the scratchpad on disk.
-const HEARD: Duration = Duration::from_secs(1);
+const SEEN_WITHIN: Duration = Duration::from_secs(1);
 
 const NOTES: &str =
     "## Objective\nShip the parser\n\n## Current Plan\n- [x] lexer\n- [ ] grammar\n";
@@ -388,7 +388,7 @@ fn notes_are_read(launch: &Launch) {
         best = best.min(notes_follow(&supervisor, &format!("after {n}"), &notes));
     }
     println!("notes on disk {best:?} after the reply was on the screen");
-    assert!(best < HEARD, "{best:?}");
+    assert!(best < SEEN_WITHIN, "{best:?}");
     supervisor.wait_for_state("idle", SOON);
 }
 
@@ -568,7 +568,7 @@ fn notes_in_the_pane_of_a_generic_agent_are_on_disk_within_a_second() {
         best = best.min(notes_follow(&supervisor, &format!("after {n}"), &notes));
     }
     println!("notes on disk {best:?} after the reply was on the screen");
-    assert!(best < HEARD, "{best:?}");
+    assert!(best < SEEN_WITHIN, "{best:?}");
     let done = |handoff: &Value| items(handoff, "completed_items").contains(&"thing 2".to_owned());
     let handoff = wait_for_handoff(&supervisor, "the last signal", done);
     // With the one that stood there.

@@ -238,9 +238,9 @@ fn a_supervisor_in_a_worktree_learns_of_commits_there() {
     let args = ["commit", "--quiet", "--allow-empty", "-m", "here"].map(OsStr::new);
     repo.git_in(&tree, &args);
     let sha = repo.git_in(&tree, &["rev-parse", "HEAD"].map(OsStr::new));
-    let heard = events.wait_for("commit", |_| true, SOON);
+    let received = events.wait_for("commit", |_| true, SOON);
     assert_eq!(
-        (&heard["commit_sha"], &heard["branch"]),
+        (&received["commit_sha"], &received["branch"]),
         (&sha.into(), &"side".into())
     );
     repo.settles();
@@ -470,7 +470,7 @@ fn a_commit_by_the_agent_needs_no_hook_and_with_one_counts_once() {
     events.wait_for("commit", |_| true, SOON);
     supervisor.wait_for_state("idle", SOON);
     repo.settles();
-    // A save by hand comes behind whatever else there was to tell.
+    // A save by hand comes behind whatever else there was to report.
     assert_eq!(supervisor.ctl("save").0, 0);
     let is_manual = |one: &Value| one["tags"][0] == "manual";
     let rest = events.up_to("checkpoint", is_manual, SOON);

@@ -110,7 +110,7 @@ fn a_burst_of_the_real_clients_own_hooks_arrives_whole_and_in_order() {
     supervisor.prompt("run them all");
     let is_stop = |hook: &serde_json::Value| hook["event"] == "Stop";
     let limit = std::time::Duration::from_secs(300);
-    let heard: Vec<(String, String)> = events
+    let received: Vec<(String, String)> = events
         .up_to("hook", is_stop, limit)
         .into_iter()
         .filter(|(name, _)| name == "hook")
@@ -121,9 +121,9 @@ fn a_burst_of_the_real_clients_own_hooks_arrives_whole_and_in_order() {
         // The start's own may still be on its way when the client is idle.
         .filter(|(event, _)| !["Notification", "SessionStart"].contains(&event.as_str()))
         .collect();
-    assert_eq!(heard.len(), 2 * CALLS + 1, "{heard:?}");
-    assert_eq!(heard[0].0, "UserPromptSubmit");
-    for pair in heard[1..].chunks(2) {
+    assert_eq!(received.len(), 2 * CALLS + 1, "{received:?}");
+    assert_eq!(received[0].0, "UserPromptSubmit");
+    for pair in received[1..].chunks(2) {
         let [(before, one), (after, other)] = pair else {
             panic!("{pair:?}");
         };

@@ -123,7 +123,7 @@ fn reported(scan: &UsageScan, tail: &Tail) -> String {
     text
 }
 
-/// However the bytes arrive, they tell the same.
+/// However the bytes arrive, they mean the same.
 fn in_pieces_it_is_the_same(bytes: &[u8], whole: &Tail) {
     // Byte by byte costs a system call each; a prime tears every line somewhere else.
     let step = if bytes.len() < 1_500 {

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use crate::{
     kit::supervisor::{SOON, Supervisor, key},
     pane::{read, script},
-    ui::scene::{act, at, press, tell, working},
+    ui::scene::{act, at, press, update, working},
 };
 
 /// What asks for moves, and what takes that back.
@@ -25,7 +25,7 @@ const OFF: &str = "\x1b[?1003l\x1b[?1000h\x1b[?1002h";
 
 fn hover(model: &mut Model, target: Option<&str>) {
     let target = target.map(str::to_owned);
-    tell(model, 713, Event::Pane(PaneEvent::LinkHovered { target }));
+    update(model, 713, Event::Pane(PaneEvent::LinkHovered { target }));
 }
 
 /// The last row of a frame.

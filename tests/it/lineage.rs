@@ -1426,8 +1426,8 @@ pub fn play(role: &str, place: &Path) -> Child {
         .unwrap()
 }
 
-/// Says something to the parent, on a line of its own among those of the test harness.
-fn tell(word: &str) {
+/// Reports something to the parent, on a line of its own among those of the test harness.
+fn report(word: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("\n@{word}\n").as_bytes()).unwrap();
     out.flush().unwrap();
@@ -1469,7 +1469,7 @@ async fn lock_database(place: &Path) {
     let mut raw = raw_sqlite(place).await;
     let begun = sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut raw).await;
     begun.unwrap();
-    tell("locked");
+    report("locked");
     let _ = std::io::stdin().read_line(&mut String::new());
     sqlx::raw_sql("COMMIT").execute(&mut raw).await.unwrap();
 }
@@ -1489,7 +1489,7 @@ async fn write_on(home: PathBuf, round: i64) {
             continue;
         }
         dir.write_private("meta.json", &meta_of(n)).unwrap();
-        tell(&n.to_string());
+        report(&n.to_string());
     }
 }
 
@@ -1578,7 +1578,7 @@ async fn reboot(home: PathBuf, crash: pitstop::store::CrashPoint) {
     durable(store.begin_run(&record(&run, &project("a"))).await);
     for step in Step::ALL {
         durable(store.journal_put(&entry(&run, *step)).await);
-        tell(step.as_str());
+        report(step.as_str());
     }
 }
 
@@ -1643,7 +1643,7 @@ fn me() -> Holder {
 fn hold(place: &Path) {
     let dir = PrivateDir::open_beside(place, "0123").unwrap();
     let _lock = Lock::acquire(&dir, &me()).unwrap();
-    tell("held");
+    report("held");
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
@@ -1674,18 +1674,18 @@ fn the_lock_of_a_killed_supervisor_is_free_at_once() {
 fn race(place: &Path, rounds: usize) {
     let dir = PrivateDir::open_beside(place, "0123").unwrap();
     let mut lines = std::io::stdin().lines();
-    tell("ready");
+    report("ready");
     for _ in 0..rounds {
         lines.next().unwrap().unwrap();
         let lock = Lock::acquire(&dir, &me());
         match &lock {
-            Ok(_) => tell("won"),
-            Err(LockError::Held(_)) => tell("lost"),
-            Err(error) => tell(&error.to_string()),
+            Ok(_) => report("won"),
+            Err(LockError::Held(_)) => report("lost"),
+            Err(error) => report(&error.to_string()),
         }
         lines.next().unwrap().unwrap();
         drop(lock);
-        tell("over");
+        report("over");
     }
 }
 

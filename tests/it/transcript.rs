@@ -199,7 +199,7 @@ fn a_file_that_is_not_there_yet_is_waited_for() {
     assert_eq!(used(&tail), Some(context(1)));
 }
 
-/// Bytes that this thread has read of any file; none where the system does not tell.
+/// Bytes that this thread has read of any file; none where the system does not say.
 fn bytes_read() -> Option<u64> {
     let counters = fs::read_to_string("/proc/thread-self/io").ok()?;
     let line = counters.lines().find(|line| line.starts_with("rchar:"))?;
@@ -408,7 +408,7 @@ fn a_compaction_at_the_end_of_a_large_file_leaves_no_figure() {
     assert_eq!((used(&tail), tail.scan().compactions()), (None, 1));
 }
 
-/// The most memory this process ever held, in kilobytes; none where the system does not tell.
+/// The most memory this process ever held, in kilobytes; none where the system does not say.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     status

@@ -35,7 +35,7 @@ use ratatui::{
     layout::Rect,
     style::{Color, Modifier},
 };
-use scene::{act, at, beginning, press, screen, tell, working};
+use scene::{act, at, beginning, press, screen, update, working};
 use unicode_width::UnicodeWidthStr;
 
 const NORMAL: (u16, u16) = (132, 40);
@@ -284,7 +284,7 @@ fn an_agent_that_ended_is_shown_with_what_can_be_done() {
     let mut model = working((90, 24));
     let exit = pitstop::app::event::Exit::Code(1);
     let iteration = IterationId::new(3).expect("not 0");
-    tell(
+    update(
         &mut model,
         713,
         Event::Pane(PaneEvent::Exited { iteration, exit }),
@@ -316,7 +316,7 @@ fn an_edit_that_meets_another_keeps_both_and_says_so() {
     press(&mut model, KeyCode::Char('e'));
     press(&mut model, KeyCode::Char('M'));
     let theirs = scene::NOTES.replacen("# Scratchpad", "# Theirs", 1);
-    tell(
+    update(
         &mut model,
         714,
         Event::Read(ReadEvent::Scratchpad(Some(theirs))),
@@ -332,7 +332,7 @@ fn a_note_that_cannot_be_saved_stays_marked() {
     press(&mut model, KeyCode::Char('M'));
     press(&mut model, KeyCode::Esc);
     let why = "no space left on device".to_owned();
-    tell(
+    update(
         &mut model,
         714,
         Event::Read(ReadEvent::ScratchpadNotSaved(why)),
@@ -460,7 +460,7 @@ fn history_shows_earlier_runs_and_the_whole_of_what_one_was_given_and_gave() {
         run: run.clone(),
         iterations: iterations.clone(),
     };
-    tell(
+    update(
         &mut model,
         0,
         Event::Store(StoreEvent::EarlierRuns(vec![earlier])),
@@ -477,7 +477,7 @@ fn history_shows_earlier_runs_and_the_whole_of_what_one_was_given_and_gave() {
         iteration,
         found,
     };
-    tell(&mut model, 0, Event::Store(read));
+    update(&mut model, 0, Event::Store(read));
     snapshot!("history_past", &model);
     for _ in 0..9 {
         press(&mut model, KeyCode::PageDown);
@@ -505,12 +505,12 @@ fn the_footer_follows_a_reboot() {
         }
         let step = model.reboot.attempt.as_ref().expect("a reboot").step();
         let stored = pitstop::app::event::StoreEvent::Journaled { reboot: id, step };
-        tell(&mut model, 714, Event::Store(stored));
+        update(&mut model, 714, Event::Store(stored));
         let prepared = pitstop::app::event::ReadEvent::Prepared {
             reboot: id,
             refused: None,
         };
-        tell(&mut model, 714, Event::Read(prepared));
+        update(&mut model, 714, Event::Read(prepared));
     }
     let shown = shot(&model);
     assert!(
@@ -529,12 +529,12 @@ fn an_error_is_shown_while_a_reboot_is_under_way() {
         && step != Step::Ending
     {
         let stored = StoreEvent::Journaled { reboot: id, step };
-        tell(&mut model, 714, Event::Store(stored));
+        update(&mut model, 714, Event::Store(stored));
         let prepared = ReadEvent::Prepared {
             reboot: id,
             refused: None,
         };
-        tell(&mut model, 714, Event::Read(prepared));
+        update(&mut model, 714, Event::Read(prepared));
     }
     let footer = |model: &Model| shot(model).lines().last().unwrap_or_default().to_owned();
     let shown = footer(&model);
@@ -543,7 +543,7 @@ fn an_error_is_shown_while_a_reboot_is_under_way() {
         "{shown}"
     );
     assert!(!shown.contains("idle"), "{shown}");
-    tell(&mut model, 715, Event::TimerFired(TimerId::Age));
+    update(&mut model, 715, Event::TimerFired(TimerId::Age));
     act(&mut model, Action::Undo);
     let shown = footer(&model);
     assert!(shown.contains("! a reboot is under way"), "{shown}");
@@ -1024,7 +1024,7 @@ fn replaying(model: &mut Model) {
     let cast =
         pitstop::pane::replay::Cast::parse(file.as_bytes()).map_err(|error| error.to_string());
     let iteration = IterationId::new(2).expect("not 0");
-    tell(
+    update(
         model,
         715,
         Event::Read(ReadEvent::Recording { iteration, cast }),
@@ -1354,12 +1354,12 @@ fn where_the_client_acts_is_a_tick_and_a_line_and_moved_lines_are_said() {
     };
     let mut model = working((132, 50));
     assert!(!said(&model, "Claude compacts"), "{:?}", context(&model));
-    scene::tell(&mut model, 713, settings("DISABLE_AUTO_COMPACT", "1"));
+    scene::update(&mut model, 713, settings("DISABLE_AUTO_COMPACT", "1"));
     let (lines, _) = context(&model);
     assert_eq!(lines[0], "██████████████████┊██████┊▍····┊····|");
     assert!(said(&model, "Claude refuses prompts at 177k"), "{lines:?}");
     assert!(said(&model, "warn 126k · compact 153k"));
-    scene::tell(
+    scene::update(
         &mut model,
         714,
         settings("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "150k"),
@@ -1437,7 +1437,7 @@ fn a_figure_of_any_size_fits_its_panel() {
 fn a_resize_before_the_screen_follows_is_harmless() {
     let mut model = working(NORMAL);
     let screen = screen(&model);
-    tell(
+    update(
         &mut model,
         713,
         Event::Host(HostEvent::Resized {
@@ -1525,14 +1525,14 @@ fn rebooting(host: (u16, u16)) -> Model {
             break;
         }
         let stored = StoreEvent::Journaled { reboot: id, step };
-        tell(&mut model, 714, Event::Store(stored));
+        update(&mut model, 714, Event::Store(stored));
         let prepared = ReadEvent::Prepared {
             reboot: id,
             refused: refused.clone(),
         };
-        tell(&mut model, 714, Event::Read(prepared));
+        update(&mut model, 714, Event::Read(prepared));
         let looked = pitstop::agent::claude::prompt_box::PromptBox::Empty;
-        tell(
+        update(
             &mut model,
             714,
             Event::Pane(PaneEvent::PromptBoxSeen(looked)),
@@ -1634,7 +1634,7 @@ fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
         assert!(shown.contains(said), "{said}: {shown}");
     }
     // It is taken down after its time, and by typing.
-    tell(&mut model, 800, Event::TimerFired(TimerId::Moment));
+    update(&mut model, 800, Event::TimerFired(TimerId::Moment));
     assert_eq!(model.view.card, None);
 }
 
@@ -1815,7 +1815,7 @@ fn the_panels_are_resized_by_key_and_by_dragging_their_border() {
         };
         let raw = Vec::new();
         let input = HostInput::Mouse { event, raw };
-        tell(&mut model, 720, Event::Host(HostEvent::Input(input)));
+        update(&mut model, 720, Event::Host(HostEvent::Input(input)));
     };
     mouse(MouseEventKind::Down(MouseButton::Left), border);
     mouse(MouseEventKind::Drag(MouseButton::Left), 100);
@@ -1868,7 +1868,7 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
     let made = |event: Option<Event>| {
         let mut model = working(NORMAL);
         if let Some(event) = event {
-            tell(&mut model, 713, event);
+            update(&mut model, 713, event);
         }
         model.view.notices.clear();
         model
@@ -1896,7 +1896,7 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
             ..elsewhere.session.transcript.clone()
         });
         let read = pitstop::app::event::ReadEvent::Transcript { session, facts };
-        tell(&mut elsewhere, 713, Event::Read(read));
+        update(&mut elsewhere, 713, Event::Read(read));
     }
     elsewhere.view.notices.clear();
     let mut limited = made(Some(Event::Agent(limit)));

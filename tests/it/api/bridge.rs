@@ -55,13 +55,13 @@ impl Supervisor {
         stream
     }
 
-    /// What the bridge said, as the loop heard it.
+    /// What the bridge said, as the loop received it.
     fn bridge_said(&self) -> Vec<Said> {
         let said = |request: &Request| match request {
             Request::Bridge(report) => Some(report.said.clone()),
             _ => None,
         };
-        self.heard().iter().filter_map(said).collect()
+        self.received().iter().filter_map(said).collect()
     }
 
     /// The same, once it is this: a message is answered when it is queued.
@@ -97,9 +97,9 @@ fn the_bridge_observes_and_answers_and_has_no_other_right() {
         let answer = supervisor.request("observe", "POST", &path, b"{}");
         answer.expect(403);
     }
-    let heard = supervisor.heard();
+    let received = supervisor.received();
     let orders = |request: &Request| matches!(request, Request::Control(_));
-    assert!(!heard.iter().any(orders), "{heard:?}");
+    assert!(!received.iter().any(orders), "{received:?}");
     assert_eq!(supervisor.bridge_said(), []);
 }
 

@@ -9,7 +9,7 @@ use super::*;
 
 /// One event as it came.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Heard {
+struct Received {
     id: Option<String>,
     event: String,
     data: Value,
@@ -56,8 +56,8 @@ impl Supervisor {
 
 impl Listener {
     /// The next event; none when the stream has ended. Lines that are the size of a chunk are no part of it.
-    fn next(&mut self) -> Option<Heard> {
-        let mut heard = Heard::default();
+    fn next(&mut self) -> Option<Received> {
+        let mut received = Received::default();
         loop {
             let mut line = String::new();
             if self.reader.read_line(&mut line).ok()? == 0 {
@@ -65,12 +65,12 @@ impl Listener {
             }
             let line = line.trim_end();
             if let Some(id) = line.strip_prefix("id: ") {
-                heard.id = Some(id.to_owned());
+                received.id = Some(id.to_owned());
             } else if let Some(event) = line.strip_prefix("event: ") {
-                event.clone_into(&mut heard.event);
+                event.clone_into(&mut received.event);
             } else if let Some(data) = line.strip_prefix("data: ") {
-                heard.data = serde_json::from_str(data).unwrap();
-                return Some(heard);
+                received.data = serde_json::from_str(data).unwrap();
+                return Some(received);
             } else if line == "0" {
                 return None;
             }
@@ -78,10 +78,10 @@ impl Listener {
     }
 
     #[track_caller]
-    fn expect(&mut self, event: &str) -> Heard {
-        let heard = self.next().expect("an event");
-        assert_eq!(heard.event, event, "{heard:?}");
-        heard
+    fn expect(&mut self, event: &str) -> Received {
+        let received = self.next().expect("an event");
+        assert_eq!(received.event, event, "{received:?}");
+        received
     }
 }
 
@@ -94,9 +94,9 @@ fn a_listener_hears_how_things_stand_and_then_what_happens() {
     assert_eq!(first.data["agent"]["kind"], "demo");
     for number in 2..5 {
         supervisor.publish(json!({"n": number, "text": "a\nevent: status\n\n"}));
-        let heard = listener.expect("notice");
-        assert_eq!(heard.data["n"], number);
-        assert_eq!(heard.id, Some(format!("t1-{number}")));
+        let received = listener.expect("notice");
+        assert_eq!(received.data["n"], number);
+        assert_eq!(received.id, Some(format!("t1-{number}")));
     }
 }
 
@@ -149,8 +149,8 @@ fn a_listener_that_does_not_read_is_dropped_and_the_others_hear_on() {
         reader: BufReader::new(slow),
     };
     let mut last = None;
-    while let Some(heard) = slow.next() {
-        last = heard.data["n"].as_u64().or(last);
+    while let Some(received) = slow.next() {
+        last = received.data["n"].as_u64().or(last);
     }
     assert!(last.is_none_or(|last| last < 2_999), "{last:?}");
     supervisor.publish(json!({"n": "still there"}));

@@ -1,4 +1,4 @@
-//! The `OpenAPI` description and the routes tell the same, read both ways.
+//! The `OpenAPI` description and the routes say the same, read both ways.
 
 use std::collections::BTreeSet;
 

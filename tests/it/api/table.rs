@@ -85,7 +85,7 @@ fn reports_are_taken_in_the_right_form_only() {
     let good = cases
         .iter()
         .filter(|(_, _, status)| *status < 300 || *status == 409);
-    supervisor.hears(good.count());
+    supervisor.receives(good.count());
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_refusal_names_the_field_its_value_and_what_is_expected() {
         !answer.body.contains("field") && answer.status == 400,
         "{answer:?}"
     );
-    assert_eq!(supervisor.heard(), []);
+    assert_eq!(supervisor.received(), []);
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn every_endpoint_refuses_what_is_too_large_too_deep_or_no_json() {
                 .expect(400);
         }
     }
-    assert_eq!(supervisor.heard(), []);
+    assert_eq!(supervisor.received(), []);
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn a_tool_is_called_with_the_observe_token_and_its_texts_arrive_on_one_clean_lin
     };
     let text = "a[2J b".to_owned();
     assert_eq!(
-        supervisor.heard(),
+        supervisor.received(),
         [Request::Tool(caller, Tool::Note { text })]
     );
 }
@@ -53,7 +53,7 @@ fn hostile_calls_of_tools_are_refused_and_reach_nothing() {
         let shown: String = body.chars().take(60).collect();
         assert_eq!(answer.status, status, "{path} {shown}: {answer:?}");
     }
-    assert_eq!(supervisor.heard(), []);
+    assert_eq!(supervisor.received(), []);
     let refused = supervisor.request("observe", "POST", "/tools/context", br#"{"iteration":9}"#);
     refused.expect(409);
 }

@@ -28,7 +28,7 @@ const HANDOFF: &str = "# Handoff\n\nNext step: mend the fuzz test";
 #[derive(Default)]
 struct Side {
     orders: Vec<Value>,
-    heard: Vec<(String, Value)>,
+    received: Vec<(String, Value)>,
     /// Whether nothing is answered any more, from the next question about a compaction on.
     dies: bool,
 }
@@ -59,7 +59,7 @@ impl Side {
     }
 
     fn said(&self, name: &str) -> Vec<Value> {
-        let said = self.heard.iter().filter(|(one, _)| one == name);
+        let said = self.received.iter().filter(|(one, _)| one == name);
         said.map(|(_, body)| body.clone()).collect()
     }
 }
@@ -95,13 +95,13 @@ fn serve(stream: &UnixStream, side: &Mutex<Side>) -> Option<()> {
         }
         let answer = {
             let mut side = side.lock().unwrap();
-            let is_dead = side.dies && side.heard.iter().any(|(one, _)| one == "compact");
+            let is_dead = side.dies && side.received.iter().any(|(one, _)| one == "compact");
             if is_dead || (side.dies && name == "compact") {
-                side.heard.push((name, body));
+                side.received.push((name, body));
                 return None;
             }
             let answer = side.answer(&name, &body).to_string();
-            side.heard.push((name, body));
+            side.received.push((name, body));
             answer
         };
         let length = answer.len();

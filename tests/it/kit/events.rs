@@ -15,13 +15,13 @@ use serde_json::Value;
 
 use super::home::Home;
 
-/// What was heard: the event's name and its data.
-pub type Heard = (String, Value);
+/// What was received: the event's name and its data.
+pub type Received = (String, Value);
 
 /// An open stream of events.
 pub struct Events {
     reader: BufReader<UnixStream>,
-    heard: VecDeque<Heard>,
+    received: VecDeque<Received>,
 }
 
 impl Events {
@@ -48,7 +48,7 @@ impl Events {
         .unwrap();
         let mut events = Self {
             reader: BufReader::new(stream),
-            heard: VecDeque::new(),
+            received: VecDeque::new(),
         };
         events.wait_for("status", |_| true, Duration::from_secs(20));
         events
@@ -63,19 +63,19 @@ impl Events {
         limit: Duration,
     ) -> Value {
         let end = Instant::now() + limit;
-        let fits = |(event, data): &Heard| event == name && holds(data);
+        let fits = |(event, data): &Received| event == name && holds(data);
         loop {
-            if let Some(at) = self.heard.iter().position(fits) {
-                return self.heard.remove(at).expect("it is there").1;
+            if let Some(at) = self.received.iter().position(fits) {
+                return self.received.remove(at).expect("it is there").1;
             }
             let left = end.saturating_duration_since(Instant::now());
             assert!(
                 !left.is_zero(),
                 "no `{name}` within {limit:?}: {:#?}",
-                self.heard
+                self.received
             );
             let next = self.read(left);
-            self.heard.extend(next);
+            self.received.extend(next);
         }
     }
 
@@ -86,19 +86,19 @@ impl Events {
         name: &str,
         holds: impl Fn(&Value) -> bool,
         limit: Duration,
-    ) -> Vec<Heard> {
+    ) -> Vec<Received> {
         self.wait_for(name, holds, limit);
-        self.heard.drain(..).collect()
+        self.received.drain(..).collect()
     }
 
-    fn read(&mut self, limit: Duration) -> Option<Heard> {
+    fn read(&mut self, limit: Duration) -> Option<Received> {
         self.reader.get_ref().set_read_timeout(Some(limit)).unwrap();
         let mut name = String::new();
         loop {
             let mut line = String::new();
             // A limit that is over is reported by the one that waits.
             let read = self.reader.read_line(&mut line).ok()?;
-            assert_ne!(read, 0, "the stream has ended: {:#?}", self.heard);
+            assert_ne!(read, 0, "the stream has ended: {:#?}", self.received);
             if let Some(event) = line.trim_end().strip_prefix("event: ") {
                 event.clone_into(&mut name);
             } else if let Some(data) = line.trim_end().strip_prefix("data: ") {

@@ -1,7 +1,7 @@
 //! tmux as the other emulator: what it makes of the same bytes.
 //!
 //! A pane of tmux is asked for its cells by `capture-pane -e`. That leaves out what lies behind the last character of
-//! a row, even if it has a background. So a mark is written into the last column of such rows, which makes tmux tell
+//! a row, even if it has a background. So a mark is written into the last column of such rows, which makes tmux show
 //! the cells before it; and once more with the row's last cell moved to the left, for that cell itself.
 
 // Shared by tests and an example, and each uses a part of it.
@@ -94,14 +94,14 @@ impl Tmux {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    fn tell(&self, format: &str) -> String {
+    fn query(&self, format: &str) -> String {
         self.run(["display-message", "-p", format])
             .trim_end()
             .to_owned()
     }
 
     fn wait_for_title(&self, title: &str) {
-        let there = || self.tell("#{pane_title}") == title;
+        let there = || self.query("#{pane_title}") == title;
         poll::until_true(LIMIT, there, || format!("tmux does not get to {title}"));
     }
 
@@ -112,7 +112,7 @@ impl Tmux {
         let mark = format!("mark {}", self.marks);
         let mut tty: File = OpenOptions::new()
             .write(true)
-            .open(self.tell("#{pane_tty}"))
+            .open(self.query("#{pane_tty}"))
             .expect("a terminal");
         tty.write_all(bytes).expect("it takes bytes");
         // CAN ends what the bytes may have begun, and the title comes back.
@@ -151,7 +151,7 @@ impl Tmux {
             since.elapsed() >= Duration::from_millis(500)
         };
         poll::until_true(LIMIT, rests, || "the pane never rests".to_owned());
-        let shell = self.tell("#{pane_pid}").parse().expect("a process");
+        let shell = self.query("#{pane_pid}").parse().expect("a process");
         assert!(
             below(shell, Signal::STOP) > 0,
             "the shell has started nothing"
@@ -166,7 +166,7 @@ impl Tmux {
     /// What the pane shows. It is written over for that, and of no use afterwards.
     pub fn grid(mut self) -> Result<Grid, String> {
         let state =
-            self.tell("#{pane_width},#{pane_height},#{cursor_x},#{cursor_y},#{cursor_flag}");
+            self.query("#{pane_width},#{pane_height},#{cursor_x},#{cursor_y},#{cursor_flag}");
         let state: Vec<usize> = state
             .split(',')
             .filter_map(|number| number.parse().ok())
@@ -224,7 +224,7 @@ impl Tmux {
 
     /// The text of the lines above the first screen, while that is shown.
     fn above(&self) -> Vec<String> {
-        if self.tell("#{alternate_on}") == "1" || self.tell("#{history_size}") == "0" {
+        if self.query("#{alternate_on}") == "1" || self.query("#{history_size}") == "0" {
             return Vec::new();
         }
         let text = self.run(["capture-pane", "-e", "-p", "-N", "-S", "-", "-E", "-1"]);
@@ -284,7 +284,7 @@ fn below(pid: u32, signal: Signal) -> usize {
 impl Drop for Tmux {
     fn drop(&mut self) {
         // A stopped program would outlive the server.
-        if let Ok(shell) = self.tell("#{pane_pid}").parse() {
+        if let Ok(shell) = self.query("#{pane_pid}").parse() {
             below(shell, Signal::KILL);
         }
         self.run(["kill-server"]);

@@ -145,7 +145,7 @@ pub fn moment(size: (u16, u16)) -> Model {
         iteration: model.session.iteration,
         exit: Exit::Code(0),
     };
-    scene::tell(&mut model, 721, Event::Pane(exited));
+    scene::update(&mut model, 721, Event::Pane(exited));
     answer(&mut model, 721);
     let spawned = PaneEvent::Spawned {
         iteration: model.session.iteration,
@@ -158,7 +158,7 @@ pub fn moment(size: (u16, u16)) -> Model {
             ..model.reboot.new_ids.clone()
         },
     };
-    scene::tell(&mut model, 721, Event::Pane(spawned));
+    scene::update(&mut model, 721, Event::Pane(spawned));
     answer(&mut model, 721);
     let session = model.session.id;
     let started = AgentEvent::SessionStarted {
@@ -223,12 +223,12 @@ pub fn answer(model: &mut Model, second: u64) {
         };
         let (reboot, step) = (attempt.id, attempt.step());
         let stored = StoreEvent::Journaled { reboot, step };
-        scene::tell(model, second, Event::Store(stored));
+        scene::update(model, second, Event::Store(stored));
         let prepared = ReadEvent::Prepared {
             reboot,
             refused: None,
         };
-        scene::tell(model, second, Event::Read(prepared));
+        scene::update(model, second, Event::Read(prepared));
     }
 }
 

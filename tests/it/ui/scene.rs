@@ -74,7 +74,7 @@ pub fn compaction(model: &mut Model, second: u64) {
         number: 1,
     };
     for event in [says(Said::Hello), says(Said::Compacting(id, Trigger::Auto))] {
-        tell(model, second, event);
+        update(model, second, event);
     }
     drafted(model, second);
 }
@@ -259,7 +259,7 @@ pub fn working(host: (u16, u16)) -> Model {
     if let Some(current) = model.lineage.current_mut() {
         current.reboot = Some(record(3));
     }
-    tell(
+    update(
         &mut model,
         1,
         Event::Pane(PaneEvent::Spawned {
@@ -282,7 +282,7 @@ pub fn working(host: (u16, u16)) -> Model {
         },
     );
     let title = ScreenFact::Title("✳ Stream the importer".to_owned());
-    tell(&mut model, 3, Event::Pane(PaneEvent::Screen(title)));
+    update(&mut model, 3, Event::Pane(PaneEvent::Screen(title)));
     let figures = [
         19_300, 31_000, 35_400, 39_100, 52_800, 57_000, 61_900, 66_000, 83_700, 88_100, 92_000,
         109_300, 115_000, 119_200, 124_300, 128_400,
@@ -325,15 +325,15 @@ pub fn drafted(model: &mut Model, second: u64) {
         };
         let (reboot, step) = (attempt.id, attempt.step());
         let stored = StoreEvent::Journaled { reboot, step };
-        tell(model, second, Event::Store(stored));
-        tell(
+        update(model, second, Event::Store(stored));
+        update(
             model,
             second,
             Event::Read(ReadEvent::HandoffFiles(Box::default())),
         );
         // The transcript is read for too long, whichever order that was.
         for epoch in 0..500 {
-            tell(model, second, Event::TimerFired(TimerId::Summary(epoch)));
+            update(model, second, Event::TimerFired(TimerId::Summary(epoch)));
         }
     }
 }
@@ -376,11 +376,11 @@ pub fn figure(used: u64) -> AgentEvent {
 
 /// The agent says something.
 pub fn say(model: &mut Model, second: u64, event: AgentEvent) {
-    tell(model, second, Event::Agent(event));
+    update(model, second, Event::Agent(event));
 }
 
 /// Something happens.
-pub fn tell(model: &mut Model, second: u64, event: Event) {
+pub fn update(model: &mut Model, second: u64, event: Event) {
     app::update(model, at(second), event);
 }
 
@@ -412,7 +412,7 @@ pub fn plan_trim(model: &mut Model, second: u64, after: [u64; 5]) {
         .and_then(|attempt| attempt.preview.asked())
         .expect("a survey is under way");
     let plan = Ok(plan);
-    tell(
+    update(
         model,
         second,
         Event::Read(ReadEvent::TrimPlanned { ask, plan }),

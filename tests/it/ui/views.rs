@@ -110,7 +110,7 @@ fn ended(size: (u16, u16)) -> Model {
         iteration: model.session.iteration,
         exit: Exit::Code(0),
     };
-    scene::tell(&mut model, 715, Event::Pane(exited));
+    scene::update(&mut model, 715, Event::Pane(exited));
     model
 }
 
@@ -152,7 +152,7 @@ fn history(size: (u16, u16), keys: &[KeyCode]) -> Model {
     let mut model = scene::working(size);
     let (run, iterations) = scene::earlier_run();
     let earlier = EarlierRun { run, iterations };
-    scene::tell(
+    scene::update(
         &mut model,
         714,
         Event::Store(StoreEvent::EarlierRuns(vec![earlier.clone()])),
@@ -188,7 +188,7 @@ fn history(size: (u16, u16), keys: &[KeyCode]) -> Model {
                 iteration: one.iteration,
                 found: Ok(Box::new(found)),
             };
-            scene::tell(&mut model, 714, Event::Store(event));
+            scene::update(&mut model, 714, Event::Store(event));
         }
     }
     model
@@ -201,7 +201,7 @@ fn replay(size: (u16, u16)) -> Model {
         format!("{{\"version\": 2, \"width\": 100, \"height\": 30}}\n[1.5, \"o\", {text}]\n");
     let cast = Cast::parse(file.as_bytes()).map_err(|error| error.to_string());
     let iteration = IterationId::new(2).expect("not 0");
-    scene::tell(
+    scene::update(
         &mut model,
         715,
         Event::Read(ReadEvent::Recording { iteration, cast }),

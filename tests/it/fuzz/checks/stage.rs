@@ -118,11 +118,11 @@ impl Stage {
     fn reported(&mut self) {
         replies::these(&self.screen.take_replies(), &self.sent);
         for fact in facts(&mut self.screen) {
-            self.tell(Event::Pane(PaneEvent::Screen(fact)));
+            self.update(Event::Pane(PaneEvent::Screen(fact)));
         }
         let mouse = self.screen.modes().mouse != pitstop::pane::MouseTracking::None;
         if mouse != self.model.session.agent.takes_mouse {
-            self.tell(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
+            self.update(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
         }
     }
 
@@ -147,7 +147,7 @@ impl Stage {
         }
         self.canvas.renew((columns, rows));
         self.outer.resize(PaneSize::new(columns, rows));
-        self.tell(Event::Host(HostEvent::Resized { columns, rows }));
+        self.update(Event::Host(HostEvent::Resized { columns, rows }));
     }
 
     /// The user presses a key.
@@ -181,7 +181,7 @@ impl Stage {
     }
 
     fn type_in(&mut self, input: HostInput) {
-        self.tell(Event::Host(HostEvent::Input(input)));
+        self.update(Event::Host(HostEvent::Input(input)));
     }
 
     /// The child dies with whatever it has left on.
@@ -197,7 +197,7 @@ impl Stage {
     }
 
     /// The core gets the event, and what it orders of the screen is done.
-    fn tell(&mut self, event: Event) {
+    fn update(&mut self, event: Event) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             for effect in app::update(&mut self.model, self.at, event) {
