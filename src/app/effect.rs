@@ -126,7 +126,7 @@ pub enum Effect {
         /// Where, as the agent says: the shell checks it before it opens it.
         path: String,
     },
-    /// Say what each level of a trim of a session would win; `ReadEvent::TrimPlanned` comes back.
+    /// Say what each level of a trim of a session would free; `ReadEvent::TrimPlanned` comes back.
     SurveyTrim {
         /// The number that the answer names.
         ask: u64,

@@ -294,7 +294,7 @@ pub enum ReadEvent {
         /// Why.
         why: String,
     },
-    /// What each level of a trim would win.
+    /// What each level of a trim would free.
     TrimPlanned {
         /// The number under which it was asked.
         ask: u64,

@@ -438,7 +438,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), String> {
         None if defer && model.reboot.refused.take().is_some() => {}
         None if wish(model).is_some() => {
             model.reboot.wish = None;
-            model.info("the agent's wish is put aside");
+            model.info("the agent's request is dismissed");
             return Ok(());
         }
         None => return Err("no reboot to cancel".to_owned()),

@@ -17,7 +17,7 @@ const CANNOT_RUN: i32 = 127;
 pub fn run(args: &[OsString]) -> i32 {
     die_with_parent();
     let [registry, program, args @ ..] = args else {
-        eprintln!("error: expected a registry and a program to run");
+        eprintln!("error: no program to run: expected a registry and a program");
         return CANNOT_RUN;
     };
     register(Path::new(registry));

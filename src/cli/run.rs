@@ -177,7 +177,10 @@ fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static s
         return Ok((text, Some(path)));
     }
     if given.trim().is_empty() {
-        return Err(("expected a task, found nothing".to_owned(), ""));
+        return Err((
+            "the task is empty: expected a text or the name of a file".to_owned(),
+            "",
+        ));
     }
     if one_word && (given.contains('/') || path.extension().is_some()) {
         return Err((
@@ -188,7 +191,7 @@ fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static s
     if given.len() as u64 > task::LIMIT {
         let limit = task::LIMIT;
         return Err((
-            format!("expected a task of at most {limit} bytes"),
+            format!("the task is too long: expected at most {limit} bytes"),
             "put what it refers to into files",
         ));
     }
@@ -271,7 +274,7 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         let long = "x".repeat(300);
         for (words, what) in [
-            (&["--task", ""][..], "found nothing"),
+            (&["--task", ""][..], "is empty"),
             (&["--task", "no/such/file"][..], "there is no task file"),
             (&["--task", "task.md"][..], "there is no task file"),
             (&["--task", "a b", "--until", " "][..], "--until needs"),

@@ -41,7 +41,7 @@ pub struct TrimArgs {
     /// The session's id, for a session of this directory, or the path of its transcript; without it the newest session
     /// of this directory
     pub session: Option<String>,
-    /// Only print what each level would win
+    /// Only print what each level would free
     #[arg(long)]
     pub dry_run: bool,
     /// Remove this share of the tool responses, in percent, instead of the least that is enough

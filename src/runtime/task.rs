@@ -14,13 +14,12 @@ pub fn read(path: &Path) -> Result<String, String> {
         .map_err(|error| format!("cannot read {name}: {error}"))?;
     if bytes.len() as u64 > LIMIT {
         return Err(format!(
-            "expected at most {LIMIT} bytes in {name}, found more"
+            "{name} is too large for a task: expected at most {LIMIT} bytes"
         ));
     }
-    let text = String::from_utf8(bytes)
-        .map_err(|error| format!("expected text in {name}, found other bytes: {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|error| format!("{name} is no text: {error}"))?;
     if text.trim().is_empty() {
-        return Err(format!("expected a task in {name}, found nothing"));
+        return Err(format!("{name} is empty: expected a task"));
     }
     Ok(text)
 }
@@ -36,8 +35,8 @@ mod tests {
         std::fs::write(&file, "build it\n").unwrap();
         assert_eq!(read(&file).unwrap(), "build it\n");
         for (bytes, what) in [
-            (&b" \n"[..], "found nothing"),
-            (&[0xff, b'a'][..], "expected text"),
+            (&b" \n"[..], "is empty"),
+            (&[0xff, b'a'][..], "is no text"),
             (&vec![b'a'; 100_001][..], "at most 100000 bytes"),
         ] {
             std::fs::write(&file, bytes).unwrap();

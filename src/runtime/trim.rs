@@ -198,7 +198,7 @@ pub struct Ask {
     pub path: PathBuf,
     /// How it is measured.
     pub settings: TrimSettings,
-    /// Under which id the copy at the first level that is enough is wanted; without one it is asked what each level would win.
+    /// Under which id the copy at the first level that is enough is wanted; without one it is asked what each level would free.
     pub copy: Option<SessionId>,
 }
 

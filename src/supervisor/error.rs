@@ -31,7 +31,7 @@ pub enum StartError {
         run: bool,
     },
     /// Times before 1970 cannot be distinguished.
-    #[error("the system's clock stands before 1970")]
+    #[error("the system's clock is set before 1970")]
     Clock,
     /// The limit of the address space, in MiB, is too low.
     #[error("the address space is limited to {0} MiB, expected at least {least}", least = ADDRESS_SPACE >> 20)]

@@ -1,7 +1,7 @@
 //! A transcript cut by progressive tool-response removal, as a copy under a new session id.
 //!
 //! What fills a context window is mostly what tools answered. A [`Survey`] reads the transcript once and finds
-//! the responses that are in the context window; [`Survey::plan`] says what each level would win; and
+//! the responses that are in the context window; [`Survey::plan`] says what each level would free; and
 //! [`Survey::write`] reads it a second time and writes the copy. No file is touched here, and memory is bounded: a
 //! few dozen bytes a record, and one line.
 //!
@@ -68,7 +68,7 @@ pub struct TrimSettings {
     pub max_recent_messages: usize,
 }
 
-/// What one level would win.
+/// What one level would free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelFigure {
     /// The share of the responses that is removed, in percent.
@@ -81,7 +81,7 @@ pub struct LevelFigure {
     pub tokens_after: Tokens,
 }
 
-/// What each level would win, and which one is advised.
+/// What each level would free, and which one is advised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrimPlan {
     /// All levels, in rising order.
@@ -304,7 +304,7 @@ impl Survey {
         }
     }
 
-    /// Says what each level would win.
+    /// Says what each level would free.
     #[must_use]
     pub fn plan(&self, settings: &TrimSettings) -> TrimPlan {
         let order = self.order(settings);

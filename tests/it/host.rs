@@ -976,7 +976,7 @@ fn a_clock_before_1970_is_an_error() {
     assert_eq!((exit.code, exit.signal), (1, None));
     supervisor
         .terminal
-        .wait_for_text("the system's clock stands before 1970", SOON);
+        .wait_for_text("the system's clock is set before 1970", SOON);
 }
 
 #[test]

@@ -193,7 +193,7 @@ fn place(state: &ServerState) -> Result<SemaphorePermit<'_>, HttpError> {
     state.polls.try_acquire().map_err(|_| {
         HttpError::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("expected at most {POLL_COUNT} polls at a time"),
+            format!("too many polls: at most {POLL_COUNT} at a time"),
             "try again in a moment",
         )
     })

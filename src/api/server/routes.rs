@@ -630,7 +630,7 @@ async fn collect(body: Body) -> Result<Vec<u8>, HttpError> {
 fn too_large() -> HttpError {
     HttpError::new(
         StatusCode::PAYLOAD_TOO_LARGE,
-        format!("expected at most {BODY_LIMIT} bytes of body"),
+        format!("the body is too large: at most {BODY_LIMIT} bytes are read"),
         "",
     )
 }

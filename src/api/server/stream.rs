@@ -56,7 +56,7 @@ pub(super) async fn events(State(state): State<ServerState>, request: HttpReques
     let crowded = |_| {
         HttpError::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("expected at most {STREAM_COUNT} streams of events at a time"),
+            format!("too many streams of events: at most {STREAM_COUNT} at a time"),
             "close one of them",
         )
     };

@@ -1,4 +1,4 @@
-//! What a trim of the session would win, as far as it is known.
+//! What a trim of the session would free, as far as it is known.
 
 use std::fmt;
 

@@ -92,7 +92,9 @@ fn noted_reply(model: &Model, new: bool) -> NotedReply {
 /// Saves everything with what the caller knows of the work; answered once it is kept.
 fn auto_save(model: &mut Model, call: CallId, body: SaveBody) {
     if !may_save(model) {
-        let why = format!("expected at most {SAVES_A_MINUTE} checkpoints a minute, found more");
+        let why = format!(
+            "too many checkpoints: at most {SAVES_A_MINUTE} a minute are kept, try again later"
+        );
         return model.answer(call, Reply::Refused { why });
     }
     let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());

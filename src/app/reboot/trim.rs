@@ -1,4 +1,4 @@
-//! The second way of a reboot: what a trim of the session would win, and whether it is offered.
+//! The second way of a reboot: what a trim of the session would free, and whether it is offered.
 //!
 //! While a review is open the transcript is surveyed, and again when it has grown, with pauses in proportion to
 //! what a survey costs. The way that a person chose never changes by itself: if a later survey says that a trim
@@ -63,7 +63,7 @@ pub fn survey(model: &mut Model) {
     });
 }
 
-/// What each level would win is known.
+/// What each level would free is known.
 pub fn planned(model: &mut Model, ask: u64, plan: Result<TrimPlan, String>) {
     let now = model.now;
     let Some(preview) = open_preview(model) else {

@@ -133,7 +133,7 @@ pub fn key(model: &mut Model, key: KeyEvent) {
 
 fn unknown_key(model: &mut Model) {
     let help = model.keys().hint(Action::Help);
-    let help = help.map(|key| format!(": {key} tells them"));
+    let help = help.map(|key| format!(": {key} lists the keys"));
     if let Some(copy) = &mut model.view.copy {
         let help = help.unwrap_or_default();
         copy.said = Some(format!("no such key in copy mode{help}"));
