@@ -155,7 +155,7 @@ fn memory() -> String {
 }
 
 /// Writes a session of the usual mix: prompts with rules, reads and edits of many files with names of their own, commands with
-/// output of up to 60 kB, now and then an image.
+/// output of up to 44 kB, now and then an image.
 fn generate(path: &Path, megabytes: u64) -> Outcome<u64> {
     let mut file = BufWriter::new(File::create(path)?);
     let mut written = 0;

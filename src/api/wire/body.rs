@@ -11,7 +11,7 @@ pub const SAY_LIMIT: usize = 64 * 1024;
 /// The body of `POST /control/reboot`; it may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RebootBody {
-    /// The way: `fresh` or `trim`; nothing leaves it to the review.
+    /// The way: `fresh`, `in-place` or `trim`; nothing leaves it to the review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub way: Option<Way>,
 }

@@ -1,4 +1,4 @@
-//! The third way of a reboot: the handoff takes the place of the conversation inside the running client, by an order to its own
+//! The second way of a reboot: the handoff takes the place of the conversation inside the running client, by an order to its own
 //! side.
 //!
 //! ```text

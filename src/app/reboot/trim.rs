@@ -1,4 +1,4 @@
-//! The second way of a reboot: what a trim of the session would free, and whether it is offered.
+//! The third way of a reboot: what a trim of the session would free, and whether it is offered.
 //!
 //! While a review is open the transcript is surveyed, and again when it has grown, with pauses in proportion to
 //! what a survey costs. The way that a person chose never changes by itself: if a later survey says that a trim

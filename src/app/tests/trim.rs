@@ -1,4 +1,4 @@
-//! The trim as the second way of a reboot.
+//! The trim as the third way of a reboot.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Trim as the second way of a reboot: the review, the copy, the resumed session, and back.
+//! Trim as the third way of a reboot: the review, the copy, the resumed session, and back.
 
 use std::{
     fs,
