@@ -22,6 +22,15 @@ pub fn rough_tokens(count: u64) -> String {
     }
 }
 
+/// Tokens in whole thousands, for sentences: `950`, `19k`, `1250k`.
+#[must_use]
+pub fn thousands(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        _ => format!("{}k", count.saturating_add(500) / 1_000),
+    }
+}
+
 /// Bytes: `950 B`, `12.4 KB`, `1.2 MB`, by thousands.
 #[must_use]
 pub fn bytes(count: u64) -> String {
@@ -55,6 +64,12 @@ pub fn span(time: Duration) -> String {
         3_600..86_400 => format!("{hours}h{:02}m", minutes % 60),
         _ => format!("{days}d{}h", hours % 24),
     }
+}
+
+/// How long a step has taken while it runs: `0.4 s`, `75.0 s`.
+#[must_use]
+pub fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_millis() as f64 / 1e3)
 }
 
 /// How long a step took, as short as a panel wants it: `412 ms`, `1.2 s`, `12m`.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{cap::duration, stop_phrase};
 use crate::{
     clean,
+    format::dollars,
     lineage::{Cause, EndReason, IterationId, json},
     transcript::{SessionId, Tokens},
 };
@@ -261,7 +262,7 @@ impl RunEvent {
                 ..
             } => vec![
                 max_iterations.map(|most| format!("at most {most} iterations")),
-                max_cost_usd.map(|most| format!("${most:.2}")),
+                max_cost_usd.map(dollars),
                 max_time_s.map(time),
             ],
             Self::TurnEnded {
@@ -276,7 +277,7 @@ impl RunEvent {
                 let (used, all) = (used_tokens.zip(*percent), done + open);
                 vec![
                     used.map(|(used, share)| format!("{}k tokens, {share:.0}%", used.0 / 1000)),
-                    Some(format!("${cost_usd:.2}")),
+                    Some(dollars(*cost_usd)),
                     (all > 0).then(|| format!("{done} of {all} done")),
                     Some(message.clone()),
                 ]
@@ -291,9 +292,8 @@ impl RunEvent {
                 seconds,
                 ..
             } => {
-                let time = time(*seconds);
-                let figures =
-                    format!("{iterations} iterations, {turns} turns, ${cost_usd:.2}, {time}");
+                let (cost, time) = (dollars(*cost_usd), time(*seconds));
+                let figures = format!("{iterations} iterations, {turns} turns, {cost}, {time}");
                 vec![Some(figures)]
             }
             _ => Vec::new(),

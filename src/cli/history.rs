@@ -431,9 +431,7 @@ fn fields(iteration: &IterationReport, next: Option<Cause>) -> Vec<String> {
             duration(transition)
         },
         iteration.handoff_bytes.map_or_else(none, format::bytes),
-        iteration
-            .cost_usd
-            .map_or_else(none, |cost| format!("${cost:.2}")),
+        iteration.cost_usd.map_or_else(none, format::dollars),
     ]
 }
 

@@ -7,6 +7,7 @@ use super::out::{self, columns, duration, tokens};
 use crate::api::wire::{CacheReport, ContextReport, RunReport, StatusReport};
 use crate::app::autopilot::facts::facts;
 use crate::clock::{UTC, Zone};
+use crate::format::dollars;
 use crate::runtime::zone;
 
 /// How many of a run's newest lines are shown.
@@ -99,9 +100,9 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
 /// What the session costs.
 fn cost_parts(cost: f64, report: &StatusReport) -> Vec<String> {
     let (turn, fresh) = (report.turn_cost_usd, report.fresh_turn_cost_usd);
-    let mut parts = vec![format!("${cost:.2}")];
-    parts.extend(turn.map(|cost| format!("${cost:.2} a turn")));
-    parts.extend(fresh.map(|cost| format!("about ${cost:.2} in a fresh session")));
+    let mut parts = vec![dollars(cost)];
+    parts.extend(turn.map(|cost| format!("{} a turn", dollars(cost))));
+    parts.extend(fresh.map(|cost| format!("about {} in a fresh session", dollars(cost))));
     parts
 }
 

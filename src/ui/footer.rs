@@ -376,9 +376,8 @@ fn reboot_step(model: &Model) -> Option<String> {
         // The notice goes after a while; that a person is needed does not.
         _ if attempt.is_overdue() => Some("reboot: not confirmed · look at the pane".to_owned()),
         step => {
-            let ms = u64::try_from(model.now.since(since).as_millis()).unwrap_or(u64::MAX);
             let doing = moment::doing(attempt, step);
-            Some(format!("{doing} {:.1} s", ms as f64 / 1e3))
+            Some(format!("{doing} {}", text::seconds(model.now.since(since))))
         }
     }
 }

@@ -146,8 +146,7 @@ fn progress(model: &Model, attempt: &Attempt, cells: usize, theme: &Theme) -> Ve
             Some(_) => ("✓", theme.good),
             None => ("…", theme.accent),
         };
-        let took = behind.unwrap_or(model.now).since(began);
-        let took = format!("{:.1} s", took.as_millis() as f64 / 1e3);
+        let took = text::seconds(behind.unwrap_or(model.now).since(began));
         let doing = format!(" {}", doing(attempt, step));
         let gap = cells.saturating_sub(1 + text::width(&doing) + text::width(&took));
         Line::from(vec![

@@ -62,7 +62,7 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     let figures = [
         format!("iteration {}{iterations}", report.iteration),
         format!("{}{longest}", time(elapsed)),
-        format!("${:.2}{dearest}", report.cost_usd),
+        format!("{}{dearest}", text::dollars(report.cost_usd)),
     ];
     parts.extend(figures.map(|said| Span::styled(said, theme.text)));
     let phrase = text::safe(&report.stop_phrase);

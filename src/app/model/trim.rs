@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::{
     clock::At,
+    format::thousands,
     transcript::{
         Tokens,
         trim::{LevelFigure, TrimPlan, TrimSettings},
@@ -81,13 +82,13 @@ impl fmt::Display for NotOffered {
             Self::Reading => f.write_str("the transcript is being read"),
             Self::Unreadable(why) => f.write_str(why),
             Self::Small { target } => {
-                write!(f, "it is already below {}", thousands(*target))
+                write!(f, "it is already below {}", thousands(target.0))
             }
             Self::NoLevel { target, least } => write!(
                 f,
                 "without any tool output {} would be left, and it must be below {}",
-                thousands(*least),
-                thousands(*target)
+                thousands(least.0),
+                thousands(target.0)
             ),
         }
     }
@@ -120,14 +121,5 @@ impl Preview {
                 Err(NotOffered::NoLevel { target, least })
             }
         }
-    }
-}
-
-/// Tokens in thousands, for sentences.
-#[must_use]
-pub fn thousands(Tokens(count): Tokens) -> String {
-    match count {
-        0..1_000 => count.to_string(),
-        _ => format!("{}k", count.saturating_add(500) / 1_000),
     }
 }

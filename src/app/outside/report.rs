@@ -15,6 +15,7 @@ use crate::{
     bridge::{Absence, Link},
     clean,
     config::RebootMode,
+    format::dollars,
     guard::{Advice, Assessment, Level, Threshold, assess},
     handoff::{Check, PreservedState, preserved::Item, tokens_of},
     lineage::{
@@ -428,7 +429,7 @@ pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64
         line.push_str(&format!(" · {turns}"));
     }
     if let Some(cost) = cost {
-        line.push_str(&format!(" · ${cost:.2}"));
+        line.push_str(&format!(" · {}", dollars(cost)));
     }
     line
 }

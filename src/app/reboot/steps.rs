@@ -541,8 +541,8 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
 fn won(record: TrimRecord) -> String {
     format!(
         ", {} → {}: {} of {} tool responses removed",
-        trim::thousands(record.tokens_before),
-        trim::thousands(record.tokens_after),
+        crate::format::thousands(record.tokens_before.0),
+        crate::format::thousands(record.tokens_after.0),
         record.responses,
         record.of
     )

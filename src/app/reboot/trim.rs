@@ -26,7 +26,7 @@ use crate::app::{
 };
 pub use crate::app::{
     facts::{base_load, fresh_tokens},
-    model::trim::{NotOffered, Offer, Preview, thousands},
+    model::trim::{NotOffered, Offer, Preview},
 };
 
 /// The shortest pause between two surveys.
