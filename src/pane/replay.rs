@@ -126,19 +126,10 @@ fn header(line: &[u8]) -> Option<PaneSize> {
 
 /// The time and the matter of an event; `None` in the second place for one of a kind that is not shown.
 fn event(line: &[u8]) -> Option<(Duration, Option<What>)> {
-    let Value::Array(mut parts) = serde_json::from_slice(line).ok()? else {
-        return None;
-    };
-    let [at, kind, data] = &mut parts[..] else {
-        return None;
-    };
-    let at = Duration::try_from_secs_f64(at.as_f64()?).ok()?;
-    let kind = kind.as_str()?;
-    let Value::String(data) = data else {
-        return None;
-    };
-    Some(match kind {
-        "o" => (at, Some(What::Output(std::mem::take(data)))),
+    let (at, kind, data): (f64, String, String) = serde_json::from_slice(line).ok()?;
+    let at = Duration::try_from_secs_f64(at).ok()?;
+    Some(match kind.as_str() {
+        "o" => (at, Some(What::Output(data))),
         "r" => {
             let (columns, rows) = data.split_once('x')?;
             let size = PaneSize::new(columns.parse().ok()?, rows.parse().ok()?);
