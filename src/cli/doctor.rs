@@ -35,27 +35,24 @@ pub struct DoctorArgs {
 }
 
 /// How something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 enum State {
     /// As it should be.
     Ok,
     /// Usable, but something is worth knowing.
     Warning,
     /// It does not work.
+    #[strum(serialize = "BROKEN")]
     Broken,
     /// It is not known now.
     Unknown,
 }
 
 impl State {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Broken => "BROKEN",
-            Self::Unknown => "unknown",
-        }
+    fn word(self) -> &'static str {
+        self.into()
     }
 }
 
