@@ -14,7 +14,7 @@ use std::{
 use chrono::DateTime;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use pitstop::{
-    agent::{AgentEvent, Background, StartSource, claude::prompt_box::PromptBox},
+    agent::{AgentEvent, AgentKind, Background, StartSource, claude::prompt_box::PromptBox},
     app::{
         self, Effect, Event, Model,
         effect::StartAgent,
@@ -94,7 +94,7 @@ impl Product {
                 pid: 1,
                 project: project.to_owned(),
                 environment: "bench".to_owned(),
-                agent_kind: "claude",
+                agent_kind: AgentKind::Claude,
                 agent_command: "claude".to_owned(),
                 todo_tools: true,
             },

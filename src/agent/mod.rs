@@ -6,6 +6,8 @@
 
 use std::ffi::{OsStr, OsString};
 
+use serde::{Deserialize, Serialize};
+
 use crate::transcript::SessionId;
 
 pub mod claude;
@@ -21,7 +23,8 @@ pub use event::{
 pub use hook::{HookError, parse_hook, parse_status_line};
 
 /// Which program the pane hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum AgentKind {
     /// Claude Code itself.

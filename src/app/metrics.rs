@@ -59,7 +59,7 @@ pub fn metrics(model: &Model) -> MetricsReport {
     let counters = &model.outside.counters;
     MetricsReport {
         version: model.identity.version.to_owned(),
-        agent: model.identity.agent_kind.to_owned(),
+        agent: model.identity.agent_kind.word().to_owned(),
         used: figure.map(|one| one.used.0),
         window: figure.map(|one| one.window.0),
         usable: figure.map(|one| one.usable.0),

@@ -37,6 +37,7 @@ pub mod unsent;
 pub mod view;
 
 use crate::{
+    agent::AgentKind,
     api::wire::Reply,
     clock::At,
     config::Config,
@@ -75,8 +76,8 @@ pub struct Identity {
     pub project: String,
     /// What checkpoints are filed under.
     pub environment: String,
-    /// The kind's word: `claude`, `demo` or `generic`.
-    pub agent_kind: &'static str,
+    /// Which program the agent is.
+    pub agent_kind: AgentKind,
     /// The command of the agent, as shown.
     pub agent_command: String,
     /// Whether the client was started with its to-do tools on.
@@ -185,7 +186,7 @@ impl Model {
     /// Whether it hosts some other program than Claude Code or the demo: one of which no hooks, prompt box or transcript are known.
     #[must_use]
     pub fn is_generic(&self) -> bool {
-        self.identity.agent_kind == "generic"
+        !self.identity.agent_kind.reports()
     }
 
     /// The run's name.

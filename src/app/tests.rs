@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     agent::{
-        AgentEvent, Background, BackgroundTask, StartSource, StatusLine,
+        AgentEvent, AgentKind, Background, BackgroundTask, StartSource, StatusLine,
         claude::prompt_box::{Draft, PromptBox},
     },
     api::wire::{AgentState, Control, Reply},
@@ -143,7 +143,7 @@ impl Bench {
                 pid: 1,
                 project: "/p".to_owned(),
                 environment: "p".to_owned(),
-                agent_kind: "claude",
+                agent_kind: AgentKind::Claude,
                 agent_command: "claude".to_owned(),
                 todo_tools: true,
             },

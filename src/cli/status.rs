@@ -53,8 +53,8 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
             "agent",
             &[
                 match &agent.version {
-                    Some(version) => format!("{} {version}", agent.kind),
-                    None => agent.kind.clone(),
+                    Some(version) => format!("{} {version}", agent.kind.word()),
+                    None => agent.kind.word().to_owned(),
                 },
                 match reset.as_ref().or(agent.reason.as_ref()) {
                     Some(reason) => format!("{}: {reason}", agent.state.phrase()),
@@ -171,9 +171,12 @@ fn context(context: &ContextReport) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::wire::{
-        AgentReport, AgentState, AgentTools, BridgeReport, ClientLimitReport, RebootReport,
-        TodoList,
+    use crate::{
+        agent::AgentKind,
+        api::wire::{
+            AgentReport, AgentState, AgentTools, BridgeReport, ClientLimitReport, RebootReport,
+            TodoList,
+        },
     };
 
     fn report() -> StatusReport {
@@ -187,7 +190,7 @@ mod tests {
             iteration: 3,
             session_id: Some("s-3".into()),
             agent: AgentReport {
-                kind: "claude".into(),
+                kind: AgentKind::Claude,
                 command: "claude".into(),
                 version: Some("2.1.197".into()),
                 state: AgentState::Idle,

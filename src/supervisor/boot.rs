@@ -279,7 +279,7 @@ fn identity(start: &Start) -> Identity {
         pid: std::process::id(),
         project: start.project.display().to_string(),
         environment: start.environment.clone(),
-        agent_kind: start.agent.kind.word(),
+        agent_kind: start.agent.kind,
         agent_command: start.agent.shown.clone(),
         todo_tools: has_todo_tools(&start.config),
     }

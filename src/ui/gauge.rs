@@ -23,6 +23,7 @@ use ratatui::{
 };
 
 use crate::{
+    agent::AgentKind,
     api::wire::AgentState,
     app::{Model, cost, reboot::compaction, report, trim},
     guard::{Advice, Assessment, Figure, Lines, Source, Threshold},
@@ -175,7 +176,9 @@ fn of_usable(figure: &Figure) -> String {
 fn source(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let from = match figure.source {
         Source::Bridge => "reported by the client",
-        Source::StatusLine if model.identity.agent_kind == "claude" => "from Claude's status line",
+        Source::StatusLine if model.identity.agent_kind == AgentKind::Claude => {
+            "from Claude's status line"
+        }
         Source::StatusLine => "from the status line",
         Source::Transcript => "from the transcript",
         Source::Estimate => "estimated from the output",

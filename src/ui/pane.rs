@@ -73,7 +73,7 @@ fn title(model: &Model) -> String {
         let command = identity.agent_command.rsplit('/').next();
         command.unwrap_or(&identity.agent_command)
     } else {
-        identity.agent_kind
+        identity.agent_kind.word()
     };
     let (agent, iteration) = (text::safe(agent), model.session.iteration);
     let mut title = format!("{agent} · iteration {iteration}");

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pitstop::agent::AgentKind;
 use pitstop::api::client::{self, ApiClient};
 use pitstop::api::server::{
     BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE, Mailbox, READ_LIMIT,
@@ -279,7 +280,7 @@ fn status() -> StatusReport {
         iteration: 1,
         session_id: None,
         agent: AgentReport {
-            kind: "demo".into(),
+            kind: AgentKind::Demo,
             command: "pitstop demo".into(),
             version: None,
             state: AgentState::Idle,

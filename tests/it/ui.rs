@@ -9,6 +9,7 @@ use std::{collections::BTreeSet, time::Instant};
 
 use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pitstop::{
+    agent::AgentKind,
     api::wire::AgentState,
     app::{
         Event, Model,
@@ -291,7 +292,7 @@ fn an_agent_that_ended_is_shown_with_what_can_be_done() {
     );
     snapshot!("exited", &model);
     // Another program has no conversation to resume.
-    model.identity.agent_kind = "generic";
+    model.identity.agent_kind = AgentKind::Generic;
     let shown = shot(&model);
     assert!(shown.contains("Enter start again"), "{shown}");
     assert!(

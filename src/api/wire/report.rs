@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{AgentState, AgentTools, TodoList};
-use crate::{bridge::Category, handoff::summary::SummaryMade, lineage::TrimRecord};
+use crate::{
+    agent::AgentKind, bridge::Category, handoff::summary::SummaryMade, lineage::TrimRecord,
+};
 
 /// How things stand: what `pitstop status --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,8 +130,8 @@ pub struct RunLine {
 /// The hosted program, as part of a [`StatusReport`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentReport {
-    /// The kind's word: `claude`, `demo` or `generic`.
-    pub kind: String,
+    /// Which program it is.
+    pub kind: AgentKind,
     /// The command it was started by.
     pub command: String,
     /// The version it reported.
@@ -485,7 +487,7 @@ mod tests {
             iteration: 1,
             session_id: None,
             agent: AgentReport {
-                kind: "demo".into(),
+                kind: AgentKind::Demo,
                 command: "pitstop demo".into(),
                 version: None,
                 state: AgentState::Starting,

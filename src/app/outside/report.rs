@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize as _;
 
 use crate::{
+    agent::AgentKind,
     api::wire::{
         AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport,
         HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport, MissingFact,
@@ -51,7 +52,7 @@ pub fn status(model: &Model) -> StatusReport {
         iteration: number(model.session.iteration.get()),
         session_id: Some(model.session.id.to_string()),
         agent: AgentReport {
-            kind: identity.agent_kind.to_owned(),
+            kind: identity.agent_kind,
             command: identity.agent_command.clone(),
             version: model.session.agent.version.clone(),
             state: model.session.agent.state,
@@ -339,8 +340,8 @@ fn todo_list(model: &Model) -> TodoList {
         return TodoList::Kept;
     }
     match model.identity.agent_kind {
-        "generic" => TodoList::None,
-        "claude" if !model.identity.todo_tools => TodoList::Off,
+        AgentKind::Generic => TodoList::None,
+        AgentKind::Claude if !model.identity.todo_tools => TodoList::Off,
         _ => TodoList::Empty,
     }
 }

@@ -47,10 +47,10 @@ pub fn begin(model: &mut Model, urgent: bool) {
 }
 
 fn first_signal(model: &Model) -> StopSignal {
-    match (model.identity.agent_kind, model.session.agent.state) {
+    match model.session.agent.state {
         // A program we know nothing about may take an interrupt for anything.
-        ("generic", _) => StopSignal::Hangup,
-        (_, AgentState::Busy) => StopSignal::Interrupt,
+        _ if model.is_generic() => StopSignal::Hangup,
+        AgentState::Busy => StopSignal::Interrupt,
         _ => StopSignal::Exit,
     }
 }

@@ -425,7 +425,7 @@ fn another_session_has_another_summary() {
 #[test]
 fn a_generic_agent_has_no_summary() {
     let mut bench = asking();
-    bench.model.identity.agent_kind = "generic";
+    bench.model.identity.agent_kind = AgentKind::Generic;
     assert_eq!(ordered(&bench.used(WARN)), None);
     assert_eq!(ordered(&bench.press(KeyCode::F(5))), None);
     bench.git();

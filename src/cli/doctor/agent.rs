@@ -132,8 +132,8 @@ async fn ask_program(program: &Path, args: &[&str]) -> Option<String> {
 /// Whether the client took the session id it was given: then its transcript bears that name.
 pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept) -> Check {
     let name = "session id";
-    let live =
-        report.and_then(|report| Some((report.session_id.clone()?, report.agent.kind.clone())));
+    let kind = |report: &StatusReport| report.agent.kind.word().to_owned();
+    let live = report.and_then(|report| Some((report.session_id.clone()?, kind(report))));
     let Some((session, agent)) = live.or_else(|| kept.last.clone()) else {
         return Check::unknown(name, "no session of this project is on record").remedy(
             "start `pitstop` here, give the agent a prompt, and run `pitstop doctor` again",
@@ -166,7 +166,7 @@ pub(super) fn hooks(report: Option<&StatusReport>) -> Check {
         (Some(report), _) if report.agent.hooked => Check::ok(name, "pitstop receives them"),
         (_, Some(file)) => Check::broken(name, format!("{} sets disableAllHooks", file.display()))
         .remedy("remove it: without hooks the delivery of a handoff is confirmed late or not at all"),
-        (Some(report), None) if report.agent.kind == "generic" => {
+        (Some(report), None) if !report.agent.kind.reports() => {
             Check::unknown(name, "this agent sends none")
         }
         (Some(_), None) => Check::warning(name, "pitstop has received none in this iteration")
@@ -207,7 +207,7 @@ pub(super) fn tools(here: &Here, report: Option<&StatusReport>) -> Check {
     if !here.config.agent.tools {
         return Check::ok(name, "none: switched off by [agent] tools = false");
     }
-    match report.map(|report| (report.agent.tools, report.agent.kind.as_str())) {
+    match report.map(|report| (report.agent.tools, report.agent.kind)) {
         None => Check::unasked(name),
         Some((AgentTools::Mod, _)) => Check::ok(name, "provided by the bridge"),
         Some((AgentTools::Mcp, _)) => Check::ok(
@@ -218,7 +218,7 @@ pub(super) fn tools(here: &Here, report: Option<&StatusReport>) -> Check {
             Check::unknown(name, "the bridge has not reported yet")
                 .remedy("run `pitstop doctor` again when the agent shows its prompt")
         }
-        Some((AgentTools::None, "claude")) => Check::warning(name, "none in this session")
+        Some((AgentTools::None, AgentKind::Claude)) => Check::warning(name, "none in this session")
         .remedy(
             "the next session gets them from an MCP server, unless --safe-mode or managed settings prevent that too",
         ),

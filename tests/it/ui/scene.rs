@@ -8,7 +8,7 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use pitstop::{
-    agent::{AgentEvent, StartSource, StatusLine},
+    agent::{AgentEvent, AgentKind, StartSource, StatusLine},
     app::{
         self, Event, Model,
         event::{BridgeEvent, HostEvent, NewIds, PaneEvent, ReadEvent, StoreEvent, TimerId},
@@ -121,7 +121,7 @@ fn identity() -> Identity {
         pid: 4242,
         project: "~/src/ledger".to_owned(),
         environment: "ledger".to_owned(),
-        agent_kind: "claude",
+        agent_kind: AgentKind::Claude,
         agent_command: "claude".to_owned(),
         todo_tools: true,
     }
