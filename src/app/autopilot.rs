@@ -31,7 +31,7 @@ use crate::app::{
     draft::handoff,
     effect::{Effect, run_event},
     event::TimerId,
-    facts::{agent_reason, blocked_by, is_unattended, is_under_review, spent},
+    facts::{Block, agent_reason, blocked_by, is_unattended, is_under_review, spent},
     model::{
         Model,
         happened::NoReboot,
@@ -290,7 +290,7 @@ fn watch_reboot(model: &mut Model) {
     // Before `auto` has announced it, and once it is approved.
     let announces = is_under_review(model) && model.reboot.mode == RebootMode::Auto;
     let waits = announces || matches!(step, Step::Armed | Step::Waiting);
-    if waits && blocked_by(model) == ["background task"] {
+    if waits && blocked_by(model) == [Block::Background] {
         let time = background_time(model);
         return set_once(model, Due::Background, time);
     }

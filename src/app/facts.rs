@@ -87,14 +87,29 @@ pub fn is_hookless(model: &Model) -> bool {
     !model.session.agent.hooked && !model.is_generic()
 }
 
-/// The word for a document in `$EDITOR`, which blocks a reboot that the person at it has not asked for.
-pub const EDITOR: &str = "editor";
-
-/// The word for an unsent prompt that cannot be read, and so would be lost.
-pub const UNSENT: &str = "unsent prompt";
-
-/// The word for a session that another process goes on with.
-pub const ELSEWHERE: &str = "elsewhere";
+/// What blocks a reboot, and a text that is to be typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
+pub enum Block {
+    /// A turn runs, or the agent has not reported yet that it is ready.
+    Turn,
+    /// Something runs in the background of the session, and would end with it.
+    #[strum(serialize = "background task")]
+    Background,
+    /// It is not known what the agent does.
+    Unknown,
+    /// The agent waits for an answer.
+    Dialog,
+    /// Another process goes on with the session.
+    Elsewhere,
+    /// The human types.
+    Typing,
+    /// A document is in `$EDITOR`, and the person at it has not asked for the reboot.
+    Editor,
+    /// The unsent prompt cannot be read, and so would be lost.
+    #[strum(serialize = "unsent prompt")]
+    Unsent,
+}
 
 /// Why the conversation cannot be replaced inside the running client now, if so.
 #[must_use]
@@ -160,47 +175,47 @@ pub(in crate::app) fn awaits_replaced_turn(model: &Model) -> bool {
     goes_in_place(model) && attempt.is_some_and(awaits)
 }
 
-/// What blocks a reboot now, by word; empty at a safe moment. A person who has approved does not block it
+/// What blocks a reboot now; empty at a safe moment. A person who has approved does not block it
 /// by typing.
 #[must_use]
-pub fn blocked_by(model: &Model) -> Vec<&'static str> {
+pub fn blocked_by(model: &Model) -> Vec<Block> {
     let agent = &model.session.agent;
     // What goes on in the background goes on with the process, and the prompt box keeps what it holds.
     let in_place = goes_in_place(model);
     let mut blocks = Vec::new();
     if matches!(agent.state, AgentState::Busy | AgentState::Starting) {
-        blocks.push("turn");
+        blocks.push(Block::Turn);
     }
     if !agent.background.is_empty() && !in_place {
-        blocks.push("background task");
+        blocks.push(Block::Background);
     }
     let attempt = model.reboot.attempt.as_ref();
     let by_person = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person));
     // The list hides whether a turn runs: the hooks alone say it then.
     if agent.state == AgentState::Unknown && !(agent.listing && by_person) {
         blocks.push(if agent.activity.dialog_seen {
-            "dialog"
+            Block::Dialog
         } else {
-            "unknown"
+            Block::Unknown
         });
     }
     if agent.state == AgentState::Elsewhere && !by_person {
-        blocks.push(ELSEWHERE);
+        blocks.push(Block::Elsewhere);
     }
     // What is typed into the agent view is the task of yet another session; the session itself is ended from there too.
     if agent.state == AgentState::Dialog
         || (agent.listing && !by_person && !agent.activity.dialog_seen)
     {
-        blocks.push("dialog");
+        blocks.push(Block::Dialog);
     }
     if is_typing(model) && !by_person {
-        blocks.push("typing");
+        blocks.push(Block::Typing);
     }
     if model.view.external.is_some() && !by_person {
-        blocks.push(EDITOR);
+        blocks.push(Block::Editor);
     }
     if unsent(model) == Unsent::Unreadable && !in_place {
-        blocks.push(UNSENT);
+        blocks.push(Block::Unsent);
     }
     if agent.state == AgentState::Exited {
         blocks.clear();

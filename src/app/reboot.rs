@@ -63,7 +63,7 @@ use crate::app::{
     },
 };
 pub use crate::app::{
-    facts::{EDITOR, ELSEWHERE, UNSENT, blocked_by, is_quiet},
+    facts::{Block, blocked_by, is_quiet},
     model::reboot::{Approval, Attempt, Kind, Quiet, QuietReason, Reboot},
 };
 

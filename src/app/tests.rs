@@ -34,7 +34,7 @@ use super::{
     event::{CallId, Exit, HostEvent, NewIds, PaneEvent, ReadEvent, StoreEvent, TimerId},
     model::{Beginning, Focus, Identity, Overlay},
     model_of,
-    reboot::{Attempt, Kind},
+    reboot::{Attempt, Block, Kind},
     update,
 };
 

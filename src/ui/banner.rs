@@ -20,7 +20,7 @@ use crate::{
     api::wire::AgentState,
     app::{
         Model, breakpoint,
-        reboot::{self, Banner, QuietReason},
+        reboot::{self, Banner, Block, QuietReason},
     },
     config::Unanswered,
     keymap::Action,
@@ -247,17 +247,16 @@ fn asked(model: &Model, cause: Cause, figure: bool) -> String {
 }
 
 /// What has to happen first, in words: `for the turn to end, for you to stop typing`.
-pub(super) fn ends(blocks: &[&str]) -> String {
-    let words = blocks.iter().map(|block| match *block {
-        "turn" => "for the turn to end",
-        "unknown" => "until it is known what the agent does",
-        "dialog" => "for the dialog to be answered",
-        "typing" => "for you to stop typing",
-        "background task" => "for the background task to end",
-        reboot::ELSEWHERE => "for a prompt here: the session was resumed elsewhere",
-        reboot::EDITOR => "for the editor to be left",
-        reboot::UNSENT => "for your prompt to be submitted or cleared: it cannot be read",
-        other => other,
+pub(super) fn ends(blocks: &[Block]) -> String {
+    let words = blocks.iter().map(|block| match block {
+        Block::Turn => "for the turn to end",
+        Block::Unknown => "until it is known what the agent does",
+        Block::Dialog => "for the dialog to be answered",
+        Block::Typing => "for you to stop typing",
+        Block::Background => "for the background task to end",
+        Block::Elsewhere => "for a prompt here: the session was resumed elsewhere",
+        Block::Editor => "for the editor to be left",
+        Block::Unsent => "for your prompt to be submitted or cleared: it cannot be read",
     });
     words.collect::<Vec<_>>().join(", ")
 }

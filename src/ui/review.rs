@@ -17,7 +17,7 @@ use crate::{
     app::{
         Model, breakpoint, cost, in_place,
         reading::sections,
-        reboot::{self, Kind, compaction},
+        reboot::{self, Block, Kind, compaction},
         trim::{self, NotOffered, Offer},
         unsent::{self, Unsent},
     },
@@ -434,10 +434,8 @@ fn waits(model: &Model) -> String {
             "Claude is about to compact and waits for your answer; in {seconds} s {next}."
         );
     }
-    let blocks: Vec<&str> = reboot::blocked_by(model)
-        .into_iter()
-        .filter(|block| *block != "typing")
-        .collect();
+    let mut blocks = reboot::blocked_by(model);
+    blocks.retain(|block| *block != Block::Typing);
     let ends = banner::ends(&blocks);
     match (is_approved(model), blocks.is_empty()) {
         (true, false) => format!("Approved; waits {ends}. Enter interrupts the turn."),

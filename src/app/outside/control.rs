@@ -16,7 +16,7 @@ use crate::app::{
     draft::{checkpoint, handoff, scratchpad},
     effect::Effect,
     event::{CallId, TimerId},
-    facts::{EDITOR, blocked_by, is_unattended},
+    facts::{Block, blocked_by, is_unattended},
     model::{Focus, Model, Overlay},
     reboot::{self, Approval, leave::leave, submit},
     session::{agent, figures::guard_settings, host_output},
@@ -65,9 +65,9 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
 }
 
 /// What keeps a text from being typed now. An editor has the host terminal and not the agent's prompt.
-fn says_not_now(model: &Model) -> Option<&'static str> {
+fn says_not_now(model: &Model) -> Option<Block> {
     let blocks = blocked_by(model);
-    blocks.into_iter().find(|block| *block != EDITOR)
+    blocks.into_iter().find(|block| *block != Block::Editor)
 }
 
 /// A script has asked for a reboot. Where no one can look at the review, asking is approving.

@@ -28,7 +28,7 @@ use crate::{
 
 use crate::app::{
     autopilot,
-    facts::{agent_reason, blocked_by, cost_of, limit_reset, totals_of},
+    facts::{Block, agent_reason, blocked_by, cost_of, limit_reset, totals_of},
     model::{Model, summaries::turns_of},
     session::{bridge, cost},
 };
@@ -134,7 +134,7 @@ fn reboot_report(model: &Model) -> RebootReport {
         Some(attempt) => RebootReport {
             phase: attempt.step().to_string(),
             reason: Some(attempt.cause.to_string()),
-            blocked_by: blocked_by(model).into_iter().map(str::to_owned).collect(),
+            blocked_by: blocked_by(model).iter().map(Block::to_string).collect(),
         },
         None => RebootReport {
             phase: "idle".to_owned(),

@@ -29,8 +29,8 @@ use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::{
-        auto_delay, blocked_by, deciding_figure, is_editing, is_forced, is_last, is_quiet, is_safe,
-        is_under_review,
+        Block, auto_delay, blocked_by, deciding_figure, is_editing, is_forced, is_last, is_quiet,
+        is_safe, is_under_review,
     },
     model::{
         Model, Overlay,
@@ -261,9 +261,8 @@ fn may_announce(model: &Model) -> bool {
         && !model.reboot.paused;
     // Whatever lies over the screen hides the banner, and an editor everything.
     let seen = model.view.overlay.is_none() && model.view.external.is_none();
-    let blocks = blocked_by(model);
     // The person at the keyboard is given the whole time again.
-    let at_keyboard = blocks.contains(&"typing") || is_editing(model);
+    let at_keyboard = blocked_by(model).contains(&Block::Typing) || is_editing(model);
     announced && seen && !at_keyboard
 }
 
@@ -277,7 +276,7 @@ fn interrupts(model: &Model) -> bool {
     model.reboot.mode == RebootMode::Auto
         && model.session.agent.state == AgentState::Busy
         && is_forced(model)
-        && blocked_by(model) == ["turn"]
+        && blocked_by(model) == [Block::Turn]
 }
 
 fn set_clock(model: &mut Model, clock: Option<Clock>) {

@@ -8,7 +8,7 @@ use crate::{config::RebootMode, guard::Level, lineage::journal::Step};
 
 use super::automatic::is_free;
 use crate::app::{
-    facts::{EDITOR, answer_left, blocked_by, is_editing, is_quiet},
+    facts::{Block, answer_left, blocked_by, is_editing, is_quiet},
     model::{
         Model, Overlay,
         reboot::{QuietReason, Wish},
@@ -26,14 +26,14 @@ pub enum Banner {
     CountsDown(Duration),
     /// None begins by itself for now: why, and for how many more turns.
     Quiet(QuietReason, u32),
-    /// `auto` prepares it, and goes ahead once these are over, in the words of [`blocked_by`].
-    Waits(Vec<&'static str>),
+    /// `auto` prepares it, and goes ahead once these are over.
+    Waits(Vec<Block>),
     /// The agent asks for one, for this reason.
     Wished(String),
     /// It was refused before anything was done, and why.
     Refused(String),
     /// It is approved and goes ahead once these are over.
-    Approved(Vec<&'static str>),
+    Approved(Vec<Block>),
 }
 
 /// What stands on the screen now. The review says it all itself.
@@ -58,8 +58,8 @@ pub fn banner(model: &Model) -> Option<Banner> {
                     Banner::Holds(left)
                 } else if by_itself {
                     let mut blocks = blocked_by(model);
-                    if is_editing(model) && !blocks.contains(&EDITOR) {
-                        blocks.push(EDITOR);
+                    if is_editing(model) && !blocks.contains(&Block::Editor) {
+                        blocks.push(Block::Editor);
                     }
                     Banner::Waits(blocks)
                 } else {

@@ -35,7 +35,7 @@ impl Bench {
         crate::app::facts::agent_reason(&self.model).unwrap_or_default()
     }
 
-    fn blocks(&self) -> Vec<&'static str> {
+    fn blocks(&self) -> Vec<Block> {
         crate::app::reboot::blocked_by(&self.model)
     }
 }
@@ -66,7 +66,7 @@ fn a_calm_title_over_a_call_without_a_result_is_unknown_and_never_safe() {
     assert_eq!(bench.state(), AgentState::Busy, "it must stand");
     bench.stands();
     assert_eq!(bench.state(), AgentState::Unknown);
-    assert_eq!(bench.blocks(), ["unknown"]);
+    assert_eq!(bench.blocks(), [Block::Unknown]);
     assert!(bench.reason().contains("prompt box"), "{}", bench.reason());
     // Six seconds later the client reports it.
     bench.asks("Auto mode can't check actions");
@@ -139,7 +139,7 @@ fn a_question_stays_open_until_it_is_known_to_be_answered() {
     bench.tool_starts("Read", "t2");
     bench.tool_ends("Read", "t2");
     assert_eq!(bench.state(), AgentState::Dialog);
-    assert_eq!(bench.blocks(), ["dialog", "typing"]);
+    assert_eq!(bench.blocks(), [Block::Dialog, Block::Typing]);
     bench.tool_ends("Bash", "t1");
     assert_eq!(bench.state(), AgentState::Busy);
 
@@ -182,7 +182,7 @@ fn what_the_human_opens_over_the_prompt_box_is_unknown() {
     bench.stands();
     assert_eq!(
         (bench.state(), bench.blocks()),
-        (AgentState::Unknown, vec!["unknown"])
+        (AgentState::Unknown, vec![Block::Unknown])
     );
     bench.ready();
     bench.stands();
@@ -196,7 +196,7 @@ fn work_without_a_turn_is_work() {
     bench.stands();
     assert_eq!(
         (bench.state(), bench.blocks()),
-        (AgentState::Busy, vec!["turn"])
+        (AgentState::Busy, vec![Block::Turn])
     );
     bench.titled("✳ work");
     bench.stands();
@@ -227,7 +227,7 @@ fn a_subagent_in_the_background_is_named_and_begins_no_turn() {
         (
             AgentState::Idle,
             "1 background agent".to_owned(),
-            vec!["background task"]
+            vec![Block::Background]
         )
     );
     // The client comes back with a prompt of its own.

@@ -354,11 +354,11 @@ fn whether_a_dialog_stands_is_known_by_the_bridge() {
     use crate::bridge::Refusal;
     let (mut bench, id) = hidden();
     let dialog = Outcome::Filled(Err(Refusal::Dialog));
-    assert_eq!(blocked_by(&bench.model), ["unknown"]);
+    assert_eq!(blocked_by(&bench.model), [Block::Unknown]);
     bench.bridge_says(OLD, Said::Answered(id, dialog.clone()));
     // A list that a person has opened.
     assert_eq!(bench.state(), AgentState::Unknown);
-    assert_eq!(blocked_by(&bench.model), ["dialog"]);
+    assert_eq!(blocked_by(&bench.model), [Block::Dialog]);
     bench.prompt_box(PromptBox::Empty);
     bench.stands();
     assert_eq!(bench.state(), AgentState::Idle);

@@ -194,7 +194,7 @@ fn the_banner_goes_when_the_session_is_back() {
 fn no_reboot_by_itself_throws_a_person_out_of_the_list() {
     let mut bench = Bench::new();
     forked(&mut bench);
-    assert_eq!(blocked_by(&bench.model), ["dialog"]);
+    assert_eq!(blocked_by(&bench.model), [Block::Dialog]);
 }
 
 #[test]

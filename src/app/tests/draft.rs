@@ -115,7 +115,7 @@ fn no_reboot_goes_over_a_draft_that_cannot_be_read() {
     bench.git();
     let effects = bench.press(KeyCode::Enter);
     assert_eq!(signals(&effects), []);
-    assert_eq!(blocked_by(&bench.model), ["unsent prompt"]);
+    assert_eq!(blocked_by(&bench.model), [Block::Unsent]);
     // Submitted or cleared it blocks nothing.
     let effects = bench.prompt_box(PromptBox::Empty);
     assert_eq!(signals(&effects), [StopSignal::Exit]);
@@ -127,7 +127,7 @@ fn auto_waits_for_a_draft_that_cannot_be_read() {
     config.reboot.mode = RebootMode::Auto;
     let mut bench = Bench::with(config);
     bench.prompt_box(unreadable());
-    assert_eq!(blocked_by(&bench.model), ["unsent prompt"]);
+    assert_eq!(blocked_by(&bench.model), [Block::Unsent]);
     bench.prompt_box(PromptBox::Empty);
     assert!(blocked_by(&bench.model).is_empty());
 }
@@ -284,5 +284,5 @@ fn a_mark_in_the_place_of_a_paste_is_no_text_by_the_bridge_either() {
         Said::Answered(id, Outcome::Draft(Prompt { text, cursor: 0 })),
     );
     assert_eq!(signals(&effects), []);
-    assert_eq!(blocked_by(&bench.model), ["unsent prompt"]);
+    assert_eq!(blocked_by(&bench.model), [Block::Unsent]);
 }

@@ -40,7 +40,7 @@ fn an_answered_prompt_that_no_hook_has_reported_is_of_another_process() {
     );
     bench.said_by(2, 45);
     assert_eq!(bench.state(), AgentState::Elsewhere);
-    assert_eq!(blocked_by(&bench.model), ["elsewhere"]);
+    assert_eq!(blocked_by(&bench.model), [Block::Elsewhere]);
     // It stands for as long as nothing is done here.
     bench.titled("✳ herons");
     bench.stands();

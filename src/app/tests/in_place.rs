@@ -231,9 +231,9 @@ fn the_draft_and_what_runs_in_the_background_do_not_hold_it_up() {
     bench.used(155_000);
     bench.press(KeyCode::F(5));
     bench.git();
-    assert_eq!(blocked_by(&bench.model), ["background task"]);
+    assert_eq!(blocked_by(&bench.model), [Block::Background]);
     bench.press(KeyCode::Char('w'));
-    assert_eq!(blocked_by(&bench.model), Vec::<&str>::new());
+    assert_eq!(blocked_by(&bench.model), []);
     let effects = bench.press(KeyCode::Enter);
     let (id, ..) = replaces(&effects).expect("the order is given");
     assert_eq!(kept(&effects), [Some(draft.text.clone())]);

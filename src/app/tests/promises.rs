@@ -730,7 +730,7 @@ impl World {
     }
 
     /// Whatever holds a reboot back stands on the screen.
-    fn check_banner(&self, event: &Event, blocks: &[&str]) {
+    fn check_banner(&self, event: &Event, blocks: &[Block]) {
         let model = self.model();
         if model.view.overlay == Some(Overlay::Review) {
             return;

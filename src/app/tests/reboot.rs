@@ -274,13 +274,29 @@ fn it_is_seen_when_a_person_has_stopped_typing() {
     let quiet = bench.model.config.reboot.typing_quiet;
     let effects = bench.press(KeyCode::Char('x'));
     assert!(effects.contains(&Effect::SetTimer(TimerId::Typing, quiet)));
-    assert_eq!(crate::app::reboot::blocked_by(&bench.model), ["typing"]);
-    bench.wait(quiet);
-    bench.send(Event::TimerFired(TimerId::Typing));
     assert_eq!(
         crate::app::reboot::blocked_by(&bench.model),
-        Vec::<&str>::new()
+        [Block::Typing]
     );
+    bench.wait(quiet);
+    bench.send(Event::TimerFired(TimerId::Typing));
+    assert_eq!(crate::app::reboot::blocked_by(&bench.model), []);
+}
+
+#[test]
+fn what_blocks_a_reboot_has_the_words_that_scripts_read() {
+    for (block, word) in [
+        (Block::Turn, "turn"),
+        (Block::Background, "background task"),
+        (Block::Unknown, "unknown"),
+        (Block::Dialog, "dialog"),
+        (Block::Elsewhere, "elsewhere"),
+        (Block::Typing, "typing"),
+        (Block::Editor, "editor"),
+        (Block::Unsent, "unsent prompt"),
+    ] {
+        assert_eq!(block.to_string(), word);
+    }
 }
 
 #[test]
@@ -687,7 +703,7 @@ fn typing_restarts_the_countdown_and_a_turn_makes_it_wait() {
     assert!(effects.iter().any(|one| matches!(one, Effect::Forward(_))));
     assert_eq!(
         banner(&bench.model),
-        Some(Banner::Waits(vec!["typing"])),
+        Some(Banner::Waits(vec![Block::Typing])),
         "what is waited for is said"
     );
     bench.wait(Duration::from_secs(1));
@@ -701,7 +717,7 @@ fn typing_restarts_the_countdown_and_a_turn_makes_it_wait() {
     assert_eq!(banner(&bench.model), Some(whole));
     // A turn does not begin it again, or a busy agent would never be rebooted: once it is due the turn's end is the moment.
     bench.prompted(OLD, "x");
-    assert_eq!(banner(&bench.model), Some(Banner::Waits(vec!["turn"])));
+    assert_eq!(banner(&bench.model), Some(Banner::Waits(vec![Block::Turn])));
     bench.wait(Duration::from_secs(100));
     bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), Some(Step::Review), "the turn runs");
@@ -933,7 +949,10 @@ fn a_note_that_is_being_written_makes_the_countdown_wait() {
     bench.press(KeyCode::F(3));
     bench.press(KeyCode::Char('e'));
     bench.press(KeyCode::Char('x'));
-    assert_eq!(banner(&bench.model), Some(Banner::Waits(vec!["editor"])));
+    assert_eq!(
+        banner(&bench.model),
+        Some(Banner::Waits(vec![Block::Editor]))
+    );
     bench.wait(Duration::from_secs(10));
     assert!(signals(&bench.send(Event::TimerFired(timer))).is_empty());
     let effects = bench.press(KeyCode::Esc);

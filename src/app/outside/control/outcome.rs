@@ -1,7 +1,7 @@
 //! What an order by `ctl` comes to, for the person who gave it: what happens now, and what is theirs to do.
 
 use crate::app::{
-    facts::blocked_by,
+    facts::{Block, blocked_by},
     model::Model,
     reboot::{DEFER_TURNS, in_place},
 };
@@ -42,7 +42,7 @@ fn reboot_asked(model: &Model) -> String {
 }
 
 fn approved(model: &Model) -> String {
-    let blocks = blocked_by(model);
+    let blocks: Vec<_> = blocked_by(model).iter().map(Block::to_string).collect();
     let attempt = model.reboot.attempt.as_ref();
     let waits = attempt.is_some_and(|one| one.is_harmless() && !one.force);
     if blocks.is_empty() || !waits {
