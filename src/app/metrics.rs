@@ -10,7 +10,7 @@ use crate::{
 use crate::app::{
     effect::Effect,
     facts::spent,
-    model::{Model, reboot::WITHDRAWN},
+    model::{Model, reboot::RebootOutcome},
 };
 
 /// How many turns an iteration had.
@@ -34,21 +34,12 @@ pub fn note(model: &mut Model, before: TurnCount) {
     model.outside.counters.checkpoints += saves.count() as u64;
 }
 
-/// Counts a reboot that has ended by this step; `why` says what stopped one that failed.
-pub fn reboot_ended(model: &mut Model, step: Step, why: Option<&str>) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
-    let outcome = match (step, why) {
-        (Step::Done, _) => "done",
-        (_, Some("deferred")) => "deferred",
-        (_, Some("cancelled" | "quit")) => "cancelled",
-        (_, Some(WITHDRAWN)) => WITHDRAWN,
-        _ if attempt.step() == Step::RollingBack => "rolled_back",
-        _ => "failed",
-    };
-    let reboots = &mut model.outside.counters.reboots;
-    *reboots.entry((attempt.cause, outcome)).or_default() += 1;
+/// Counts a reboot that has ended.
+pub fn reboot_ended(model: &mut Model, outcome: RebootOutcome) {
+    if let Some(attempt) = &model.reboot.attempt {
+        let reboots = &mut model.outside.counters.reboots;
+        *reboots.entry((attempt.cause, outcome)).or_default() += 1;
+    }
 }
 
 /// The figures for monitoring.
@@ -72,7 +63,7 @@ pub fn metrics(model: &Model) -> MetricsReport {
         reboots: counters
             .reboots
             .iter()
-            .map(|((cause, outcome), count)| (cause.as_str(), *outcome, *count))
+            .map(|((cause, outcome), count)| (cause.as_str(), outcome.into(), *count))
             .collect(),
         transitions: transitions(model),
         commits: counters.commits,

@@ -57,7 +57,7 @@ use crate::app::{
     model::{
         Model, Overlay,
         reading::Reading,
-        reboot::{Launch, Phase, Prepared, Proof, Replaced, WITHDRAWN},
+        reboot::{Launch, Phase, Prepared, Proof, RebootOutcome, Replaced},
         trim::Preview,
         unsent::OnDisk,
     },
@@ -444,12 +444,12 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), String> {
         None => return Err("no reboot to cancel".to_owned()),
     }
     close_review(model);
-    let why = if defer {
+    let outcome = if defer {
         // Once it is due again it is shown again.
         model.reboot.called = None;
         automatic::be_quiet(model, DEFER_TURNS, QuietReason::Deferred);
         model.info(format!("reboot deferred by {DEFER_TURNS} turns"));
-        "deferred"
+        RebootOutcome::Deferred
     } else {
         automatic::be_quiet(model, 1, QuietReason::Cancelled);
         model.info(if holds_compaction(model) {
@@ -457,7 +457,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), String> {
         } else {
             "reboot cancelled: nothing was changed"
         });
-        "cancelled"
+        RebootOutcome::Cancelled
     };
     if !defer {
         model.happened.taken_over = Some("your cancel");
@@ -465,7 +465,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), String> {
     if model.reboot.attempt.is_none() {
         return Ok(());
     }
-    end_attempt(model, Phase::Failed, Some(why));
+    end_attempt(model, outcome, None);
     Ok(())
 }
 
@@ -631,7 +631,7 @@ pub fn abandon(model: &mut Model) {
     close_review(model);
     let attempt = model.reboot.attempt.as_ref();
     if attempt.is_some_and(Attempt::is_harmless) {
-        end_attempt(model, Phase::Failed, Some("quit"));
+        end_attempt(model, RebootOutcome::Cancelled, Some("quit"));
     } else {
         model.reboot.attempt = None;
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::reboot::RebootOutcome;
 use crate::lineage::Cause;
 
 /// Counters, which only grow.
@@ -18,5 +19,5 @@ pub struct Counters {
     /// Checkpoints ordered.
     pub checkpoints: u64,
     /// Reboots that have ended, by cause and outcome.
-    pub reboots: BTreeMap<(Cause, &'static str), u64>,
+    pub reboots: BTreeMap<(Cause, RebootOutcome), u64>,
 }

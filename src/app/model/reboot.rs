@@ -19,8 +19,23 @@ use super::{
     unsent::OnDisk,
 };
 
-/// Why a reboot has ended that was not due any more, in the word of the counters.
-pub(in crate::app) const WITHDRAWN: &str = "withdrawn";
+/// How a reboot has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum RebootOutcome {
+    /// It was given up before anything was done to the old session.
+    Cancelled,
+    /// A person has put it off.
+    Deferred,
+    /// The new session has taken over.
+    Done,
+    /// It was refused, or could not go on.
+    Failed,
+    /// The old session was resumed.
+    RolledBack,
+    /// It had begun by itself and was not due any more.
+    Withdrawn,
+}
 
 /// The reboot under way and what is remembered between two.
 #[derive(Debug)]

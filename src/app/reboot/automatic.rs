@@ -23,7 +23,7 @@ use crate::{
     transcript::Tokens,
 };
 
-use super::{Approval, WITHDRAWN, approve, held, request, steps::end_attempt};
+use super::{Approval, approve, held, request, steps::end_attempt};
 use crate::app::{
     draft::{breakpoint, summary},
     effect::Effect,
@@ -35,7 +35,7 @@ use crate::app::{
     model::{
         Model, Overlay,
         happened::NoReboot,
-        reboot::{Attempt, Clock, Phase, Quiet, QuietReason},
+        reboot::{Attempt, Clock, Phase, Quiet, QuietReason, RebootOutcome},
         summaries::turns_of,
     },
 };
@@ -220,7 +220,7 @@ fn void(model: &mut Model) -> Option<&'static str> {
 /// Gives up a reboot that began by itself.
 fn withdraw(model: &mut Model, why: &str) {
     tracing::info!(why, "a reboot is not due any more");
-    end_attempt(model, Phase::Failed, Some(WITHDRAWN));
+    end_attempt(model, RebootOutcome::Withdrawn, None);
     // Nothing went wrong.
     model.reboot.failure = None;
 }

@@ -32,7 +32,7 @@ use crate::app::{
     facts::{answer_left, answers_at_once, held as undecided},
     model::{
         Model,
-        reboot::{Held, Phase},
+        reboot::{Held, Phase, RebootOutcome},
     },
 };
 
@@ -147,7 +147,7 @@ pub fn timer(model: &mut Model, epoch: u64) {
 /// Ends the attempt, by which the client goes on.
 fn end(model: &mut Model) {
     close_review(model);
-    end_attempt(model, Phase::Failed, Some("left to the client"));
+    end_attempt(model, RebootOutcome::Failed, Some("left to the client"));
 }
 
 /// The turn in which the client compacts was stopped, and the compaction with it.

@@ -5,7 +5,7 @@ use crate::app::{
     model::{
         Model,
         happened::NoReboot,
-        reboot::{Phase, Prepared},
+        reboot::{Phase, Prepared, RebootOutcome},
     },
     reboot::moment,
 };
@@ -118,7 +118,7 @@ pub(super) fn refuse(model: &mut Model, why: &str) {
         format!("the reboot is refused, and the agent goes on: {why}")
     };
     let card = moment::failed(model, why, false);
-    end_attempt(model, Phase::Failed, Some(why));
+    end_attempt(model, RebootOutcome::Failed, Some(why));
     model.emit(card);
     model.reboot.refused = Some(why.to_owned());
     if !by_itself {
@@ -131,24 +131,23 @@ pub(super) fn refuse(model: &mut Model, why: &str) {
 }
 
 /// The order to run the user's command after a reboot that has touched the old agent.
-pub(super) fn after_reboot(model: &Model, last: Step, why: Option<&str>) -> Option<Effect> {
+pub(super) fn after_reboot(
+    model: &Model,
+    outcome: RebootOutcome,
+    why: Option<&str>,
+) -> Option<Effect> {
     model.config.hooks.post_reboot.as_ref()?;
     let attempt = model.reboot.attempt.as_ref()?;
     if !attempt.kind.is_reboot() || attempt.is_harmless() {
         return None;
     }
-    let came_out = match last {
-        Step::Done => "done",
-        _ if attempt.step() == Step::RollingBack => "rolled_back",
-        _ => "failed",
-    };
     let approved = attempt
         .entered
         .iter()
         .find(|(step, _)| *step == Step::Preparing);
     let took = approved.map(|(_, at)| model.now.since(*at).as_millis());
     Some(Effect::RunPostReboot(Box::new(RebootResult {
-        result: Some(came_out),
+        result: Some(outcome.into()),
         reason: attempt.failure.clone().or_else(|| why.map(str::to_owned)),
         verified: Some(attempt.is_proven()),
         took_ms: took.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX)),

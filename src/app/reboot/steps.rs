@@ -27,7 +27,10 @@ use crate::app::{
     model::{
         Model, Overlay,
         orders::{EndedOrder, OrderEnd, Purpose},
-        reboot::{Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof, QuietReason},
+        reboot::{
+            Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof, QuietReason,
+            RebootOutcome,
+        },
         unsent::{OnDisk, Unsent},
     },
     orders,
@@ -266,7 +269,11 @@ fn ending_step(model: &mut Model) {
         return enter(model, Phase::starting());
     }
     if model.reboot.ending.is_some_and(|ending| ending.hopeless) {
-        return end_attempt(model, Phase::Failed, Some("the old agent cannot be ended"));
+        return end_attempt(
+            model,
+            RebootOutcome::Failed,
+            Some("the old agent cannot be ended"),
+        );
     }
     ending::begin(model, false);
 }
@@ -427,7 +434,7 @@ pub(super) fn roll_back(model: &mut Model, why: &str) {
         return;
     };
     if !attempt.kind.is_reboot() {
-        return end_attempt(model, Phase::Failed, Some(why));
+        return end_attempt(model, RebootOutcome::Failed, Some(why));
     }
     attempt.failure = Some(why.to_owned());
     let beside = std::mem::take(&mut attempt.beside);
@@ -476,7 +483,7 @@ fn rolling_back(model: &mut Model, launch: &Launch) {
         format!("reboot rolled back, the old session is resumed: {why}")
     });
     let card = moment::failed(model, &why, true);
-    end_attempt(model, Phase::Failed, None);
+    end_attempt(model, RebootOutcome::RolledBack, None);
     model.emit(card);
 }
 
@@ -525,7 +532,7 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
         // A person who took a reboot back does not want to be asked again at once.
         be_quiet(model, DEFER_TURNS, QuietReason::Undone);
     }
-    end_attempt(model, Phase::Done, None);
+    end_attempt(model, RebootOutcome::Done, None);
     model.emit_all(card);
     // Behind its proof, which was not on disk yet: from here on it is an agent that ended like any other.
     if died {
@@ -589,14 +596,13 @@ pub fn draft_kept(model: &mut Model, text: Option<&str>) {
     }
 }
 
-/// Closes the attempt, in the journal too.
-pub(super) fn end_attempt(model: &mut Model, last: Phase, why: Option<&str>) {
-    let step = last.step();
-    metrics::reboot_ended(model, step, why);
-    let hook = prepare::after_reboot(model, step, why);
+/// Closes the attempt, in the journal too; `why` where the outcome does not say enough.
+pub(super) fn end_attempt(model: &mut Model, outcome: RebootOutcome, why: Option<&str>) {
+    metrics::reboot_ended(model, outcome);
+    let hook = prepare::after_reboot(model, outcome, why);
     let mut on_disk = OnDisk::Nothing;
+    let done = outcome == RebootOutcome::Done;
     if let Some(attempt) = &mut model.reboot.attempt {
-        attempt.failure = attempt.failure.take().or_else(|| why.map(str::to_owned));
         if let Phase::Waiting { draft, .. } = &mut attempt.phase {
             on_disk = std::mem::take(draft);
         }
@@ -604,12 +610,14 @@ pub(super) fn end_attempt(model: &mut Model, last: Phase, why: Option<&str>) {
         if attempt.beside != OnDisk::Nothing {
             model.reboot.beside = Some((attempt.id, std::mem::take(&mut attempt.beside)));
         }
-        if step == Step::Failed {
+        if !done {
+            let why = why.unwrap_or(outcome.into());
+            attempt.failure.get_or_insert_with(|| why.to_owned());
             model.reboot.failure.clone_from(&attempt.failure);
         }
     }
     held::let_go(model);
-    enter(model, last);
+    enter(model, if done { Phase::Done } else { Phase::Failed });
     model.emit_all(hook);
     if model.reboot.attempt.take().is_some() {
         unsent::forget(model, &on_disk);
