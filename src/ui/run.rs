@@ -13,7 +13,7 @@ use ratatui::{
 };
 
 use crate::{
-    api::wire::RunReport,
+    api::wire::{RunPhase, RunReport},
     app::{
         Model,
         autopilot::{
@@ -38,8 +38,8 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
         return Vec::new();
     };
     let mut parts = Vec::new();
-    if report.phase != "working" {
-        let style = if report.phase == "tripped" {
+    if report.phase != RunPhase::Working {
+        let style = if report.phase == RunPhase::Tripped {
             theme.bad
         } else {
             theme.accent
@@ -74,8 +74,8 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
 /// Why the run stands still: said for as long as it does, for a person who comes back to it.
 pub(super) fn why_it_waits(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     let report = autopilot::report(model)?;
-    let why = report.why.filter(|_| report.phase != "ended")?;
-    let style = if report.phase == "tripped" {
+    let why = report.why.filter(|_| report.phase != RunPhase::Ended)?;
+    let style = if report.phase == RunPhase::Tripped {
         theme.bad
     } else {
         theme.text
@@ -93,15 +93,17 @@ pub(super) const fn pause_does(model: &Model) -> &'static str {
 }
 
 fn standing(report: &RunReport, key: &str, now: At) -> String {
-    match (&report.phase[..], report.waits_until, &report.paused_by) {
-        ("waiting", Some(until), _) => format!("waits until {}", now.local(until).format("%H:%M")),
-        ("waiting", None, _) => match report.waits_s {
+    match (report.phase, report.waits_until, &report.paused_by) {
+        (RunPhase::Waiting, Some(until), _) => {
+            format!("waits until {}", now.local(until).format("%H:%M"))
+        }
+        (RunPhase::Waiting, None, _) => match report.waits_s {
             Some(left) => format!("waits {}", countdown(left)),
             None => "waits".to_owned(),
         },
-        ("paused", _, Some(by)) => format!("paused by {by}, {key} resumes"),
-        ("tripped", ..) => format!("stopped, {key} goes on"),
-        (phase, ..) => phase.to_owned(),
+        (RunPhase::Paused, _, Some(by)) => format!("paused by {by}, {key} resumes"),
+        (RunPhase::Tripped, ..) => format!("stopped, {key} goes on"),
+        (phase, ..) => phase.to_string(),
     }
 }
 
@@ -225,12 +227,13 @@ type Fact = (&'static str, Span<'static>);
 /// The facts of a run, with what it made in one.
 fn styled_facts(report: &RunReport, now: At, theme: &Theme) -> Vec<Fact> {
     // The title has the word already, and a state that needs no more words says nothing new.
-    let says = |(name, said): &(&str, String)| *name != "state" || *said != report.phase;
+    let phase = report.phase.to_string();
+    let says = |(name, said): &(&str, String)| *name != "state" || *said != phase;
     let mut styled: Vec<Fact> = Vec::new();
     for (name, said) in facts(report, now.zone).into_iter().filter(says) {
-        let style = match (name, &report.phase[..]) {
-            ("state", "tripped") => theme.bad,
-            ("state", "waiting" | "paused") => theme.accent,
+        let style = match (name, report.phase) {
+            ("state", RunPhase::Tripped) => theme.bad,
+            ("state", RunPhase::Waiting | RunPhase::Paused) => theme.accent,
             _ => theme.text,
         };
         let said = text::safe(&said).into_owned();

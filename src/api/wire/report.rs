@@ -63,8 +63,8 @@ pub struct CacheReport {
 /// An autonomous run, as part of a [`StatusReport`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
-    /// Where it stands: `working`, `waiting`, `paused`, `tripped` or `ended`.
-    pub phase: String,
+    /// Where it stands.
+    pub phase: RunPhase,
     /// The first line of its task.
     pub task: String,
     /// The text that ends it.
@@ -116,6 +116,23 @@ pub struct RunReport {
     /// Its newest lines, oldest first.
     #[serde(default)]
     pub timeline: Vec<RunLine>,
+}
+
+/// Where an autonomous run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum RunPhase {
+    /// Turns follow one another.
+    Working,
+    /// The next turn waits for something.
+    Waiting,
+    /// A person holds it.
+    Paused,
+    /// A breaker has stopped it.
+    Tripped,
+    /// It is over.
+    Ended,
 }
 
 /// A line of a run's timeline: what `pitstop run --headless` prints.
@@ -553,6 +570,22 @@ mod tests {
             serde_json::from_str::<HistoryReport>(&text).unwrap(),
             history
         );
+    }
+
+    #[test]
+    fn where_a_run_stands_is_one_word_for_scripts_and_people() {
+        for (phase, word) in [
+            (RunPhase::Working, "working"),
+            (RunPhase::Waiting, "waiting"),
+            (RunPhase::Paused, "paused"),
+            (RunPhase::Tripped, "tripped"),
+            (RunPhase::Ended, "ended"),
+        ] {
+            assert_eq!(
+                (json!(phase), phase.to_string()),
+                (json!(word), word.into())
+            );
+        }
     }
 
     #[test]

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use chrono::FixedOffset;
 
-use crate::{api::wire::RunReport, autopilot::cap::duration, format::dollars};
+use crate::{
+    api::wire::{RunPhase, RunReport},
+    autopilot::cap::duration,
+    format::dollars,
+};
 
 /// A minute, from which on a countdown is shown by the minute.
 const MINUTE: u64 = 60;
@@ -44,10 +48,10 @@ pub fn facts(run: &RunReport, zone: FixedOffset) -> Vec<(&'static str, String)> 
 
 /// Where it stands, and what it waits for with the time that is left.
 fn state(run: &RunReport, zone: FixedOffset) -> String {
-    let mut said = match (&run.phase[..], &run.paused_by) {
-        ("paused", Some(by)) => format!("paused by {by}"),
-        ("tripped", _) => "stopped by a breaker".to_owned(),
-        (phase, _) => phase.to_owned(),
+    let mut said = match (run.phase, &run.paused_by) {
+        (RunPhase::Paused, Some(by)) => format!("paused by {by}"),
+        (RunPhase::Tripped, _) => "stopped by a breaker".to_owned(),
+        (phase, _) => phase.to_string(),
     };
     if let Some(left) = run.waits_s {
         said.push_str(&format!(" {}", countdown(left)));
@@ -141,7 +145,7 @@ pub(crate) mod tests {
     /// A run in the middle of its work.
     pub(crate) fn run() -> RunReport {
         RunReport {
-            phase: "waiting".to_owned(),
+            phase: RunPhase::Waiting,
             task: "Port the importer".to_owned(),
             stop_phrase: "ALL DONE".to_owned(),
             headless: false,

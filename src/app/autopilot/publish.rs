@@ -1,7 +1,7 @@
 //! What is published of the run: its log, its report for scripts, and calls to a person.
 
 use crate::{
-    api::wire::{RunLine, RunReport},
+    api::wire::{RunLine, RunPhase, RunReport},
     autopilot::{Autopilot, End, Phase, RunEvent, breaker::excerpt, events::first_line},
     clean,
     lineage::Cause,
@@ -161,7 +161,7 @@ pub fn report(model: &Model) -> Option<RunReport> {
     let iterations = model.lineage.iterations().iter();
     let skipped = run.timeline.len().saturating_sub(TIMELINE_REPORTED);
     Some(RunReport {
-        phase: phase_word(pilot).to_owned(),
+        phase: phase(pilot),
         task: first_line(&plan.task),
         stop_phrase: plan.stop_phrase.clone(),
         headless: !plan.attended,
@@ -207,17 +207,16 @@ pub(super) fn remember(model: &mut Model, effects: &[Effect]) {
     }
 }
 
-/// The word for where a run stands.
-#[must_use]
-pub const fn phase_word(pilot: &Autopilot) -> &'static str {
+/// Where a run stands.
+const fn phase(pilot: &Autopilot) -> RunPhase {
     if pilot.paused_by.is_some() {
-        return "paused";
+        return RunPhase::Paused;
     }
     match &pilot.phase {
-        Phase::Working | Phase::Settling | Phase::Sent => "working",
-        Phase::Waiting(_) => "waiting",
-        Phase::Tripped(_) => "tripped",
-        Phase::Ended(_) => "ended",
+        Phase::Working | Phase::Settling | Phase::Sent => RunPhase::Working,
+        Phase::Waiting(_) => RunPhase::Waiting,
+        Phase::Tripped(_) => RunPhase::Tripped,
+        Phase::Ended(_) => RunPhase::Ended,
     }
 }
 

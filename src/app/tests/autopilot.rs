@@ -2,6 +2,7 @@
 
 use crate::{
     agent::{Failure, RateLimit, StatusLine, claude},
+    api::wire::RunPhase,
     app::autopilot,
     autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunEvent, prompt},
     transcript::usage::Usage,
@@ -459,8 +460,11 @@ fn a_run_waits_for_background_work_and_counts_no_breaker_meanwhile() {
         assert!(pastes(&effects).is_empty());
         let report = autopilot::report(&bench.model).unwrap();
         assert_eq!(
-            (report.phase.as_str(), report.why.as_deref()),
-            ("waiting", Some("1 background agent, for at most 30 min"))
+            (report.phase, report.why.as_deref()),
+            (
+                RunPhase::Waiting,
+                Some("1 background agent, for at most 30 min")
+            )
         );
         // The client comes back by itself.
         bench.prompted(OLD, "<task-notification>");
