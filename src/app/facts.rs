@@ -244,11 +244,10 @@ pub(in crate::app) fn is_editing(model: &Model) -> bool {
         || model.draft.handoff.editor.is_some()
 }
 
-/// Why a reboot cannot be approved now: its message is being edited.
-pub fn editor_refusal(model: &Model) -> Option<String> {
-    let lent = model.view.external.as_ref()?;
-    (lent.document == Document::Handoff)
-        .then(|| "the handoff is open in $EDITOR: save and leave it first".to_owned())
+/// Whether the handoff is in `$EDITOR`.
+pub(in crate::app) fn is_handoff_lent(model: &Model) -> bool {
+    let lent = model.view.external.as_ref();
+    lent.is_some_and(|lent| lent.document == Document::Handoff)
 }
 
 /// What the prompt box holds now.

@@ -14,6 +14,7 @@ pub mod model;
 pub mod orders;
 pub mod outside;
 pub mod reboot;
+pub mod refusal;
 pub mod session;
 pub mod view;
 

@@ -53,7 +53,7 @@ use crate::app::{
     draft::{handoff, summary},
     effect::Effect,
     event::{Exit, TimerId},
-    facts::{editor_refusal, holds_compaction, is_calm, is_text_under_way, is_under_review},
+    facts::{holds_compaction, is_calm, is_handoff_lent, is_text_under_way, is_under_review},
     model::{
         Model, Overlay,
         reading::Reading,
@@ -61,6 +61,7 @@ use crate::app::{
         trim::Preview,
         unsent::OnDisk,
     },
+    refusal::Refusal,
 };
 pub use crate::app::{
     facts::{Block, blocked_by, is_quiet},
@@ -157,23 +158,20 @@ pub(super) fn standing(model: &Model) -> Option<(uuid::Uuid, Step, Option<Approv
 
 /// A person, a script or a threshold asks for a reboot. `asked` says whether one of the first two did; the review is opened
 /// only for the person at the keyboard.
-pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), String> {
+pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refusal> {
     if let Some(attempt) = &model.reboot.attempt {
         if attempt.is_harmless() && asked {
             shown_to(model, cause);
             return Ok(());
         }
-        return Err(format!("a reboot is under way: {}", attempt.step()));
+        return Err(Refusal::UnderWay(attempt.step()));
     }
     if model.outside.quitting.is_some() {
-        return Err("pitstop is quitting".to_owned());
+        return Err(Refusal::Quitting);
     }
     // A run that begins a session for every turn means to.
-    if !asked
-        && cause != Cause::Autopilot
-        && let Some(why) = breaker(model)
-    {
-        return Err(why);
+    if !asked && cause != Cause::Autopilot {
+        breaker(model)?;
     }
     let attempt = Attempt::new(model, Kind::Fresh, cause);
     model.reboot.attempt = Some(attempt);
@@ -225,14 +223,14 @@ fn shown_to(model: &mut Model, cause: Cause) {
 }
 
 /// A script asks for a reboot by this way.
-pub fn request_by(model: &mut Model, way: Way) -> Result<(), String> {
+pub fn request_by(model: &mut Model, way: Way) -> Result<(), Refusal> {
     if way == Way::Trim && model.is_generic() {
-        return Err(trim::NotOffered::Generic.to_string());
+        return Err(Refusal::NoTranscripts);
     }
     if way == Way::InPlace
         && let Some(why) = in_place::refusal(model)
     {
-        return Err(format!("no reboot in place: {why}"));
+        return Err(Refusal::NotInPlace(why));
     }
     request(model, Cause::Ctl, true)?;
     trim::choose(model, way)
@@ -240,10 +238,10 @@ pub fn request_by(model: &mut Model, way: Way) -> Result<(), String> {
 
 /// Resumes the session that the last reboot ended; the present one stays in the history. A reboot whose new agent runs need not
 /// wait for its proof: it is closed as one that was not confirmed.
-pub fn undo(model: &mut Model) -> Result<(), String> {
+pub fn undo(model: &mut Model) -> Result<(), Refusal> {
     if let Some(attempt) = &model.reboot.attempt {
         if !attempt.awaits_proof() {
-            return Err(format!("a reboot is under way: {}", attempt.step()));
+            return Err(Refusal::UnderWay(attempt.step()));
         }
         finish(model, false);
         // What is still to be typed was for this session.
@@ -254,7 +252,7 @@ pub fn undo(model: &mut Model) -> Result<(), String> {
         .and_then(|one| one.reboot.as_ref());
     let Some((old, nonce)) = record.and_then(|one| Some((one.old_session?, one.nonce.clone())))
     else {
-        return Err("nothing to undo: this iteration was not begun by a reboot".to_owned());
+        return Err(Refusal::NothingToUndo);
     };
     let replaced = nonce.map(|nonce| Replaced {
         session: old,
@@ -275,18 +273,18 @@ pub fn resume_earlier(
     session: SessionId,
     replaced: Option<Replaced>,
     iteration: Option<IterationId>,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     if let Some(attempt) = &model.reboot.attempt {
-        return Err(format!("a reboot is under way: {}", attempt.step()));
+        return Err(Refusal::UnderWay(attempt.step()));
     }
     if model.outside.quitting.is_some() {
-        return Err("pitstop is quitting".to_owned());
+        return Err(Refusal::Quitting);
     }
     if model.is_generic() {
-        return Err("this agent has no sessions to resume".to_owned());
+        return Err(Refusal::NoSessions);
     }
     if model.session.id == session && replaced.is_none() {
-        return Err("this is the present session".to_owned());
+        return Err(Refusal::PresentSession);
     }
     let held_by = "your choice of a session";
     bring_back(model, session, replaced, iteration, held_by);
@@ -389,21 +387,20 @@ pub fn ended_as(model: &mut Model, session: SessionId) {
 }
 
 /// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.
-pub fn approve(model: &mut Model, approval: Approval) -> Result<(), String> {
+pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
     handoff::finish_edit(model);
     // No one sees the countdown of `auto` behind an editor: the review waits.
     if approval == Approval::Auto && model.view.external.is_some() {
-        return Err("an editor has the terminal".to_owned());
+        return Err(Refusal::EditorOpen);
     }
-    if let Some(why) = editor_refusal(model).or_else(|| trim::refusal(model)) {
-        return Err(why);
+    if is_handoff_lent(model) {
+        return Err(Refusal::HandoffOpen);
     }
-    if let Some(why) = in_place::approval_refusal(model, approval) {
-        return Err(why);
-    }
+    trim::check(model)?;
+    in_place::check(model, approval)?;
     let message = model.draft.handoff.current().clone();
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Err("no reboot waits for an approval: `pitstop ctl reboot` begins one".to_owned());
+        return Err(Refusal::NothingToApprove);
     };
     match attempt.phase {
         Phase::Armed | Phase::Drafting { .. } | Phase::Review { .. } => {
@@ -412,10 +409,7 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<(), String> {
             attempt.handoff = (!message.text.is_empty()).then_some(message);
         }
         Phase::Preparing(_) | Phase::Waiting { .. } => attempt.force = true,
-        _ => {
-            let step = attempt.step();
-            return Err(format!("the reboot has been approved: {step}"));
-        }
+        _ => return Err(Refusal::Approved(attempt.step())),
     }
     close_review(model);
     summary::settle(model);
@@ -430,10 +424,10 @@ fn close_review(model: &mut Model) {
 }
 
 /// Puts the reboot off, or gives it up.
-pub fn cancel(model: &mut Model, defer: bool) -> Result<(), String> {
+pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
     match &model.reboot.attempt {
         Some(attempt) if attempt.is_harmless() => {}
-        Some(attempt) => return Err(format!("too late to cancel: {}", attempt.step())),
+        Some(attempt) => return Err(Refusal::TooLate(attempt.step())),
         // The one that was refused is over: what is left of it is the banner.
         None if defer && model.reboot.refused.take().is_some() => {}
         None if wish(model).is_some() => {
@@ -441,7 +435,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), String> {
             model.info("the agent's request is dismissed");
             return Ok(());
         }
-        None => return Err("no reboot to cancel".to_owned()),
+        None => return Err(Refusal::NothingToCancel),
     }
     close_review(model);
     let outcome = if defer {

@@ -38,6 +38,11 @@ const FIRST_FAILURES: u32 = 4;
 /// How many texts of `say` may wait for their moment.
 const QUEUE: usize = 16;
 
+/// As many texts wait as are kept.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{QUEUE} texts wait already for a safe moment")]
+pub struct QueueFull;
+
 /// When a new session is begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fresh {
@@ -409,9 +414,9 @@ impl Autopilot {
     }
 
     /// Keeps a text to be typed at the next moment.
-    pub fn prompt(&mut self, text: String) -> Result<(), String> {
+    pub fn prompt(&mut self, text: String) -> Result<(), QueueFull> {
         if self.queue.len() >= QUEUE {
-            return Err(format!("{QUEUE} texts wait already for a safe moment"));
+            return Err(QueueFull);
         }
         self.queue.push_back(text);
         Ok(())

@@ -14,6 +14,7 @@ use crate::app::{
     facts::{is_safe, is_under_review, typing_refusal},
     model::{Model, Overlay, run::Due},
     reboot::{self, Approval, submit},
+    refusal::Refusal,
 };
 
 /// A person wants something said though the run is held: at a safe moment it is.
@@ -102,13 +103,13 @@ pub(super) fn hold(model: &mut Model, by: &'static str) -> bool {
 }
 
 /// The run goes on after a pause or a trip.
-fn resume(model: &mut Model) -> Result<(), String> {
+fn resume(model: &mut Model) -> Result<(), Refusal> {
     let draft = model.session.agent.has_draft() && model.session.agent.state == AgentState::Idle;
     let Some(run) = &mut model.autopilot else {
         return Ok(());
     };
     if run.pilot.is_over() {
-        return Err("the run is over".to_owned());
+        return Err(Refusal::RunOver);
     }
     let held = run.pilot.is_held();
     if !held && !matches!(run.pilot.phase, Phase::Waiting(_)) {
@@ -117,10 +118,7 @@ fn resume(model: &mut Model) -> Result<(), String> {
     if draft && held {
         // Where the prompt box cannot be seen, twice means that the person knows.
         model.session.agent.draft = false;
-        return Err(
-            "the agent's prompt holds text of yours: submit it or clear it (Ctrl-C), then resume"
-                .to_owned(),
-        );
+        return Err(Refusal::HumansText);
     }
     give_up_background(model);
     let Some(run) = &mut model.autopilot else {
@@ -153,7 +151,7 @@ pub fn pause(model: &mut Model, by: &'static str) {
 }
 
 /// Takes back a pause; an autonomous run that a breaker has stopped goes on, too.
-pub fn go_on(model: &mut Model) -> Result<(), String> {
+pub fn go_on(model: &mut Model) -> Result<(), Refusal> {
     resume(model)?;
     model.reboot.paused = false;
     model.info("resumed");
@@ -161,7 +159,7 @@ pub fn go_on(model: &mut Model) -> Result<(), String> {
 }
 
 /// The key that pauses and resumes.
-pub fn toggle(model: &mut Model) -> Result<(), String> {
+pub fn toggle(model: &mut Model) -> Result<(), Refusal> {
     let held = match &model.autopilot {
         Some(run) => run.pilot.is_held() || matches!(run.pilot.phase, Phase::Waiting(_)),
         None => model.reboot.paused,
@@ -175,12 +173,12 @@ pub fn toggle(model: &mut Model) -> Result<(), String> {
 }
 
 /// A person wants this typed at the next safe moment.
-pub fn prompt(model: &mut Model, text: String) -> Result<(), String> {
+pub fn prompt(model: &mut Model, text: String) -> Result<(), Refusal> {
     let Some(run) = &mut model.autopilot else {
-        return Err("no autonomous run".to_owned());
+        return Err(Refusal::NoRun);
     };
     if run.pilot.is_over() {
-        return Err("the run is over".to_owned());
+        return Err(Refusal::RunOver);
     }
     run.pilot.prompt(text)?;
     model.info("it is typed at the next safe moment");

@@ -332,7 +332,7 @@ pub(super) fn fresh(model: &mut Model) {
         reboot::consider(model);
         heed(model);
     } else if let Err(why) = reboot::request(model, Cause::Autopilot, false) {
-        model.error(why);
+        model.error(why.to_string());
     }
     let run = model.autopilot.as_ref();
     let held = run.is_none_or(|run| run.pilot.is_held() || run.pilot.is_over());

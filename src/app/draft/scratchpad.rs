@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use crate::{
-    clean, format,
+    clean,
     lineage::checkpoint::SavedScratchpad,
     scratchpad::{
         HumanLines, merge, notes,
@@ -21,6 +21,7 @@ use crate::app::{
     effect::Effect,
     event::TimerId,
     model::{Editor, Foreign, Model},
+    refusal::Refusal,
 };
 
 /// How long after the last change an edit is written by itself.
@@ -103,17 +104,14 @@ pub fn signalled(model: &mut Model, text: &str) {
 
 /// The agent keeps a fact by a tool: a line more, which is a change of what is in force, and not of the agent's own last text. So
 /// it stays when that is replaced. False if such a line is there already; the error says why it cannot be kept.
-pub fn noted(model: &mut Model, fact: &str) -> Result<bool, String> {
+pub fn noted(model: &mut Model, fact: &str) -> Result<bool, Refusal> {
     let text = &model.draft.notes.text;
     if notes::has(text, fact) {
         return Ok(false);
     }
     let text = notes::with(text, fact);
     if text.len() > NOTED_LIMIT {
-        return Err(format!(
-            "the scratchpad would be larger than {}: shorten .pitstop/scratchpad.md first",
-            format::bytes(NOTED_LIMIT as u64)
-        ));
+        return Err(Refusal::ScratchpadFull(NOTED_LIMIT as u64));
     }
     take(model, Author::Agent, &text);
     Ok(true)

@@ -19,6 +19,7 @@ use crate::app::{
     facts::{Block, blocked_by, is_unattended},
     model::{Focus, Model, Overlay},
     reboot::{self, Approval, leave::leave, submit},
+    refusal::Refusal,
     session::{agent, figures::guard_settings, host_output},
 };
 
@@ -53,13 +54,15 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
         }
         Control::Say(text) if model.autopilot.is_some() => autopilot::prompt(model, text),
         Control::Say(text) => match says_not_now(model) {
-            Some(block) => Err(format!("not a safe moment: {block}")),
-            None => submit::submit(model, &text).map_err(str::to_owned),
+            Some(block) => Err(Refusal::NotSafe(block)),
+            None => submit::submit(model, &text).map_err(Refusal::NotTyped),
         },
     };
     let reply = match done {
         Ok(()) => Reply::Ordered(OrderReply::new(outcome::of(model, &order))),
-        Err(why) => Reply::Refused { why },
+        Err(why) => Reply::Refused {
+            why: why.to_string(),
+        },
     };
     model.answer(call, reply);
 }
@@ -71,7 +74,7 @@ fn says_not_now(model: &Model) -> Option<Block> {
 }
 
 /// A script has asked for a reboot. Where no one can look at the review, asking is approving.
-fn approved_if_unattended(model: &mut Model, asked: Result<(), String>) -> Result<(), String> {
+fn approved_if_unattended(model: &mut Model, asked: Result<(), Refusal>) -> Result<(), Refusal> {
     asked?;
     if is_unattended(model) {
         let _ = reboot::approve(model, Approval::Person);

@@ -16,24 +16,24 @@ use crate::app::{
     model::{Model, reboot::Wish},
     outside::report,
     reboot,
+    refusal::Refusal,
 };
 
 /// How much of the handoff is shown, in characters: 1 500 tokens.
 const PREVIEW: usize = 6_000;
-
-/// What the agent is answered: the tool's words, or why nothing was done.
-type Said = Result<String, String>;
 
 /// The agent calls a tool.
 pub fn called(model: &mut Model, call: CallId, caller: Caller, tool: Tool) {
     let said = if is_ours(model, caller) {
         run(model, tool)
     } else {
-        Err("this session has been left for another one: nothing was kept".to_owned())
+        Err(Refusal::SessionLeft)
     };
     let reply = match said {
         Ok(text) => Reply::Tool(ToolReply { text }),
-        Err(why) => Reply::Refused { why },
+        Err(why) => Reply::Refused {
+            why: why.to_string(),
+        },
     };
     model.answer(call, reply);
 }
@@ -47,7 +47,7 @@ fn is_ours(model: &Model, caller: Caller) -> bool {
         && caller.iteration.is_none_or(|number| number == iteration)
 }
 
-fn run(model: &mut Model, tool: Tool) -> Said {
+fn run(model: &mut Model, tool: Tool) -> Result<String, Refusal> {
     let new = match tool {
         Tool::Context => return Ok(context(model)),
         Tool::HandoffPreview => return Ok(preview(model)),

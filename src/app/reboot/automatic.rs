@@ -36,8 +36,8 @@ use crate::app::{
         Model, Overlay,
         happened::NoReboot,
         reboot::{Attempt, Clock, Phase, Quiet, QuietReason, RebootOutcome},
-        summaries::turns_of,
     },
+    refusal::Refusal,
 };
 
 /// How often the time that is left is shown again.
@@ -66,7 +66,8 @@ pub(super) fn refused(model: &mut Model, why: &str) {
 }
 
 /// A breaker did not let a reboot begin that is due: a run stops for that, anyone else waits.
-pub fn held_up(model: &mut Model, why: String) {
+pub fn held_up(model: &mut Model, why: &Refusal) {
+    let why = why.to_string();
     if model.autopilot.is_some() {
         model.happened.no_reboot = Some(NoReboot::Breaker(why));
     } else {
@@ -103,15 +104,15 @@ pub fn consider(model: &mut Model) {
         Ok(()) => {}
         // There will be another good moment, or the compact line.
         Err(why) if !full => {
-            tracing::info!(why, "a good moment was not taken");
+            tracing::info!(%why, "a good moment was not taken");
         }
-        Err(why) => held_up(model, why),
+        Err(why) => held_up(model, &why),
     }
 }
 
-/// Why no reboot may begin by itself now. Past the force line none of it counts, or the client would soon act by itself; but a
+/// Looks whether a reboot may begin by itself now. Past the force line none of it counts, or the client would soon act by itself; but a
 /// session that was begun so full has not been helped by a reboot, and another one would not help it either.
-pub(super) fn breaker(model: &mut Model) -> Option<String> {
+pub(super) fn breaker(model: &mut Model) -> Result<(), Refusal> {
     let settings = &model.config.reboot;
     let now = model.now;
     model
@@ -120,26 +121,21 @@ pub(super) fn breaker(model: &mut Model) -> Option<String> {
         .retain(|begun| now.since(*begun) < Duration::from_hours(1));
     let turns = model.session.agent.turns;
     if turns > 0 && is_forced(model) && !is_born_full(model) {
-        return None;
+        return Ok(());
     }
     let begun = u32::try_from(model.reboot.begun.len()).unwrap_or(u32::MAX);
-    if begun >= settings.max_reboots_per_hour {
-        return Some(format!(
-            "no automatic reboot: {begun} in the last hour (max_reboots_per_hour = {})",
-            settings.max_reboots_per_hour
-        ));
+    let most = settings.max_reboots_per_hour;
+    if begun >= most {
+        return Err(Refusal::TooMany { begun, most });
     }
     // A session that was resumed has its turns behind it.
     let fresh = model
         .current_iteration()
         .is_some_and(|one| one.reboot.is_some());
     if fresh && turns < settings.min_turns_between {
-        return Some(format!(
-            "no automatic reboot: only {} since the last one, and the window is full again",
-            turns_of(turns)
-        ));
+        return Err(Refusal::TooSoon(turns));
     }
-    None
+    Ok(())
 }
 
 /// Whether a reboot began the session past the force line.
@@ -327,7 +323,7 @@ fn go(model: &mut Model) {
     let interrupts = interrupts(model);
     set_clock(model, None);
     if let Err(why) = approve(model, Approval::Auto) {
-        tracing::info!(why, "an automatic reboot cannot go ahead");
+        tracing::info!(%why, "an automatic reboot cannot go ahead");
     } else if interrupts && let Some(attempt) = &mut model.reboot.attempt {
         attempt.force = true;
     }

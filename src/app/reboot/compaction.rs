@@ -34,6 +34,7 @@ use crate::app::{
         Model,
         reboot::{Held, Phase, RebootOutcome},
     },
+    refusal::Refusal,
 };
 
 pub use crate::app::facts::{answer_left as left, holds_compaction as is_held};
@@ -47,7 +48,7 @@ pub fn asked(model: &mut Model, id: CompactionId, session: SessionId, trigger: T
         return;
     }
     if let Err(why) = hold(model, &id, session, trigger) {
-        tracing::info!(why, "a compaction is left to the client");
+        tracing::info!(%why, "a compaction is left to the client");
         let decision = Decision::Client;
         model.emit(Effect::DecideCompaction { id, decision });
     }
@@ -58,14 +59,16 @@ fn hold(
     id: &CompactionId,
     session: SessionId,
     trigger: Trigger,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     let cause = match trigger {
         Trigger::Auto => Cause::Compaction,
         Trigger::Manual => Cause::CompactCommand,
-        Trigger::Plugin | Trigger::Other => return Err("it is not the client's own".to_owned()),
+        Trigger::Plugin | Trigger::Other => {
+            return Err(Refusal::LeftToClient("it is not the client's own"));
+        }
     };
     if let Some(why) = refusal(model, session, cause) {
-        return Err(why.to_owned());
+        return Err(Refusal::LeftToClient(why));
     }
     let until = model.now.since_start + model.config.guard.answer_within;
     let epoch = model.next_epoch();
@@ -78,18 +81,15 @@ fn hold(
     };
     if let Some(attempt) = &mut model.reboot.attempt {
         if !attempt.is_harmless() || !attempt.kind.is_reboot() || attempt.held.is_some() {
-            return Err(format!("a reboot is under way: {}", attempt.step()));
+            return Err(Refusal::UnderWay(attempt.step()));
         }
         attempt.kind = Kind::InPlace;
         attempt.cause = cause;
         attempt.held = Some(held);
         model.emit(timer);
     } else {
-        if cause == Cause::Compaction
-            && answers_at_once(model)
-            && let Some(why) = breaker(model)
-        {
-            return Err(why);
+        if cause == Cause::Compaction && answers_at_once(model) {
+            breaker(model)?;
         }
         let mut attempt = Attempt::new(model, Kind::InPlace, cause);
         attempt.held = Some(held);

@@ -35,6 +35,7 @@ use crate::app::{
     },
     orders,
     reboot::iteration::{close_iteration, open_in_place},
+    refusal::Refusal,
 };
 
 pub use crate::app::facts::{goes_in_place as is_chosen, replace_refusal as refusal};
@@ -57,21 +58,19 @@ pub(super) fn prefer(model: &mut Model) {
     }
 }
 
-/// Why a reboot cannot be approved this way; one that `auto` approves takes a fresh session instead.
-pub(super) fn approval_refusal(model: &mut Model, approval: Approval) -> Option<String> {
-    if !goes_in_place(model) {
-        return None;
+/// Looks whether a reboot can be approved this way; one that `auto` approves takes a fresh session instead.
+pub(super) fn check(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
+    let Some(why) = replace_refusal(model).filter(|_| goes_in_place(model)) else {
+        return Ok(());
+    };
+    if holds_compaction(model) {
+        return Err(Refusal::Unanswerable(why));
     }
-    let why = replace_refusal(model)?;
-    if approval == Approval::Auto && !holds_compaction(model) {
-        take_fresh(model, &why);
-        return None;
+    if approval != Approval::Auto {
+        return Err(Refusal::NotInPlaceNow(why));
     }
-    Some(if holds_compaction(model) {
-        format!("the compaction cannot be answered: {why}")
-    } else {
-        format!("no reboot in place: {why}; w takes another way")
-    })
+    take_fresh(model, &why);
+    Ok(())
 }
 
 /// The safe moment is there: looks whether it can still be done in place. One that `auto` has approved takes a fresh session

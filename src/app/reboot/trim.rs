@@ -23,6 +23,7 @@ use crate::app::{
         Model,
         reboot::{Kind, Launch, Phase, Proof},
     },
+    refusal::Refusal,
 };
 pub use crate::app::{
     facts::{base_load, fresh_tokens},
@@ -130,7 +131,7 @@ pub fn offer(model: &Model) -> Result<Offer, NotOffered> {
 
 /// Takes the trim, or a fresh session instead of it. A trim may be chosen before it is known whether it is offered: its approval
 /// waits.
-pub fn toggle(model: &mut Model) -> Result<(), String> {
+pub fn toggle(model: &mut Model) -> Result<(), Refusal> {
     let way = match model.reboot.attempt.as_ref().map(|one| one.kind) {
         Some(Kind::Trim) => Way::Fresh,
         _ => Way::Trim,
@@ -139,7 +140,7 @@ pub fn toggle(model: &mut Model) -> Result<(), String> {
 }
 
 /// Takes the next way: fresh, in place, trim, and fresh again.
-pub fn go_round(model: &mut Model) -> Result<(), String> {
+pub fn go_round(model: &mut Model) -> Result<(), Refusal> {
     choose(model, next_way(model))
 }
 
@@ -161,46 +162,41 @@ fn is_selectable(model: &Model) -> bool {
 }
 
 /// Takes this way.
-pub fn choose(model: &mut Model, way: Way) -> Result<(), String> {
+pub fn choose(model: &mut Model, way: Way) -> Result<(), Refusal> {
     if way != Way::InPlace && holds_compaction(model) {
-        return Err(
-            "the client waits in a compaction, which only a reboot in place answers".to_owned(),
-        );
+        return Err(Refusal::OnlyInPlace);
     }
     if way == Way::InPlace
         && let Some(why) = replace_refusal(model)
     {
-        return Err(format!("no reboot in place: {why}"));
+        return Err(Refusal::NotInPlace(why));
     }
     if way == Way::Trim
         && let Err(why) = offer(model)
         && why != NotOffered::Reading
     {
-        return Err(format!("trim is not offered: {why}"));
+        return Err(Refusal::TrimNotOffered(why));
     }
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Err("no reboot is under review".to_owned());
+        return Err(Refusal::NoReview);
     };
-    let step = attempt.step();
     if !attempt.is_open() {
-        return Err(format!("the way is settled: {step}"));
+        return Err(Refusal::WaySettled(attempt.step()));
     }
     attempt.kind = way.into();
     Ok(())
 }
 
-/// Why a reboot cannot be approved the way it stands.
-pub fn refusal(model: &Model) -> Option<String> {
-    let attempt = model.reboot.attempt.as_ref()?;
-    if attempt.kind != Kind::Trim || !attempt.is_open() {
-        return None;
+/// Looks whether a reboot can be approved the way it stands.
+pub(super) fn check(model: &Model) -> Result<(), Refusal> {
+    let attempt = model.reboot.attempt.as_ref();
+    if !attempt.is_some_and(|attempt| attempt.kind == Kind::Trim && attempt.is_open()) {
+        return Ok(());
     }
     match offer(model) {
-        Ok(_) => None,
-        Err(NotOffered::Reading) => {
-            Some("the transcript is still being read: once more".to_owned())
-        }
-        Err(why) => Some(format!("no trim: {why}; t takes the handoff instead")),
+        Ok(_) => Ok(()),
+        Err(NotOffered::Reading) => Err(Refusal::TrimUnknown),
+        Err(why) => Err(Refusal::NoTrim(why)),
     }
 }
 

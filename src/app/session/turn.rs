@@ -60,7 +60,7 @@ pub(in crate::app) fn context_limit(model: &mut Model) {
         return;
     }
     if let Err(why) = reboot::request(model, Cause::ContextLimit, false) {
-        reboot::held_up(model, why);
+        reboot::held_up(model, &why);
     }
 }
 

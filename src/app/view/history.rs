@@ -302,7 +302,7 @@ fn resume(model: &mut Model, asked: Option<SessionId>) {
             (model.view.history.detail, model.view.history.run_view) = (false, false);
             set_focus(model, Focus::Pane);
         }
-        Err(why) => model.error(why),
+        Err(why) => model.error(why.to_string()),
     }
 }
 

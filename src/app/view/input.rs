@@ -25,6 +25,7 @@ use crate::app::{
     model::{Editor, Focus, Model, Overlay, reading::Reading, view::HelpSearch},
     outside::control,
     reboot::{self, Approval, submit, trim},
+    refusal::Refusal,
     session::{activity, turn},
     view::{
         copy, external,
@@ -160,11 +161,11 @@ pub fn act(model: &mut Model, action: Action) {
         Action::History => toggle_focus(model, Focus::History),
         Action::Reboot => {
             leave_editors(model);
-            show_failure(reboot::request(model, Cause::Key, true), model);
+            show_refusal(reboot::request(model, Cause::Key, true), model);
         }
-        Action::Defer => show_failure(reboot::cancel(model, true), model),
+        Action::Defer => show_refusal(reboot::cancel(model, true), model),
         Action::Mode => control::next_mode(model),
-        Action::Pause => show_failure(autopilot::toggle(model), model),
+        Action::Pause => show_refusal(autopilot::toggle(model), model),
         Action::Zoom => {
             model.view.zoomed = !model.view.zoomed;
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
@@ -174,7 +175,7 @@ pub fn act(model: &mut Model, action: Action) {
             copy::toggle(model);
         }
         Action::Checkpoint => checkpoint::by_key(model),
-        Action::Undo => show_failure(reboot::undo(model), model),
+        Action::Undo => show_refusal(reboot::undo(model), model),
         Action::EditExternally => {
             leave_editors(model);
             external::open(model);
@@ -183,10 +184,10 @@ pub fn act(model: &mut Model, action: Action) {
     }
 }
 
-/// Shows why something was not done, if so.
-fn show_failure(done: Result<(), String>, model: &mut Model) {
+/// Shows the person why something was not done, if so.
+fn show_refusal(done: Result<(), Refusal>, model: &mut Model) {
     if let Err(why) = done {
-        model.error(why);
+        model.error(why.to_string());
     }
 }
 
@@ -304,13 +305,13 @@ fn review_key(model: &mut Model, key: KeyEvent) {
     }
     match key.code {
         KeyCode::Enter | KeyCode::Char('a') => {
-            show_failure(reboot::approve(model, Approval::Person), model);
+            show_refusal(reboot::approve(model, Approval::Person), model);
         }
-        KeyCode::Char('t') => show_failure(trim::toggle(model), model),
-        KeyCode::Char('w') => show_failure(trim::go_round(model), model),
+        KeyCode::Char('t') => show_refusal(trim::toggle(model), model),
+        KeyCode::Char('w') => show_refusal(trim::go_round(model), model),
         KeyCode::Char('y') => copy_document(model, "handoff", text),
-        KeyCode::Char('d') => show_failure(reboot::cancel(model, true), model),
-        KeyCode::Esc => show_failure(reboot::cancel(model, false), model),
+        KeyCode::Char('d') => show_refusal(reboot::cancel(model, true), model),
+        KeyCode::Esc => show_refusal(reboot::cancel(model, false), model),
         KeyCode::Char('e') => handoff::edit(model),
         KeyCode::Char('x') => handoff::discard_edit(model),
         KeyCode::Char('m') => {

@@ -1,0 +1,113 @@
+//! Why something that a person, a script, the agent or a rule asked for is not done: in words for the one who asked.
+
+use super::{
+    facts::Block,
+    model::{summaries::turns_of, trim::NotOffered},
+};
+use crate::{autopilot::QueueFull, format::bytes, lineage::journal::Step};
+
+/// Why an order is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Another reboot has come this far.
+    #[error("a reboot is under way: {0}")]
+    UnderWay(Step),
+    /// The last order is carried out.
+    #[error("pitstop is quitting")]
+    Quitting,
+    /// The breaker on reboots by the hour.
+    #[error("no automatic reboot: {begun} in the last hour (max_reboots_per_hour = {most})")]
+    TooMany {
+        /// How many have begun in it.
+        begun: u32,
+        /// How many may.
+        most: u32,
+    },
+    /// The breaker on sessions of so few turns.
+    #[error("no automatic reboot: only {} since the last one, and the window is full again", turns_of(*.0))]
+    TooSoon(u32),
+    /// The conversation cannot be replaced in place, for this reason.
+    #[error("no reboot in place: {0}")]
+    NotInPlace(String),
+    /// As [`Self::NotInPlace`], in the review, where another way can be taken.
+    #[error("no reboot in place: {0}; w takes another way")]
+    NotInPlaceNow(String),
+    /// As [`Self::NotInPlace`], while the client waits in a compaction.
+    #[error("the compaction cannot be answered: {0}")]
+    Unanswerable(String),
+    /// The client waits in a compaction, and another way was chosen.
+    #[error("the client waits in a compaction, which only a reboot in place answers")]
+    OnlyInPlace,
+    /// A compaction is left to the client, for this reason.
+    #[error("{0}")]
+    LeftToClient(&'static str),
+    /// A trim is asked for of a program that has none.
+    #[error("{}", NotOffered::Generic)]
+    NoTranscripts,
+    /// A trim cannot be chosen.
+    #[error("trim is not offered: {0}")]
+    TrimNotOffered(NotOffered),
+    /// A trim was chosen, and cannot be approved.
+    #[error("no trim: {0}; t takes the handoff instead")]
+    NoTrim(NotOffered),
+    /// As [`Self::NoTrim`], but it soon may be.
+    #[error("the transcript is still being read: once more")]
+    TrimUnknown,
+    /// The way is to be chosen of a reboot that is not there.
+    #[error("no reboot is under review")]
+    NoReview,
+    /// The way is to be chosen of a reboot that has come this far.
+    #[error("the way is settled: {0}")]
+    WaySettled(Step),
+    /// There is nothing to approve.
+    #[error("no reboot waits for an approval: `pitstop ctl reboot` begins one")]
+    NothingToApprove,
+    /// The reboot has come this far.
+    #[error("the reboot has been approved: {0}")]
+    Approved(Step),
+    /// The countdown of `auto` cannot be seen.
+    #[error("an editor has the terminal")]
+    EditorOpen,
+    /// What is to be sent is being written.
+    #[error("the handoff is open in $EDITOR: save and leave it first")]
+    HandoffOpen,
+    /// The reboot has come this far.
+    #[error("too late to cancel: {0}")]
+    TooLate(Step),
+    /// There is nothing to cancel.
+    #[error("no reboot to cancel")]
+    NothingToCancel,
+    /// There is nothing to undo.
+    #[error("nothing to undo: this iteration was not begun by a reboot")]
+    NothingToUndo,
+    /// An earlier session is to be resumed of a program that has none.
+    #[error("this agent has no sessions to resume")]
+    NoSessions,
+    /// The session that is to be resumed runs.
+    #[error("this is the present session")]
+    PresentSession,
+    /// There is no run.
+    #[error("no autonomous run")]
+    NoRun,
+    /// The run has ended.
+    #[error("the run is over")]
+    RunOver,
+    /// The run would type into a text of the human's.
+    #[error("the agent's prompt holds text of yours: submit it or clear it (Ctrl-C), then resume")]
+    HumansText,
+    /// As many texts wait as may.
+    #[error(transparent)]
+    QueueFull(#[from] QueueFull),
+    /// A text is to be typed, and this is in the way.
+    #[error("not a safe moment: {0}")]
+    NotSafe(Block),
+    /// A text is to be typed, and the prompt takes none, for this reason.
+    #[error("{0}")]
+    NotTyped(&'static str),
+    /// A tool was called by an agent of an earlier session.
+    #[error("this session has been left for another one: nothing was kept")]
+    SessionLeft,
+    /// The agent's note does not fit into so many bytes.
+    #[error("the scratchpad would be larger than {}: shorten .pitstop/scratchpad.md first", bytes(*.0))]
+    ScratchpadFull(u64),
+}
