@@ -67,6 +67,7 @@ const ROOMS: [(&str, &[&str]); 27] = [
             "keymap",
             "scratchpad",
             "pane",
+            "agent",
             "guard",
             "handoff",
             "lineage",
