@@ -39,6 +39,8 @@ pub struct Question {
 pub struct Activity {
     /// Whether a turn is open.
     pub(in crate::app) turn: bool,
+    /// Whether title and prompt box have ended the turn before: its hook may still come.
+    pub(in crate::app) hook_due: bool,
     /// Main-chain calls of tools without a result.
     pub(in crate::app) calls: BTreeSet<String>,
     /// The question that is open.

@@ -93,6 +93,7 @@ pub(in crate::app) fn set_state(model: &mut Model, state: AgentState) {
 pub(in crate::app) fn turn_begins(model: &mut Model) {
     let activity = &mut model.session.agent.activity;
     activity.turn = true;
+    activity.hook_due = false;
     activity.calls.clear();
     activity.dialog_seen = false;
     activity.question = None;

@@ -165,6 +165,9 @@ fn turn_stopped(model: &mut Model) {
         turn_ends(model, AgentState::Limit);
         turn::context_limit(model);
     } else {
+        // A person has stopped it, or its hook is lost, or late on a busy machine.
+        turn::count(model);
+        model.session.agent.activity.hook_due = true;
         let word = "it ended without a word";
         autopilot::turn_failed(model, Failure::Other, word);
     }

@@ -64,10 +64,18 @@ pub(in crate::app) fn context_limit(model: &mut Model) {
     }
 }
 
+/// Counts a turn that has ended, unless it was counted before its hook came.
+pub(in crate::app) const fn count(model: &mut Model) {
+    let agent = &mut model.session.agent;
+    if !std::mem::replace(&mut agent.activity.hook_due, false) {
+        agent.turns = agent.turns.saturating_add(1);
+    }
+}
+
 /// A turn has ended with these words.
 pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, background: Background) {
     activity::turn_ends(model, AgentState::Idle);
-    model.session.agent.turns = model.session.agent.turns.saturating_add(1);
+    count(model);
     model.session.agent.background = background;
     model.emit(Effect::ReadGit);
     client_limit::read_settings(model);
@@ -109,7 +117,7 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
         _ => AgentState::Idle,
     };
     activity::turn_ends(model, state);
-    model.session.agent.turns = model.session.agent.turns.saturating_add(1);
+    count(model);
     model.error(format!("the turn failed: {message}"));
     checkpoint::after_turn(model);
     if failure == Failure::ContextLimit {

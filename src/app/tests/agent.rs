@@ -50,6 +50,13 @@ fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
     assert_eq!(bench.model.session.agent.state, AgentState::Busy);
     bench.send(Event::TimerFired(calm));
     assert_eq!(bench.model.session.agent.state, AgentState::Idle);
+    assert_eq!(bench.model.session.agent.turns, 1);
+    // Its hook was late, and the turn is counted once.
+    bench.turn_ended(OLD);
+    assert_eq!(bench.model.session.agent.turns, 1);
+    bench.prompted(OLD, "go on");
+    bench.turn_ended(OLD);
+    assert_eq!(bench.model.session.agent.turns, 2);
 }
 
 #[test]
