@@ -39,9 +39,6 @@ pub(super) const ECHO_TIME: Duration = Duration::from_millis(20);
 /// The shortest time between two drawings in the [`ECHO_TIME`].
 pub(super) const ECHO_FRAME_TIME: Duration = Duration::from_micros(500);
 
-/// How long a lone Escape may be the beginning of a longer key.
-pub(super) const ESCAPE_TIME: Duration = Duration::from_millis(25);
-
 /// The host terminal, as far as it is known.
 pub(super) struct Terminal {
     pub front: Front,
@@ -202,11 +199,8 @@ impl Shell {
                 self.input(input);
             }
         }
-        self.terminal.escape_due = self
-            .terminal
-            .decoder
-            .pending()
-            .then(|| Instant::now() + ESCAPE_TIME);
+        let wait = self.terminal.decoder.flush_after();
+        self.terminal.escape_due = wait.map(|wait| Instant::now() + wait);
     }
 
     /// The keys of the hint that was clicked, if one was.

@@ -9,13 +9,15 @@
 //!                           └──────▶ forward: the child's bytes, by its modes
 //! ```
 //!
-//! An ESC may be the key or the start of a sequence: [`Decoder::pending`] says that the loop should
-//! call [`Decoder::flush`] when nothing follows for some 25 ms.
+//! An ESC may be the key or the start of a sequence: [`Decoder::flush_after`] says when the loop should
+//! call [`Decoder::flush`] if nothing follows.
 
 mod forward;
 mod key;
 mod mouse;
 mod reply;
+
+use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyEventState, KeyModifiers, MouseEvent};
 use memchr::memchr;
@@ -29,6 +31,13 @@ use reply::{colour_reply, sequence_reply};
 
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
+
+/// How long an ESC, alone or with one key, may be the start of a sequence. Terminals send a sequence in one piece.
+const KEY_TIME: Duration = Duration::from_millis(25);
+
+/// How long the rest of a sequence may take that no person can have typed: a busy machine or a slow link cuts it anywhere, and
+/// a lost packet is sent again within a second.
+const SEQUENCE_TIME: Duration = Duration::from_secs(1);
 
 /// The longest control sequence waited for, in bytes. Keys with text are the longest real ones.
 const SEQUENCE_LIMIT: usize = 256;
@@ -185,10 +194,16 @@ impl Decoder {
         used
     }
 
-    /// Bytes are held back that mean something else if nothing follows them soon.
+    /// How long what is held back waits for what follows it; none if nothing is held back, or if its end is sure to come: a
+    /// paste has one. Given up in its middle the end mark would be text, and all keys behind it would be pasted.
     #[must_use]
-    pub fn pending(&self) -> bool {
-        !self.held.is_empty()
+    pub fn flush_after(&self) -> Option<Duration> {
+        match &self.held[..] {
+            _ if self.in_paste => None,
+            [] => None,
+            [ESC] | [ESC, 0x20..=0x7e] => Some(KEY_TIME),
+            _ => Some(SEQUENCE_TIME),
+        }
     }
 
     /// Gives what was held back: nothing followed it.

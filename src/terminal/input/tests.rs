@@ -127,15 +127,15 @@ fn keys_are_read_in_every_language() {
 fn only_what_may_go_on_is_held_back() {
     let mut decoder = Decoder::default();
     assert_eq!(decoder.feed(b"ab").len(), 2);
-    assert!(!decoder.pending());
+    assert!(decoder.flush_after().is_none());
     assert_eq!(decoder.feed(b"\x1b"), []);
-    assert!(decoder.pending());
+    assert!(decoder.flush_after().is_some());
     assert_eq!(decoder.feed(b"[").len(), 0);
     assert_eq!(decoder.feed(b"A").len(), 1);
-    assert!(!decoder.pending());
+    assert!(decoder.flush_after().is_none());
     decoder.feed(b"\x1b");
     assert_eq!(decoder.flush(), [key_item(KeyCode::Esc, NONE, b"\x1b")]);
-    assert!(!decoder.pending());
+    assert!(decoder.flush_after().is_none());
     assert_eq!(
         decoder.feed(b"\x1b\x1b").len(),
         1,
@@ -165,15 +165,35 @@ fn a_large_paste_is_not_held_back() {
     let block = vec![b'x'; 1 << 20];
     for _ in 0..8 {
         assert_eq!(decoder.feed(&block), [HostInput::PasteChunk(block.clone())]);
-        assert!(!decoder.pending());
+        assert!(decoder.flush_after().is_none());
     }
     decoder.feed(b"\x1b[20");
-    assert!(decoder.pending());
+    assert!(decoder.flush_after().is_none(), "a paste has an end");
     assert_eq!(
         decoder.flush(),
         [HostInput::PasteChunk(b"\x1b[20".to_vec())]
     );
     assert_eq!(decoder.feed(PASTE_END), [HostInput::PasteEnd]);
+}
+
+/// A busy machine or a slow link cuts them anywhere: an end mark that is not waited for would paste the keys behind it.
+#[test]
+fn what_no_person_can_have_typed_is_waited_for() {
+    let mut decoder = Decoder::default();
+    let mut wait = |bytes: &[u8]| {
+        decoder.feed(bytes);
+        decoder.flush_after()
+    };
+    for key in ["\x1b", "["] {
+        assert_eq!(wait(key.as_bytes()), Some(KEY_TIME));
+    }
+    for part in ["2", "00"] {
+        assert_eq!(wait(part.as_bytes()), Some(SEQUENCE_TIME));
+    }
+    for part in ["~text", "\x1b", "[", "201"] {
+        assert_eq!(wait(part.as_bytes()), None);
+    }
+    assert_eq!(decoder.feed(b"~"), [HostInput::PasteEnd]);
 }
 
 #[test]
@@ -413,7 +433,7 @@ proptest! {
             items.extend(decoder.feed(&bytes[from..cut]));
             if flush {
                 items.extend(decoder.flush());
-                prop_assert!(!decoder.pending());
+                prop_assert!(decoder.flush_after().is_none());
             }
             from = cut;
         }

@@ -24,7 +24,7 @@ pub fn check(data: &[u8]) {
         }
     }
     items.extend(decoder.flush());
-    assert!(!decoder.pending());
+    assert!(decoder.flush_after().is_none());
     let raw: Vec<u8> = items.iter().flat_map(|item| item.raw().to_vec()).collect();
     assert_eq!(raw, input.0, "not all that came in came out");
 
@@ -134,7 +134,7 @@ fn said_again(item: &HostInput, modes: &Modes) {
             if sgr {
                 let mut decoder = Decoder::default();
                 let items = decoder.feed(&bytes);
-                assert!(!decoder.pending());
+                assert!(decoder.flush_after().is_none());
                 let [HostInput::Mouse { event: read, .. }] = items.as_slice() else {
                     panic!("{event:?} as {}: {items:?}", bytes.escape_ascii());
                 };
