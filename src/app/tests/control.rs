@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::api::{
     endpoint::Endpoint,
-    wire::{CommitBody, Report, SaveBody, TestBody},
+    wire::{ApiEvent, ApiEventKind, CommitBody, Report, SaveBody, TestBody},
 };
+use crate::app::{changes::ModelSnapshot, control::NOTICE_TIME};
 use crate::bridge::{Caller, Tool};
 
 #[test]
@@ -141,4 +142,37 @@ fn a_refusal_is_described_for_just_the_endpoints_that_give_one() {
         described.map(|one| one.path()).collect::<BTreeSet<_>>(),
         refusing
     );
+}
+
+#[test]
+fn an_effect_that_failed_is_shown_listed_published_and_taken_down_as_any_error() {
+    let mut bench = Bench::new();
+    let before = ModelSnapshot::of(&bench.model);
+    let what = "the clipboard cannot be written: Broken pipe".to_owned();
+    let effects = bench.send(Event::EffectFailed { what: what.clone() });
+    let shown = |bench: &Bench| {
+        let newest = bench.model.view.notices.back();
+        newest.map(|one| (one.text.clone(), one.bad))
+    };
+    assert_eq!(shown(&bench), Some((what.clone(), true)), "in the footer");
+    let listed = |bench: &Bench| {
+        let newest = bench.model.view.log.back();
+        newest.map(|one| (one.text.clone(), one.bad))
+    };
+    assert_eq!(listed(&bench), shown(&bench), "among the messages");
+    let published = ApiEvent {
+        kind: ApiEventKind::Notice,
+        data: serde_json::json!({"text": what, "bad": true}),
+    };
+    assert_eq!(before.events(&bench.model, &effects), [published]);
+    let timer = effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(TimerId::Notice, time) => Some(*time),
+        _ => None,
+    });
+    let time = timer.expect("a timer takes it down");
+    assert!(time >= NOTICE_TIME);
+    bench.wait(time);
+    bench.send(Event::TimerFired(TimerId::Notice));
+    assert_eq!(shown(&bench), None);
+    assert_eq!(listed(&bench), Some((what, true)), "the messages keep it");
 }
