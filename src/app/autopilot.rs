@@ -28,7 +28,6 @@ use crate::{
 };
 
 use crate::app::{
-    draft::handoff,
     effect::{Effect, run_event},
     event::TimerId,
     facts::{Block, agent_reason, blocked_by, is_unattended, is_under_review, spent},
@@ -116,7 +115,6 @@ pub fn begin(model: &mut Model, plan: Plan, reads_task: bool, first: Option<Vec<
         ended: ended.map(|last| last.iteration),
         timeline: VecDeque::new(),
     });
-    handoff::draft(model);
     let begun = [run_event(event)];
     publish::remember(model, &begun);
     model.emit_all(begun);

@@ -532,7 +532,7 @@ pub struct TranscriptFacts {
 pub use crate::transcript::digest::Ran;
 
 /// What the file system says to what a handoff names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HandoffFiles {
     /// Files that are not there, of those that were asked about.
     pub missing: Vec<String>,

@@ -124,6 +124,7 @@ fn settle(model: &mut Model) {
     let stands = |model: &Model| (model.happened.effects.len(), reboot::standing(model));
     for _ in 0..PASSES {
         let before = stands(model);
+        handoff::draft(model);
         autopilot::heed(model);
         reboot::consider(model);
         reboot::advance(model);
@@ -209,15 +210,9 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Versions(versions) => scratchpad::versions_read(model, versions),
         ReadEvent::VersionsUnreadable => scratchpad::no_versions(model),
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
-        ReadEvent::Git(facts) => {
-            let before = std::mem::replace(&mut model.draft.git, facts);
-            handoff::draft(model);
-            model.emit(handoff::read_handoff_files(model));
-            breakpoint::git_read(model, &before);
-        }
+        ReadEvent::Git(facts) => breakpoint::git_read(model, facts),
         ReadEvent::HandoffFiles(handoff_files) => {
             model.draft.handoff_files = *handoff_files;
-            handoff::draft(model);
             reboot::drafted(model);
         }
         ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),

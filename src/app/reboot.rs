@@ -353,6 +353,7 @@ fn open_review(model: &mut Model) {
         return;
     }
     model.view.overlay = Some(Overlay::Review);
+    handoff::draft(model);
     model.view.reading = Reading::at_first_section(&model.draft.handoff.current().text);
     model.draft.handoff.lists_missing = false;
     trim::survey(model);
@@ -398,6 +399,7 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
     }
     trim::check(model)?;
     in_place::check(model, approval)?;
+    handoff::draft(model);
     let message = model.draft.handoff.current().clone();
     let Some(attempt) = &mut model.reboot.attempt else {
         return Err(Refusal::NothingToApprove);

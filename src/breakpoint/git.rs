@@ -50,7 +50,7 @@ const FILES_CAP: usize = 2_000;
 const FILTERS_CAP: usize = 200;
 
 /// What git says about a directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GitState {
     /// It is in a repository.
     Facts(Box<GitFacts>),
@@ -63,7 +63,7 @@ pub enum GitState {
 }
 
 /// What matters of a repository. All names are safe to show, so a name with unsafe characters is not a path any more.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GitFacts {
     /// The branch; none when the head is detached.
     pub branch: Option<String>,
@@ -86,7 +86,7 @@ pub struct GitFacts {
 }
 
 /// A commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Commit {
     /// Its full id.
     pub sha: String,
@@ -97,7 +97,7 @@ pub struct Commit {
 }
 
 /// A file that moved.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renamed {
     /// Where it was.
     pub from: String,

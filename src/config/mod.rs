@@ -210,7 +210,7 @@ impl Default for GuardConfig {
 }
 
 /// `[handoff]`: what the next session is given.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HandoffConfig {
     /// Whether a handoff is written at all; without it a fresh session starts empty.
     pub generate_handoff: bool,

@@ -44,7 +44,7 @@ impl From<minijinja::Error> for TemplateError {
 }
 
 /// A file that the user wants the next session to have before it asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IncludedFile {
     /// Its path in the project.
     pub name: String,

@@ -28,7 +28,7 @@ pub use sections::{continuation, next_step};
 /// The first line of every handoff: it says whose it is, and its nonce proves that it arrived.
 ///
 /// The nonce is random and new for every handoff, so no page or tool output can forge a delivery.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Marker {
     /// The run.
     pub run: String,

@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// The source of something that is preserved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
@@ -62,7 +62,7 @@ impl Origin {
 }
 
 /// A text with its source. It compares as its text; in JSON it is an object, and a plain string reads as one too.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Stored")]
 pub struct Item {
     /// What was said.
@@ -183,7 +183,7 @@ impl Severity {
 }
 
 /// Something that was decided, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Decision {
     /// What was decided.
     pub description: String,
@@ -198,7 +198,7 @@ pub struct Decision {
 }
 
 /// Something that must hold for the rest of the work.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Constraint {
     /// What, word for word, and when it was said.
     #[serde(flatten)]
@@ -209,7 +209,7 @@ pub struct Constraint {
 }
 
 /// A way that was looked at and is not taken.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Rejected {
     /// What.
     pub what: String,
@@ -221,7 +221,7 @@ pub struct Rejected {
 }
 
 /// A known problem.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Issue {
     /// What is wrong.
     pub description: String,
@@ -237,7 +237,7 @@ pub struct Issue {
 }
 
 /// What the last test run showed, by test name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TestState {
     /// Tests that passed.
     pub passing: Vec<String>,
@@ -424,7 +424,7 @@ impl TestState {
 const KEPT_NAMES: usize = 5_000;
 
 /// The facts that must survive a reboot.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PreservedState {
     /// What the work is for.

@@ -40,7 +40,7 @@ const PROMPT_CAP: usize = 8 * 1024;
 pub const KEPT_RULES: usize = 2_000;
 
 /// Something that the human said.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Said {
     /// Word for word.
     pub text: String,

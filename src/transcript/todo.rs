@@ -27,7 +27,7 @@ pub fn is_todo_tool(name: &str) -> bool {
 }
 
 /// How far an entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub enum Status {
     /// It has not been begun.
@@ -39,7 +39,7 @@ pub enum Status {
 }
 
 /// One entry of the list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Todo {
     /// Its number, where entries have one.
     pub id: Option<String>,
@@ -142,7 +142,7 @@ fn list(value: &Value) -> Option<Vec<Todo>> {
 }
 
 /// The list as the calls so far have left it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Todos {
     entries: Vec<Todo>,
     /// The ids of the latest calls, oldest first.

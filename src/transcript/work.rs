@@ -103,7 +103,7 @@ mod worth {
 }
 
 /// A file that the work is about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileAtHand {
     /// Its path, relative to the session's directory where it lies below it.
     pub path: String,
@@ -116,7 +116,7 @@ pub struct FileAtHand {
 }
 
 /// A call that failed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Failure {
     /// The command, or the tool with its file.
     pub call: String,
@@ -127,7 +127,7 @@ pub struct Failure {
 }
 
 /// What is reported of the work.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WorkAtHand {
     /// The files, the most worth first.
     pub files: Vec<FileAtHand>,

@@ -19,7 +19,6 @@ use super::{
     set, set_phase, trip,
 };
 use crate::app::{
-    draft::handoff,
     effect::run_event,
     facts::{is_quiet, is_typing, is_unattended, reads_task, spent, typing_refusal, unsent},
     model::{
@@ -172,7 +171,6 @@ pub fn task_read(model: &mut Model, task: Result<String, String>) {
             if run.pilot.task_read(task) {
                 let task = first_line(&run.pilot.plan.task);
                 model.emit(run_event(RunEvent::TaskChanged { task }));
-                handoff::draft(model);
             }
         }
         Err(why) => model.error(format!("the task is kept as it was read last: {why}")),
@@ -205,9 +203,8 @@ pub(super) fn is_full(model: &Model) -> bool {
 /// A number that changes with git, the notes and what the signals said.
 pub(super) fn fingerprint(model: &Model) -> u64 {
     let mut hasher = DefaultHasher::new();
-    format!("{:?}", model.draft.git).hash(&mut hasher);
-    format!("{:?}", model.draft.signalled).hash(&mut hasher);
-    model.draft.notes.text.hash(&mut hasher);
+    let draft = &model.draft;
+    (&draft.git, &draft.signalled, &draft.notes.text).hash(&mut hasher);
     hasher.finish()
 }
 

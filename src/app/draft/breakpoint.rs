@@ -96,7 +96,6 @@ fn take_outcomes(model: &mut Model, command: &str, outcomes: &[TestOutcome]) {
     if again {
         tests.keep_changes(before);
     }
-    handoff::draft(model);
 }
 
 /// The tools that write files.
@@ -126,9 +125,11 @@ pub fn prompted(model: &mut Model) {
     model.draft.moments.pass();
 }
 
-/// Git has been read; `before` is what it said the time before. A head that was made since is a commit that no hook reported.
-pub fn git_read(model: &mut Model, before: &GitState) {
-    if let Some(made) = new_head(model, before) {
+/// Git has been read. A head that was made since the time before is a commit that no hook reported.
+pub fn git_read(model: &mut Model, state: GitState) {
+    let before = std::mem::replace(&mut model.draft.git, state);
+    handoff::read_handoff_files(model);
+    if let Some(made) = new_head(model, &before) {
         let epoch = model.next_epoch();
         model.draft.moments.head = Some((made, epoch));
         model.emit(Effect::SetTimer(TimerId::NewHead(epoch), REPORT_TIME));

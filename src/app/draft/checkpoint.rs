@@ -127,7 +127,6 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
     let id = next_id(model);
     let checkpoint = checkpoint(model, id, context, tags);
     model.draft.signalled = before;
-    handoff::draft(model);
     let reply = CheckpointReply {
         status: "saved".to_owned(),
         checkpoint_id: checkpoint.id.to_string(),

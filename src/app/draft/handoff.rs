@@ -1,6 +1,12 @@
-//! The handoff as it would be sent now: drafted again whenever one of its sources changes.
+//! The handoff as it would be sent now.
+//!
+//! It is drafted once an event is answered, if what it is made of has changed, so whoever changes that need not think of it. Who
+//! needs it within the same event asks for it by [`draft`].
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::{
+    api::wire::AgentState,
     breakpoint::git::GitState,
     clean,
     handoff::{
@@ -19,14 +25,55 @@ use crate::app::{
     model::{Editor, Model, reading::Reading},
 };
 
-/// Drafts the message from everything that is known.
+/// Drafts the message from everything that is known, unless it is made of just that already.
 pub fn draft(model: &mut Model) {
+    let stands = |made_of| made_of == fingerprint(model) || is_being_sent(model);
+    if model.draft.made_of.is_some_and(stands) {
+        return;
+    }
     make(model);
     compare(model);
+    // Whether it wins little depends on what was made.
+    model.draft.made_of = Some(fingerprint(model));
+}
+
+/// A number that changes with everything that the message is made of.
+fn fingerprint(model: &Model) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let (draft, turns) = (&model.draft, model.session.agent.turns);
+    (&draft.notes.text, &draft.commands, &draft.todo).hash(&mut hasher);
+    (&draft.requests, &draft.work, &draft.signalled).hash(&mut hasher);
+    (&draft.git, &draft.handoff_files).hash(&mut hasher);
+    (draft.summary.by_model(turns), wins_little(model)).hash(&mut hasher);
+    (marker(model), run_task(model), closing_words(model)).hash(&mut hasher);
+    model.config.handoff.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether the next session has begun with the message, and its process has not brought the nonce of another yet: until then it
+/// stands as it was sent.
+fn is_being_sent(model: &Model) -> bool {
+    let (sent, next) = (&model.draft.handoff.generated.marker, marker(model));
+    let begun = sent.nonce == next.nonce && sent.iteration != next.iteration;
+    begun && model.session.agent.state != AgentState::Exited
+}
+
+fn marker(model: &Model) -> Marker {
+    Marker {
+        run: model.run().to_string(),
+        iteration: model.session.iteration.get(),
+        nonce: model.reboot.new_ids.nonce.clone(),
+    }
 }
 
 /// Compares the message with what the session shows. One that is empty was meant to be: nothing is compared with it.
 fn compare(model: &mut Model) {
+    if let Some(edited) = &model.draft.handoff.edited {
+        let warnings = quality::check_edited(&edited.text, comparison(model));
+        if let Some(edited) = &mut model.draft.handoff.edited {
+            edited.warnings = warnings;
+        }
+    }
     let text = &model.draft.handoff.current().text;
     model.draft.handoff.check = if text.is_empty() {
         Check::default()
@@ -62,20 +109,10 @@ pub fn add_missing(model: &mut Model) {
 fn make(model: &mut Model) {
     model.draft.notes.read();
     let state = preserve(model);
-    let marker = Marker {
-        run: model.run().to_string(),
-        iteration: model.session.iteration.get(),
-        nonce: model.reboot.new_ids.nonce.clone(),
-    };
+    let marker = marker(model);
     // The one without a model is made of what the other sections say.
     let summary = model.draft.summary.by_model(model.session.agent.turns);
     let git = git_lines(&model.draft.git, &model.config.handoff);
-    if let Some(edited) = &model.draft.handoff.edited {
-        let warnings = quality::check_edited(&edited.text, comparison(model));
-        if let Some(edited) = &mut model.draft.handoff.edited {
-            edited.warnings = warnings;
-        }
-    }
     if !model.config.handoff.generate_handoff {
         model.draft.handoff.generated = none(marker);
         model.draft.preserved = state;
@@ -156,8 +193,8 @@ fn comparison(model: &Model) -> quality::Comparison<'_> {
 }
 
 /// Has the files looked at that the handoff names and includes.
-#[must_use]
-pub fn read_handoff_files(model: &Model) -> Effect {
+pub fn read_handoff_files(model: &mut Model) {
+    draft(model);
     let state = &model.draft.preserved;
     let of_issues = state
         .known_issues
@@ -166,17 +203,16 @@ pub fn read_handoff_files(model: &Model) -> Effect {
         .flat_map(|issue| issue.files.iter().cloned());
     let files = state.modified_files.iter().chain(&state.created_files);
     let files = files.map(|file| file.text.clone());
-    Effect::ReadHandoffFiles {
+    model.emit(Effect::ReadHandoffFiles {
         named: files.chain(of_issues).collect(),
         include: model.config.handoff.include_files.clone(),
-    }
+    });
 }
 
 /// The pane's recording shows commands.
 pub fn recorded(model: &mut Model, iteration: IterationId, commands: String) {
-    if iteration == model.session.iteration && model.draft.commands != commands {
+    if iteration == model.session.iteration {
         model.draft.commands = commands;
-        draft(model);
     }
 }
 
@@ -184,14 +220,14 @@ pub fn recorded(model: &mut Model, iteration: IterationId, commands: String) {
 fn wins_little(model: &Model) -> Option<String> {
     let used = model.used()?;
     let base = fresh_load(model)?;
-    let after = Tokens(
-        base.0
-            .saturating_add(model.draft.handoff.generated.tokens().0),
-    );
     // A session that has hardly begun is not worth a message.
-    let grown = used.0 > base.0.saturating_add(10_000);
+    if used.0 <= base.0.saturating_add(10_000) {
+        return None;
+    }
+    let message = model.draft.handoff.generated.tokens();
+    let after = Tokens(base.0.saturating_add(message.0));
     let little = after.0.saturating_mul(10) >= used.0.saturating_mul(8);
-    (grown && little).then(|| {
+    little.then(|| {
         let thousands = |tokens: Tokens| tokens.0 / 1000;
         format!(
             "a reboot would save little: {}k now, about {}k after it",
@@ -222,7 +258,8 @@ fn preserve(model: &Model) -> PreservedState {
 
 /// The summary without a model, of what is known now; none if that is nothing.
 #[must_use]
-pub fn summary_without_model(model: &Model) -> Option<String> {
+pub fn summary_without_model(model: &mut Model) -> Option<String> {
+    draft(model);
     let requests = &model.draft.requests;
     let requests = [&requests.first, &requests.latest].map(|one| {
         let said = one.as_ref();
@@ -288,6 +325,7 @@ pub fn take_edit(model: &mut Model, body: &str) {
 
 /// Keeps a body without a word about it: the message of a reboot that was taken back.
 pub fn keep(model: &mut Model, body: &str) {
+    draft(model);
     model.draft.handoff.edited = Some(model.draft.handoff.generated.edited(body));
     compare(model);
 }
@@ -346,5 +384,4 @@ pub fn return_to_sources(model: &mut Model) {
         }
         _ => {}
     }
-    draft(model);
 }

@@ -144,7 +144,6 @@ fn take(model: &mut Model, by: Author, text: &str) {
             model.info("the scratchpad was changed meanwhile: both versions are in your edit");
         }
     }
-    handoff::draft(model);
     new_version(model, by, false);
     if model.draft.notes.text != model.draft.notes.disk {
         write(model);
@@ -164,7 +163,6 @@ fn put(model: &mut Model, text: &str) {
         // What one edit went through is one version.
         goes_on = std::mem::replace(&mut editor.saved, true);
     }
-    handoff::draft(model);
     new_version(model, Author::Human, goes_on);
     write(model);
 }

@@ -14,10 +14,7 @@ use crate::{
     lineage::IterationId,
 };
 
-use crate::app::{
-    draft::{handoff, scratchpad},
-    model::Model,
-};
+use crate::app::{draft::scratchpad, model::Model};
 
 /// The Stop hook reports the last message of a turn.
 pub fn by_hook(model: &mut Model, message: &str) {
@@ -64,5 +61,4 @@ fn take_in(model: &mut Model, signals: Vec<Signal>) {
     if let Some(text) = notes {
         scratchpad::signalled(model, &text);
     }
-    handoff::draft(model);
 }

@@ -294,9 +294,8 @@ pub fn close(model: &mut Model) {
     }
 }
 
-/// Puts the summary where it belongs: into the draft, the record and its file.
+/// Puts the summary where it belongs: into the record and its file.
 fn keep(model: &mut Model) {
-    handoff::draft(model);
     let Some(mut current) = model.draft.summary.current.take() else {
         return;
     };

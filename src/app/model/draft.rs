@@ -26,6 +26,8 @@ pub struct Draft {
     pub save_epoch: u64,
     /// The handoff panel.
     pub handoff: HandoffPanel,
+    /// What its message was made of last, as a number.
+    pub(in crate::app) made_of: Option<u64>,
     /// Makes handoffs.
     pub generator: Generator,
     /// Git.
@@ -61,6 +63,7 @@ impl Draft {
             notes: NotesPanel::of(notes),
             save_epoch: 0,
             handoff: HandoffPanel::empty(marker),
+            made_of: None,
             generator,
             git: GitState::NoRepository,
             handoff_files: HandoffFiles::default(),

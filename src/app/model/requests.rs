@@ -3,7 +3,7 @@
 use crate::transcript::human::Said;
 
 /// The prompts that stand through the lineage.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Requests {
     /// The first one that a human gave: the objective of last resort.
     pub first: Option<Said>,

@@ -3,7 +3,10 @@
 //! The transcript is complete and in order, but late; a hook is quick, but may be missed. So the list is the transcript's,
 //! with those calls of the hooks' upon it that the transcript does not know yet.
 
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    hash::{Hash, Hasher},
+};
 
 use crate::{
     handoff::{PreservedState, preserved::Origin},
@@ -30,6 +33,13 @@ pub struct TodoList {
 
 /// The most items carried over from earlier sessions.
 const CARRIED_CAP: usize = 500;
+
+impl Hash for TodoList {
+    /// As what it feeds: that the transcript has caught up with the hooks is no change.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.now, &self.done_before, &self.open_before).hash(state);
+    }
+}
 
 impl TodoList {
     /// A hook reports a call. Says whether the list has changed.

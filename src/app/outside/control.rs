@@ -189,9 +189,8 @@ pub fn reconfigure(model: &mut Model, config: Config) {
     model.config = config;
     let settings = guard_settings(&model.config);
     model.session.guard.set_settings(settings);
-    handoff::draft(model);
     model.info("the configuration was read again");
-    model.emit(handoff::read_handoff_files(model));
+    handoff::read_handoff_files(model);
 }
 
 /// Takes notices down whose time is over.

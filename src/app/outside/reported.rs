@@ -14,7 +14,7 @@ use crate::{
 use crate::app::{
     draft::{
         breakpoint::{SAVES_A_MINUTE, committed, is_known, may_save, quote, tested},
-        checkpoint, handoff,
+        checkpoint,
     },
     event::CallId,
     model::Model,
@@ -78,7 +78,6 @@ fn take_report(model: &mut Model, total: Total, command: &str, failing: &[String
     if again {
         tests.keep_changes(before);
     }
-    handoff::draft(model);
 }
 
 fn noted_reply(model: &Model, new: bool) -> NotedReply {

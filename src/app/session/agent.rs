@@ -10,7 +10,7 @@ use crate::{
 
 use crate::app::{
     autopilot,
-    draft::{handoff, signal, summary},
+    draft::{signal, summary},
     effect::Effect,
     event::TranscriptFacts,
     facts::is_hookless,
@@ -224,17 +224,17 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     let signals = std::mem::take(&mut facts.signals);
     let said = facts.said.take();
     model.session.agent.last_message = said.or(model.session.agent.last_message.take());
-    let commands = facts.commands.take();
     let ran = std::mem::take(&mut facts.ran);
-    let mut changed = model.draft.todo.read(&facts.todos) || commands.is_some();
+    model.draft.todo.read(&facts.todos);
     if let Some(work) = facts.work.take() {
-        changed |= *work != model.draft.work;
         model.draft.work = *work;
     }
     if let Some(words) = facts.human.take() {
-        changed |= human::take(model, &words);
+        human::take(model, &words);
     }
-    model.draft.commands = commands.unwrap_or_else(|| std::mem::take(&mut model.draft.commands));
+    if let Some(commands) = facts.commands.take() {
+        model.draft.commands = commands;
+    }
     let (used, prompt) = (facts.used, facts.last_prompt.clone());
     if let Some(name) = &facts.model {
         model.session.guard.set_model_hint(name);
@@ -260,9 +260,6 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
         model.session.guard.forget(Source::Transcript);
     }
     figures_changed(model);
-    if changed {
-        handoff::draft(model);
-    }
     signal::by_transcript(model, signals);
     if is_hookless(model) {
         hookless::transcript_read(model, before.turns, ran);

@@ -2,22 +2,18 @@
 
 use crate::transcript::human::{HumanWords, Said};
 
-use crate::app::{draft::handoff, model::Model};
+use crate::app::model::Model;
 
 /// The agent was given a prompt.
 pub fn prompted(model: &mut Model, prompt: &str) {
     let mut words = HumanWords::default();
-    if words.prompt(prompt, Some(model.now.wall)) && take(model, &words) {
-        handoff::draft(model);
+    if words.prompt(prompt, Some(model.now.wall)) {
+        take(model, &words);
     }
 }
 
-/// Takes over what was said; returns whether any of it was new.
-pub fn take(model: &mut Model, words: &HumanWords) -> bool {
-    let before = (
-        model.draft.signalled.constraints.len(),
-        model.draft.requests.clone(),
-    );
+/// Takes over what was said.
+pub fn take(model: &mut Model, words: &HumanWords) {
     model.draft.signalled.feed_human(words);
     // What warms up each session is asked of none in particular.
     let warmup = model.config.reboot.warmup_prompt.as_deref().map(str::trim);
@@ -41,9 +37,4 @@ pub fn take(model: &mut Model, words: &HumanWords) -> bool {
     {
         requests.latest = Some(latest.clone());
     }
-    before
-        != (
-            model.draft.signalled.constraints.len(),
-            model.draft.requests.clone(),
-        )
 }

@@ -33,7 +33,6 @@ pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp,
     reboot::spawned(model);
     // The next handoff has a nonce of its own; the one on its way keeps its own.
     handoff::leave_edit(model);
-    handoff::draft(model);
     if let Some(body) = kept {
         handoff::keep(model, &body);
     }

@@ -12,7 +12,7 @@ use crate::{
 use crate::app::{
     autopilot,
     draft::{
-        breakpoint, checkpoint, handoff,
+        breakpoint, checkpoint,
         record::{keep_turn, save_iteration},
         scratchpad, signal, summary,
     },
@@ -95,10 +95,8 @@ pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, backg
 /// made.
 pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     autopilot::tool_finished(model, call, output);
-    if let Some(todo) = &call.todo
-        && model.draft.todo.hooked(todo)
-    {
-        handoff::draft(model);
+    if let Some(todo) = &call.todo {
+        model.draft.todo.hooked(todo);
     }
     if breakpoint::writes_notes(call) {
         scratchpad::agent_wrote(model);

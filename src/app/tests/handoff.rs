@@ -1,4 +1,4 @@
-//! What a handoff does not say of its session: found, listed, added by key.
+//! When a handoff is drafted, and what it does not say of its session: found, listed, added by key.
 
 use super::*;
 use crate::{
@@ -119,4 +119,40 @@ fn where_no_handoff_is_wanted_none_is_compared() {
         crate::handoff::Check::default()
     );
     assert_eq!(crate::app::report::handoff(&bench.model).check, None);
+}
+
+/// An event that changes nothing.
+fn look(bench: &mut Bench) {
+    bench.send(Event::TimerFired(TimerId::Quiet));
+}
+
+fn add(bench: &mut Bench, item: &str) {
+    let state = &mut bench.model.draft.signalled;
+    state.add_pending(item, crate::handoff::preserved::Origin::Signal);
+}
+
+#[test]
+fn it_is_drafted_by_the_next_event_when_what_it_is_made_of_has_changed_and_only_then() {
+    let mut bench = Bench::new();
+    bench.model.draft.handoff.generated.text = "not drafted again".to_owned();
+    look(&mut bench);
+    bench.used(50_000);
+    bench.git();
+    let text = |bench: &Bench| bench.model.draft.handoff.generated.text.clone();
+    assert_eq!(text(&bench), "not drafted again");
+    add(&mut bench, "mind the gulls");
+    look(&mut bench);
+    assert!(text(&bench).contains("mind the gulls"));
+}
+
+#[test]
+fn it_stands_as_it_was_sent_until_the_process_of_the_next_session_runs() {
+    let mut bench = Bench::new();
+    let sent = bench.rebooted().prompt;
+    add(&mut bench, "mind the gulls");
+    look(&mut bench);
+    let current = |bench: &Bench| Some(bench.model.draft.handoff.current().text.clone());
+    assert_eq!(current(&bench), sent);
+    bench.spawned(3);
+    assert!(current(&bench).is_some_and(|text| text.contains("mind the gulls")));
 }
