@@ -125,6 +125,7 @@ fn settle(model: &mut Model) {
     for _ in 0..PASSES {
         let before = stands(model);
         handoff::draft(model);
+        ending::settle(model);
         autopilot::heed(model);
         reboot::consider(model);
         reboot::advance(model);

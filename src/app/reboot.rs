@@ -344,7 +344,6 @@ pub fn take_up(model: &mut Model, entry: &JournalEntry, handoff: Handoff, new: S
     attempt.approved = Some(Approval::Person);
     model.reboot.attempt = Some(attempt);
     enter(model, Phase::starting());
-    advance(model);
 }
 
 /// Opens the review, or brings it to the front.

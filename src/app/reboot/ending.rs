@@ -107,10 +107,12 @@ pub fn signal_over(model: &mut Model, epoch: u64) {
     model.emit(Effect::Quit(quitting.code));
 }
 
-/// The turn was interrupted: SIGINT need not wait any longer.
-pub fn turn_over(model: &mut Model) {
+/// Once the turn that is interrupted is over, SIGINT need not wait any longer.
+pub(in crate::app) fn settle(model: &mut Model) {
+    let state = model.session.agent.state;
     if let Some(ending) = model.reboot.ending
         && ending.signal == StopSignal::Interrupt
+        && matches!(state, AgentState::Idle | AgentState::Limit)
     {
         try_signal(model, StopSignal::Exit, ending.urgent);
     }

@@ -21,7 +21,6 @@ use crate::app::{
         orders::{EndedOrder, OrderEnd, Purpose},
     },
     orders,
-    reboot::ending,
     session::{
         activity::{self, DRAWN_WITHIN, look_in, set_state, turn_ends, without_question},
         hookless::begin_turn,
@@ -159,7 +158,6 @@ fn turn_stopped(model: &mut Model) {
         return turn::turn_ended(model, said.as_deref(), Background::default());
     }
     turn_ends(model, AgentState::Idle);
-    ending::turn_over(model);
     // A turn that ends so at this line was no turn: the client has refused the prompt.
     if is_at_refusal(model) {
         turn_ends(model, AgentState::Limit);

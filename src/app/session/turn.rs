@@ -20,7 +20,7 @@ use crate::app::{
     event::TimerId,
     facts::{is_at_refusal, is_last, is_typing},
     model::Model,
-    reboot::{self, ending, submit},
+    reboot::{self, submit},
     session::{activity, client_limit, elsewhere, human},
 };
 
@@ -83,7 +83,6 @@ pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, backg
         signal::by_hook(model, message);
         model.session.agent.last_message = Some(message.to_owned());
     }
-    ending::turn_over(model);
     summary::turn_over(model);
     autopilot::turn_ended(model, message);
     save_iteration(model);
@@ -122,7 +121,6 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
         activity::turn_ends(model, AgentState::Limit);
         return context_limit(model);
     }
-    ending::turn_over(model);
     autopilot::turn_failed(model, failure, message);
 }
 
