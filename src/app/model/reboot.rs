@@ -174,7 +174,7 @@ pub struct Attempt {
     pub cause: Cause,
     /// Where it stands.
     pub phase: Phase,
-    /// Whether that is on disk: until then nothing follows from it.
+    /// Whether that is on disk: until then nothing follows from it, whichever it is.
     pub(in crate::app) journaled: bool,
     /// When each step was entered.
     pub entered: Vec<(Step, At)>,
@@ -190,9 +190,11 @@ pub struct Attempt {
     pub used: Option<Tokens>,
     /// What a trim would win, while the review is open.
     pub preview: Preview,
-    /// Whether it may go on, and whether a person said so.
+    /// Whether it may go on, and whether a person said so. That may be said before it is drafted, and what is in the way is judged
+    /// by it until the old agent ends.
     pub approved: Option<Approval>,
-    /// Whether the running turn is to be interrupted.
+    /// Whether the running turn is to be interrupted: decided before the phase that waits or in it, and in place read by the one
+    /// behind it.
     pub force: bool,
     /// The message, fixed when it was approved.
     pub handoff: Option<Handoff>,
