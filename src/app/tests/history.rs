@@ -110,6 +110,10 @@ fn a_search_looks_through_the_list_at_once_and_through_handoffs_at_the_enter() {
     let before = earlier();
     bench.send(Event::Store(StoreEvent::EarlierRuns(vec![before.clone()])));
     bench.press(KeyCode::F(6));
+    typed(&mut bench, "G");
+    assert_eq!(bench.model.view.history.selected, 2, "the oldest");
+    typed(&mut bench, "g");
+    assert_eq!(bench.model.view.history.selected, 0, "the newest");
     bench.press(KeyCode::Down);
     typed(&mut bench, "/QUIT");
     assert_eq!(

@@ -173,8 +173,8 @@ pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) {
         KeyCode::End | KeyCode::Char('G') if history.is_large() => history.scroll = u16::MAX,
         KeyCode::PageDown => history.selected = before.saturating_add(usize::from(PAGE)).min(last),
         KeyCode::PageUp => history.selected = before.saturating_sub(usize::from(PAGE)),
-        KeyCode::Home => history.selected = 0,
-        KeyCode::End => history.selected = last,
+        KeyCode::Home | KeyCode::Char('g') => history.selected = 0,
+        KeyCode::End | KeyCode::Char('G') => history.selected = last,
         KeyCode::Enter => {
             history.detail = !history.detail && !history.run_view;
             history.run_view = false;
