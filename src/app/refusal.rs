@@ -6,6 +6,22 @@ use super::{
 };
 use crate::{autopilot::QueueFull, format::bytes, lineage::journal::Step};
 
+/// What holds a reboot back that would begin by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Breaker {
+    /// Reboots by the hour.
+    #[error("{begun} in the last hour (max_reboots_per_hour = {most})")]
+    TooMany {
+        /// How many have begun in it.
+        begun: u32,
+        /// How many may.
+        most: u32,
+    },
+    /// The session has had only so many turns.
+    #[error("only {} since the last one, and the window is full again", turns_of(*.0))]
+    TooSoon(u32),
+}
+
 /// Why an order is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -15,17 +31,9 @@ pub enum Refusal {
     /// The last order is carried out.
     #[error("pitstop is quitting")]
     Quitting,
-    /// The breaker on reboots by the hour.
-    #[error("no automatic reboot: {begun} in the last hour (max_reboots_per_hour = {most})")]
-    TooMany {
-        /// How many have begun in it.
-        begun: u32,
-        /// How many may.
-        most: u32,
-    },
-    /// The breaker on sessions of so few turns.
-    #[error("no automatic reboot: only {} since the last one, and the window is full again", turns_of(*.0))]
-    TooSoon(u32),
+    /// Another reboot would not help.
+    #[error("no automatic reboot: {0}")]
+    NoAutomatic(Breaker),
     /// The conversation cannot be replaced in place, for this reason.
     #[error("no reboot in place: {0}")]
     NotInPlace(String),

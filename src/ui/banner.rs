@@ -209,7 +209,7 @@ fn quiet(model: &Model, reason: &QuietReason, turns: u32, theme: &Theme) -> Word
         QuietReason::Deferred => ("Reboot deferred", None),
         QuietReason::Cancelled => ("Reboot cancelled", None),
         QuietReason::Undone => ("Reboot undone", None),
-        QuietReason::Breaker(why) => ("No automatic reboot", why.split_once(": ")),
+        QuietReason::Refused(why) => ("No automatic reboot", Some(why)),
     };
     let again = match turns {
         1 => "again after the next turn".to_owned(),
@@ -217,7 +217,7 @@ fn quiet(model: &Model, reason: &QuietReason, turns: u32, theme: &Theme) -> Word
     };
     let mut parts = vec![what.to_owned(), again];
     parts.extend(model.keys().hint_to(Action::Reboot, "reboots now"));
-    parts.extend(detail.map(|(_, detail)| text::safe(detail).into_owned()));
+    parts.extend(detail.map(|detail| text::safe(detail).into_owned()));
     Words {
         parts,
         least: 2,

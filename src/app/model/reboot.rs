@@ -426,8 +426,8 @@ pub enum QuietReason {
     Cancelled,
     /// A person has taken one back.
     Undone,
-    /// A breaker says that it would not help, and why.
-    Breaker(String),
+    /// One that began by itself was refused, for this reason.
+    Refused(String),
 }
 
 /// A time in which no reboot begins by itself.

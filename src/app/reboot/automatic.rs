@@ -37,7 +37,7 @@ use crate::app::{
         happened::NoReboot,
         reboot::{Attempt, Clock, Phase, Quiet, QuietReason, RebootOutcome},
     },
-    refusal::Refusal,
+    refusal::{Breaker, Refusal},
 };
 
 /// How often the time that is left is shown again.
@@ -59,20 +59,23 @@ pub(super) fn be_quiet(model: &mut Model, turns: u32, reason: QuietReason) {
     });
 }
 
-/// A breaker did not let a reboot begin: it is tried again when the next turn has ended.
-pub(super) fn refused(model: &mut Model, why: &str) {
-    model.error(why);
-    be_quiet(model, 1, QuietReason::Breaker(why.to_owned()));
+/// A reboot did not begin, for this reason: it is tried again when the next turn has ended.
+pub(super) fn refused(model: &mut Model, why: String) {
+    be_quiet(model, 1, QuietReason::Refused(why));
 }
 
 /// A breaker did not let a reboot begin that is due: a run stops for that, anyone else waits.
 pub fn held_up(model: &mut Model, why: &Refusal) {
-    let why = why.to_string();
     if model.autopilot.is_some() {
-        model.happened.no_reboot = Some(NoReboot::Breaker(why));
-    } else {
-        refused(model, &why);
+        model.happened.no_reboot = Some(NoReboot::Breaker(why.to_string()));
+        return;
     }
+    model.error(why.to_string());
+    let why = match why {
+        Refusal::NoAutomatic(breaker) => breaker.to_string(),
+        other => other.to_string(),
+    };
+    refused(model, why);
 }
 
 /// Asks for a reboot by itself if usage says so and nothing speaks against it.
@@ -126,14 +129,14 @@ pub(super) fn breaker(model: &mut Model) -> Result<(), Refusal> {
     let begun = u32::try_from(model.reboot.begun.len()).unwrap_or(u32::MAX);
     let most = settings.max_reboots_per_hour;
     if begun >= most {
-        return Err(Refusal::TooMany { begun, most });
+        return Err(Refusal::NoAutomatic(Breaker::TooMany { begun, most }));
     }
     // A session that was resumed has its turns behind it.
     let fresh = model
         .current_iteration()
         .is_some_and(|one| one.reboot.is_some());
     if fresh && turns < settings.min_turns_between {
-        return Err(Refusal::TooSoon(turns));
+        return Err(Refusal::NoAutomatic(Breaker::TooSoon(turns)));
     }
     Ok(())
 }
@@ -215,7 +218,7 @@ fn void(model: &mut Model) -> Option<&'static str> {
 
 /// Gives up a reboot that began by itself.
 fn withdraw(model: &mut Model, why: &str) {
-    tracing::info!(why, "a reboot is not due any more");
+    model.note(&format!("the reboot is no longer due: {why}"));
     end_attempt(model, RebootOutcome::Withdrawn, None);
     // Nothing went wrong.
     model.reboot.failure = None;

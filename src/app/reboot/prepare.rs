@@ -121,12 +121,13 @@ pub(super) fn refuse(model: &mut Model, why: &str) {
     end_attempt(model, RebootOutcome::Failed, Some(why));
     model.emit(card);
     model.reboot.refused = Some(why.to_owned());
-    if !by_itself {
-        model.error(said);
-    } else if model.autopilot.is_some() {
+    if by_itself && model.autopilot.is_some() {
         model.happened.no_reboot = Some(NoReboot::Refused(why.to_owned()));
-    } else {
-        refused(model, &said);
+        return;
+    }
+    model.error(said);
+    if by_itself {
+        refused(model, why.to_owned());
     }
 }
 

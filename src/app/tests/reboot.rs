@@ -497,7 +497,7 @@ fn the_breaker_stops_reboots_by_themselves_and_not_those_by_key() {
     assert!(
         matches!(
             banner(&bench.model),
-            Some(Banner::Quiet(QuietReason::Breaker(_), 1))
+            Some(Banner::Quiet(QuietReason::Refused(_), 1))
         ),
         "{:?}",
         banner(&bench.model)
@@ -779,7 +779,7 @@ fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
     assert_eq!(bench.step(), None, "the breaker holds");
     assert!(matches!(
         banner(&bench.model),
-        Some(Banner::Quiet(QuietReason::Breaker(_), _))
+        Some(Banner::Quiet(QuietReason::Refused(_), _))
     ));
     // Put off below it, due again behind it; put off behind it, it stays so.
     let (mut bench, _) = announced(155_000);
@@ -863,6 +863,9 @@ fn a_figure_below_the_line_ends_the_countdown() {
     assert!(signals(&effects).is_empty());
     let reboots = crate::app::metrics::metrics(&bench.model).reboots;
     assert_eq!(reboots, [("threshold", "withdrawn", 1)]);
+    let note = bench.model.view.log.back();
+    let why = "the reboot is no longer due: the context is not full any more";
+    assert_eq!(note.map(|note| note.text.as_str()), Some(why));
 }
 
 #[test]
@@ -1037,8 +1040,7 @@ fn a_refused_automatic_reboot_is_tried_again_after_the_next_turn() {
     };
     full(&mut bench, 155_000);
     assert_eq!((bench.step(), bench.prepared.len()), (None, 1));
-    let why = "the reboot is refused, and the agent goes on: no room on the disk";
-    let reason = QuietReason::Breaker(why.to_owned());
+    let reason = QuietReason::Refused("no room on the disk".to_owned());
     assert_eq!(banner(&bench.model), Some(Banner::Quiet(reason, 1)));
     full(&mut bench, 155_001);
     assert_eq!(bench.step(), None, "not at once");
