@@ -5,7 +5,7 @@ use std::{
     env, fs,
     io::Write as _,
     os::unix::fs::symlink,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::kit::{
     client::is_at_least,
     messages_api::Answer,
-    supervisor::{Launch, SOON, Supervisor, group_members, key, remove},
+    supervisor::{Launch, SOON, Supervisor, group_members, key, remove, replace_by_file},
     terminal::Exit,
 };
 
@@ -70,7 +70,7 @@ fn with_the_lock_removed_the_socket_of_the_first_keeps_a_second_out() {
     let first = demo().start();
     first.wait_for_state("idle", SOON);
     let launch = first.launch.clone();
-    fs::remove_dir_all(state(&launch, "projects")).expect("removed");
+    remove(&state(&launch, "projects"));
     a_second_is_refused(&first, &launch, "pitstop is already running here");
 }
 
@@ -122,12 +122,6 @@ fn a_turn(supervisor: &Supervisor, number: usize) {
     supervisor.wait_for_status(rests, SOON);
 }
 
-/// A file in the place of a directory: nothing can be made there.
-fn bar(directory: &Path) {
-    fs::remove_dir_all(directory).expect("removed");
-    fs::write(directory, "").expect("a file");
-}
-
 fn a_removed_runtime_directory_is_made_again(launch: &Launch) {
     let supervisor = launch.start();
     a_turn(&supervisor, 1);
@@ -175,7 +169,7 @@ fn where_no_runtime_directory_can_be_made_the_state_directory_serves() {
     let supervisor = demo().start();
     a_turn(&supervisor, 1);
     let run = supervisor.launch.the_home().path("run");
-    bar(&run);
+    replace_by_file(&run);
     supervisor.wait_for_log("state/pitstop/run", SOON);
     // The hooks of this session were given a path that is gone.
     a_turn(&supervisor, 2);
@@ -204,7 +198,7 @@ fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_
     reports(0);
     supervisor.wait_for_state("idle", SOON);
     let run = supervisor.launch.the_home().path("run");
-    fs::remove_dir_all(&run).expect("removed");
+    remove(&run);
     supervisor.wait_for_log("was removed: made again", SOON);
     // What is reported while there is no socket is lost: typing goes on until one is heard.
     let hears = |text: &str| {
@@ -214,7 +208,7 @@ fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_
         status["agent"]["bridge"]["draft_characters"].as_u64() != before
     };
     supervisor.wait_until("a draft is reported", || hears("a"), SOON);
-    bar(&run);
+    replace_by_file(&run);
     supervisor.wait_for_log("state/pitstop/run", SOON);
     supervisor.wait_until("a draft is reported again", || hears("b"), SOON);
     assert_eq!(supervisor.status()["agent"]["bridge"]["state"], "in_force");
@@ -279,7 +273,7 @@ fn a_lock_that_is_removed_is_made_again() {
     let supervisor = demo().start();
     a_turn(&supervisor, 1);
     let launch = supervisor.launch.clone();
-    fs::remove_dir_all(state(&launch, "projects")).expect("removed");
+    remove(&state(&launch, "projects"));
     supervisor.wait_for_log("the project's lock was removed: made again", SOON);
     a_second_is_refused(&supervisor, &launch, "pitstop is already running here (pid");
     // An agent that outlives a killed supervisor is still found.
@@ -309,7 +303,7 @@ fn an_unattended_run_outlives_its_runtime_directory() {
         ]);
     let mut run = launch.start_headless();
     run.wait_until("a turn is over", |run| run.count("turn_ended") >= 1, SOON);
-    bar(&launch.the_home().path("run"));
+    replace_by_file(&launch.the_home().path("run"));
     let code = run.wait_for_exit(SOON * 3);
     let lines = run.lines().join("\n");
     assert_eq!(code, Some(0), "{lines}");

@@ -6,7 +6,7 @@ use std::{env, fs, io::Write as _, path::PathBuf};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::Value;
 
-use crate::kit::supervisor::{Launch, SOON, Supervisor, key, remove, session_of};
+use crate::kit::supervisor::{Launch, SOON, Supervisor, key, remove, replace_by_file, session_of};
 
 const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nfeeds are parsed\n\n## Current Plan\n- [ ] write the store\n";
 
@@ -118,8 +118,7 @@ fn a_run_s_directory_that_is_gone_is_made_again_for_a_reboot_or_it_is_refused() 
     let runs = launch.project().join(".pitstop/runs");
     remove(&runs);
     goes_ahead(&supervisor, 2);
-    remove(&runs);
-    fs::write(&runs, "").expect("a file");
+    replace_by_file(&runs);
     is_refused(&supervisor, "no settings for the new session");
 }
 

@@ -10,7 +10,7 @@ use crate::{
         client::{is_at_least, live_client},
         messages_api::Answer,
         side_by_side::side_by_side,
-        supervisor::{Launch, SOON, Supervisor, session_of},
+        supervisor::{Launch, SOON, Supervisor, remove, session_of},
     },
     reboot::reboot,
     tools::managed,
@@ -213,7 +213,7 @@ fn a_bridge_whose_right_is_lost_in_mid_session_leaves_everything_of_before() {
     let supervisor = used(live()).start();
     wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
     supervisor.wait_for_state("idle", SOON);
-    fs::remove_dir_all(supervisor.launch.the_home().path("run")).expect("removed");
+    remove(&supervisor.launch.the_home().path("run"));
     supervisor.wait_for_log("was removed: made again", SOON);
     works_as_before(&supervisor);
 }

@@ -953,3 +953,14 @@ pub fn remove(directory: &Path) {
     let removed = || fs::remove_dir_all(directory).is_ok();
     poll::until_true(SOON, removed, || format!("{} stays", directory.display()));
 }
+
+/// Puts a file in the place of a directory into which others write: nothing can be made there.
+#[track_caller]
+pub fn replace_by_file(directory: &Path) {
+    let replaced = || {
+        // Gone already, or refused because something was added meanwhile: the file says which.
+        let _ = fs::remove_dir_all(directory);
+        fs::write(directory, "").is_ok()
+    };
+    poll::until_true(SOON, replaced, || format!("{} stays", directory.display()));
+}
