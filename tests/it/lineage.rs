@@ -34,6 +34,8 @@ use pitstop::{
 use sqlx::Connection;
 use uuid::Uuid;
 
+use crate::kit::small_disk::SmallDisk;
+
 /// Long enough for the slowest machine; nothing waits this long when all is well.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -1094,17 +1096,14 @@ async fn a_database_that_cannot_be_opened_is_memory_until_it_can() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PITSTOP_TEST_SMALL_DISK=<a directory on a file system of about 1 MiB>"]
 async fn a_full_disk_queues_what_is_written_and_takes_it_once_there_is_room() {
-    let disk = PathBuf::from(std::env::var("PITSTOP_TEST_SMALL_DISK").expect("the small disk"));
-    let home = tempfile::tempdir_in(&disk).unwrap();
-    let options = StoreOptions::new(StoreTarget::new(None, &home.path().join("state")).unwrap());
+    let disk = SmallDisk::new();
+    let options = StoreOptions::new(StoreTarget::new(None, &disk.path().join("state")).unwrap());
     let (run, ours) = (run_at(0), project("ours"));
     let store = Store::open(options.clone()).await.unwrap().store;
     durable(store.begin_run(&record(&run, &ours)).await);
-    let dir = PrivateDir::open_project(home.path()).unwrap();
+    let dir = PrivateDir::open_project(disk.path()).unwrap();
     dir.write_private("meta.json", b"old").unwrap();
-    let ballast = disk.join("ballast");
-    let mut filler = std::fs::File::create(&ballast).unwrap();
-    while filler.write_all(&[0; 1_024]).is_ok() {}
+    disk.fill();
 
     let mut acknowledged = 0;
     for n in 1.. {
@@ -1120,8 +1119,7 @@ async fn a_full_disk_queues_what_is_written_and_takes_it_once_there_is_room() {
     assert!(failed.is_disk_error(), "{failed:?}");
     assert_eq!(dir.read("meta.json", 100).unwrap().unwrap(), b"old");
     assert_eq!(dir.names().unwrap(), [".gitignore", "meta.json"]);
-    drop(filler);
-    std::fs::remove_file(&ballast).unwrap();
+    disk.empty();
     let room = Instant::now();
     until("the queue is written", || async {
         store.health().await.queued == 0

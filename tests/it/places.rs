@@ -2,8 +2,7 @@
 
 use std::{
     cell::Cell,
-    env, fs,
-    io::Write as _,
+    fs,
     os::unix::fs::symlink,
     path::PathBuf,
     time::{Duration, Instant},
@@ -18,6 +17,7 @@ use serde_json::Value;
 use crate::kit::{
     client::is_at_least,
     messages_api::Answer,
+    small_disk::SmallDisk,
     supervisor::{Launch, SOON, Supervisor, group_members, key, remove, replace_by_file},
     terminal::Exit,
 };
@@ -404,12 +404,10 @@ fn a_database_that_is_removed_is_made_again_from_what_the_runs_know() {
 #[test]
 #[ignore = "needs PITSTOP_TEST_SMALL_DISK=<a directory on a file system of about 1 MiB>"]
 fn with_the_state_s_disk_full_at_the_start_one_gets_in_and_a_second_does_not() {
-    let disk = PathBuf::from(env::var("PITSTOP_TEST_SMALL_DISK").expect("the small disk"));
-    let home = tempfile::tempdir_in(&disk).expect("a directory");
-    let mut filler = fs::File::create(home.path().join("ballast")).expect("a file");
-    while filler.write_all(&[0; 1024]).is_ok() {}
+    let disk = SmallDisk::new();
+    disk.fill();
     // The demo keeps its own sessions there.
-    let launch = Launch::generic("sh -c 'echo READY; cat'").env("XDG_STATE_HOME", home.path());
+    let launch = Launch::generic("sh -c 'echo READY; cat'").env("XDG_STATE_HOME", disk.path());
     let first = launch.start();
     first.terminal.wait_for_text("READY", SOON);
     let agent = first.agent_pid();

@@ -1,12 +1,15 @@
 //! Before the old agent is touched: what the new one needs is there and the user's own command has agreed; else the reboot is
 //! refused with the reason, and the agent goes on.
 
-use std::{env, fs, io::Write as _, path::PathBuf};
+use std::fs;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::Value;
 
-use crate::kit::supervisor::{Launch, SOON, Supervisor, key, remove, replace_by_file, session_of};
+use crate::kit::{
+    small_disk::SmallDisk,
+    supervisor::{Launch, SOON, Supervisor, key, remove, replace_by_file, session_of},
+};
 
 const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nfeeds are parsed\n\n## Current Plan\n- [ ] write the store\n";
 
@@ -157,17 +160,14 @@ fn without_its_directory_or_descriptors_a_reboot_is_refused_and_the_agent_goes_o
 #[test]
 #[ignore = "needs PITSTOP_TEST_SMALL_DISK=<a directory on a file system of about 1 MiB>"]
 fn with_the_state_s_disk_full_a_reboot_is_refused_and_the_agent_goes_on() {
-    let disk = PathBuf::from(env::var("PITSTOP_TEST_SMALL_DISK").expect("the small disk"));
-    let home = tempfile::tempdir_in(&disk).expect("a directory");
-    let launch = Launch::manual_demo(NOTES).env("XDG_STATE_HOME", home.path());
+    let disk = SmallDisk::new();
+    let launch = Launch::manual_demo(NOTES).env("XDG_STATE_HOME", disk.path());
     let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);
     let before = supervisor.status();
     let agent = supervisor.agent_pid();
 
-    let ballast = home.path().join("ballast");
-    let mut filler = fs::File::create(&ballast).expect("a file");
-    while filler.write_all(&[0; 1024]).is_ok() {}
+    disk.fill();
     approve(&supervisor);
     // There is no log on a full disk.
     supervisor
@@ -181,7 +181,6 @@ fn with_the_state_s_disk_full_a_reboot_is_refused_and_the_agent_goes_on() {
     );
     same_agent(&supervisor, &before, agent);
 
-    drop(filler);
-    fs::remove_file(&ballast).expect("removed");
+    disk.empty();
     goes_ahead(&supervisor, 2);
 }

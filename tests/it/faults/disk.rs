@@ -1,48 +1,23 @@
 //! What the disk and the limits of the system refuse.
 
 use std::{
-    env, fs,
-    io::Write as _,
-    path::PathBuf,
+    fs,
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
 use super::{MINE, Trial, can, demo, in_namespace, through};
-use crate::kit::supervisor::{Launch, PITSTOP, SOON, Supervisor, key};
-
-/// A directory on a small disk, and a file there that can fill it.
-struct SmallDisk {
-    directory: tempfile::TempDir,
-    ballast: PathBuf,
-}
-
-impl SmallDisk {
-    fn new() -> Self {
-        let disk = env::var("PITSTOP_TEST_SMALL_DISK").expect("the small disk");
-        let directory = tempfile::tempdir_in(disk).expect("a directory");
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        fs::set_permissions(directory.path(), mode).expect("a mode");
-        let ballast = directory.path().join("ballast");
-        Self { directory, ballast }
-    }
-
-    fn fill(&self) {
-        let mut filler = fs::File::create(&self.ballast).expect("a file");
-        while filler.write_all(&[0; 1024]).is_ok() {}
-    }
-
-    fn empty(&self) {
-        fs::remove_file(&self.ballast).expect("removed");
-    }
-}
+use crate::kit::{
+    small_disk::SmallDisk,
+    supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
+};
 
 #[test]
 #[ignore = "needs PITSTOP_TEST_SMALL_DISK=<a directory on a file system of about 1 MiB>"]
 fn the_project_s_disk_is_full() {
     let disk = SmallDisk::new();
-    let project = disk.directory.path().join("project");
+    let project = disk.path().join("project");
     fs::create_dir(&project).expect("a directory");
     let launch = Launch::manual_demo("")
         .in_directory(&project)
@@ -67,7 +42,7 @@ fn the_project_s_disk_is_full() {
 fn the_runtime_directory_is_full() {
     let disk = SmallDisk::new();
     disk.fill();
-    let launch = demo().env("XDG_RUNTIME_DIR", disk.directory.path());
+    let launch = demo().env("XDG_RUNTIME_DIR", disk.path());
     Trial::begin(&launch).goes_on();
 }
 
@@ -76,7 +51,7 @@ fn the_runtime_directory_is_full() {
 fn the_temporary_directory_is_full() {
     let disk = SmallDisk::new();
     disk.fill();
-    Trial::begin(&demo().env("TMPDIR", disk.directory.path())).goes_on();
+    Trial::begin(&demo().env("TMPDIR", disk.path())).goes_on();
 }
 
 /// A mount in a namespace of its own, where the disk takes no writes; only what is on the screen can be looked at.
