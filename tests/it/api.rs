@@ -28,6 +28,8 @@ use pitstop::config::load::paths::project_hash;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::kit::input::input;
+
 pub mod bad;
 mod bridge;
 mod events;
@@ -1002,21 +1004,13 @@ fn another_users_connection_is_closed_unheard() {
 }
 
 /// Runs a command with that input; with none, standard input stays open and silent.
-fn run(command: &mut Command, input: Option<&[u8]>) -> (Output, Duration) {
+fn run(command: &mut Command, bytes: Option<&[u8]>) -> (Output, Duration) {
+    let (silence, _open) = std::io::pipe().unwrap();
     let began = Instant::now();
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+    let output = command
+        .stdin(bytes.map_or_else(|| silence.into(), input))
+        .output()
         .unwrap();
-    let mut stdin = child.stdin.take();
-    if let Some(input) = input {
-        // A command that stops reading breaks the pipe; the callers look at what it did then.
-        stdin.take().unwrap().write_all(input).ok();
-    }
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
     (output, began.elapsed())
 }
 

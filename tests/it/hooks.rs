@@ -1,14 +1,12 @@
 //! `pitstop hook` against a real supervisor: what the hosted agent's hooks report arrives, all of it, in order.
 
-use std::{
-    io::Write as _,
-    process::{Child, Stdio},
-};
+use std::process::{Child, Stdio};
 
 use serde_json::json;
 
 use crate::kit::{
     events::Events,
+    input::input,
     messages_api::Answer,
     supervisor::{Launch, SOON, Supervisor},
 };
@@ -24,19 +22,16 @@ fn session(number: usize) -> String {
 
 /// Starts a hook as the hosted agent would.
 fn hook(supervisor: &Supervisor, number: usize) -> Child {
-    let mut command = supervisor.launch.command(&["hook", "UserPromptSubmit"]);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
     let payload = json!({
         "session_id": session(number), "hook_event_name": "UserPromptSubmit", "cwd": "/",
         "transcript_path": "/nowhere.jsonl", "prompt": format!("number {number}"),
     });
-    let mut pipe = child.stdin.take().unwrap();
-    pipe.write_all(payload.to_string().as_bytes()).unwrap();
-    child
+    let mut command = supervisor.launch.command(&["hook", "UserPromptSubmit"]);
+    command
+        .stdin(input(payload.to_string().as_bytes()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().unwrap()
 }
 
 /// It ends well and says nothing.

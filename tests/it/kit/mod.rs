@@ -5,6 +5,7 @@ pub mod events;
 pub mod failure;
 pub mod grid;
 pub mod home;
+pub mod input;
 pub mod messages_api;
 pub mod output;
 pub mod poll;

@@ -6,7 +6,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs,
-    io::{BufRead as _, BufReader, Read, Write as _},
+    io::{BufRead as _, BufReader, Read},
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
@@ -26,6 +26,7 @@ use super::{
     client::{ASKS_FIRST, live_client},
     failure,
     home::Home,
+    input::input,
     messages_api::MessagesApi,
     poll,
     terminal::{Answers, Exit, Spec, Terminal, beside_no_opening},
@@ -434,18 +435,10 @@ impl Supervisor {
 
     /// Runs a sub-command with this on its standard input.
     #[track_caller]
-    pub fn run_with_input(&self, args: &[&str], input: &[u8]) -> Output {
+    pub fn run_with_input(&self, args: &[&str], bytes: &[u8]) -> Output {
         let mut command = self.launch.command(args);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().expect("a sub-command starts");
-        let mut pipe = child.stdin.take().expect("a pipe");
-        // It need not read all of it.
-        let _ = pipe.write_all(input);
-        drop(pipe);
-        child.wait_with_output().expect("a sub-command ends")
+        command.stdin(input(bytes));
+        command.output().expect("a sub-command runs")
     }
 
     fn json(&self, args: &[&str]) -> Option<Value> {
