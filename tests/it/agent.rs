@@ -405,7 +405,8 @@ fn an_interrupt_ends_the_client_cleanly_even_with_a_draft_and_it_can_be_resumed(
     agent.wait_for_turns(2);
     assert_eq!(prompts(&agent.home), ["one", "two"]);
     let calls = api.wait_for_calls(2, LIMIT);
-    assert!(user_texts(&calls[1]).iter().any(|text| text == "one"));
+    let texts = user_texts(&calls[1]);
+    assert!(texts.iter().any(|text| text == "one"), "{texts:?}");
     drop(resumed);
 }
 
