@@ -389,7 +389,7 @@ fn the_scratchpad_may_be_written_without_asking_and_nothing_else() {
 fn an_interrupt_ends_the_client_cleanly_even_with_a_draft_and_it_can_be_resumed() {
     let api = MessagesApi::start().unwrap();
     let agent = Agent::claude(&api);
-    let terminal = agent.start(FIRST, Start::Fresh, Some("one"));
+    let terminal = agent.start(FIRST, Start::Fresh, Some("the first prompt"));
     agent.wait_for_turns(1);
     terminal.send("half a thought");
     terminal.wait_for_text("half a thought", LIMIT);
@@ -401,12 +401,17 @@ fn an_interrupt_ends_the_client_cleanly_even_with_a_draft_and_it_can_be_resumed(
         matches!(e, AgentEvent::SessionEnded { .. })
     });
 
-    let resumed = agent.start(FIRST, Start::Resume, Some("two"));
+    let resumed = agent.start(FIRST, Start::Resume, Some("the second prompt"));
     agent.wait_for_turns(2);
-    assert_eq!(prompts(&agent.home), ["one", "two"]);
+    assert_eq!(
+        prompts(&agent.home),
+        ["the first prompt", "the second prompt"]
+    );
     let calls = api.wait_for_calls(2, LIMIT);
-    let texts = user_texts(&calls[1]);
-    assert!(texts.iter().any(|text| text == "one"), "{texts:?}");
+    let messages = calls[1]["messages"].to_string();
+    let written = fs::read_to_string(&agent.home.transcripts()[0]);
+    let is_known = messages.contains("the first prompt");
+    assert!(is_known, "{messages}\nof the transcript {written:?}");
     drop(resumed);
 }
 
