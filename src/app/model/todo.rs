@@ -150,6 +150,7 @@ pub(in crate::app) mod tests {
         let mut todo = TodoList::default();
         todo.hooked(&first);
         todo.hooked(&second);
+        assert_eq!(fed(&todo), (vec!["a".to_owned()], vec![]));
         let mut written = Todos::default();
         written.apply(&first);
         todo.read(&written);
