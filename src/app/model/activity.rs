@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{clock::At, transcript::Tokens};
+use crate::{agent::Background, clock::At, transcript::Tokens};
 
 /// What the title says of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,15 @@ pub struct Question {
     pub(in crate::app) drawn: bool,
 }
 
+/// What a Stop hook has reported of a turn that other sources say goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::app) struct ReportedStop {
+    /// The last words of the turn so far.
+    pub(in crate::app) message: Option<String>,
+    /// What is left going on in the background.
+    pub(in crate::app) background: Background,
+}
+
 /// The turn and the question that are open.
 #[derive(Clone, Debug, Default)]
 pub struct Activity {
@@ -41,6 +50,8 @@ pub struct Activity {
     pub(in crate::app) turn: bool,
     /// Whether title and prompt box have ended the turn before: its hook may still come.
     pub(in crate::app) hook_due: bool,
+    /// The Stop hook that has come while the turn goes on: it ends the turn once no source says that it runs.
+    pub(in crate::app) stop: Option<ReportedStop>,
     /// Main-chain calls of tools without a result.
     pub(in crate::app) calls: BTreeSet<String>,
     /// The question that is open.

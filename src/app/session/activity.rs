@@ -15,6 +15,9 @@
 //! | over | | not there | unknown: a dialog or a viewer that the human has opened |
 //! | over | | there, or never seen | idle, or resumed elsewhere |
 //!
+//! A Stop hook alone does not end a turn: another Stop hook, the user's or a loop's, may send the agent on. The turn is over once
+//! no source says that it runs (`turn::stop_reported`).
+//!
 //! Signs must stand for a while before they are believed. Unknown is never a safe moment. Without hooks (`hookless`) a title
 //! that spins begins a turn, and the transcript says whether a call is open. Where the bridge is in force its word on turn and
 //! dialog counts before the signs (`signs`).
@@ -35,6 +38,7 @@ use crate::app::{
         activity::{Question, TitleState},
     },
     reboot::submit,
+    session::turn,
 };
 
 /// How long title and prompt box must stand before they are believed over the hooks.
@@ -94,6 +98,7 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
     let activity = &mut model.session.agent.activity;
     activity.turn = true;
     activity.hook_due = false;
+    activity.stop = None;
     activity.calls.clear();
     activity.dialog_seen = false;
     activity.question = None;
@@ -104,6 +109,7 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
 pub(in crate::app) fn turn_ends(model: &mut Model, state: AgentState) {
     let activity = &mut model.session.agent.activity;
     activity.turn = false;
+    activity.stop = None;
     activity.calls.clear();
     activity.dialog_seen = false;
     activity.question = None;
@@ -114,6 +120,7 @@ pub(in crate::app) fn turn_ends(model: &mut Model, state: AgentState) {
 pub(in crate::app) fn call_begins(model: &mut Model, call: &ToolCall) {
     let activity = &mut model.session.agent.activity;
     activity.turn = true;
+    activity.stop = None;
     if let Some(id) = &call.id
         && activity.calls.len() < MAX_CALLS
     {
@@ -128,6 +135,7 @@ pub(in crate::app) fn call_begins(model: &mut Model, call: &ToolCall) {
 pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
     let activity = &mut model.session.agent.activity;
     activity.turn = true;
+    activity.stop = None;
     if let Some(id) = &call.id {
         activity.calls.remove(id);
     }
@@ -187,6 +195,7 @@ pub fn title_changed(model: &mut Model) {
         return;
     }
     model.session.agent.activity.title = title;
+    turn::settle_stop(model);
     look_again(model);
 }
 

@@ -20,7 +20,7 @@ use crate::app::{
         activity, compaction, daemon, elsewhere,
         figures::{compacted, cost_reported, figures_changed, observe},
         hookless, human,
-        turn::{prompted, tool_finished, turn_ended, turn_failed},
+        turn::{prompted, stop_reported, tool_finished, turn_failed},
     },
 };
 
@@ -62,7 +62,7 @@ pub fn said(model: &mut Model, event: AgentEvent) {
             last_message,
             background,
             ..
-        } => turn_ended(model, last_message.as_deref(), background),
+        } => stop_reported(model, last_message, background),
         AgentEvent::TurnFailed {
             failure, message, ..
         } => turn_failed(model, failure, &message),

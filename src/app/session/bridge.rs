@@ -29,7 +29,7 @@ use crate::app::{
     },
     orders,
     reboot::{self, compaction, in_place, submit},
-    session::{activity, figures, signs},
+    session::{activity, figures, signs, turn},
 };
 
 /// How long after the start a session that has begun may be silent: a busy machine takes ten seconds.
@@ -165,7 +165,7 @@ fn happened(model: &mut Model, fact: Fact) {
             if reason == TurnEnd::Aborted {
                 signs::turn_aborted(model);
                 compaction::turn_aborted(model);
-            } else {
+            } else if !turn::end_stopped(model) {
                 activity::look_again(model);
             }
         }

@@ -97,6 +97,7 @@ pub fn turn_aborted(model: &mut Model) {
     if !model.session.agent.activity.turn || model.session.agent.state == AgentState::Exited {
         return;
     }
+    model.session.agent.activity.stop = None;
     turn_stopped(model);
 }
 
@@ -156,6 +157,9 @@ fn turn_stopped(model: &mut Model) {
     if is_hookless(model) {
         let said = model.session.agent.last_message.clone();
         return turn::turn_ended(model, said.as_deref(), Background::default());
+    }
+    if turn::end_stopped(model) {
+        return;
     }
     turn_ends(model, AgentState::Idle);
     // A turn that ends so at this line was no turn: the client has refused the prompt.

@@ -85,7 +85,58 @@ fn a_calm_title_over_a_call_without_a_result_is_unknown_and_never_safe() {
     bench.stands();
     assert_eq!(bench.state(), AgentState::Busy);
     bench.turn_ended(OLD);
+    bench.titled("✳ work");
     assert_eq!(bench.state(), AgentState::Idle);
+}
+
+#[test]
+fn a_stop_that_another_hook_answers_does_not_end_the_turn() {
+    // The title spins until the client has heard all Stop hooks.
+    let mut bench = working();
+    bench.tool_ends("Bash", "t1");
+    for stops in 0..3 {
+        bench.turn_ended(OLD);
+        bench.stands();
+        assert_eq!(bench.state(), AgentState::Busy, "after {stops} stops");
+        assert_eq!(bench.blocks(), [Block::Turn]);
+        bench.tool_starts("Bash", "t2");
+        bench.tool_ends("Bash", "t2");
+        bench.titled(if stops == 1 { "⠂ work" } else { "⠐ work" });
+    }
+    assert_eq!(bench.model.session.agent.turns, 0);
+    bench.turn_ended(OLD);
+    bench.titled("✳ work");
+    assert_eq!(bench.state(), AgentState::Idle);
+    assert_eq!(bench.model.session.agent.turns, 1);
+    // Without a title its hook is all that is known of a turn's end.
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.turn_ended(OLD);
+    assert_eq!(bench.state(), AgentState::Idle);
+}
+
+#[test]
+fn a_stop_whose_calm_title_was_there_before_or_comes_late_ends_the_turn_once() {
+    let mut bench = working();
+    bench.tool_ends("Bash", "t1");
+    bench.titled("✳ work");
+    bench.turn_ended(OLD);
+    assert_eq!(
+        (bench.state(), bench.model.session.agent.turns),
+        (AgentState::Idle, 1)
+    );
+    bench.stands();
+    bench.titled("⠂ work");
+    bench.prompted(OLD, "more");
+    bench.turn_ended(OLD);
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Busy);
+    bench.titled("✳ work");
+    bench.stands();
+    assert_eq!(
+        (bench.state(), bench.model.session.agent.turns),
+        (AgentState::Idle, 2)
+    );
 }
 
 #[test]
@@ -233,6 +284,7 @@ fn a_subagent_in_the_background_is_named_and_begins_no_turn() {
     // The client comes back with a prompt of its own.
     bench.prompted(OLD, "<task-notification>…");
     bench.turn_ended(OLD);
+    bench.titled("✳ work");
     assert!(bench.blocks().is_empty());
 }
 

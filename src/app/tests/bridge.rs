@@ -384,3 +384,32 @@ fn whether_a_dialog_stands_is_known_by_the_bridge() {
     bench.send(Event::Bridge(cancelled));
     assert_eq!(bench.state(), AgentState::Unknown);
 }
+
+#[test]
+fn a_turn_is_over_when_the_bridge_says_so_and_not_at_a_stop_that_another_hook_answers() {
+    let mut bench = Bench::bridged();
+    bench.prompted(OLD, "work");
+    bench.bridge_says(OLD, turn(true, TurnEnd::Answer));
+    // Here the title is calm in between: a dialog may have been open.
+    for title in ["✳ work", "⠂ work", "no sign"] {
+        bench.titled(title);
+        bench.turn_ended(OLD);
+        bench.stands();
+        assert_eq!(bench.state(), AgentState::Busy, "{title}");
+    }
+    bench.bridge_says(OLD, turn(false, TurnEnd::Answer));
+    assert_eq!(bench.state(), AgentState::Idle);
+    assert_eq!(bench.model.session.agent.turns, 1);
+    // One that dies without a word of a hook is over by the signs.
+    bench.prompted(OLD, "more");
+    bench.bridge_says(OLD, turn(true, TurnEnd::Answer));
+    bench.titled("⠂ work");
+    bench.bridge_says(OLD, turn(false, TurnEnd::Error));
+    bench.titled("✳ work");
+    bench.ready();
+    bench.stands();
+    assert_eq!(
+        (bench.state(), bench.model.session.agent.turns),
+        (AgentState::Idle, 2)
+    );
+}
