@@ -86,6 +86,8 @@ pub enum AgentEvent {
         session: SessionId,
         /// Whether the client chose it by itself.
         automatic: bool,
+        /// Whether pitstop has ordered it.
+        ordered: bool,
     },
     /// Compaction is over.
     Compacted {

@@ -24,6 +24,9 @@ pub const MAX_DEPTH: usize = 64;
 /// The largest figure that is believed; no window, cost or duration comes near it.
 const MAX_NUMBER: f64 = 1e12;
 
+/// How the instructions of a compaction begin that pitstop has ordered, as the bridge gives them.
+const ORDERED: &str = "pitstop order ";
+
 /// Names, kinds and ids, bytes.
 const SHORT: usize = 256;
 
@@ -113,6 +116,9 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
         "PreCompact" => AgentEvent::Compacting {
             session,
             automatic: at.text("trigger", SHORT).as_deref() == Some("auto"),
+            ordered: at
+                .text("custom_instructions", SHORT)
+                .is_some_and(|text| text.starts_with(ORDERED)),
         },
         "PostCompact" => AgentEvent::Compacted { session },
         "SessionEnd" => AgentEvent::SessionEnded {

@@ -122,7 +122,7 @@ pub fn replace_refusal(model: &Model) -> Option<String> {
         return Some("the agent has ended".to_owned());
     }
     if agent.bridge.of(model.session.id).is_some() {
-        return None;
+        return agent.unanswered.clone();
     }
     Some(match &agent.bridge.link {
         Link::Absent(why) => format!("the bridge is not in force: {why}"),
@@ -130,11 +130,32 @@ pub fn replace_refusal(model: &Model) -> Option<String> {
     })
 }
 
-/// Whether the reboot under way replaces the conversation in place.
+/// Whether the client says that a turn of its main conversation runs.
+#[must_use]
+pub fn turn_runs(model: &Model) -> bool {
+    let reported = model.session.agent.bridge.of(model.session.id);
+    reported.is_some_and(|reported| reported.turn == Some(true))
+}
+
+/// Why the conversation cannot be replaced within a turn now, if so.
+#[must_use]
+pub fn on_the_fly_refusal(model: &Model) -> Option<String> {
+    let no_turn = || (!turn_runs(model)).then(|| "no turn runs".to_owned());
+    replace_refusal(model).or_else(no_turn)
+}
+
+/// Whether the reboot under way replaces the conversation inside the running client.
 #[must_use]
 pub fn goes_in_place(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
-    attempt.is_some_and(|attempt| attempt.kind == Kind::InPlace)
+    attempt.is_some_and(|attempt| attempt.kind.replaces())
+}
+
+/// Whether it does so in the middle of the turn.
+#[must_use]
+pub fn goes_on_the_fly(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| attempt.kind == Kind::OnTheFly)
 }
 
 /// Whether the message of a reboot waits for an approval.

@@ -26,6 +26,7 @@ pub mod in_place;
 pub mod iteration;
 pub mod leave;
 pub mod moment;
+pub mod on_the_fly;
 pub mod submit;
 pub mod trim;
 pub mod unsent;
@@ -39,7 +40,7 @@ mod steps;
 use crate::{
     api::wire::AgentState,
     clean,
-    config::{RebootMode, RebootWay},
+    config::RebootMode,
     guard::Level,
     handoff::Handoff,
     lineage::{
@@ -87,6 +88,7 @@ impl Attempt {
         Self {
             id: model.reboot.new_ids.reboot,
             kind,
+            is_chosen: false,
             cause,
             phase: Phase::Armed,
             journaled: true,
@@ -95,7 +97,9 @@ impl Attempt {
             old: model.session.id,
             new: match kind {
                 // Where the conversation is replaced in place, the session that begins is the one that ends.
-                Kind::Fresh | Kind::InPlace | Kind::Trim => model.reboot.new_ids.session,
+                Kind::Fresh | Kind::InPlace | Kind::OnTheFly | Kind::Trim => {
+                    model.reboot.new_ids.session
+                }
                 Kind::Undo(session, _) => session,
                 Kind::Restart => model.session.id,
             },
@@ -115,7 +119,7 @@ impl Attempt {
 
     /// The session that begins.
     fn next(&self) -> SessionId {
-        if self.kind == Kind::InPlace {
+        if self.kind.replaces() {
             self.old
         } else {
             self.new
@@ -176,9 +180,8 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refus
     let attempt = Attempt::new(model, Kind::Fresh, cause);
     model.reboot.attempt = Some(attempt);
     model.reboot.failure = None;
-    if model.config.reboot.way == RebootWay::InPlace {
-        in_place::prefer(model);
-    }
+    in_place::take_configured(model);
+    on_the_fly::fit_way(model);
     enter(model, Phase::Armed);
     if asked {
         shown_to(model, cause);
@@ -227,10 +230,8 @@ pub fn request_by(model: &mut Model, way: Way) -> Result<(), Refusal> {
     if way == Way::Trim && model.is_generic() {
         return Err(Refusal::NoTranscripts);
     }
-    if way == Way::InPlace
-        && let Some(why) = in_place::refusal(model)
-    {
-        return Err(Refusal::NotInPlace(why));
+    if let Some(why) = trim::refusal_of(model, way) {
+        return Err(why);
     }
     request(model, Cause::Ctl, true)?;
     trim::choose(model, way)
@@ -457,10 +458,9 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
     if !defer {
         model.happened.taken_over = Some("your cancel");
     }
-    if model.reboot.attempt.is_none() {
-        return Ok(());
+    if model.reboot.attempt.is_some() && !on_the_fly::take_back(model, outcome) {
+        end_attempt(model, outcome, None);
     }
-    end_attempt(model, outcome, None);
     Ok(())
 }
 
@@ -516,7 +516,7 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) {
     if attempt.kind == Kind::Trim || !attempt.has_begun() {
         return;
     }
-    let in_place = attempt.kind == Kind::InPlace;
+    let in_place = attempt.kind.replaces();
     if in_place && in_place::is_go(prompt, &handoff.marker.nonce) {
         attempt.set_proof(Proof::Seen);
         return;
@@ -537,7 +537,7 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) {
 /// The transcript holds a handoff that begins with this line: in a compaction that was answered there is no prompt with it.
 pub fn handoff_seen(model: &mut Model, first_line: &str) {
     if let Some(attempt) = &mut model.reboot.attempt
-        && attempt.held.is_some()
+        && (attempt.held.is_some() || attempt.kind == Kind::OnTheFly)
         && attempt.has_begun()
         && let Some(handoff) = &attempt.handoff
         && handoff.marker.is_in(first_line)

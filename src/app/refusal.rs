@@ -37,6 +37,9 @@ pub enum Refusal {
     /// The conversation cannot be replaced in place, for this reason.
     #[error("no reboot in place: {0}")]
     NotInPlace(String),
+    /// The conversation cannot be replaced within a turn, for this reason.
+    #[error("no reboot on the fly: {0}")]
+    NotOnTheFly(String),
     /// As [`Self::NotInPlace`], in the review, where another way can be taken.
     #[error("no reboot in place: {0}; w takes another way")]
     NotInPlaceNow(String),

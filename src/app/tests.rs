@@ -59,6 +59,7 @@ mod history;
 mod hookless;
 mod in_place;
 mod input;
+mod on_the_fly;
 mod orders;
 mod promises;
 mod reboot;

@@ -29,12 +29,13 @@ macro_rules! asset {
 ///
 /// The client writes 1.1 MB of type declarations into each mod, unless something stands in their place (measured with 2.1.330):
 /// hence the empty file `types`.
-pub const FILES: [([&str; 2], &str, &str); 14] = [
+pub const FILES: [([&str; 2], &str, &str); 16] = [
     asset!("pitstop-answer", ".claude-plugin", "plugin.json"),
     (["pitstop-answer", ".claude-plugin"], "types", ""),
     asset!("pitstop-answer", "hooks", "hooks.json"),
     asset!("pitstop-answer", "hooks", "register.js"),
     (["pitstop-answer", "hooks"], "socket.js", SOCKET),
+    (["pitstop-answer", "hooks"], "trigger.js", TRIGGER),
     asset!("pitstop", ".claude-plugin", "plugin.json"),
     (["pitstop", ".claude-plugin"], "types", ""),
     asset!("pitstop", "commands", "go.md"),
@@ -43,11 +44,15 @@ pub const FILES: [([&str; 2], &str, &str); 14] = [
     asset!("pitstop", "hooks", "orders.js"),
     asset!("pitstop", "hooks", "replace.js"),
     (["pitstop", "hooks"], "socket.js", SOCKET),
+    (["pitstop", "hooks"], "trigger.js", TRIGGER),
     asset!("pitstop", "hooks", "tools.js"),
 ];
 
 /// How both mods speak with the control socket.
 const SOCKET: &str = include_str!("../../assets/bridge/pitstop/hooks/socket.js");
+
+/// How both mods lower the client's compaction trigger and set it back.
+const TRIGGER: &str = include_str!("../../assets/bridge/pitstop/hooks/trigger.js");
 
 /// The file behind which the list of the tools is written.
 const TOOLS_FILE: &str = "tools.js";
@@ -108,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_mods_use_nothing_that_their_headers_do_not_name() {
-        const NAMED: [(&str, &str, &[&str]); 7] = [
+        const NAMED: [(&str, &str, &[&str]); 9] = [
             (
                 "pitstop",
                 "register.js",
@@ -133,9 +138,15 @@ mod tests {
             (
                 "pitstop",
                 "replace.js",
-                &["$.turn.abort(", "$.session.compact(", "$.command.run("],
+                &["$.session.compact(", "$.session.usage(", "$.command.run("],
             ),
             ("pitstop", "socket.js", &["$.env.get(", "$.fs.read("]),
+            ("pitstop", "trigger.js", &["$.env.get(", "$.env.set("]),
+            (
+                "pitstop-answer",
+                "trigger.js",
+                &["$.env.get(", "$.env.set("],
+            ),
             (
                 "pitstop",
                 TOOLS_FILE,

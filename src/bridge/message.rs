@@ -318,6 +318,12 @@ pub enum Fact {
         /// How it begins.
         text: String,
     },
+    /// A turn has ended before the client had asked for what takes the place of its conversation: its compaction trigger was set
+    /// back.
+    TriggerRestored {
+        /// The order by which it was lowered.
+        order: OrderId,
+    },
     /// The prompt box holds something else.
     DraftChanged(Draft),
     /// How full the context window is.
@@ -334,6 +340,7 @@ impl Fact {
                 word("origin", origin)?;
                 within("text", text, PROMPT_LIMIT)?;
             }
+            Self::TriggerRestored { .. } => {}
             Self::DraftChanged(draft) => draft.check()?,
             Self::Usage(usage) => usage.check()?,
         }
@@ -377,6 +384,10 @@ pub enum Outcome {
     Unsure(String),
     /// The conversation was replaced.
     Replaced,
+    /// The client's compaction trigger is lowered: it asks for what takes the place of its conversation at its next step.
+    Lowered,
+    /// The trigger is where it was.
+    Restored,
     /// Nothing was done, and why.
     Failed(String),
 }
@@ -399,6 +410,8 @@ pub enum OutcomeBody {
         why: String,
     },
     Replaced,
+    Lowered,
+    Restored,
     Failed {
         why: String,
     },
@@ -420,6 +433,8 @@ impl OutcomeBody {
             Self::Refused { refusal } => Outcome::Refused(refusal),
             Self::Unsure { why } => Outcome::Unsure(clean::stripped(&why, REASON_LIMIT)),
             Self::Replaced => Outcome::Replaced,
+            Self::Lowered => Outcome::Lowered,
+            Self::Restored => Outcome::Restored,
             Self::Failed { why } => Outcome::Failed(clean::stripped(&why, REASON_LIMIT)),
         })
     }

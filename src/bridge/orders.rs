@@ -68,9 +68,11 @@ pub enum Order {
         text: String,
         /// What stands in the turn's prompt, to know it again.
         nonce: String,
-        /// Whether the running turn is stopped for it.
-        interrupt: bool,
+        /// Whether that is done at the next step of the turn that runs, which goes on then, and no other is begun.
+        in_turn: bool,
     },
+    /// Set the client's compaction trigger back, which an order to replace the conversation in a turn has lowered.
+    RestoreTrigger,
 }
 
 impl Order {
@@ -83,7 +85,10 @@ impl Order {
             Outcome::Submitted | Outcome::Refused(_) | Outcome::Unsure(_) => {
                 matches!(self, Self::SubmitPrompt { .. })
             }
-            Outcome::Replaced => matches!(self, Self::ReplaceConversation { .. }),
+            Outcome::Replaced | Outcome::Lowered => {
+                matches!(self, Self::ReplaceConversation { .. })
+            }
+            Outcome::Restored => matches!(self, Self::RestoreTrigger),
             Outcome::Failed(_) => true,
         }
     }
@@ -276,8 +281,22 @@ impl Orders {
         if !placed.order.can_end_in(outcome) {
             return Err(Rejection::OtherKind(id));
         }
-        self.placed.remove(&id);
+        // The client asks for what takes the place of its conversation at its next step.
+        if *outcome != Outcome::Lowered {
+            self.placed.remove(&id);
+        }
         Ok(())
+    }
+
+    /// The order to replace a session's conversation in its running turn, if one was given and the client has not asked for the text.
+    #[must_use]
+    pub fn in_turn(&self, session: SessionId) -> Option<OrderId> {
+        let mut placed = self.placed.iter();
+        let waits = |one: &Placed| {
+            let in_turn = matches!(one.order, Order::ReplaceConversation { in_turn: true, .. });
+            in_turn && one.session == session && !one.is_handed_out
+        };
+        placed.find(|(_, one)| waits(one)).map(|(id, _)| *id)
     }
 
     /// The core gives an order.
@@ -317,13 +336,19 @@ impl Orders {
     /// the hello of the process that has taken the order. Nothing if it is cancelled, was not taken, or has it already.
     pub fn hand_out(&mut self, session: SessionId, id: OrderId) -> Option<(String, String)> {
         let placed = self.placed.get_mut(&id)?;
-        let Order::ReplaceConversation { text, .. } = &placed.order else {
+        let Order::ReplaceConversation { text, in_turn, .. } = &placed.order else {
             return None;
         };
+        let in_turn = *in_turn;
         if placed.session != session || placed.is_handed_out {
             return None;
         }
-        let taker = self.instances.get(placed.taken_by.as_ref()?);
+        // In a turn the client may ask by itself before the order is taken.
+        let taker = placed.taken_by.as_ref().map(|by| self.instances.get(by));
+        if taker.is_none() && !in_turn {
+            return None;
+        }
+        let taker = taker.flatten();
         let client = taker.map_or_else(String::new, |one| one.client.clone());
         let handed_out = (text.clone(), client);
         placed.is_handed_out = true;
@@ -460,14 +485,14 @@ mod tests {
         let replace = || Order::ReplaceConversation {
             text: "the handoff".into(),
             nonce: "n1".into(),
-            interrupt: false,
+            in_turn: false,
         };
         let mut orders = greeted(&[("a", 1)]);
         orders.place(READ, session(1), replace());
         let shown = serde_json::to_value(orders.next(session(1))).unwrap();
         assert_eq!(
             shown,
-            serde_json::json!({"id": 7, "kind": "replace_conversation", "nonce": "n1", "interrupt": false, "answers": false})
+            serde_json::json!({"id": 7, "kind": "replace_conversation", "nonce": "n1", "in_turn": false, "answers": false})
         );
         orders.owner.answers = true;
         assert_eq!(orders.next(session(1)).unwrap().answers, Some(true));

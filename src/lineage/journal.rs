@@ -187,7 +187,7 @@ fn decide(entry: &JournalEntry, evidence: Evidence) -> Recovery {
 /// Whether the new session has what it needs to carry on.
 const fn arrived(way: Way, marker: Marker) -> bool {
     match way {
-        Way::Fresh | Way::InPlace => matches!(marker, Marker::Seen),
+        Way::Fresh | Way::InPlace | Way::OnTheFly => matches!(marker, Marker::Seen),
         // A trimmed copy is complete once it stands there: it is renamed into place whole.
         Way::Trim => matches!(marker, Marker::Seen | Marker::Absent),
     }
@@ -207,8 +207,8 @@ const fn before_approval(entry: &JournalEntry, marker: Marker) -> bool {
 fn finish(entry: &JournalEntry, marker: Marker) -> Option<Recovery> {
     match entry.way {
         // The conversation was not replaced: its session goes on as it was.
-        Way::InPlace if marker != Marker::Seen => return None,
-        Way::Fresh | Way::InPlace => {}
+        Way::InPlace | Way::OnTheFly if marker != Marker::Seen => return None,
+        Way::Fresh | Way::InPlace | Way::OnTheFly => {}
         // Without the trimmed copy there is nothing to resume under the new id.
         Way::Trim => return None,
     }
@@ -237,7 +237,9 @@ fn sentence(entry: &JournalEntry, recovery: &Recovery) -> String {
         Step::Ending => "was ending the old session",
         Step::Starting if entry.way == Way::Trim => "was trimming the session",
         Step::Starting => "was starting the new session",
-        Step::Delivering if entry.way == Way::InPlace => "was replacing the conversation",
+        Step::Delivering if matches!(entry.way, Way::InPlace | Way::OnTheFly) => {
+            "was replacing the conversation"
+        }
         Step::Delivering => "was delivering the handoff",
         Step::Verifying if entry.way == Way::Trim => "was resuming the trimmed session",
         Step::Verifying => "was waiting for proof of the delivery",

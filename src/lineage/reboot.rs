@@ -106,11 +106,13 @@ impl Cause {
 
 words! {
     /// How the next iteration gets its context.
-    Way, "a way to reboot (fresh, in-place or trim)", {
+    Way, "a way to reboot (fresh, in-place, on-the-fly or trim)", {
         /// A new session that is given the handoff.
         Fresh = "fresh",
         /// The handoff takes the place of the conversation inside the running client.
         InPlace = "in-place",
+        /// The same between two steps of a turn, which goes on.
+        OnTheFly = "on-the-fly",
         /// A trimmed copy of the old session, resumed under a new id.
         Trim = "trim",
     }

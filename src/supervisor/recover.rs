@@ -157,7 +157,9 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
             model.session.id = session;
             let outcome = match entry.way {
                 Way::Fresh => "the handoff had arrived: resumed at the next start",
-                Way::InPlace => "the conversation had been replaced: resumed at the next start",
+                Way::InPlace | Way::OnTheFly => {
+                    "the conversation had been replaced: resumed at the next start"
+                }
                 Way::Trim => "the trimmed copy was whole: resumed at the next start",
             };
             effects.push(closed(Step::Done, outcome));
@@ -201,7 +203,7 @@ fn record(entry: &JournalEntry, marker: journal::Marker) -> RebootRecord {
         old_session: entry.old_session,
         new_session: entry.new_session,
         way: entry.way,
-        nonce: (entry.way == Way::InPlace).then(|| entry.nonce.clone()),
+        nonce: matches!(entry.way, Way::InPlace | Way::OnTheFly).then(|| entry.nonce.clone()),
         trim: entry.trim,
         cause: entry.cause,
         transition_time_ms: BTreeMap::new(),

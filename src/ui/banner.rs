@@ -144,11 +144,20 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
                 ..Words::loud(parts, said, theme.bad)
             }
         }
+        Banner::AwaitsStep => {
+            let mut parts = vec!["Reboot at the agent's next step".to_owned()];
+            parts.extend(model.keys().hint_to(Action::Defer, "takes it back"));
+            Words {
+                least: 1,
+                ..Words::loud(parts, "Reboot at the next step".to_owned(), theme.accent)
+            }
+        }
         Banner::Approved(blocks) => {
-            let parts = vec![
+            let mut parts = vec![
                 format!("Reboot approved, waits {}", ends(&blocks)),
                 format!("{key} Enter goes ahead at once"),
             ];
+            parts.extend(model.keys().hint_to(Action::Defer, "takes it back"));
             Words::loud(parts, "Reboot waits".to_owned(), theme.accent)
         }
     })

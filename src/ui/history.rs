@@ -270,6 +270,7 @@ fn given_cell(record: &RebootRecord) -> String {
     let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
     let place = match record.way {
         Way::InPlace => "in place, ",
+        Way::OnTheFly => "on the fly, ",
         Way::Fresh | Way::Trim => "",
     };
     format!("{place}handoff {}", text::bytes(bytes))

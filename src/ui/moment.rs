@@ -47,7 +47,7 @@ pub(super) fn doing(attempt: &Attempt, step: Step) -> &'static str {
         Step::Ending => "ending the old session",
         Step::Starting if attempt.kind == Kind::Fresh => "starting the new session",
         Step::Starting => "resuming the session",
-        Step::Delivering if attempt.kind == Kind::InPlace => "replacing the conversation",
+        Step::Delivering if attempt.kind.replaces() => "replacing the conversation",
         Step::Delivering => "sending the handoff",
         Step::Verifying if attempt.kind == Kind::Trim => "confirming the session",
         Step::Verifying => "confirming the handoff",
@@ -119,7 +119,7 @@ fn path(model: &Model, attempt: &Attempt) -> Vec<Step> {
             Step::Delivering,
             Step::Verifying,
         ],
-        Kind::InPlace => vec![Step::Delivering, Step::Verifying],
+        Kind::InPlace | Kind::OnTheFly => vec![Step::Delivering, Step::Verifying],
         Kind::Trim => vec![Step::Ending, Step::Starting, Step::Verifying],
         Kind::Undo(..) | Kind::Restart => vec![Step::Ending, Step::Starting],
     };

@@ -15,9 +15,11 @@ use ratatui::{
 
 use crate::{
     app::{
-        Model, breakpoint, cost, in_place,
+        Model, breakpoint, cost,
+        facts::{goes_on_the_fly, on_the_fly_refusal, turn_runs},
+        in_place,
         reading::sections,
-        reboot::{self, Block, Kind, compaction},
+        reboot::{self, Block, Kind, compaction, on_the_fly},
         trim::{self, NotOffered, Offer},
         unsent::{self, Unsent},
     },
@@ -278,10 +280,13 @@ fn is_trim(model: &Model) -> bool {
 const ITEMS: usize = 10;
 
 /// The cells of a way's name, and of the figure behind its bar.
-const WAY: (usize, usize) = (11, 9);
+const WAY: (usize, usize) = (13, 9);
 
 /// What a fresh session is.
 const FRESH: &str = "a new session with this handoff";
+
+/// What a reboot in the middle of a turn does to the work in hand.
+const ON_THE_FLY: &str = "the turn goes on: nothing is interrupted";
 
 /// What is in use now and what each way would leave, as bars; the way that Enter takes is marked.
 fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
@@ -297,7 +302,17 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
         lines.push(goes_on(model, cells, theme));
         return lines;
     }
-    let takes_fresh = !trims && !in_place;
+    let on_the_fly = goes_on_the_fly(model);
+    let in_place = in_place && !on_the_fly;
+    if on_the_fly_refusal(model).is_none() {
+        let row = way(model, Some(on_the_fly), "On the fly", fresh, cells, theme);
+        lines.push(row);
+        if on_the_fly {
+            let said = format!("{}{ON_THE_FLY}", " ".repeat(WAY.0));
+            lines.push(frame::row(text::fit(&said, cells), theme.dim));
+        }
+    }
+    let takes_fresh = !trims && !in_place && !on_the_fly;
     lines.push(way(model, Some(takes_fresh), "Fresh", fresh, cells, theme));
     if takes_fresh && fresh.is_some() {
         let said = format!("{}{FRESH}", " ".repeat(WAY.0));
@@ -434,6 +449,14 @@ fn waits(model: &Model) -> String {
             "Claude is about to compact and waits for your answer; in {seconds} s {next}."
         );
     }
+    if goes_on_the_fly(model) && turn_runs(model) {
+        let said = if on_the_fly::awaited(model).is_some() {
+            "Approved; the agent gets it at its next step."
+        } else {
+            "Enter goes ahead at the agent's next step, without interrupting it."
+        };
+        return said.to_owned();
+    }
     let mut blocks = reboot::blocked_by(model);
     blocks.retain(|block| *block != Block::Typing);
     let ends = banner::ends(&blocks);
@@ -491,6 +514,7 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
         let key = match next {
             Way::Fresh => "w fresh",
             Way::InPlace => "w in place",
+            Way::OnTheFly => "w on the fly",
             Way::Trim => "w trim",
         };
         keys.insert(1, key);

@@ -25,7 +25,7 @@ use super::routes::{Answered, HttpError, ServerState, accepted, parse, read_body
 use crate::api::wire::Request;
 use crate::bridge::{
     CompactBody, CompactionId, Decision, Fact, HelloBody, Invalid, Order, OrderBody, OrderId,
-    Orders, OutcomeBody, Owner, PROTOCOL, Rejection, Report, Said, Sender,
+    Orders, OutcomeBody, Owner, PROTOCOL, Rejection, Report, Said, Sender, Trigger,
 };
 use crate::transcript::SessionId;
 
@@ -245,10 +245,15 @@ async fn compact(
     asked: CompactBody,
     slot: &ConnectionSlot,
 ) -> Answered {
-    let Some(order) = asked.order else {
+    let mailbox = &state.requests.mailbox;
+    // One that the client begins by itself comes before the order that is on its way to it, and is answered by that.
+    let by_itself = || mailbox.lock().in_turn(sender.session);
+    let order = asked
+        .order
+        .or_else(|| (asked.trigger == Trigger::Auto).then(by_itself)?);
+    let Some(order) = order else {
         return hold(state, sender, asked, slot).await;
     };
-    let mailbox = &state.requests.mailbox;
     let handed_out = mailbox.lock().hand_out(sender.session, order);
     let Some((text, client)) = handed_out else {
         let why = "pitstop has taken the order back".to_owned();

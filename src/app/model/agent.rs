@@ -70,6 +70,8 @@ pub struct AgentView {
     pub bridge: Bridge,
     /// How it was given its tools.
     pub tools: ToolsBy,
+    /// Why the client's compactions cannot be answered, where that was found out in this process.
+    pub unanswered: Option<String>,
     /// Whether the client of this run was given mods and has not run them.
     pub without_mods: bool,
     /// Whether we have switched its auto-compaction off.

@@ -20,6 +20,8 @@ pub enum Purpose {
     LastDraft,
     /// To put the handoff in the place of the conversation.
     Replace,
+    /// To set the client's compaction trigger back.
+    Trigger,
 }
 
 /// How an order ended. Each order ends once.

@@ -60,8 +60,8 @@ pub struct Reboot {
     pub wish: Option<Wish>,
     /// Why none begins by itself for now.
     pub quiet: Option<Quiet>,
-    /// When the latest reboots began, for the breaker.
-    pub(in crate::app) begun: Vec<At>,
+    /// When the latest reboots were done, for the breaker.
+    pub(in crate::app) done: Vec<At>,
     /// Why the last one failed.
     pub failure: Option<String>,
     /// Why the last one was refused before it began, until something has changed.
@@ -93,7 +93,7 @@ impl Reboot {
             attempt: None,
             wish: None,
             quiet: None,
-            begun: Vec::new(),
+            done: Vec::new(),
             failure: None,
             refused: None,
             called: None,
@@ -118,6 +118,8 @@ pub enum Kind {
     Fresh,
     /// The same session, whose conversation is replaced by the handoff inside the running client.
     InPlace,
+    /// The same between two steps of a turn, which goes on.
+    OnTheFly,
     /// A trimmed copy of the session, resumed.
     Trim,
     /// The session before the last reboot, resumed.
@@ -130,7 +132,16 @@ impl Kind {
     /// Whether it is a reboot proper, which is journaled and recorded.
     #[must_use]
     pub const fn is_reboot(self) -> bool {
-        matches!(self, Self::Fresh | Self::InPlace | Self::Trim)
+        matches!(
+            self,
+            Self::Fresh | Self::InPlace | Self::OnTheFly | Self::Trim
+        )
+    }
+
+    /// Whether the conversation is replaced inside the running client: process, session and prompt box stay.
+    #[must_use]
+    pub const fn replaces(self) -> bool {
+        matches!(self, Self::InPlace | Self::OnTheFly)
     }
 
     /// How the context goes over.
@@ -139,6 +150,7 @@ impl Kind {
         match self {
             Self::Trim => Way::Trim,
             Self::InPlace => Way::InPlace,
+            Self::OnTheFly => Way::OnTheFly,
             Self::Fresh | Self::Undo(..) | Self::Restart => Way::Fresh,
         }
     }
@@ -149,6 +161,7 @@ impl From<Way> for Kind {
         match way {
             Way::Fresh => Self::Fresh,
             Way::InPlace => Self::InPlace,
+            Way::OnTheFly => Self::OnTheFly,
             Way::Trim => Self::Trim,
         }
     }
@@ -170,6 +183,8 @@ pub struct Attempt {
     pub id: uuid::Uuid,
     /// Where the next iteration comes from.
     pub kind: Kind,
+    /// Whether a person or a script has chosen that.
+    pub(in crate::app) is_chosen: bool,
     /// What asked for it.
     pub cause: Cause,
     /// Where it stands.
@@ -233,6 +248,8 @@ pub enum Phase {
         look: LastLook,
         /// How far what it holds is on its way to the disk.
         draft: OnDisk,
+        /// Whether the turn was told to stop for a conversation that is replaced in place.
+        interrupted: bool,
     },
     /// The old agent is being ended.
     Ending,
@@ -297,8 +314,20 @@ pub enum Replacing {
     Pending,
     /// The client's own side has this order.
     Ordered(OrderId),
-    /// It was not answered in time and is being revoked.
-    Revoking(OrderId),
+    /// The client asks for the text at the next step of its turn.
+    AwaitsStep {
+        /// Because of this order.
+        order: OrderId,
+        /// So many calls of tools have ended since.
+        calls: u32,
+    },
+    /// The order is being revoked.
+    Revoking {
+        /// Which one.
+        order: OrderId,
+        /// How the reboot ends if that is in time, where it was taken back; else it was not answered in time.
+        ends: Option<RebootOutcome>,
+    },
     /// The client has the text, and whether it is in force is to be seen.
     HandedOut {
         /// By this order; by none where the client has asked for it.
@@ -474,7 +503,13 @@ impl Attempt {
     /// Whether the old agent still lives and nothing has been done to it.
     #[must_use]
     pub const fn is_harmless(&self) -> bool {
-        self.is_open() || matches!(self.phase, Phase::Preparing(_) | Phase::Waiting { .. })
+        self.is_open()
+            || matches!(
+                self.phase,
+                Phase::Preparing(_)
+                    | Phase::Waiting { .. }
+                    | Phase::Replacing(Replacing::AwaitsStep { .. })
+            )
     }
 
     /// Whether what it is to do can still be changed.

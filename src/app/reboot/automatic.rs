@@ -23,7 +23,7 @@ use crate::{
     transcript::Tokens,
 };
 
-use super::{Approval, approve, held, request, steps::end_attempt};
+use super::{Approval, approve, held, on_the_fly, request, steps::end_attempt};
 use crate::app::{
     draft::{breakpoint, summary},
     effect::Effect,
@@ -120,13 +120,13 @@ pub(super) fn breaker(model: &mut Model) -> Result<(), Refusal> {
     let now = model.now;
     model
         .reboot
-        .begun
-        .retain(|begun| now.since(*begun) < Duration::from_hours(1));
+        .done
+        .retain(|done| now.since(*done) < Duration::from_hours(1));
     let turns = model.session.agent.turns;
     if turns > 0 && is_forced(model) && !is_born_full(model) {
         return Ok(());
     }
-    let begun = u32::try_from(model.reboot.begun.len()).unwrap_or(u32::MAX);
+    let begun = u32::try_from(model.reboot.done.len()).unwrap_or(u32::MAX);
     let most = settings.max_reboots_per_hour;
     if begun >= most {
         return Err(Refusal::NoAutomatic(Breaker::TooMany { begun, most }));
@@ -155,11 +155,12 @@ pub fn after(model: &mut Model) {
     if let Some(why) = void(model) {
         return withdraw(model, why);
     }
+    on_the_fly::fit_way(model);
     let Some(attempt) = &model.reboot.attempt else {
         return;
     };
     let clock = attempt.clock();
-    if held::is_due(model) {
+    if held::is_due(model) || on_the_fly::is_due(model) {
         return go(model);
     }
     match (clock, may_announce(model)) {
@@ -217,8 +218,11 @@ fn void(model: &mut Model) -> Option<&'static str> {
 }
 
 /// Gives up a reboot that began by itself.
-fn withdraw(model: &mut Model, why: &str) {
+pub(super) fn withdraw(model: &mut Model, why: &str) {
     model.note(&format!("the reboot is no longer due: {why}"));
+    if on_the_fly::take_back(model, RebootOutcome::Withdrawn) {
+        return;
+    }
     end_attempt(model, RebootOutcome::Withdrawn, None);
     // Nothing went wrong.
     model.reboot.failure = None;
@@ -267,7 +271,7 @@ fn may_announce(model: &Model) -> bool {
 
 /// Whether a reboot may begin by itself at this moment: a safe one, or past the force line in a turn that does not end.
 pub(super) fn is_free(model: &Model) -> bool {
-    is_safe(model) || interrupts(model)
+    is_safe(model) || interrupts(model) || on_the_fly::goes_by_itself(model)
 }
 
 /// Whether the turn that runs is all that is in the way, and `auto` is to interrupt it.

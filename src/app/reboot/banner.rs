@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{config::RebootMode, guard::Level, lineage::journal::Step};
 
-use super::automatic::is_free;
+use super::{automatic::is_free, on_the_fly};
 use crate::app::{
     facts::{Block, answer_left, blocked_by, is_editing, is_quiet},
     model::{
@@ -34,6 +34,8 @@ pub enum Banner {
     Refused(String),
     /// It is approved and goes ahead once these are over.
     Approved(Vec<Block>),
+    /// It is approved and goes ahead at the agent's next step.
+    AwaitsStep,
 }
 
 /// What stands on the screen now. The review says it all itself.
@@ -48,6 +50,9 @@ pub fn banner(model: &Model) -> Option<Banner> {
         return quiet(model).or_else(refused).or_else(wished);
     };
     let approved = attempt.approved.is_some();
+    if on_the_fly::awaited(model).is_some() {
+        return Some(Banner::AwaitsStep);
+    }
     match attempt.step() {
         Step::Armed | Step::Drafting | Step::Review if !approved => {
             let by_itself = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto;

@@ -17,17 +17,21 @@ use crate::{
     agent::{AgentEvent, StartSource},
     api::wire::AgentState,
     bridge::{Order, OrderId, Outcome},
+    config::RebootWay,
 };
 
 use super::{
-    held, moment, prepare,
+    held, moment, on_the_fly, prepare,
     steps::{enter, roll_back, waiting},
 };
 use crate::app::{
     draft::checkpoint,
     effect::Effect,
     event::{TimerId, TranscriptFacts},
-    facts::{end_reason, goes_in_place, holds_compaction, replace_refusal},
+    facts::{
+        end_reason, goes_in_place, goes_on_the_fly, holds_compaction, on_the_fly_refusal,
+        replace_refusal,
+    },
     model::{
         Model,
         orders::{EndedOrder, OrderEnd, Purpose},
@@ -46,13 +50,14 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// The command that begins the turn behind a replaced conversation, as a hook and the transcript have its name.
 const COMMAND: &str = "pitstop:go";
 
-/// Takes this way where it is offered, because the user prefers it.
-pub(super) fn prefer(model: &mut Model) {
-    match replace_refusal(model) {
+/// Takes the way that the user has set.
+pub(super) fn take_configured(model: &mut Model) {
+    let in_place = model.config.reboot.way == RebootWay::InPlace;
+    match replace_refusal(model).filter(|_| in_place) {
         Some(why) => take_fresh(model, &why),
         None => {
             if let Some(attempt) = &mut model.reboot.attempt {
-                attempt.kind = Kind::InPlace;
+                attempt.kind = if in_place { Kind::InPlace } else { Kind::Fresh };
             }
         }
     }
@@ -60,7 +65,12 @@ pub(super) fn prefer(model: &mut Model) {
 
 /// Looks whether a reboot can be approved this way; one that `auto` approves takes a fresh session instead.
 pub(super) fn check(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
-    let Some(why) = replace_refusal(model).filter(|_| goes_in_place(model)) else {
+    let refusal = if goes_on_the_fly(model) {
+        on_the_fly_refusal(model)
+    } else {
+        replace_refusal(model)
+    };
+    let Some(why) = refusal.filter(|_| goes_in_place(model)) else {
         return Ok(());
     };
     if holds_compaction(model) {
@@ -107,7 +117,6 @@ fn take_fresh(model: &mut Model, why: &str) {
 pub(super) fn begin(model: &mut Model) {
     enter(model, Phase::Replacing(Replacing::Pending));
     model.emit(moment::begin());
-    model.reboot.begun.push(model.now);
     checkpoint::at_reboot(model);
 }
 
@@ -118,15 +127,23 @@ pub(super) fn replacing(model: &mut Model, now: &Replacing) {
         Replacing::Pending => order(model),
         Replacing::Refused(why) => refused(model, why),
         Replacing::Gone(why) => roll_back(model, why),
-        Replacing::Ordered(_) | Replacing::Revoking(_) | Replacing::HandedOut { .. } => {}
+        Replacing::Ordered(_)
+        | Replacing::AwaitsStep { .. }
+        | Replacing::Revoking { .. }
+        | Replacing::HandedOut { .. } => {}
     }
 }
 
-/// Nothing was changed. What `auto` has approved is done by a fresh session then, unless a person has said no by Esc.
-fn refused(model: &mut Model, why: &str) {
+/// Nothing was changed. What `auto` has approved is done by another way then, unless a person has said no by Esc.
+pub(super) fn refused(model: &mut Model, why: &str) {
     let held = model.reboot.held().is_some();
     if is_by_auto(model) && !held && !why.to_ascii_lowercase().contains("cancel") {
-        take_fresh(model, why);
+        if goes_on_the_fly(model) {
+            tracing::info!(why, "no reboot on the fly");
+            take_configured(model);
+        } else {
+            take_fresh(model, why);
+        }
         return enter(model, waiting());
     }
     prepare::refuse(model, &format!("nothing was changed: {why}"));
@@ -136,14 +153,14 @@ fn order(model: &mut Model) {
     let Some(attempt) = &model.reboot.attempt else {
         return;
     };
-    let interrupt = attempt.force;
+    let in_turn = attempt.kind == Kind::OnTheFly;
     let Some(handoff) = &attempt.handoff else {
         return set(model, Replacing::Refused("there is no handoff".to_owned()));
     };
     let order = Order::ReplaceConversation {
         text: handoff.text.clone(),
         nonce: handoff.marker.nonce.clone(),
-        interrupt,
+        in_turn,
     };
     let id = orders::give(model, Purpose::Replace, order, ANSWERED_WITHIN);
     set(model, Replacing::Ordered(id));
@@ -156,7 +173,7 @@ fn now(model: &Model) -> Option<&Replacing> {
     }
 }
 
-fn set(model: &mut Model, next: Replacing) {
+pub(super) fn set(model: &mut Model, next: Replacing) {
     if let Some(attempt) = &mut model.reboot.attempt
         && let Phase::Replacing(now) = &mut attempt.phase
     {
@@ -166,7 +183,14 @@ fn set(model: &mut Model, next: Replacing) {
 
 /// The client has the text.
 pub fn handed_out(model: &mut Model, id: OrderId) {
-    let ours = matches!(now(model), Some(Replacing::Ordered(order) | Replacing::Revoking(order)) if *order == id);
+    let ours = match now(model) {
+        Some(
+            Replacing::Ordered(order)
+            | Replacing::AwaitsStep { order, .. }
+            | Replacing::Revoking { order, .. },
+        ) => *order == id,
+        _ => false,
+    };
     if ours {
         await_sign(model, Some(id));
     }
@@ -201,6 +225,8 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
             "the client has summarized its conversation itself, and the handoff is not in it",
         ),
         OrderEnd::Answered(Outcome::Replaced) => replaced(model),
+        OrderEnd::Answered(Outcome::Lowered) if handed_out => {}
+        OrderEnd::Answered(Outcome::Lowered) => on_the_fly::lowered(model, id),
         // Esc in the middle of it, a turn or a dialog in its way.
         OrderEnd::Answered(Outcome::Failed(why)) => set(model, Replacing::Refused(why.clone())),
         OrderEnd::Answered(other) => {
@@ -214,7 +240,8 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
             set(model, Replacing::Refused(why));
         }
         OrderEnd::Unanswered if !handed_out => {
-            set(model, Replacing::Revoking(id));
+            let ends = None;
+            set(model, Replacing::Revoking { order: id, ends });
             model.emit(Effect::RevokeOrder(id));
         }
         // The text is with the client, or its process is gone: other events say which.
@@ -224,8 +251,12 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
 
 /// The order was revoked before the client had the text, or could not be any more.
 pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) {
-    if now(model) != Some(&Replacing::Revoking(id)) {
-        return;
+    let ends = match now(model) {
+        Some(Replacing::Revoking { order, ends }) if *order == id => *ends,
+        _ => return,
+    };
+    if let Some(outcome) = ends.filter(|_| in_time) {
+        return on_the_fly::taken_back(model, outcome);
     }
     if in_time {
         let why = "the client has not begun in time".to_owned();
@@ -237,7 +268,7 @@ pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) {
 /// The agent has ended meanwhile.
 pub(super) fn agent_ended(replacing: &mut Replacing, how: &str) {
     let why = match replacing {
-        Replacing::HandedOut { .. } | Replacing::Revoking(_) => {
+        Replacing::HandedOut { .. } | Replacing::Revoking { .. } => {
             format!("the agent ended while its conversation was being replaced: {how}")
         }
         _ => format!("the agent ended before its conversation was replaced: {how}"),

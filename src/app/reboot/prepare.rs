@@ -70,7 +70,7 @@ fn next(model: &Model) -> IterationId {
 fn message(attempt: &Attempt) -> Option<String> {
     let handoff = attempt.handoff.as_ref();
     handoff
-        .filter(|_| matches!(attempt.kind, Kind::Fresh | Kind::InPlace))
+        .filter(|_| attempt.kind == Kind::Fresh || attempt.kind.replaces())
         .map(|handoff| handoff.text.clone())
 }
 

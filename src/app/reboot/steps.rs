@@ -21,7 +21,8 @@ use crate::app::{
     effect::{Effect, StartAgent},
     event::TimerId,
     facts::{
-        answers_at_once, holds_compaction, is_safe, reads_task, restart_prompt, typing_refusal,
+        answers_at_once, goes_on_the_fly, holds_compaction, is_safe, reads_task, restart_prompt,
+        typing_refusal,
     },
     metrics,
     model::{
@@ -37,7 +38,7 @@ use crate::app::{
     reboot::{
         ending, held, in_place,
         iteration::{close_iteration, open_iteration},
-        moment, submit, trim, unsent,
+        moment, on_the_fly, submit, trim, unsent,
     },
 };
 
@@ -96,6 +97,7 @@ pub(super) const fn waiting() -> Phase {
     Phase::Waiting {
         look: LastLook::Pending,
         draft: OnDisk::Nothing,
+        interrupted: false,
     }
 }
 
@@ -106,9 +108,12 @@ fn armed(model: &mut Model) {
     let approved = attempt.approved.is_some();
     let each_turn = attempt.cause == Cause::Autopilot;
     let waits = holds_compaction(model);
-    let at_once = waits && answers_at_once(model);
-    let asked =
-        approved || waits || !attempt.is_by_itself() || model.view.overlay == Some(Overlay::Review);
+    let at_once = (waits && answers_at_once(model)) || on_the_fly::goes_by_itself(model);
+    let asked = approved
+        || waits
+        || at_once
+        || !attempt.is_by_itself()
+        || model.view.overlay == Some(Overlay::Review);
     if !asked && !is_free(model) {
         return;
     }
@@ -128,7 +133,8 @@ fn drafting(model: &mut Model, gathered: bool) {
     };
     let reviewed = model.view.overlay == Some(Overlay::Review);
     let unattended = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto && !reviewed;
-    let at_once = holds_compaction(model) && answers_at_once(model);
+    let at_once =
+        (holds_compaction(model) && answers_at_once(model)) || on_the_fly::goes_by_itself(model);
     let waits = !gathered || (!at_once && summary::is_awaited(model, unattended));
     if waits && attempt.approved.is_none() {
         return;
@@ -144,21 +150,36 @@ fn review(model: &mut Model) {
 }
 
 fn wait(model: &mut Model) {
+    if goes_on_the_fly(model) && !holds_compaction(model) {
+        return on_the_fly::wait(model);
+    }
     // A client that waits in a compaction is at no safe moment, and needs none.
     let free = is_gone(model) || is_safe(model) || holds_compaction(model);
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
     };
     let (reboots, goes) = (attempt.kind.is_reboot(), attempt.force || free);
-    let Phase::Waiting { look, .. } = &mut attempt.phase else {
+    let (in_place, force) = (attempt.kind.replaces(), attempt.force);
+    let Phase::Waiting {
+        look, interrupted, ..
+    } = &mut attempt.phase
+    else {
         return;
     };
+    // The client compacts only between turns: the running one is stopped, and its end waited for. A shell command that it runs ends
+    // by this key, while a mod that stops a turn leaves it going on (2.1.331).
+    if in_place && force && model.session.agent.state == AgentState::Busy {
+        if !std::mem::replace(interrupted, true) {
+            model.emit(Effect::Type(b"\x1b".to_vec()));
+        }
+        return;
+    }
     // What the prompt box holds at the last moment goes over, or keeps the session from being ended.
     if !goes {
         *look = LastLook::Pending;
         return;
     }
-    if attempt.kind == Kind::InPlace {
+    if attempt.kind.replaces() {
         let goes_on = in_place::judge(model);
         if goes_on && in_place::is_chosen(model) {
             begin_in_place(model);
@@ -182,13 +203,12 @@ fn wait(model: &mut Model) {
     enter(model, Phase::Ending);
     model.emit(moment::begin());
     if reboots {
-        model.reboot.begun.push(model.now);
         checkpoint::at_reboot(model);
     }
 }
 
 /// The prompt box keeps what it holds. Should the client end meanwhile, the disk has it too.
-fn begin_in_place(model: &mut Model) {
+pub(super) fn begin_in_place(model: &mut Model) {
     if let Some(on_disk) = draft_on_disk(model)
         && let Some(attempt) = &mut model.reboot.attempt
     {
@@ -299,7 +319,7 @@ fn starting(model: &mut Model, mut agent: NewAgent) {
     }
     let next = match kind {
         // A paste waits for an agent that is ready, which one with a dialog never is.
-        Kind::Fresh | Kind::InPlace => Phase::Delivering(agent),
+        Kind::Fresh | Kind::InPlace | Kind::OnTheFly => Phase::Delivering(agent),
         // Nothing is delivered: the copy holds what was said.
         Kind::Trim => Phase::Verifying(agent),
         Kind::Undo(..) | Kind::Restart => return finish(model, false),
@@ -320,7 +340,7 @@ fn start(model: &mut Model) {
     let text = handoff.map(|handoff| handoff.text.clone());
     let parent = match kind {
         Kind::Undo(_, parent) => parent,
-        Kind::Fresh | Kind::InPlace | Kind::Trim | Kind::Restart => {
+        Kind::Fresh | Kind::InPlace | Kind::OnTheFly | Kind::Trim | Kind::Restart => {
             model.lineage.iterations().last().map(|last| last.iteration)
         }
     };
@@ -333,7 +353,7 @@ fn start(model: &mut Model) {
                 model.session.spending.copy_session(from, session);
             }
         }
-        Kind::InPlace | Kind::Restart => {}
+        Kind::InPlace | Kind::OnTheFly | Kind::Restart => {}
     }
     let iteration = model.session.iteration;
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
@@ -396,7 +416,7 @@ fn verifying(model: &mut Model, agent: NewAgent) {
         return;
     };
     // Its session is resumed, with the handoff in it.
-    if let (Kind::InPlace, Launch::Failed(why)) = (attempt.kind, &agent.launch) {
+    if let (true, Launch::Failed(why)) = (attempt.kind.replaces(), &agent.launch) {
         return roll_back(model, why);
     }
     let nothing_sent = attempt.handoff.is_none();
@@ -441,7 +461,7 @@ pub(super) fn roll_back(model: &mut Model, why: &str) {
     unsent::outlives(model, beside);
     // Its conversation was replaced already, and the session is resumed with that.
     if let Some(attempt) = &model.reboot.attempt
-        && attempt.kind == Kind::InPlace
+        && attempt.kind.replaces()
         && attempt.has_begun()
     {
         let record = record(model, attempt, false);
@@ -457,7 +477,7 @@ fn rolling_back(model: &mut Model, launch: &Launch) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
     };
-    let (old, in_place) = (attempt.old, attempt.kind == Kind::InPlace);
+    let (old, in_place) = (attempt.old, attempt.kind.replaces());
     match launch {
         Launch::Pending => {
             attempt.phase = Phase::RollingBack(Launch::Ordered);
@@ -510,10 +530,15 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
             format!("rebooted in {took}: iteration {iteration}, handoff confirmed")
         }
         Kind::Fresh => format!("iteration {iteration} has started"),
-        Kind::InPlace => {
+        Kind::InPlace | Kind::OnTheFly => {
             let took = crate::format::short(total);
             let proof = if verified { ", handoff confirmed" } else { "" };
-            format!("rebooted in place in {took}: iteration {iteration}{proof}")
+            let how = if kind == Kind::InPlace {
+                "in place"
+            } else {
+                "on the fly"
+            };
+            format!("rebooted {how} in {took}: iteration {iteration}{proof}")
         }
         Kind::Trim => format!(
             "iteration {iteration}: the trimmed session goes on{}",
@@ -528,6 +553,9 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
     let card = kind
         .is_reboot()
         .then(|| moment::done(model, total, kind != Kind::Trim));
+    if kind.is_reboot() {
+        model.reboot.done.push(model.now);
+    }
     if matches!(kind, Kind::Undo(..)) {
         // A person who took a reboot back does not want to be asked again at once.
         be_quiet(model, DEFER_TURNS, QuietReason::Undone);
@@ -558,7 +586,7 @@ fn won(record: TrimRecord) -> String {
 /// How long each step from the approval on took, and what was sent.
 fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
     let handoff = attempt.handoff.as_ref();
-    let in_place = handoff.filter(|_| attempt.kind == Kind::InPlace);
+    let in_place = handoff.filter(|_| attempt.kind.replaces());
     let sent = handoff.filter(|_| attempt.kind != Kind::Trim);
     let mut transition_time_ms = BTreeMap::new();
     let ends = attempt.entered.iter().skip(1).map(|(_, at)| *at);
@@ -587,7 +615,7 @@ fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
 /// The unsent prompt is on disk. The prompt box is read once more: the person may have typed on meanwhile.
 pub fn draft_kept(model: &mut Model, text: Option<&str>) {
     if let Some(attempt) = &mut model.reboot.attempt
-        && let Phase::Waiting { look, draft } = &mut attempt.phase
+        && let Phase::Waiting { look, draft, .. } = &mut attempt.phase
         && let OnDisk::Ordered(ordered) = draft
         && text == Some(ordered.as_str())
     {

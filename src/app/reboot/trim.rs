@@ -18,7 +18,7 @@ use crate::{
 use crate::app::{
     effect::Effect,
     event::TimerId,
-    facts::{holds_compaction, replace_refusal},
+    facts::{holds_compaction, on_the_fly_refusal, replace_refusal},
     model::{
         Model,
         reboot::{Kind, Launch, Phase, Proof},
@@ -139,7 +139,7 @@ pub fn toggle(model: &mut Model) -> Result<(), Refusal> {
     choose(model, way)
 }
 
-/// Takes the next way: fresh, in place, trim, and fresh again.
+/// Takes the next way: fresh, in place, trim, in a running turn on the fly, and fresh again.
 pub fn go_round(model: &mut Model) -> Result<(), Refusal> {
     choose(model, next_way(model))
 }
@@ -149,8 +149,12 @@ pub fn go_round(model: &mut Model) -> Result<(), Refusal> {
 pub fn next_way(model: &Model) -> Way {
     match model.reboot.attempt.as_ref().map(|one| one.kind) {
         _ if holds_compaction(model) => Way::InPlace,
-        Some(Kind::Trim) => Way::Fresh,
+        Some(Kind::Trim) if on_the_fly_refusal(model).is_none() => Way::OnTheFly,
+        Some(Kind::Trim | Kind::OnTheFly) => Way::Fresh,
         Some(Kind::Fresh) if replace_refusal(model).is_none() => Way::InPlace,
+        Some(Kind::InPlace) if !is_selectable(model) && on_the_fly_refusal(model).is_none() => {
+            Way::OnTheFly
+        }
         Some(Kind::InPlace) if !is_selectable(model) => Way::Fresh,
         _ => Way::Trim,
     }
@@ -161,15 +165,23 @@ fn is_selectable(model: &Model) -> bool {
     matches!(offer(model), Ok(_) | Err(NotOffered::Reading))
 }
 
+/// Why this way cannot be taken by what is known of the agent, if so.
+#[must_use]
+pub fn refusal_of(model: &Model, way: Way) -> Option<Refusal> {
+    match way {
+        Way::InPlace => replace_refusal(model).map(Refusal::NotInPlace),
+        Way::OnTheFly => on_the_fly_refusal(model).map(Refusal::NotOnTheFly),
+        Way::Fresh | Way::Trim => None,
+    }
+}
+
 /// Takes this way.
 pub fn choose(model: &mut Model, way: Way) -> Result<(), Refusal> {
     if way != Way::InPlace && holds_compaction(model) {
         return Err(Refusal::OnlyInPlace);
     }
-    if way == Way::InPlace
-        && let Some(why) = replace_refusal(model)
-    {
-        return Err(Refusal::NotInPlace(why));
+    if let Some(why) = refusal_of(model, way) {
+        return Err(why);
     }
     if way == Way::Trim
         && let Err(why) = offer(model)
@@ -184,6 +196,7 @@ pub fn choose(model: &mut Model, way: Way) -> Result<(), Refusal> {
         return Err(Refusal::WaySettled(attempt.step()));
     }
     attempt.kind = way.into();
+    attempt.is_chosen = true;
     Ok(())
 }
 

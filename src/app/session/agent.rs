@@ -68,7 +68,9 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         } => turn_failed(model, failure, &message),
         AgentEvent::DialogOpened { about, .. } => activity::asked(model, about),
         AgentEvent::StatusLine(line) => status_line(model, &line),
-        AgentEvent::Compacting { automatic, .. } => compaction::announced(model, automatic),
+        AgentEvent::Compacting {
+            automatic, ordered, ..
+        } => compaction::announced(model, automatic, ordered),
         AgentEvent::Compacted { .. } => compacted(model),
         AgentEvent::Notified { .. }
         | AgentEvent::SessionEnded { .. }

@@ -18,12 +18,15 @@ use crate::{agent::AgentEvent, config::RebootMode, guard::Source, keymap::Action
 use crate::app::{
     facts::is_quiet,
     model::{Model, compactions::Compactions},
-    reboot,
+    reboot::{self, on_the_fly},
     session::client_limit,
 };
 
 /// What the client says to its user when it is refused.
 const REFUSAL: &str = "pitstop holds compaction back and offers a reboot with a handoff instead";
+
+/// What it says when it compacts by an order of ours and our mod is not asked.
+const PASSED_OVER: &str = "pitstop's mod was not asked: settings of the machine keep it out";
 
 /// The transcript says how many boundaries it has.
 pub fn transcript_read(model: &mut Model) {
@@ -77,17 +80,28 @@ fn seen(model: &mut Model, count_one: impl FnOnce(&mut Compactions, u64)) {
 pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
     let AgentEvent::Compacting {
         session,
-        automatic: true,
+        automatic,
+        ordered,
     } = event
     else {
         return None;
     };
-    let ours = *session == model.session.id && model.outside.quitting.is_none();
-    (ours && model.config.guard.replace_compaction).then_some(REFUSAL)
+    if *session != model.session.id || model.outside.quitting.is_some() {
+        return None;
+    }
+    // Our mod answers what we have ordered, and no hook hears of it: where one does, the client would summarize.
+    let passed_over = *ordered || (*automatic && on_the_fly::awaited(model).is_some());
+    if passed_over {
+        return Some(PASSED_OVER);
+    }
+    (*automatic && model.config.guard.replace_compaction).then_some(REFUSAL)
 }
 
 /// The client is about to compact: everything is saved, or where that is held back, a reboot takes its place.
-pub fn announced(model: &mut Model, automatic: bool) {
+pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
+    if ordered || (automatic && on_the_fly::awaited(model).is_some()) {
+        return on_the_fly::passed_over(model);
+    }
     let held = automatic && model.config.guard.replace_compaction;
     if held {
         return replaced(model);

@@ -23,7 +23,7 @@ use crate::app::{
         Model,
         activity::{ReportedStop, TitleState},
     },
-    reboot::{self, submit},
+    reboot::{self, on_the_fly, submit},
     session::{activity, client_limit, elsewhere, human},
 };
 
@@ -142,6 +142,9 @@ pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, backg
 /// made.
 pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     autopilot::tool_finished(model, call, output);
+    if !call.by_subagent {
+        on_the_fly::tool_ended(model);
+    }
     if let Some(todo) = &call.todo {
         model.draft.todo.hooked(todo);
     }

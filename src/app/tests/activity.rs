@@ -4,14 +4,14 @@ use super::*;
 use crate::agent::ToolCall;
 
 impl Bench {
-    fn tool_starts(&mut self, name: &str, id: &str) -> Vec<Effect> {
+    pub(super) fn tool_starts(&mut self, name: &str, id: &str) -> Vec<Effect> {
         self.send(Event::Agent(AgentEvent::ToolStarted {
             session: session(OLD),
             call: call(name, id),
         }))
     }
 
-    fn tool_ends(&mut self, name: &str, id: &str) -> Vec<Effect> {
+    pub(super) fn tool_ends(&mut self, name: &str, id: &str) -> Vec<Effect> {
         self.send(Event::Agent(AgentEvent::ToolFinished {
             session: session(OLD),
             call: call(name, id),
@@ -35,7 +35,7 @@ impl Bench {
         crate::app::facts::agent_reason(&self.model).unwrap_or_default()
     }
 
-    fn blocks(&self) -> Vec<Block> {
+    pub(super) fn blocks(&self) -> Vec<Block> {
         crate::app::reboot::blocked_by(&self.model)
     }
 }

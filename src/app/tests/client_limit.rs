@@ -59,7 +59,11 @@ fn saved(effects: &[Effect]) -> Vec<Checkpoint> {
 
 fn compacting(automatic: bool) -> Event {
     let session = session(OLD);
-    Event::Agent(AgentEvent::Compacting { session, automatic })
+    Event::Agent(AgentEvent::Compacting {
+        session,
+        automatic,
+        ordered: false,
+    })
 }
 
 #[test]

@@ -4,7 +4,11 @@ use super::*;
 
 fn compacting(automatic: bool) -> Event {
     let session = session(OLD);
-    Event::Agent(AgentEvent::Compacting { session, automatic })
+    Event::Agent(AgentEvent::Compacting {
+        session,
+        automatic,
+        ordered: false,
+    })
 }
 
 /// The mode's answer to a client that is about to compact, with compaction replaced or not.
@@ -68,11 +72,13 @@ fn a_client_that_asks_again_opens_no_second_review_and_respects_a_no() {
     let event = AgentEvent::Compacting {
         session: session(OLD),
         automatic: true,
+        ordered: false,
     };
     assert!(crate::app::compaction::refusal(&bench.model, &event).is_some());
     let event = AgentEvent::Compacting {
         session: session(NEW),
         automatic: true,
+        ordered: false,
     };
     assert_eq!(crate::app::compaction::refusal(&bench.model, &event), None);
 }

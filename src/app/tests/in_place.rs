@@ -5,29 +5,27 @@ use crate::{
         event::BridgeEvent,
         reboot::{blocked_by, in_place},
     },
-    bridge::{Draft, Fact, Order, OrderId, Outcome, Said},
+    bridge::{Draft, Fact, Order, OrderId, Outcome, Said, TurnEnd},
     config::RebootWay,
     lineage::journal::{Evidence, Marker as Told, Recovery, recover},
 };
 
 use super::*;
 
-/// The order to replace the conversation, if it was given: its number, the text, and whether it interrupts the turn.
-fn replaces(effects: &[Effect]) -> Option<(OrderId, String, bool)> {
+/// The order to replace the conversation, if it was given: its number, the text, and whether that is done within the turn.
+pub(super) fn replaces(effects: &[Effect]) -> Option<(OrderId, String, bool)> {
     effects.iter().find_map(|effect| match effect {
         Effect::OrderBridge {
             id,
-            order: Order::ReplaceConversation {
-                text, interrupt, ..
-            },
+            order: Order::ReplaceConversation { text, in_turn, .. },
             ..
-        } => Some((*id, text.clone(), *interrupt)),
+        } => Some((*id, text.clone(), *in_turn)),
         _ => None,
     })
 }
 
 /// What is kept of the prompt box, one after the other.
-fn kept(effects: &[Effect]) -> Vec<Option<String>> {
+pub(super) fn kept(effects: &[Effect]) -> Vec<Option<String>> {
     let kept = |effect: &Effect| match effect {
         Effect::KeepDraft(text) => Some(text.clone()),
         _ => None,
@@ -35,7 +33,7 @@ fn kept(effects: &[Effect]) -> Vec<Option<String>> {
     effects.iter().filter_map(kept).collect()
 }
 
-fn continued(effects: &[Effect]) -> Option<u64> {
+pub(super) fn continued(effects: &[Effect]) -> Option<u64> {
     effects.iter().find_map(|effect| match effect {
         Effect::ContinuePane(iteration) => Some(iteration.get()),
         _ => None,
@@ -68,8 +66,8 @@ impl Bench {
         self.reviewed_in_place();
         let effects = self.press(KeyCode::Enter);
         assert_eq!(signals(&effects), [], "the agent is not ended");
-        let (id, text, interrupt) = replaces(&effects).expect("the order is given");
-        assert!(!interrupt);
+        let (id, text, in_turn) = replaces(&effects).expect("the order is given");
+        assert!(!in_turn);
         (id, text)
     }
 
@@ -82,7 +80,7 @@ impl Bench {
         id
     }
 
-    fn compacted(&mut self) -> Vec<Effect> {
+    pub(super) fn compacted(&mut self) -> Vec<Effect> {
         self.send(Event::Agent(AgentEvent::Compacted {
             session: session(OLD),
         }))
@@ -93,11 +91,11 @@ impl Bench {
         self.prompted(OLD, "/pitstop:go 00000002")
     }
 
-    fn answered(&mut self, id: OrderId, outcome: Outcome) -> Vec<Effect> {
+    pub(super) fn answered(&mut self, id: OrderId, outcome: Outcome) -> Vec<Effect> {
         self.bridge_says(OLD, Said::Answered(id, outcome))
     }
 
-    fn unanswered(&mut self, id: OrderId) -> Vec<Effect> {
+    pub(super) fn unanswered(&mut self, id: OrderId) -> Vec<Effect> {
         let cancelled = |was_taken| Event::Bridge(BridgeEvent::Cancelled { id, was_taken });
         self.send(Event::TimerFired(TimerId::Order(id)));
         self.send(cancelled(true));
@@ -105,12 +103,12 @@ impl Bench {
         self.send(cancelled(true))
     }
 
-    fn notice(&self) -> &str {
+    pub(super) fn notice(&self) -> &str {
         let last = self.model.view.notices.back();
         last.map_or("", |notice| &notice.text)
     }
 
-    fn boundaries(&mut self, compactions: u64) -> Vec<Effect> {
+    pub(super) fn boundaries(&mut self, compactions: u64) -> Vec<Effect> {
         self.facts_read(crate::app::event::TranscriptFacts {
             compactions,
             whole: true,
@@ -391,9 +389,23 @@ fn a_running_turn_is_waited_for_and_a_second_approval_interrupts_it() {
     assert_eq!(bench.step(), Some(Step::Waiting));
     bench.press(KeyCode::F(5));
     let effects = bench.press(KeyCode::Enter);
-    let (_, _, interrupt) = replaces(&effects).expect("the order is given");
-    assert!(interrupt);
-    assert!(!effects.contains(&Effect::Type(b"\x1b".to_vec())));
+    let stops = |effects: &[Effect]| effects.contains(&Effect::Type(b"\x1b".to_vec()));
+    assert!(stops(&effects), "the person's own key for it");
+    assert_eq!(
+        replaces(&effects),
+        None,
+        "the client compacts between turns only"
+    );
+    assert!(!stops(&bench.git()), "and once");
+    let effects = bench.bridge_says(
+        OLD,
+        Said::Fact(Fact::TurnEnded {
+            turn: "1".to_owned(),
+            reason: TurnEnd::Aborted,
+        }),
+    );
+    let (_, _, in_turn) = replaces(&effects).expect("the order is given");
+    assert!(!in_turn);
 }
 
 #[test]

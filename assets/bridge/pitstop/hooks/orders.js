@@ -1,14 +1,17 @@
 // The bridge's orders: what the pitstop that hosts this session may have done in it.
 //
 // What it may do: read the prompt box, fill it where it is empty, submit a prompt where no turn runs, no dialog has the keys and
-// the prompt box is empty, and what `replace.js` names.
+// the prompt box is empty, and what `replace.js` and `trigger.js` name.
 
-import { replaceConversation } from "./replace.js";
+import { replaceAtNextStep, replaceConversation } from "./replace.js";
+import { restore } from "./trigger.js";
 
 // What `register.js` has seen of the conversation.
 export const conversation = {
   // The id of the turn that runs, if one does.
   turn: undefined,
+  // How many calls of tools have ended since it was replaced last.
+  calls: Infinity,
   // The client sends what it has to say of directory, model, tools and skills with the first typed prompt of a conversation, and
   // not with one that a mod submits (2.1.330).
   isReminded: false,
@@ -67,7 +70,10 @@ export async function carryOut($, order) {
       }
     }
     case "replace_conversation":
-      return replaceConversation($, order, conversation.turn);
+      return order.in_turn ? replaceAtNextStep($, order, conversation) : replaceConversation($, order);
+    case "restore_trigger":
+      await restore($);
+      return { outcome: "restored" };
     default:
       return { outcome: "failed", why: `this bridge does not know the order ${order.kind}` };
   }

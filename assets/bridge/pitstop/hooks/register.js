@@ -1,7 +1,7 @@
 // The bridge: reports this session's usage, turns and prompt box to the pitstop that hosts it, and carries out its orders.
 //
 // What it may do: read the files that PITSTOP_BRIDGE names, call the Unix socket named there, read usage, version and session
-// id, and what `orders.js` and `tools.js` beside it name. It changes no event on its way, writes no file and starts no process.
+// id, and what `orders.js`, `tools.js` and `trigger.js` beside it name. It changes no event on its way, writes no file and starts no process.
 //
 // No handler waits for the socket: what is reported goes through a queue of its own, and when no pitstop answers it is
 // dropped. The protocol is described in `src/bridge/`.
@@ -9,6 +9,7 @@
 import { carryOut, conversation } from "./orders.js";
 import { find } from "./socket.js";
 import { answerTools, giveTools } from "./tools.js";
+import { restore } from "./trigger.js";
 
 const PROTOCOL = 1;
 
@@ -131,6 +132,7 @@ export const register = (on) => {
   on("classic.SessionStart", async ($, e, next) => {
     // A conversation that is resumed has the reminders of its first turn.
     conversation.isReminded = ["resume", "fork"].includes(e.source);
+    if (e.source === "compact") conversation.calls = 0;
     report($, { fact: "session_started", source: e.source });
     reportUsage($, true);
     return next(e);
@@ -146,6 +148,9 @@ export const register = (on) => {
     if (e.agentId === undefined) {
       conversation.turn = undefined;
       report($, { fact: "turn_ended", turn: e.turnId, reason: e.reason });
+      // Else the next prompt would be compacted.
+      const order = await restore($);
+      if (order !== undefined) report($, { fact: "trigger_restored", order });
       // What is said behind it is of the whole turn.
       reportUsage($, false);
     }
@@ -157,6 +162,7 @@ export const register = (on) => {
   });
   // Within a turn: each tool's end is behind a call of the model.
   on("classic.PostToolUse", async ($, e, next) => {
+    conversation.calls += 1;
     reportUsage($, false);
     return next(e);
   });

@@ -1,16 +1,43 @@
 // An order of the bridge: the conversation is replaced inside the running client.
 //
-// What it may do: stop the running turn, have the conversation compacted and run its own command.
+// What it may do: have the conversation compacted and run its own command, and what `trigger.js` names.
+
+import { lower, restore } from "./trigger.js";
+
+const NOT_LOADED = "the mod that answers compactions, pitstop-answer, is not loaded";
+
+// The client ends a turn in which it has compacted three times, each within three steps of the one before.
+const STEPS_APART = 4;
 
 // `pitstop-answer` is asked about this compaction and puts the handoff in. A command begins the turn behind it: only with one
 // of its own does the client repeat its reminders.
-export async function replaceConversation($, { id, nonce, interrupt, answers }, turn) {
-  if (answers === false) return { outcome: "failed", why: "the mod that answers compactions, pitstop-answer, is not loaded" };
-  if (interrupt && turn !== undefined) await $.turn.abort({ turnId: turn });
+export async function replaceConversation($, { id, nonce, answers }) {
+  if (answers === false) return { outcome: "failed", why: NOT_LOADED };
   const { skip } = await $.session.compact({ instructions: `pitstop order ${id}` });
   if (skip !== undefined) return { outcome: "failed", why: skip };
   // The conversation is replaced, whatever comes of the command, and polls go on while its turn runs: it is not waited for. Its
   // prompt is what pitstop waits for next.
   void $.command.run({ command: "pitstop:go", args: nonce }).catch(() => {});
   return { outcome: "replaced" };
+}
+
+// The same in the middle of a turn, which goes on: the client is made to compact at its next step, and asks `pitstop-answer` then.
+export async function replaceAtNextStep($, { id, answers }, conversation) {
+  if (answers === false) return { outcome: "failed", why: NOT_LOADED };
+  if (conversation.turn === undefined) return { outcome: "failed", why: "no turn runs" };
+  if (conversation.calls < STEPS_APART) {
+    return { outcome: "failed", why: "the conversation was replaced less than four steps ago" };
+  }
+  const deny = await lower($, id);
+  if (deny !== undefined) {
+    await restore($);
+    return { outcome: "failed", why: `the compaction trigger cannot be set: ${deny}` };
+  }
+  // Where compaction is switched off in settings, which the environment does not overrule, there is no threshold.
+  const { context } = await $.session.usage({ breakdown: "summary" });
+  if (context.breakdown?.autoCompactThreshold === undefined) {
+    await restore($);
+    return { outcome: "failed", why: "compaction is switched off in the client's settings" };
+  }
+  return { outcome: "lowered" };
 }

@@ -1,7 +1,7 @@
 //! What an order by `ctl` comes to, for the person who gave it: what happens now, and what is theirs to do.
 
 use crate::app::{
-    facts::{Block, blocked_by},
+    facts::{Block, blocked_by, goes_on_the_fly, turn_runs},
     model::Model,
     reboot::{DEFER_TURNS, in_place},
 };
@@ -45,6 +45,9 @@ fn approved(model: &Model) -> String {
     let blocks: Vec<_> = blocked_by(model).iter().map(Block::to_string).collect();
     let attempt = model.reboot.attempt.as_ref();
     let waits = attempt.is_some_and(|one| one.is_harmless() && !one.force);
+    if goes_on_the_fly(model) && turn_runs(model) {
+        return "approved: the conversation is replaced at the agent's next step, and its turn goes on (`pitstop status`)".to_owned();
+    }
     if blocks.is_empty() || !waits {
         let what = if in_place::is_chosen(model) {
             "the conversation is replaced now"

@@ -1,0 +1,175 @@
+//! The reboot on the fly: the handoff takes the place of the conversation between two steps of a turn, which goes on.
+//!
+//! ```text
+//!  replacing ─► the order: the client's compaction trigger is lowered ─► it asks at its next step, and has the text ─► as in place
+//!                   │                        │
+//!                   │                        └─ the turn ends before: in place
+//!                   └─ refused: the turn's end is waited for
+//! ```
+//!
+//! Process, session and prompt box stay, no model is asked, and the turn goes on behind the handoff with the results of its last step.
+//! What follows once the client has the text is that of a reboot in place ([`super::in_place`]), but that no turn is begun.
+
+use std::time::Duration;
+
+use crate::{bridge::Order, config::RebootMode};
+
+use super::{
+    Attempt, Kind, automatic, in_place,
+    steps::{end_attempt, enter, waiting},
+};
+use crate::app::{
+    effect::Effect,
+    facts::{is_editing, is_under_review, on_the_fly_refusal, turn_runs},
+    model::{
+        Model, Overlay,
+        orders::Purpose,
+        reboot::{Approval, Phase, RebootOutcome, Replacing},
+    },
+    orders,
+};
+use crate::bridge::OrderId;
+
+/// How long the client may take to set its trigger back: it does it in milliseconds.
+const RESTORED_WITHIN: Duration = Duration::from_secs(5);
+
+/// So many calls of tools may end while the client is to ask at its next step: more than one step has.
+const CALLS_UNASKED: u32 = 24;
+
+/// Why no compaction of this client can be answered: a managed settings file has it pass over the hooks of mods that would.
+const PASSED_OVER: &str = "managed settings keep pitstop from answering compactions";
+
+/// Has a reboot that begins by itself go the way that fits what the agent does now, until a person has chosen one or it is approved.
+pub(super) fn fit_way(model: &mut Model) {
+    let possible = on_the_fly_refusal(model).is_none();
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    let open = attempt.is_open() && attempt.approved.is_none() && attempt.held.is_none();
+    if !open || attempt.is_chosen || !attempt.is_by_itself() {
+        return;
+    }
+    match (attempt.kind, possible) {
+        (Kind::Fresh | Kind::InPlace, true) => attempt.kind = Kind::OnTheFly,
+        (Kind::OnTheFly, false) => in_place::take_configured(model),
+        _ => {}
+    }
+}
+
+/// Whether `auto` goes ahead on the fly, without a moment that it waits for.
+pub(super) fn goes_by_itself(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|one| one.kind == Kind::OnTheFly && one.is_by_itself())
+        && model.reboot.mode == RebootMode::Auto
+        && !model.reboot.paused
+        && model.view.overlay != Some(Overlay::Review)
+        && !is_editing(model)
+        && turn_runs(model)
+}
+
+/// Whether it is approved now, without asking a person.
+pub(super) fn is_due(model: &Model) -> bool {
+    is_under_review(model) && goes_by_itself(model)
+}
+
+/// It is approved and prepared: the order is given, unless the turn has ended since.
+pub(super) fn wait(model: &mut Model) {
+    if !turn_runs(model) {
+        return turn_is_over(model);
+    }
+    if let Some(why) = on_the_fly_refusal(model) {
+        return in_place::refused(model, &why);
+    }
+    super::steps::begin_in_place(model);
+}
+
+/// The turn has ended before the conversation was replaced in it: it is replaced behind it.
+fn turn_is_over(model: &mut Model) {
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.kind = Kind::InPlace;
+    }
+    enter(model, waiting());
+}
+
+/// The client's trigger is lowered: it asks at its next step.
+pub(super) fn lowered(model: &mut Model, order: OrderId) {
+    in_place::set(model, Replacing::AwaitsStep { order, calls: 0 });
+}
+
+/// The client has set its trigger back, because the turn is over.
+pub fn trigger_restored(model: &mut Model, order: OrderId) {
+    if awaited(model) != Some(order) {
+        return;
+    }
+    model.emit(Effect::CancelOrder(order));
+    let attempt = model.reboot.attempt.as_ref();
+    if attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person)) {
+        return turn_is_over(model);
+    }
+    // What is to be done at a turn's end is decided anew: `auto` announces it then.
+    automatic::withdraw(model, "the turn has ended before its next step");
+}
+
+/// The order by which the client is to ask at its next step, while it has not.
+#[must_use]
+pub fn awaited(model: &Model) -> Option<OrderId> {
+    match model.reboot.attempt.as_ref()?.phase {
+        Phase::Replacing(Replacing::AwaitsStep { order, .. }) => Some(order),
+        _ => None,
+    }
+}
+
+/// A tool of the main turn has run: a client that goes on step by step and does not ask never will.
+pub fn tool_ended(model: &mut Model) {
+    let Some(Attempt {
+        phase: Phase::Replacing(Replacing::AwaitsStep { calls, .. }),
+        ..
+    }) = &mut model.reboot.attempt
+    else {
+        return;
+    };
+    *calls += 1;
+    if *calls == CALLS_UNASKED {
+        give_up(model, "the client has not asked at its next steps");
+    }
+}
+
+/// The client compacts without asking: its compaction is held back, and this way is not taken again in its process.
+pub fn passed_over(model: &mut Model) {
+    if awaited(model).is_some() {
+        give_up(model, PASSED_OVER);
+    }
+    model.session.agent.unanswered = Some(PASSED_OVER.to_owned());
+}
+
+fn give_up(model: &mut Model, why: &str) {
+    model.session.agent.unanswered = Some(why.to_owned());
+    restore_trigger(model);
+    if let Some(order) = awaited(model) {
+        model.emit(Effect::CancelOrder(order));
+    }
+    in_place::set(model, Replacing::Refused(why.to_owned()));
+}
+
+fn restore_trigger(model: &mut Model) {
+    let order = Order::RestoreTrigger;
+    orders::give(model, Purpose::Trigger, order, RESTORED_WITHIN);
+}
+
+/// Takes the reboot back while the client is to ask at its next step; says whether it is: then it ends like this once it is known
+/// that the client has not asked.
+pub(super) fn take_back(model: &mut Model, outcome: RebootOutcome) -> bool {
+    let Some(order) = awaited(model) else {
+        return false;
+    };
+    let ends = Some(outcome);
+    in_place::set(model, Replacing::Revoking { order, ends });
+    model.emit(Effect::RevokeOrder(order));
+    true
+}
+
+/// The order was taken back in time.
+pub(super) fn taken_back(model: &mut Model, outcome: RebootOutcome) {
+    restore_trigger(model);
+    end_attempt(model, outcome, None);
+}
