@@ -29,9 +29,9 @@ pub use body::{
 };
 pub use report::{
     AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck,
-    HandoffReport, HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport,
-    MissingFact, RebootReport, RunLine, RunPhase, RunReport, SourcedItem, StatusLineReply,
-    StatusReport, ToolReply, UsageAction, UsageActionKind, UsageQuery, UsageReply,
+    HandoffReport, HeldReport, HistoryReport, IterationReport, IterationTokens, KeyDecision,
+    LinesReport, MissingFact, RebootReport, RunLine, RunPhase, RunReport, SourcedItem,
+    StatusLineReply, StatusReport, ToolReply, UsageAction, UsageActionKind, UsageQuery, UsageReply,
 };
 
 pub use field::FieldError;

@@ -232,15 +232,23 @@ pub(super) fn watch(model: &mut Model) {
     }
 }
 
-/// What ends the run whatever the agent does. A person who holds the run is not interrupted by a cap.
+/// What ends the run whatever the agent does. A person who holds the run is not interrupted by a cap, and no turn that is at work is
+/// ended by one: it goes on to its end, or until the next session would begin.
 fn over(model: &Model) -> Option<End> {
     let pilot = &model.autopilot.as_ref()?.pilot;
     let cap = pilot.plan.caps.reached(&spent(model)).map(End::Cap)?;
     match &pilot.phase {
         Phase::Tripped(trip) => Some(End::Tripped(trip.clone())),
         _ if pilot.is_held() && pilot.plan.attended => None,
+        _ if is_at_work(model) => None,
         _ => Some(cap),
     }
+}
+
+/// Whether a turn is at work that no next session has to follow yet.
+fn is_at_work(model: &Model) -> bool {
+    let next_is_due = turn::is_full(model) && model.happened.at_seam;
+    model.session.agent.state == AgentState::Busy && !next_is_due
 }
 
 /// A dialog is open, or may be: a person is called; in an unattended run it stays unanswered.
@@ -486,7 +494,12 @@ pub fn clock(model: &mut Model) {
         return;
     };
     let left = run.pilot.time_left(model.now);
-    let left = left.map(|left| left.max(Duration::from_millis(100)));
+    let at_work = is_at_work(model);
+    let left = left.map(|left| match left {
+        // The end of the turn is waited for.
+        Duration::ZERO if at_work => CLOCK,
+        left => left.max(Duration::from_millis(100)),
+    });
     let waits = match &run.pilot.phase {
         Phase::Waiting(wait) => Some(wait.until.saturating_sub(model.now.since_start)),
         _ => None,

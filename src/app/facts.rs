@@ -244,6 +244,12 @@ pub fn blocked_by(model: &Model) -> Vec<Block> {
     blocks
 }
 
+/// Whether the turn that stops has been stopped for a reboot: that is no failure of the agent's.
+pub(in crate::app) fn is_cut_by_us(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|one| one.force || !one.is_harmless())
+}
+
 /// Whether nothing blocks a reboot now.
 #[must_use]
 pub fn is_safe(model: &Model) -> bool {

@@ -21,6 +21,7 @@ pub mod moments;
 pub mod orders;
 pub mod outside;
 pub mod panels;
+pub mod progress;
 pub mod reading;
 pub mod reboot;
 pub mod requests;

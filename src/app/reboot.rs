@@ -174,8 +174,8 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refus
         return Err(Refusal::Quitting);
     }
     // A run that begins a session for every turn means to.
-    if !asked && cause != Cause::Autopilot {
-        breaker(model)?;
+    if let Some(breaker) = breaker(model).filter(|_| !asked && cause != Cause::Autopilot) {
+        return Err(Refusal::NoAutomatic(breaker));
     }
     let attempt = Attempt::new(model, Kind::Fresh, cause);
     model.reboot.attempt = Some(attempt);

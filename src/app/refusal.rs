@@ -2,25 +2,9 @@
 
 use super::{
     facts::Block,
-    model::{summaries::turns_of, trim::NotOffered},
+    model::{reboot::Breaker, trim::NotOffered},
 };
 use crate::{autopilot::QueueFull, format::bytes, lineage::journal::Step};
-
-/// What holds a reboot back that would begin by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Breaker {
-    /// Reboots by the hour.
-    #[error("{begun} in the last hour (max_reboots_per_hour = {most})")]
-    TooMany {
-        /// How many have begun in it.
-        begun: u32,
-        /// How many may.
-        most: u32,
-    },
-    /// The session has had only so many turns.
-    #[error("only {} since the last one, and the window is full again", turns_of(*.0))]
-    TooSoon(u32),
-}
 
 /// Why an order is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -445,7 +445,8 @@ impl Autopilot {
 }
 
 /// Whether a tool of this name changes files or to-dos.
-fn changes(tool: &str) -> bool {
+#[must_use]
+pub fn changes(tool: &str) -> bool {
     matches!(tool, "Edit" | "Write" | "MultiEdit" | "NotebookEdit")
         || tool.contains("Todo")
         || (tool.starts_with("Task") && tool != "Task" && tool != "TaskOutput")

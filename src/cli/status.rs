@@ -81,6 +81,13 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
     if !reboot.blocked_by.is_empty() {
         parts.push(format!("waits for {}", reboot.blocked_by.join(", ")));
     }
+    if let Some(held) = &reboot.held {
+        let until = held.until.map(|until| until.with_timezone(&zone(until)));
+        let until = until.map_or_else(String::new, |until| {
+            format!(", until {}", until.format("%H:%M"))
+        });
+        parts.push(format!("held: {}{until}", held.reason));
+    }
     rows.push(row("reboot", &parts));
     if let Some(run) = &report.run {
         rows.extend(run_rows(run, zone));
@@ -220,6 +227,7 @@ mod tests {
                 phase: "waiting".into(),
                 reason: Some("threshold".into()),
                 blocked_by: vec!["turn".into(), "typing".into()],
+                ..RebootReport::default()
             },
             cost_usd: Some(4.123),
             turn_cost_usd: Some(0.314),

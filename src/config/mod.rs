@@ -308,8 +308,10 @@ pub struct RebootConfig {
     pub terminate_timeout: Duration,
     /// More reboots than this in an hour trip a breaker.
     pub max_reboots_per_hour: u32,
-    /// Fewer useful turns than this between two reboots trip a breaker.
-    pub min_turns_between: u32,
+    /// So many sessions in a row that fill without getting anything done trip a breaker.
+    pub max_idle_sessions: u32,
+    /// How long the end of a turn is waited for where it cannot be rebooted on the fly.
+    pub turn_patience: Duration,
     /// A prompt sent to the new session before the work goes on.
     pub warmup_prompt: Option<String>,
     /// How long after the start the warm-up prompt is sent.
@@ -329,8 +331,9 @@ impl Default for RebootConfig {
             exit_timeout: Duration::from_secs(5),
             hangup_timeout: Duration::from_secs(3),
             terminate_timeout: Duration::from_secs(3),
-            max_reboots_per_hour: 6,
-            min_turns_between: 2,
+            max_reboots_per_hour: 20,
+            max_idle_sessions: 3,
+            turn_patience: Duration::from_mins(10),
             warmup_prompt: None,
             warmup_delay: Duration::from_secs(2),
         }

@@ -197,7 +197,8 @@ static SETTINGS: &[Key] = &[
     key("reboot", "hangup_timeout", Owner, Time(MILLISECOND, HOUR, |d, v| d.config.reboot.hangup_timeout = v)),
     key("reboot", "terminate_timeout", Owner, Time(MILLISECOND, HOUR, |d, v| d.config.reboot.terminate_timeout = v)),
     key("reboot", "max_reboots_per_hour", Owner, Whole(1, 1_000, |d, v| d.config.reboot.max_reboots_per_hour = v as u32)),
-    key("reboot", "min_turns_between", Owner, Whole(0, 1_000, |d, v| d.config.reboot.min_turns_between = v as u32)),
+    key("reboot", "max_idle_sessions", Owner, Whole(1, 1_000, |d, v| d.config.reboot.max_idle_sessions = v as u32)),
+    key("reboot", "turn_patience", Owner, Time(Duration::ZERO, DAY, |d, v| d.config.reboot.turn_patience = v)),
     key("reboot", "warmup_prompt", Owner, Text("a prompt without control characters", is_prompt, |d, v| d.config.reboot.warmup_prompt = none_if_empty(v))),
     key("reboot", "warmup_delay", Owner, Time(Duration::ZERO, HOUR, |d, v| d.config.reboot.warmup_delay = v)),
 

@@ -132,6 +132,19 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             Words::loud(parts, short, theme.accent)
         }
         Banner::Quiet(reason, turns) => quiet(model, &reason, turns, theme),
+        Banner::Held(breaker) => {
+            let mut parts = vec![format!("No automatic reboot: {breaker}")];
+            parts.extend(breaker.until().map(|until| {
+                let until = model.now.local(until);
+                format!("until {}", until.format("%H:%M"))
+            }));
+            parts.extend(model.keys().hint_to(Action::Reboot, "review now"));
+            let short = format!("No reboot by itself · {key} review");
+            Words {
+                least: 1,
+                ..Words::loud(parts, short, theme.accent)
+            }
+        }
         Banner::Wished(reason) => {
             let parts = answered(model, wish(&reason), "review", "defer");
             Words::loud(parts, format!("Agent asks: reboot? {key}"), theme.accent)

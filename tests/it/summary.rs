@@ -264,7 +264,6 @@ fn auto_mode_waits_for_the_summary() {
     let launch = demo()
         .set("reboot.mode=\"auto\"")
         .set("reboot.auto_delay=\"0s\"")
-        .set("reboot.min_turns_between=0")
         .env("PITSTOP_DEMO_USAGE", "160000")
         .env("PITSTOP_DEMO_PACE_MS", "100");
     let supervisor = crossed(&launch);

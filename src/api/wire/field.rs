@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(named, "way");
         assert_eq!(
             error,
-            "expected one of `fresh`, `in-place`, `trim` as way, found `sideways`"
+            "expected one of `fresh`, `in-place`, `on-the-fly`, `trim` as way, found `sideways`"
         );
     }
 

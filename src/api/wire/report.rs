@@ -264,6 +264,21 @@ pub struct RebootReport {
     pub reason: Option<String>,
     /// What has to end before the reboot can go on.
     pub blocked_by: Vec<String>,
+    /// How the context goes over in the reboot under way: `fresh`, `in-place`, `on-the-fly` or `trim`.
+    #[serde(default)]
+    pub way: Option<String>,
+    /// What holds an automatic reboot back that is due, for as long as it does.
+    #[serde(default)]
+    pub held: Option<HeldReport>,
+}
+
+/// What holds an automatic reboot back, as part of a [`RebootReport`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldReport {
+    /// Why, in words.
+    pub reason: String,
+    /// When it is over by itself, UTC; nothing if it is over once the session gets something done.
+    pub until: Option<DateTime<Utc>>,
 }
 
 /// The iterations of a run, oldest first: what `pitstop history --json` prints.
@@ -541,7 +556,7 @@ mod tests {
                       "tools": "none"},
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null},
-            "reboot": {"phase": "idle", "reason": null, "blocked_by": []},
+            "reboot": {"phase": "idle", "reason": null, "blocked_by": [], "way": null, "held": null},
             "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "prompt_cache": null, "run": null, "store_error": null,
         });
         assert_eq!(

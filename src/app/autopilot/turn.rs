@@ -1,9 +1,6 @@
 //! Between two turns: what has ended one, and what begins the next.
 
-use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    time::Duration,
-};
+use std::time::Duration;
 
 use crate::{
     agent::Failure,
@@ -23,6 +20,7 @@ use crate::app::{
     facts::{is_quiet, is_typing, is_unattended, reads_task, spent, typing_refusal, unsent},
     model::{
         Model,
+        progress::state_of,
         run::{Due, Judged},
         unsent::Unsent,
     },
@@ -183,7 +181,7 @@ pub fn task_read(model: &mut Model, task: Result<String, String>) {
 }
 
 pub(super) fn decide(model: &mut Model) {
-    let (state, full, spent) = (fingerprint(model), is_full(model), spent(model));
+    let (state, full, spent) = (state_of(&model.draft), is_full(model), spent(model));
     let Some(run) = &mut model.autopilot else {
         return;
     };
@@ -198,14 +196,6 @@ pub(super) fn is_full(model: &Model) -> bool {
         .is_some_and(|figure| figure.level >= Level::Overflow && figure.source != Source::Estimate);
     let refused = model.session.agent.state == AgentState::Limit && full;
     refused || (full && !is_quiet(model))
-}
-
-/// A number that changes with git, the notes and what the signals said.
-pub(super) fn fingerprint(model: &Model) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let draft = &model.draft;
-    (&draft.git, &draft.signalled, &draft.notes.text).hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Types the next prompt, as soon as the prompt box takes one.

@@ -34,7 +34,7 @@ use crate::app::{
     effect::{Effect, run_event},
     event::TimerId,
     facts::is_safe,
-    model::{Model, moments::Waiting},
+    model::{Model, moments::Waiting, progress::state_of},
 };
 
 /// How many commits are remembered, to know one that is reported again: more than a turn makes.
@@ -135,6 +135,8 @@ pub fn git_read(model: &mut Model, state: GitState) {
         model.emit(Effect::SetTimer(TimerId::NewHead(epoch), REPORT_TIME));
     }
     model.draft.moments.git_at = Some(model.now);
+    let state = state_of(&model.draft);
+    model.reboot.progress.looked(state);
     let head = match &model.draft.git {
         GitState::Facts(facts) => facts.head.clone(),
         _ => None,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 use crate::{
     app::event::NewIds,
     bridge::{CompactionId, OrderId},
@@ -15,6 +17,7 @@ use crate::{
 
 use super::{
     ending::Ending,
+    progress::Progress,
     trim::{Offer, Preview},
     unsent::OnDisk,
 };
@@ -60,6 +63,10 @@ pub struct Reboot {
     pub wish: Option<Wish>,
     /// Why none begins by itself for now.
     pub quiet: Option<Quiet>,
+    /// What the sessions of this run have got done, for the breaker.
+    pub(in crate::app) progress: Progress,
+    /// What holds a reboot back that is due, for as long as it does.
+    pub held_by: Option<Breaker>,
     /// When the latest reboots were done, for the breaker.
     pub(in crate::app) done: Vec<At>,
     /// Why the last one failed.
@@ -81,7 +88,7 @@ pub struct Wish {
 
 impl Reboot {
     /// None is under way, and none has been.
-    pub(super) const fn new(mode: RebootMode, new_ids: NewIds) -> Self {
+    pub(super) fn new(mode: RebootMode, new_ids: NewIds) -> Self {
         Self {
             mode,
             paused: false,
@@ -93,6 +100,8 @@ impl Reboot {
             attempt: None,
             wish: None,
             quiet: None,
+            progress: Progress::default(),
+            held_by: None,
             done: Vec::new(),
             failure: None,
             refused: None,
@@ -446,6 +455,43 @@ pub enum Approval {
     Auto,
 }
 
+/// What holds a reboot back that would begin by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Breaker {
+    /// Reboots by the hour.
+    #[error("{done} in the last hour (max_reboots_per_hour = {most})")]
+    TooMany {
+        /// How many were done in it.
+        done: u32,
+        /// How many may be.
+        most: u32,
+        /// When it is over.
+        until: DateTime<Utc>,
+    },
+    /// The session was full when a reboot had begun it.
+    #[error(
+        "the last one has left {}k tokens, which is above the compact line",
+        .0.0 / 1000
+    )]
+    BornFull(Tokens),
+    /// So many sessions in a row have filled without getting anything done.
+    #[error(
+        "{0} sessions in a row have filled without a changed file, plan or test, a commit or a new command"
+    )]
+    Idle(u32),
+}
+
+impl Breaker {
+    /// When it is over by itself, if that is known: others are over once the session gets something done.
+    #[must_use]
+    pub const fn until(self) -> Option<DateTime<Utc>> {
+        match self {
+            Self::TooMany { until, .. } => Some(until),
+            Self::BornFull(_) | Self::Idle(_) => None,
+        }
+    }
+}
+
 /// Why no reboot begins by itself for now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuietReason {
@@ -457,6 +503,23 @@ pub enum QuietReason {
     Undone,
     /// One that began by itself was refused, for this reason.
     Refused(String),
+}
+
+impl QuietReason {
+    /// Why none begins for so many more turns, in words.
+    #[must_use]
+    pub fn in_words(&self, turns: u32) -> String {
+        let why = match self {
+            Self::Deferred => "deferred",
+            Self::Cancelled => "cancelled",
+            Self::Undone => "undone",
+            Self::Refused(why) => why,
+        };
+        match turns {
+            1 => format!("{why}, until the next turn is over"),
+            turns => format!("{why}, until {turns} turns are over"),
+        }
+    }
 }
 
 /// A time in which no reboot begins by itself.

@@ -8,9 +8,9 @@ use crate::{
     agent::AgentKind,
     api::wire::{
         AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport,
-        HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport, MissingFact,
-        RebootReport, SourcedItem, StatusLineReply, StatusReport, TodoList, UsageAction,
-        UsageActionKind, UsageQuery, UsageReply,
+        HeldReport, HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport,
+        MissingFact, RebootReport, SourcedItem, StatusLineReply, StatusReport, TodoList,
+        UsageAction, UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     bridge::{Absence, Link},
@@ -30,6 +30,7 @@ use crate::app::{
     autopilot,
     facts::{Block, agent_reason, blocked_by, cost_of, limit_reset, totals_of},
     model::{Model, summaries::turns_of},
+    reboot::{self, Banner},
     session::{bridge, cost},
 };
 
@@ -135,6 +136,8 @@ fn reboot_report(model: &Model) -> RebootReport {
             phase: attempt.step().to_string(),
             reason: Some(attempt.cause.to_string()),
             blocked_by: blocked_by(model).iter().map(Block::to_string).collect(),
+            way: Some(attempt.kind.way().to_string()),
+            held: None,
         },
         None => RebootReport {
             phase: "idle".to_owned(),
@@ -143,8 +146,20 @@ fn reboot_report(model: &Model) -> RebootReport {
                 None => model.reboot.failure.clone(),
             },
             blocked_by: Vec::new(),
+            way: None,
+            held: held(model),
         },
     }
+}
+
+/// What holds an automatic reboot back that is due: a breaker, or that a person or a refusal has put it off.
+fn held(model: &Model) -> Option<HeldReport> {
+    let (reason, until) = match reboot::banner(model)? {
+        Banner::Held(breaker) => (breaker.to_string(), breaker.until()),
+        Banner::Quiet(reason, turns) => (reason.in_words(turns), None),
+        _ => return None,
+    };
+    Some(HeldReport { reason, until })
 }
 
 /// The iterations of this run.

@@ -35,9 +35,10 @@ use crate::app::{
     model::{
         Model, Overlay,
         happened::NoReboot,
-        reboot::{Attempt, Clock, Phase, Quiet, QuietReason, RebootOutcome},
+        progress::state_of,
+        reboot::{Attempt, Breaker, Clock, Phase, Quiet, QuietReason, RebootOutcome},
     },
-    refusal::{Breaker, Refusal},
+    refusal::Refusal,
 };
 
 /// How often the time that is left is shown again.
@@ -64,18 +65,27 @@ pub(super) fn refused(model: &mut Model, why: String) {
     be_quiet(model, 1, QuietReason::Refused(why));
 }
 
-/// A breaker did not let a reboot begin that is due: a run stops for that, anyone else waits.
+/// A reboot that is due did not begin, for this reason. A run stops for that once no turn is at work, anyone else is shown what holds it
+/// back for as long as it does.
 pub fn held_up(model: &mut Model, why: &Refusal) {
     if model.autopilot.is_some() {
-        model.happened.no_reboot = Some(NoReboot::Breaker(why.to_string()));
-        return;
+        if model.session.agent.state != AgentState::Busy {
+            model.happened.no_reboot = Some(NoReboot::Breaker(why.to_string()));
+        }
+    } else if !matches!(why, Refusal::NoAutomatic(_)) {
+        model.error(why.to_string());
+        refused(model, why.to_string());
     }
-    model.error(why.to_string());
-    let why = match why {
-        Refusal::NoAutomatic(breaker) => breaker.to_string(),
-        other => other.to_string(),
-    };
-    refused(model, why);
+}
+
+/// Notes what holds a reboot back, or that nothing does any more.
+fn note_breaker(model: &mut Model, breaker: Option<Breaker>) {
+    let kind = |breaker: Breaker| std::mem::discriminant(&breaker);
+    let before = model.reboot.held_by.map(kind);
+    model.reboot.held_by = breaker;
+    if let Some(breaker) = breaker.filter(|one| before != Some(kind(*one))) {
+        model.info(format!("no automatic reboot: {breaker}"));
+    }
 }
 
 /// Asks for a reboot by itself if usage says so and nothing speaks against it.
@@ -93,8 +103,10 @@ pub fn consider(model: &mut Model) {
         && !is_quiet(model)
         && !is_last(model);
     if !eligible {
-        return;
+        return note_breaker(model, None);
     }
+    let breaker = breaker(model);
+    note_breaker(model, breaker.filter(|_| full));
     if good {
         breakpoint::take(model);
     }
@@ -113,41 +125,42 @@ pub fn consider(model: &mut Model) {
     }
 }
 
-/// Looks whether a reboot may begin by itself now. Past the force line none of it counts, or the client would soon act by itself; but a
-/// session that was begun so full has not been helped by a reboot, and another one would not help it either.
-pub(super) fn breaker(model: &mut Model) -> Result<(), Refusal> {
-    let settings = &model.config.reboot;
+/// What keeps a reboot from beginning by itself now. Past the force line none does, or the client would soon act by itself; but a
+/// session that was begun so full has not been helped by a reboot, and another one would not help it either, and a run whose sessions
+/// get nothing done is no better for going on.
+pub(super) fn breaker(model: &mut Model) -> Option<Breaker> {
+    const HOUR: Duration = Duration::from_hours(1);
+    if let Some(born) = born_full(model) {
+        return Some(Breaker::BornFull(born));
+    }
+    let idle = model.reboot.progress.idle(state_of(&model.draft));
+    let forced = is_forced(model);
+    if idle >= model.config.reboot.max_idle_sessions && !(forced && model.autopilot.is_none()) {
+        return Some(Breaker::Idle(idle));
+    }
+    if forced {
+        return None;
+    }
     let now = model.now;
-    model
-        .reboot
-        .done
-        .retain(|done| now.since(*done) < Duration::from_hours(1));
-    let turns = model.session.agent.turns;
-    if turns > 0 && is_forced(model) && !is_born_full(model) {
-        return Ok(());
-    }
-    let begun = u32::try_from(model.reboot.done.len()).unwrap_or(u32::MAX);
-    let most = settings.max_reboots_per_hour;
-    if begun >= most {
-        return Err(Refusal::NoAutomatic(Breaker::TooMany { begun, most }));
-    }
-    // A session that was resumed has its turns behind it.
-    let fresh = model
-        .current_iteration()
-        .is_some_and(|one| one.reboot.is_some());
-    if fresh && turns < settings.min_turns_between {
-        return Err(Refusal::NoAutomatic(Breaker::TooSoon(turns)));
-    }
-    Ok(())
+    model.reboot.done.retain(|done| now.since(*done) < HOUR);
+    let done = u32::try_from(model.reboot.done.len()).unwrap_or(u32::MAX);
+    let most = model.config.reboot.max_reboots_per_hour;
+    let first = model.reboot.done.first().filter(|_| done >= most)?;
+    let until = first.wall + HOUR;
+    Some(Breaker::TooMany { done, most, until })
 }
 
-/// Whether a reboot began the session past the force line.
-fn is_born_full(model: &Model) -> bool {
-    let lines = model.session.guard.assess(Tokens(0)).lines;
-    model.current_iteration().is_some_and(|one| {
-        let full = |born: Tokens| born >= lines.at(Threshold::Force);
-        one.reboot.is_some() && one.tokens_at_birth.is_some_and(full)
-    })
+/// How full the session was at its first figure, where a reboot has begun it above the compact line.
+fn born_full(model: &Model) -> Option<Tokens> {
+    let one = model.current_iteration()?;
+    let born = one.tokens_at_birth.filter(|_| one.reboot.is_some())?;
+    let line = model
+        .session
+        .guard
+        .assess(born)
+        .lines
+        .at(Threshold::Compact);
+    (born >= line).then_some(born)
 }
 
 /// What comes last in every event: what is armed is judged by what is true now, and the clock runs or stands.
@@ -156,6 +169,7 @@ pub fn after(model: &mut Model) {
         return withdraw(model, why);
     }
     on_the_fly::fit_way(model);
+    cut(model);
     let Some(attempt) = &model.reboot.attempt else {
         return;
     };
@@ -269,17 +283,36 @@ fn may_announce(model: &Model) -> bool {
     announced && seen && !at_keyboard
 }
 
-/// Whether a reboot may begin by itself at this moment: a safe one, or past the force line in a turn that does not end.
+/// Whether a reboot may begin by itself at this moment: a safe one, on the fly, or in a turn that has gone on for too long.
 pub(super) fn is_free(model: &Model) -> bool {
-    is_safe(model) || interrupts(model) || on_the_fly::goes_by_itself(model)
+    is_safe(model) || outlasts(model) || on_the_fly::goes_by_itself(model)
 }
 
-/// Whether the turn that runs is all that is in the way, and `auto` is to interrupt it.
-fn interrupts(model: &Model) -> bool {
+/// Whether the turn that runs is all that is in the way, and `auto` waits for its end no longer: past the force line, and once the
+/// patience is over.
+fn outlasts(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    let armed = attempt.and_then(|attempt| attempt.entered.first());
+    let waited = armed.map(|(_, at)| model.now.since(*at));
+    let patience = model.config.reboot.turn_patience;
     model.reboot.mode == RebootMode::Auto
         && model.session.agent.state == AgentState::Busy
-        && is_forced(model)
+        && (is_forced(model) || waited.is_some_and(|waited| waited >= patience))
         && blocked_by(model) == [Block::Turn]
+}
+
+/// Whether such a turn is to be cut now: between two calls of tools, and past the force line within one too.
+fn cuts(model: &Model) -> bool {
+    outlasts(model) && (model.happened.at_seam || is_forced(model))
+}
+
+/// Whether `auto` is about to cut a turn in the middle of a call of a tool, though the force line is not passed.
+pub(super) fn is_within_call(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    let by_auto = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Auto));
+    let agent = &model.session.agent;
+    let in_call = agent.state == AgentState::Busy && !agent.activity.calls.is_empty();
+    by_auto && in_call && !is_forced(model)
 }
 
 fn set_clock(model: &mut Model, clock: Option<Clock>) {
@@ -327,11 +360,19 @@ pub fn tick(model: &mut Model, epoch: u64) {
 
 /// The time in which a person could say no is over.
 fn go(model: &mut Model) {
-    let interrupts = interrupts(model);
     set_clock(model, None);
     if let Err(why) = approve(model, Approval::Auto) {
         tracing::info!(%why, "an automatic reboot cannot go ahead");
-    } else if interrupts && let Some(attempt) = &mut model.reboot.attempt {
-        attempt.force = true;
+    }
+}
+
+/// Cuts the turn for a reboot that `auto` has approved, once it is time for that.
+fn cut(model: &mut Model) {
+    let cuts = cuts(model);
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.approved == Some(Approval::Auto)
+        && matches!(attempt.phase, Phase::Waiting { .. })
+    {
+        attempt.force |= cuts;
     }
 }

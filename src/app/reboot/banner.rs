@@ -11,7 +11,7 @@ use crate::app::{
     facts::{Block, answer_left, blocked_by, is_editing, is_quiet},
     model::{
         Model, Overlay,
-        reboot::{QuietReason, Wish},
+        reboot::{Breaker, QuietReason, Wish},
     },
 };
 
@@ -26,6 +26,8 @@ pub enum Banner {
     CountsDown(Duration),
     /// None begins by itself for now: why, and for how many more turns.
     Quiet(QuietReason, u32),
+    /// A breaker holds it back.
+    Held(Breaker),
     /// `auto` prepares it, and goes ahead once these are over.
     Waits(Vec<Block>),
     /// The agent asks for one, for this reason.
@@ -47,7 +49,8 @@ pub fn banner(model: &Model) -> Option<Banner> {
     let Some(attempt) = &model.reboot.attempt else {
         let refused = || model.reboot.refused.clone().map(Banner::Refused);
         let wished = || wish(model).map(|wish| Banner::Wished(wish.reason.clone()));
-        return quiet(model).or_else(refused).or_else(wished);
+        let held = || model.reboot.held_by.map(Banner::Held);
+        return quiet(model).or_else(held).or_else(refused).or_else(wished);
     };
     let approved = attempt.approved.is_some();
     if on_the_fly::awaited(model).is_some() {

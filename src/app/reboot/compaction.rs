@@ -88,8 +88,11 @@ fn hold(
         attempt.held = Some(held);
         model.emit(timer);
     } else {
-        if cause == Cause::Compaction && answers_at_once(model) {
-            breaker(model)?;
+        if cause == Cause::Compaction
+            && answers_at_once(model)
+            && let Some(breaker) = breaker(model)
+        {
+            return Err(Refusal::NoAutomatic(breaker));
         }
         let mut attempt = Attempt::new(model, Kind::InPlace, cause);
         attempt.held = Some(held);

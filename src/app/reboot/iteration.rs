@@ -13,7 +13,7 @@ use crate::app::{
     event::TranscriptFacts,
     model::{
         AgentView, Model, activity::Elsewhere, compactions::Compactions, costs::TurnCosts,
-        summaries::Summaries,
+        progress::state_of, summaries::Summaries,
     },
 };
 
@@ -109,6 +109,12 @@ fn open_record(
     parent: Option<IterationId>,
 ) {
     let at = model.now.wall;
+    let full = matches!(
+        cause,
+        Some(Cause::Threshold | Cause::ContextLimit | Cause::Compaction)
+    );
+    let state = state_of(&model.draft);
+    model.reboot.progress.next_session(full, state);
     // A record left open here would be a mistake of ours; the next iteration must still get its own.
     let _ = model.lineage.close(at, EndReason::Crash);
     if let Ok(iteration) = model.lineage.open_below(parent, Some(session), cause, at) {

@@ -101,9 +101,9 @@ pub fn trigger_restored(model: &mut Model, order: OrderId) {
     if awaited(model) != Some(order) {
         return;
     }
-    model.emit(Effect::CancelOrder(order));
     let attempt = model.reboot.attempt.as_ref();
     if attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person)) {
+        model.emit(Effect::RevokeOrder(order));
         return turn_is_over(model);
     }
     // What is to be done at a turn's end is decided anew: `auto` announces it then.
@@ -145,9 +145,7 @@ pub fn passed_over(model: &mut Model) {
 fn give_up(model: &mut Model, why: &str) {
     model.session.agent.unanswered = Some(why.to_owned());
     restore_trigger(model);
-    if let Some(order) = awaited(model) {
-        model.emit(Effect::CancelOrder(order));
-    }
+    model.emit_all(awaited(model).map(Effect::RevokeOrder));
     in_place::set(model, Replacing::Refused(why.to_owned()));
 }
 

@@ -13,11 +13,11 @@ use crate::{
 
 use super::{
     DEFER_TURNS,
-    automatic::{be_quiet, is_free},
+    automatic::{be_quiet, is_free, is_within_call},
     prepare::{self, preparing},
 };
 use crate::app::{
-    draft::{checkpoint, record::save_iteration, summary},
+    draft::{checkpoint, handoff, record::save_iteration, summary},
     effect::{Effect, StartAgent},
     event::TimerId,
     facts::{
@@ -29,8 +29,8 @@ use crate::app::{
         Model, Overlay,
         orders::{EndedOrder, OrderEnd, Purpose},
         reboot::{
-            Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof, QuietReason,
-            RebootOutcome,
+            Approval, Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof,
+            QuietReason, RebootOutcome,
         },
         unsent::{OnDisk, Unsent},
     },
@@ -199,11 +199,31 @@ fn wait(model: &mut Model) {
     let Some(on_disk) = draft_on_disk(model) else {
         return;
     };
+    // Another call has begun since: the next seam is waited for.
+    if is_within_call(model) {
+        if let Some(attempt) = &mut model.reboot.attempt {
+            attempt.force = false;
+        }
+        return;
+    }
+    draft_again(model);
     unsent::take(model, &on_disk);
     enter(model, Phase::Ending);
     model.emit(moment::begin());
     if reboots {
         checkpoint::at_reboot(model);
+    }
+}
+
+/// What `auto` has approved was read by no one: the handoff is made of what is true now.
+fn draft_again(model: &mut Model) {
+    handoff::draft(model);
+    let message = model.draft.handoff.current().clone();
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.approved == Some(Approval::Auto)
+        && attempt.handoff.is_some()
+    {
+        attempt.handoff = Some(message);
     }
 }
 
@@ -213,6 +233,7 @@ pub(super) fn begin_in_place(model: &mut Model) {
         && let Some(attempt) = &mut model.reboot.attempt
     {
         attempt.beside = on_disk;
+        draft_again(model);
         in_place::begin(model);
     }
 }
@@ -294,6 +315,9 @@ fn ending_step(model: &mut Model) {
             RebootOutcome::Failed,
             Some("the old agent cannot be ended"),
         );
+    }
+    if model.reboot.ending.is_none() && is_within_call(model) {
+        return;
     }
     ending::begin(model, false);
 }

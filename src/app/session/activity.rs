@@ -139,6 +139,7 @@ pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
     if let Some(id) = &call.id {
         activity.calls.remove(id);
     }
+    model.happened.at_seam = activity.calls.is_empty();
     let seen = activity.box_seen;
     // Calls run side by side: the result of another one answers nothing.
     activity

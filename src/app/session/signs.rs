@@ -14,7 +14,7 @@ use crate::{
 
 use crate::app::{
     autopilot,
-    facts::{is_at_refusal, is_hookless},
+    facts::{is_at_refusal, is_cut_by_us, is_hookless},
     model::{
         Model,
         activity::TitleState,
@@ -159,6 +159,12 @@ fn turn_stopped(model: &mut Model) {
         return turn::turn_ended(model, said.as_deref(), Background::default());
     }
     if turn::end_stopped(model) {
+        return;
+    }
+    if is_cut_by_us(model) {
+        turn_ends(model, AgentState::Idle);
+        turn::count(model);
+        model.session.agent.activity.hook_due = true;
         return;
     }
     turn_ends(model, AgentState::Idle);

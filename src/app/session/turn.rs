@@ -142,6 +142,9 @@ pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, backg
 /// made.
 pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     autopilot::tool_finished(model, call, output);
+    let failed = output.failed && !output.interrupted;
+    let progress = &mut model.reboot.progress;
+    progress.tool_ran(&call.name, call.command.as_deref(), failed);
     if !call.by_subagent {
         on_the_fly::tool_ended(model);
     }

@@ -356,24 +356,31 @@ fn what_is_said_by_a_script_is_typed_at_the_next_safe_moment() {
 }
 
 #[test]
-fn cost_and_time_end_the_run_in_the_middle_of_a_turn() {
+fn cost_and_time_end_the_run_when_its_turn_is_over_or_the_next_session_would_begin() {
+    let code = |bench: &Bench| bench.model.outside.quitting.map(|one| one.code);
     let mut bench = run(plan());
-    bench.status_line(50_000, 4.9, None);
-    assert!(bench.model.outside.quitting.is_none());
-    let effects = bench.status_line(50_000, 5.1, None);
-    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(3));
-    assert!(
-        effects.contains(&Effect::Type(b"\x1b".to_vec())),
-        "the turn is interrupted"
-    );
+    bench.status_line(50_000, 5.1, None);
+    bench.tool_starts("Bash", "1");
+    bench.tool_ends("Bash", "1");
+    assert_eq!(code(&bench), None, "a turn that is at work is not ended");
+    turn(&mut bench, "one");
+    assert_eq!(code(&bench), Some(3));
 
     let mut bench = run(plan());
-    bench.wait(Duration::from_secs(3599));
-    bench.send(Event::TimerFired(TimerId::RunClock));
-    assert!(bench.model.outside.quitting.is_none());
-    bench.wait(Duration::from_secs(1));
-    bench.send(Event::TimerFired(TimerId::RunClock));
-    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(3));
+    bench.status_line(160_000, 5.1, None);
+    bench.tool_starts("Bash", "1");
+    assert_eq!(code(&bench), None, "nor is a call of a tool");
+    bench.tool_ends("Bash", "1");
+    assert_eq!(code(&bench), Some(3), "no other session may follow");
+
+    let mut bench = run(plan());
+    bench.wait(Duration::from_hours(1));
+    let effects = bench.send(Event::TimerFired(TimerId::RunClock));
+    assert_eq!(code(&bench), None);
+    let again = |effect: &Effect| matches!(effect, Effect::SetTimer(TimerId::RunClock, after) if after.as_secs() >= 1);
+    assert!(effects.iter().any(again), "it does not look all the time");
+    turn(&mut bench, "one");
+    assert_eq!(code(&bench), Some(3));
 }
 
 #[test]

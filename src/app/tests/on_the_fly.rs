@@ -182,8 +182,12 @@ fn a_turn_that_ends_before_its_next_step_is_followed_by_what_was_approved() {
         bench.tool_ends("Bash", "t1");
         bench.turn_ended(OLD);
         bench.bridge_says(OLD, turn(false));
-        let mut effects =
-            bench.bridge_says(OLD, Said::Fact(Fact::TriggerRestored { order: id }));
+        let mut effects = bench.bridge_says(OLD, Said::Fact(Fact::TriggerRestored { order: id }));
+        if !by_person {
+            assert!(effects.contains(&Effect::RevokeOrder(id)));
+            let in_time = true;
+            bench.send(Event::Bridge(BridgeEvent::Revoked { id, in_time }));
+        }
         effects.extend(bench.git());
         if by_person {
             let (next, _, in_turn) = replaces(&effects).expect("it is replaced at once");
@@ -253,7 +257,7 @@ fn a_client_that_compacts_without_asking_is_held_back_and_not_asked_again() {
     let why = compaction::refusal(&bench.model, &event).expect("it is held back");
     assert!(why.contains("mod"), "{why}");
     let effects = bench.send(Event::Agent(event.clone()));
-    assert!(restores(&effects) && effects.contains(&Effect::CancelOrder(id)));
+    assert!(restores(&effects) && effects.contains(&Effect::RevokeOrder(id)));
     assert!(!goes_on_the_fly(&bench.model));
     assert_eq!(
         compaction::refusal(&bench.model, &event),

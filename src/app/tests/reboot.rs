@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::app::{
+    model::reboot::Breaker,
     reboot::{Banner, QuietReason, banner},
     report,
 };
@@ -472,37 +473,66 @@ fn auto_mode_goes_ahead_after_its_delay_unless_a_person_opens_the_review() {
 }
 
 #[test]
-fn the_breaker_stops_reboots_by_themselves_and_not_those_by_key() {
-    let mut bench = Bench::new();
-    bench.rebooted_to_new();
-    bench.turn_ended(NEW);
-    bench.used(170_000);
+fn the_breaker_judges_what_sessions_get_done_and_not_their_turns() {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    let held = |bench: &Bench| match banner(&bench.model) {
+        Some(Banner::Held(breaker)) => Some(breaker),
+        _ => None,
+    };
+    let full = |bench: &mut Bench| {
+        bench.used(40_000);
+        bench.used(160_000);
+    };
+    // The third session in a row that has only looked at things, in one turn or in many.
+    for turns in [0, 1, 9] {
+        let mut bench = Bench::with(config.clone());
+        bench.git();
+        bench.model.reboot.progress.idle_sessions = 2;
+        for number in 0..turns {
+            bench.prompted(OLD, "look");
+            bench.tool_starts("Read", &number.to_string());
+            bench.tool_ends("Read", &number.to_string());
+            bench.turn_ended(OLD);
+        }
+        full(&mut bench);
+        assert_eq!(bench.step(), None);
+        assert_eq!(held(&bench), Some(Breaker::Idle(3)));
+        // The notice goes, the reason stands.
+        bench.wait(Duration::from_secs(60));
+        bench.send(Event::TimerFired(TimerId::Notice));
+        assert_eq!(held(&bench), Some(Breaker::Idle(3)));
+        let reported = crate::app::report::status(&bench.model).reboot.held;
+        assert!(reported.is_some_and(|one| one.reason.contains("3 sessions")));
+        // Work ends it, and a key goes ahead in spite of it.
+        if turns == 1 {
+            bench.prompted(OLD, "work");
+            bench.tool_starts("Edit", "e");
+            bench.tool_ends("Edit", "e");
+            assert!(bench.step().is_some(), "it has got something done");
+            assert_eq!(held(&bench), None);
+        } else {
+            bench.press(KeyCode::F(5));
+            assert!(bench.step().is_some());
+        }
+    }
+    // One turn after the last reboot, with work in it, is a good session.
+    let mut bench = Bench::with(config.clone());
+    bench.git();
+    bench.model.reboot.progress.idle_sessions = 2;
+    bench.prompted(OLD, "work");
+    bench.tool_starts("Write", "1");
+    bench.tool_ends("Write", "1");
+    full(&mut bench);
+    assert_eq!((held(&bench), bench.step()), (None, Some(Step::Armed)));
+    // So many in an hour, until the first of them is an hour old.
+    let mut bench = Bench::with(config);
+    bench.model.reboot.done = vec![bench.at(); 20];
+    full(&mut bench);
+    let until = bench.at().wall + Duration::from_hours(1);
+    assert!(matches!(held(&bench), Some(Breaker::TooMany { until: one, .. }) if one == until));
+    bench.wait(Duration::from_hours(1));
     bench.send(Event::TimerFired(TimerId::Age));
-    assert_eq!(
-        bench.step(),
-        None,
-        "full again after one turn: a reboot would not help"
-    );
-    assert!(
-        bench
-            .model
-            .view
-            .notices
-            .iter()
-            .any(|notice| notice.text.contains("only 1 turn "))
-    );
-    // The notice goes, the reason stands.
-    bench.wait(Duration::from_secs(60));
-    bench.send(Event::TimerFired(TimerId::Notice));
-    assert!(
-        matches!(
-            banner(&bench.model),
-            Some(Banner::Quiet(QuietReason::Refused(_), 1))
-        ),
-        "{:?}",
-        banner(&bench.model)
-    );
-    bench.press(KeyCode::F(5));
     assert!(bench.step().is_some());
 }
 
@@ -757,30 +787,30 @@ fn the_mode_key_ends_what_holds_reboots_back() {
 
 #[test]
 fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
-    // Full again after one turn: a breaker holds, until the force line.
+    // A session that has got nothing done: a breaker holds, until the force line.
     let mut bench = Bench::new();
     bench.model.reboot.mode = RebootMode::Auto;
-    bench.rebooted_to_new();
-    bench.turn_ended(NEW);
+    bench.model.reboot.progress.idle_sessions = 2;
+    bench.used(40_000);
     bench.used(160_000);
     bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
     bench.used(175_000);
     bench.send(Event::TimerFired(TimerId::Age));
     assert!(bench.step().is_some(), "past the force line");
-    // A session that begins past it is not helped by another one.
-    let mut bench = Bench::new();
-    bench.model.reboot.mode = RebootMode::Auto;
-    bench.rebooted_to_new();
-    bench.used(175_000);
-    bench.turn_ended(NEW);
-    bench.used(176_000);
-    bench.send(Event::TimerFired(TimerId::Age));
-    assert_eq!(bench.step(), None, "the breaker holds");
-    assert!(matches!(
-        banner(&bench.model),
-        Some(Banner::Quiet(QuietReason::Refused(_), _))
-    ));
+    // A session that begins above the compact line is not helped by another one.
+    for born in [155_000, 175_000] {
+        let mut bench = Bench::new();
+        bench.model.reboot.mode = RebootMode::Auto;
+        bench.rebooted_to_new();
+        bench.used(born);
+        bench.turn_ended(NEW);
+        bench.used(176_000);
+        bench.send(Event::TimerFired(TimerId::Age));
+        assert_eq!(bench.step(), None, "the breaker holds");
+        let held = Banner::Held(Breaker::BornFull(Tokens(born)));
+        assert_eq!(banner(&bench.model), Some(held));
+    }
     // Put off below it, due again behind it; put off behind it, it stays so.
     let (mut bench, _) = announced(155_000);
     prefixed(&mut bench, KeyCode::Char('d'));

@@ -193,7 +193,8 @@ impl Answered {
     /// Has the conversation replaced by the order of this number; gives the answer to it.
     #[track_caller]
     fn replace(&self, id: u64) -> Value {
-        let order = json!({ "id": id, "kind": "replace_conversation", "nonce": "n0nce", "in_turn": false });
+        let order =
+            json!({ "id": id, "kind": "replace_conversation", "nonce": "n0nce", "in_turn": false });
         let before = self.count("answer");
         self.side.lock().unwrap().orders.push(order);
         self.wait_until(|one| one.count("answer") > before);
