@@ -1,7 +1,8 @@
-//! Growth per turn, turns left.
+//! Growth per turn, turns left, and when turns are a unit at all.
 //!
 //! A turn may read one file or fifty, so a mean is worthless: growth is the median over the last turns and its spread the quartiles.
 //! Turns in which the client compacted, or the figure fell by much, say nothing about growth and are left out.
+//! Where the newest turn has grown so much that no several more of its kind fit, turns are no unit: see [`super::pace`].
 
 use std::{collections::VecDeque, ops::RangeInclusive};
 
@@ -16,6 +17,9 @@ const RECENT: usize = 12;
 /// A fall by more than this share between two figures is a compaction, in percent.
 const FALL: u64 = 30;
 
+/// Turns that must fit before the line for turns to be the unit: with fewer the next one may well reach it.
+const SEVERAL: u32 = 3;
+
 /// More turns than this are not worth counting.
 const MANY_TURNS: u32 = 999;
 
@@ -24,6 +28,8 @@ const MANY_TURNS: u32 = 999;
 pub struct Forecast {
     turns: VecDeque<Turn>,
     base: Option<Tokens>,
+    /// The figure that the newest turn began with, or that was left of it when it fell.
+    newest_from: Tokens,
     resumed: bool,
     /// A compaction was reported, and no figure has come since.
     compacting: bool,
@@ -59,6 +65,7 @@ impl Forecast {
         self.base.get_or_insert(used);
         let compacted = std::mem::take(&mut self.compacting);
         let Some(last) = self.turns.back_mut() else {
+            self.newest_from = used;
             self.turns.push_back(Turn {
                 number,
                 used,
@@ -69,6 +76,12 @@ impl Forecast {
         };
         // In wide arithmetic: a figure from outside may be anything.
         let fell = u128::from(used.0) * 100 < u128::from(last.used.0) * u128::from(100 - FALL);
+        if number > last.number {
+            self.newest_from = last.used;
+        }
+        if fell || compacted {
+            self.newest_from = used;
+        }
         if number > last.number {
             self.turns.push_back(Turn {
                 number,
@@ -160,6 +173,17 @@ impl Forecast {
             .max(growth.median.0 / 4)
             .max(growth.high.0 / 16);
         Some(turns(growth.high.0)..=turns(slow))
+    }
+
+    /// Returns the same where several turns fit, also of the kind of the newest, whether that runs or has ended; else turns
+    /// are not the unit to count in.
+    #[must_use]
+    pub fn several_turns_left(&self, used: Tokens, line: Tokens) -> Option<RangeInclusive<u32>> {
+        let newest = self.turns.back()?.used.0.saturating_sub(self.newest_from.0);
+        let left = u128::from(line.0.saturating_sub(used.0));
+        let fit = u128::from(newest) * u128::from(SEVERAL) <= left;
+        self.turns_left(used, line)
+            .filter(|turns| fit && *turns.start() >= SEVERAL)
     }
 }
 
@@ -257,6 +281,41 @@ mod tests {
     }
 
     #[test]
+    fn turns_are_no_unit_where_the_newest_is_of_another_kind() {
+        let mut forecast = after(&[20_000, 24_000, 28_000, 32_000, 36_000]);
+        let line = Tokens(153_000);
+        let several = |forecast: &Forecast| {
+            let used = forecast.turns().last().map_or(Tokens(0), |turn| turn.used);
+            forecast.several_turns_left(used, line)
+        };
+        assert_eq!(several(&forecast), Some(30..=30));
+        // One long turn: as many tokens again fit thrice, then not any more.
+        forecast.observe(5, Tokens(60_000));
+        assert!(several(&forecast).is_some());
+        forecast.observe(5, Tokens(70_000));
+        assert_eq!(several(&forecast), None);
+        assert!(forecast.turns_left(Tokens(70_000), line).is_some());
+        // After it short ones again.
+        forecast.observe(6, Tokens(74_000));
+        assert!(several(&forecast).is_some());
+        // Two short ones left are not several.
+        forecast.observe(7, Tokens(146_000));
+        forecast.observe(8, Tokens(147_000));
+        assert_eq!(several(&forecast), None);
+    }
+
+    #[test]
+    fn a_turn_that_fell_has_grown_from_there() {
+        let mut forecast = after(&[20_000, 24_000, 28_000, 32_000, 140_000]);
+        let left =
+            |forecast: &Forecast, used| forecast.several_turns_left(Tokens(used), Tokens(153_000));
+        assert_eq!(left(&forecast, 140_000), None);
+        forecast.observe(4, Tokens(20_000));
+        forecast.observe(4, Tokens(24_000));
+        assert!(left(&forecast, 24_000).is_some());
+    }
+
+    #[test]
     fn the_history_is_bounded() {
         let figures: Vec<u64> = (0..1000).collect();
         assert_eq!(after(&figures).turns().len(), HISTORY);
@@ -329,6 +388,9 @@ mod tests {
             if let Some(left) = forecast.turns_left(used, Tokens(line)) {
                 prop_assert!(left.start() <= left.end() && *left.end() <= MANY_TURNS);
                 prop_assert_eq!(used.0 >= line, *left.end() == 0);
+            }
+            if let Some(left) = forecast.several_turns_left(used, Tokens(line)) {
+                prop_assert!(*left.start() >= SEVERAL);
             }
         }
 

@@ -14,11 +14,13 @@ use std::{ops::RangeInclusive, time::Duration};
 use crate::{clock::At, transcript::Tokens};
 
 pub mod forecast;
+pub mod pace;
 pub mod pane_text;
 pub mod reading;
 pub mod threshold;
 
 pub use forecast::{Forecast, Growth};
+pub use pace::Pace;
 pub use reading::{Reading, Source};
 pub use threshold::{Level, Lines, Room, Threshold, ThresholdError, Thresholds};
 
@@ -182,13 +184,46 @@ pub struct Crossing {
     pub figure: Figure,
 }
 
-/// What the next turns will bring.
+/// How fast the window fills, and what is left to the compact line at that growth. What is not known yet, or does not grow, is
+/// left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlook {
+    /// Growth per minute of work.
+    pub per_minute: Option<Tokens>,
+    /// Growth per tool call of the main conversation.
+    pub per_call: Option<Tokens>,
     /// Growth per turn.
-    pub growth: Growth,
-    /// Turns left to the compact line; none while nothing grows.
+    pub per_turn: Option<Growth>,
+    /// Whole minutes of work left; none past the line, where there is nothing to count down.
+    pub minutes_left: Option<u32>,
+    /// Whole tool calls left; none past the line.
+    pub calls_left: Option<u32>,
+    /// Turns left, where several fit.
     pub turns_left: Option<RangeInclusive<u32>>,
+}
+
+/// What the rest of the window is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
+pub enum Unit {
+    /// Turns: several fit.
+    Turns,
+    /// Minutes of work.
+    Minutes,
+    /// Tool calls: time says nothing yet.
+    Calls,
+}
+
+impl Outlook {
+    /// Returns the unit that fits; none while nothing is known.
+    #[must_use]
+    pub fn unit(&self) -> Option<Unit> {
+        let turns = self.turns_left.as_ref().map(|_| Unit::Turns);
+        let minutes = self.minutes_left.map(|_| Unit::Minutes);
+        turns
+            .or(minutes)
+            .or_else(|| self.calls_left.map(|_| Unit::Calls))
+    }
 }
 
 /// Watches the context window of one iteration after the other.
@@ -200,6 +235,9 @@ pub struct Guard {
     void: Vec<Tokens>,
     evidence: WindowEvidence,
     forecast: Forecast,
+    pace: Pace,
+    /// Who said the last figure of the history.
+    heard: Option<Source>,
     turn: u64,
     /// The highest threshold that has fired and is not armed again.
     fired: Option<Threshold>,
@@ -220,6 +258,8 @@ impl Guard {
             readings: Readings::default(),
             void: Vec::new(),
             forecast: Forecast::default(),
+            pace: Pace::default(),
+            heard: None,
             turn: 0,
             fired: None,
             client: None,
@@ -254,11 +294,30 @@ impl Guard {
         self.readings.observe(reading);
         // Only the source that counts makes history: two that differ would look like growth.
         match self.readings.best() {
-            Some(best) if best.source == reading.source => {
-                self.forecast.observe(self.turn, best.used)
-            }
+            Some(best) if best.source == reading.source => self.follow(best),
             _ => false,
         }
+    }
+
+    /// Takes a figure into the history; returns whether it fell far.
+    fn follow(&mut self, best: Reading) -> bool {
+        let now = best.at.since_start;
+        if self.heard.replace(best.source) == Some(best.source) {
+            self.pace.observe(now, best.used);
+        } else {
+            self.pace.change_source(now, best.used);
+        }
+        self.forecast.observe(self.turn, best.used)
+    }
+
+    /// Notes whether the agent works from this moment on: only such time counts for the growth per minute.
+    pub fn note_work(&mut self, at: At, works: bool) {
+        self.pace.note_work(at.since_start, works);
+    }
+
+    /// Notes that a tool call of the main conversation has ended.
+    pub const fn note_call(&mut self) {
+        self.pace.note_call();
     }
 
     /// Takes the window that the status line reports while it has no figure yet.
@@ -272,8 +331,9 @@ impl Guard {
     }
 
     /// Notes that the client has compacted: the step to the next figure is no growth, whatever it is.
-    pub const fn note_compaction(&mut self) {
+    pub fn note_compaction(&mut self) {
         self.forecast.note_compaction();
+        self.pace.begin_anew();
     }
 
     /// Notes that the fall which was just observed was a compaction.
@@ -404,15 +464,22 @@ impl Guard {
         &self.forecast
     }
 
-    /// Returns what the next turns will bring; none before three turns.
+    /// Returns how fast the window fills and what is left to the compact line; none without a figure.
     #[must_use]
     pub fn outlook(&self, at: At) -> Option<Outlook> {
         let figure = self.figure(at)?;
-        let growth = self.forecast.growth()?;
-        let turns_left = self
-            .forecast
-            .turns_left(figure.used, figure.lines.at(Threshold::Compact));
-        Some(Outlook { growth, turns_left })
+        let (used, line) = (figure.used, figure.lines.at(Threshold::Compact));
+        let left = Tokens(line.0.saturating_sub(used.0));
+        let rate = self.pace.rate();
+        let before_line = rate.filter(|_| left.0 > 0);
+        Some(Outlook {
+            per_minute: rate.and_then(|rate| rate.per_minute()),
+            per_call: rate.and_then(|rate| rate.per_call()),
+            per_turn: self.forecast.growth(),
+            minutes_left: before_line.and_then(|rate| rate.minutes_for(left)),
+            calls_left: before_line.and_then(|rate| rate.calls_for(left)),
+            turns_left: self.forecast.several_turns_left(used, line),
+        })
     }
 }
 
@@ -652,9 +719,89 @@ mod tests {
             guard.begin_turn();
         }
         let outlook = guard.outlook(at(6)).expect("growth is known");
-        assert_eq!(outlook.growth.median, Tokens(4_000));
+        assert_eq!(
+            outlook.per_turn.map(|growth| growth.median),
+            Some(Tokens(4_000))
+        );
         assert_eq!(outlook.turns_left, Some(7..=7));
+        assert_eq!(outlook.unit(), Some(Unit::Turns));
         assert_eq!(guard.forecast().base(), Some(Tokens(108_400)));
+    }
+
+    /// A turn of this many calls, one each ten seconds, that add so many tokens each.
+    fn long_turn(guard: &mut Guard, from: (u64, u64), calls: u64, each: u64) {
+        let (second, used) = from;
+        guard.begin_turn();
+        guard.note_work(at(second), true);
+        for call in 0..calls {
+            guard.note_call();
+            guard.observe(said(StatusLine, used + call * each, second + call * 10));
+        }
+        guard.note_work(at(second + calls * 10), false);
+    }
+
+    #[test]
+    fn one_long_turn_is_counted_in_minutes_and_calls() {
+        let mut guard = guard();
+        long_turn(&mut guard, (0, 20_000), 100, 1_000);
+        let outlook = guard.outlook(at(1_000)).expect("a figure");
+        assert_eq!(
+            (outlook.per_minute, outlook.per_call),
+            (Some(Tokens(6_000)), Some(Tokens(1_000)))
+        );
+        // 119 000 in use, the compact line at 153 000.
+        assert_eq!(
+            (outlook.minutes_left, outlook.calls_left),
+            (Some(5), Some(34))
+        );
+        assert_eq!((outlook.turns_left.clone(), outlook.per_turn), (None, None));
+        assert_eq!(outlook.unit(), Some(Unit::Minutes));
+    }
+
+    #[test]
+    fn a_long_turn_after_short_ones_is_counted_in_minutes_too() {
+        let mut guard = guard();
+        for turn in 0..4 {
+            long_turn(&mut guard, (turn * 100, 20_000 + turn * 2_000), 2, 1_000);
+        }
+        let unit = |guard: &Guard, second| guard.outlook(at(second)).and_then(|one| one.unit());
+        assert_eq!(unit(&guard, 400), Some(Unit::Turns));
+        long_turn(&mut guard, (4_000, 28_000), 60, 1_000);
+        assert_eq!(unit(&guard, 4_600), Some(Unit::Minutes));
+        // Idle for a night: what is left is work, not time.
+        let left = |second| guard.outlook(at(second)).and_then(|one| one.minutes_left);
+        assert_eq!((left(4_600), left(40_000)), (Some(11), Some(11)));
+    }
+
+    #[test]
+    fn a_fresh_session_and_a_replaced_conversation_begin_anew() {
+        let mut guard = guard();
+        long_turn(&mut guard, (0, 20_000), 100, 1_000);
+        let none = |guard: &Guard, second| {
+            let outlook = guard.outlook(at(second)).expect("a figure");
+            outlook.per_minute.is_none() && outlook.per_call.is_none() && outlook.unit().is_none()
+        };
+        let mut fresh = guard.clone();
+        fresh.start_iteration();
+        assert_eq!(fresh.outlook(at(1_000)), None);
+        long_turn(&mut fresh, (1_000, 20_000), 5, 9_000);
+        assert!(none(&fresh, 1_050));
+        guard.start_replaced();
+        long_turn(&mut guard, (1_000, 21_000), 5, 9_000);
+        assert!(none(&guard, 1_050));
+        long_turn(&mut guard, (1_050, 66_000), 6, 500);
+        let outlook = guard.outlook(at(1_110)).expect("a figure");
+        assert!(outlook.per_minute.is_some());
+    }
+
+    #[test]
+    fn past_the_compact_line_nothing_is_left() {
+        let mut guard = guard();
+        long_turn(&mut guard, (0, 100_000), 60, 1_000);
+        let outlook = guard.outlook(at(600)).expect("a figure");
+        assert_eq!((outlook.minutes_left, outlook.calls_left), (None, None));
+        assert_eq!((outlook.unit(), outlook.turns_left.clone()), (None, None));
+        assert_eq!(outlook.per_minute, Some(Tokens(6_000)));
     }
 
     #[test]

@@ -384,7 +384,7 @@ fn thresholds(lines: &Lines, used: Tokens, theme: &Theme, cells: usize) -> Line<
 /// What a turn adds, and how many turns are left, unless that stands beside the large figure.
 fn growth(model: &Model, with_turns: bool) -> Option<Vec<String>> {
     let outlook = model.session.guard.outlook(model.now)?;
-    let mut said = vec![format!("+{} a turn", tokens(outlook.growth.median))];
+    let mut said = vec![format!("+{} a turn", tokens(outlook.per_turn?.median))];
     said.extend(report::turns_left(model).filter(|_| with_turns));
     Some(said)
 }
