@@ -28,10 +28,11 @@ pub use body::{
     TAG_LIMIT, TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, is_tag,
 };
 pub use report::{
-    AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck,
-    HandoffReport, HeldReport, HistoryReport, IterationReport, IterationTokens, KeyDecision,
-    LinesReport, MissingFact, RebootReport, RunLine, RunPhase, RunReport, SourcedItem,
-    StatusLineReply, StatusReport, ToolReply, UsageAction, UsageActionKind, UsageQuery, UsageReply,
+    AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, ForecastReport,
+    ForecastUnit, HandoffCheck, HandoffReport, HeldReport, HistoryReport, IterationReport,
+    IterationTokens, KeyDecision, LinesReport, MissingFact, RebootReport, RunLine, RunPhase,
+    RunReport, SourcedItem, StatusLineReply, StatusReport, ToolReply, TurnsLeft, UsageAction,
+    UsageActionKind, UsageQuery, UsageReply,
 };
 
 pub use field::FieldError;

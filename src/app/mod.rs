@@ -9,6 +9,7 @@ pub mod draft;
 pub mod effect;
 pub mod event;
 pub mod facts;
+pub mod forecast;
 pub mod metrics;
 pub mod model;
 pub mod orders;
@@ -102,6 +103,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     let state = model.session.agent.state;
     answer(model, event);
     settle(model);
+    figures::note_work(model);
     tour::after(model);
     metrics::note(model, before);
     activity::log_change(model, state);

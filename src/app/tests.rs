@@ -53,6 +53,7 @@ mod draft;
 mod elsewhere;
 mod external;
 mod feed;
+mod forecast;
 mod handoff;
 mod held;
 mod history;

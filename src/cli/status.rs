@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::out::{self, columns, duration, tokens};
 use crate::api::wire::{CacheReport, ContextReport, RunReport, StatusReport};
-use crate::app::autopilot::facts::facts;
+use crate::app::{autopilot::facts::facts, forecast};
 use crate::clock::{UTC, Zone};
 use crate::format::dollars;
 use crate::runtime::zone;
@@ -68,6 +68,10 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         ),
         row("context", &context(&report.context)),
     ];
+    if let Some(forecast) = &report.context.forecast {
+        let parts = forecast::words(forecast);
+        rows.extend((!parts.is_empty()).then(|| row("growth", &parts)));
+    }
     if let Some(limit) = &report.context.client_limit {
         let lowered = report.context.lines.is_some_and(|lines| lines.lowered);
         let (act, at, origin) = (&limit.act, tokens(limit.at), &limit.origin);
@@ -138,6 +142,8 @@ fn run_rows(run: &RunReport, zone: Zone) -> Vec<Vec<String>> {
         name => name.to_owned(),
     };
     let facts = facts(run, run.waits_until.map_or(UTC, zone)).into_iter();
+    // The forecast is that of the context above.
+    let facts = facts.filter(|(fact, _)| *fact != "context");
     let mut rows: Vec<Vec<String>> = facts.map(|(fact, said)| vec![name(fact), said]).collect();
     let skipped = run.timeline.len().saturating_sub(LINES);
     rows.extend(run.timeline.iter().skip(skipped).map(|line| {
@@ -181,8 +187,8 @@ mod tests {
     use crate::{
         agent::AgentKind,
         api::wire::{
-            AgentReport, AgentState, AgentTools, BridgeReport, ClientLimitReport, RebootReport,
-            TodoList,
+            AgentReport, AgentState, AgentTools, BridgeReport, ClientLimitReport, ForecastReport,
+            ForecastUnit, RebootReport, TodoList,
         },
     };
 
@@ -222,6 +228,15 @@ mod tests {
                     act: "compacts".into(),
                     origin: "--autocompact".into(),
                 }),
+                forecast: Some(ForecastReport {
+                    unit: Some(ForecastUnit::Minutes),
+                    growth_per_minute: Some(4_100),
+                    growth_per_call: Some(820),
+                    growth_per_turn: None,
+                    minutes_left: Some(6),
+                    calls_left: Some(30),
+                    turns_left: None,
+                }),
             },
             reboot: RebootReport {
                 phase: "waiting".into(),
@@ -251,6 +266,7 @@ mod tests {
              agent       claude 2.1.197 · idle\n\
              iteration   3 · session s-3\n\
              context     128.4k of 180k usable · 71.3 % · warn · status line · 2.0 s ago\n\
+             growth      +4.1k a minute · about 6 min left · 30 tool calls left\n\
              client      compacts at 167k (--autocompact)\n\
              reboot      waiting · threshold · waits for turn, typing\n\
              cost        $4.12 · $0.31 a turn · about $0.04 in a fresh session\n\

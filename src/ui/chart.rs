@@ -20,7 +20,7 @@ use ratatui::{
 };
 
 use crate::{
-    app::{Model, cost, facts::cost_of},
+    app::{Model, cost, facts::cost_of, forecast},
     guard::{Assessment, Threshold},
     transcript::Tokens,
 };
@@ -68,6 +68,11 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
         name.push_str(&format!(
             " · {used} of {usable} now, {percent:.0} % {level}"
         ));
+        let left = forecast::report(model).as_ref().and_then(forecast::left);
+        let named = left.map(|left| format!("{name} · {left}"));
+        // The frame and a blank on either side of the title.
+        let room = usize::from(whole.width).saturating_sub(4);
+        name = named.filter(|one| text::width(one) <= room).unwrap_or(name);
     }
     let (area, inner) = frame::page(buf, whole, &name, theme);
     frame::foot(buf, area, &["Esc close"], "", theme);

@@ -3,9 +3,9 @@
 //! ```text
 //!  ██████████████▌····┊··┊··
 //!  ▀▀█ ▄█  ▀ █   128.4k of 180k usable
-//!    █  █  ▄▀    5–8 turns left
+//!    █  █  ▄▀    about 12 min left
 //!    ▀ ▀▀▀ ▀ ▀   compact at 153k
-//!  +4.1k a turn · 5–8 turns left
+//!  +4.1k a minute · about 12 min left
 //!  $4.12 · $0.31 a turn · ~$0.04 fresh
 //!  from Claude's status line, live
 //!  warn 126k · compact 153k
@@ -25,7 +25,7 @@ use ratatui::{
 use crate::{
     agent::AgentKind,
     api::wire::AgentState,
-    app::{Model, cost, reboot::compaction, report, trim},
+    app::{Model, cost, forecast, reboot::compaction, report, trim},
     guard::{Advice, Assessment, Figure, Lines, Source, Threshold},
     keymap::Action,
     transcript::Tokens,
@@ -140,10 +140,8 @@ fn known(
         let said = format!("≠ {} says {} ({points})", other.source, tokens(other.used));
         ranked.push((3, frame::row(text::fit(&said, cells), theme.accent)));
     }
-    // A compaction that waits comes before any further turn.
-    let with_turns = !large && !compaction::is_held(model);
-    if let Some(growth) = growth(model, with_turns).filter(|_| lines_decide) {
-        ranked.push((4, frame::row(text::join(&growth, cells), theme.text)));
+    if let Some(growth) = growth(model, large, cells).filter(|_| lines_decide) {
+        ranked.push((4, frame::row(growth, theme.text)));
     }
     ranked.extend(costs(model, theme, cells));
     if !moment::is_under_way(model) {
@@ -215,7 +213,7 @@ fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> 
     } else if apart(model).is_none() {
         let mut lines = LINES.into_iter().map(|line| (line, figure.lines.at(line)));
         let next = lines.find(|(_, at)| *at > figure.used);
-        beside.extend(report::turns_left(model));
+        beside.extend(forecast::report(model).as_ref().and_then(forecast::left));
         beside.push(next.map_or_else(
             || "past the compact line".to_owned(),
             |(line, at)| format!("{line} at {}", tokens(at)),
@@ -225,17 +223,28 @@ fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> 
     let drawn = digits(&percent);
     let rows = drawn.into_iter().zip(beside).map(|(digits, beside)| {
         let room = cells.saturating_sub(text::width(&digits) + 2);
-        let beside = match beside.strip_suffix(" usable") {
-            Some(short) if text::width(&beside) > room => short.to_owned(),
-            _ => beside,
-        };
+        let beside = shortened(&beside, room);
         Line::from(vec![
             Span::styled(digits, level),
             Span::raw("  "),
-            Span::styled(text::fit(&beside, room).into_owned(), theme.text),
+            Span::styled(text::fit(beside, room).into_owned(), theme.text),
         ])
     });
     rows.collect()
+}
+
+/// The text, without the words that it can be understood without where it does not fit with them.
+fn shortened(said: &str, room: usize) -> &str {
+    let mut short = said;
+    for word in [" usable", " left"] {
+        if text::width(short) > room {
+            short = short.strip_suffix(word).unwrap_or(short);
+        }
+    }
+    if text::width(short) > room {
+        short = short.strip_prefix("about ").unwrap_or(short);
+    }
+    short
 }
 
 /// A figure in half blocks: each character is three cells wide, with a blank between two. The first half of the first row
@@ -381,12 +390,28 @@ fn thresholds(lines: &Lines, used: Tokens, theme: &Theme, cells: usize) -> Line<
     frame::row(text::join(shown, cells), theme.dim)
 }
 
-/// What a turn adds, and how many turns are left, unless that stands beside the large figure.
-fn growth(model: &Model, with_turns: bool) -> Option<Vec<String>> {
-    let outlook = model.session.guard.outlook(model.now)?;
-    let mut said = vec![format!("+{} a turn", tokens(outlook.per_turn?.median))];
-    said.extend(report::turns_left(model).filter(|_| with_turns));
-    Some(said)
+/// How fast it fills, and what is left unless that stands beside the large figure; then the tool calls beside the minutes. Where
+/// not all fits, what is left is worth the most.
+fn growth(model: &Model, large: bool, cells: usize) -> Option<String> {
+    let report = forecast::report(model)?;
+    let growth = forecast::growth(&report)?;
+    // A compaction that waits comes before anything else.
+    if compaction::is_held(model) {
+        return Some(text::fit(&growth, cells).into_owned());
+    }
+    let left = forecast::left(&report).filter(|_| !large);
+    let beside = forecast::calls_beside(&report);
+    let Some(left) = left else {
+        let parts: Vec<String> = std::iter::once(growth).chain(beside).collect();
+        return Some(text::join(&parts, cells));
+    };
+    let room = cells.saturating_sub(text::width(&growth) + 3);
+    let short = shortened(&left, room);
+    if text::width(short) > room {
+        return Some(text::fit(&left, cells).into_owned());
+    }
+    let parts = [growth, short.to_owned()].into_iter().chain(beside);
+    Some(text::join(&parts.collect::<Vec<_>>(), cells))
 }
 
 fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {

@@ -159,7 +159,9 @@ fn panel_facts(
     most: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let facts = styled_facts(report, now, theme);
+    let mut facts = styled_facts(report, now, theme);
+    // The context panel stands above.
+    facts.retain(|(name, _)| *name != "context");
     let mut spare = most.saturating_sub(facts.len());
     let mut wrapped: Vec<Option<Vec<Line<'static>>>> = vec![None; facts.len()];
     let worth = |(name, _): &Fact| WORTH.iter().position(|one| one == name);

@@ -1321,6 +1321,68 @@ fn three_lines_of_the_gauge_make_sense() {
     assert_eq!(lines[2], "time for a reboot · F5");
 }
 
+/// A fresh session at work in one long turn: a tool call of 1 000 tokens every ten seconds, from 20 000 tokens on.
+fn long_turn(host: (u16, u16), calls: u64) -> Model {
+    let mut model = working(host);
+    model.session.guard.start_iteration();
+    scene::begin_turn(&mut model, 720);
+    for call in 0..calls {
+        let second = 730 + call * 10;
+        let session = model.session.id;
+        let finished = pitstop::agent::AgentEvent::ToolFinished {
+            session,
+            call: pitstop::agent::ToolCall::default(),
+            output: pitstop::agent::ToolOutput::default(),
+        };
+        scene::say(&mut model, second, finished);
+        scene::say(&mut model, second, scene::figure(20_000 + call * 1_000));
+    }
+    model.view.notices.clear();
+    model
+}
+
+#[test]
+fn within_a_long_turn_the_gauge_counts_minutes_and_tool_calls() {
+    // 82 000 tokens are left to the compact line.
+    let model = long_turn((132, 50), 52);
+    let (lines, _) = context(&model);
+    assert!(
+        lines[2].ends_with("about 13 min left"),
+        "beside the percent: {lines:?}"
+    );
+    let growth = "+6k a minute · 80 tool calls left".to_owned();
+    assert!(lines.contains(&growth), "{lines:?}");
+    assert!(!said(&model, "turns left") && !said(&model, "a turn"));
+    // Without the room for the large figure.
+    let (lines, _) = context(&long_turn((132, 18), 52));
+    assert_eq!(lines[2], "+6k a minute · about 13 min left");
+    // Before a minute of work is seen, the calls count.
+    let (lines, _) = context(&long_turn((132, 18), 6));
+    assert_eq!(lines[2], "+1k a tool call · 130 tool calls");
+    // A few steps say nothing.
+    assert!(!said(&long_turn((132, 50), 3), "left"));
+}
+
+#[test]
+fn the_line_under_the_prompt_and_the_chart_say_it_too() {
+    let mut model = long_turn((132, 50), 52);
+    let line = pitstop::app::report::status_line(&model).line;
+    assert_eq!(line, "ok 39% · about 13 min left · $4.12");
+    act(&mut model, Action::Chart);
+    assert!(shot(&model).contains("39 % ok · about 13 min left"));
+}
+
+#[test]
+fn the_run_view_has_the_forecast_and_the_panel_below_the_gauge_does_not_repeat_it() {
+    let shown = shot(&view("run-view")((132, 40)));
+    assert!(
+        shown.contains("context    +4.7k a turn · 4–6 turns left"),
+        "{shown}"
+    );
+    let shown = shot(&view("run")((132, 40)));
+    assert_eq!(shown.matches("turns left").count(), 1, "{shown}");
+}
+
 #[test]
 fn a_stale_figure_and_a_disagreement_are_marked() {
     let mut model = working((132, 50));

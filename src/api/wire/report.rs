@@ -113,6 +113,8 @@ pub struct RunReport {
     /// How many failed.
     #[serde(default)]
     pub tests_failed: u64,
+    /// How fast its context window fills, and what is left.
+    pub forecast: Option<ForecastReport>,
     /// Its newest lines, oldest first.
     #[serde(default)]
     pub timeline: Vec<RunLine>,
@@ -219,6 +221,49 @@ pub struct ContextReport {
     pub lines: Option<LinesReport>,
     /// Where the client itself acts, if that is known.
     pub client_limit: Option<ClientLimitReport>,
+    /// How fast it fills, and what is left.
+    pub forecast: Option<ForecastReport>,
+}
+
+/// How fast the context window fills, and what is left to the compact line at that growth, as part of a [`ContextReport`]. What is
+/// not known yet is `null`, and past the line nothing is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForecastReport {
+    /// The unit that fits, in which the screen says what is left.
+    pub unit: Option<ForecastUnit>,
+    /// Tokens that a minute of the agent's work adds.
+    pub growth_per_minute: Option<u64>,
+    /// Tokens that a tool call adds.
+    pub growth_per_call: Option<u64>,
+    /// Tokens that a turn adds: half of the last ones added less.
+    pub growth_per_turn: Option<u64>,
+    /// Minutes of work left.
+    pub minutes_left: Option<u32>,
+    /// Tool calls left.
+    pub calls_left: Option<u32>,
+    /// Turns left, where several fit.
+    pub turns_left: Option<TurnsLeft>,
+}
+
+/// What the rest of the window is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ForecastUnit {
+    /// Turns: several fit.
+    Turns,
+    /// Minutes of work.
+    Minutes,
+    /// Tool calls: time says nothing yet.
+    Calls,
+}
+
+/// How many turns are left, as part of a [`ForecastReport`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnsLeft {
+    /// If they grow as the larger ones of the last.
+    pub least: u32,
+    /// If they grow as the smaller ones.
+    pub most: u32,
 }
 
 /// What a tool says to the agent: the answer to `POST /tools/{tool}`.
@@ -498,7 +543,7 @@ pub enum UsageActionKind {
 /// What `POST /statusline` answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusLineReply {
-    /// One line of plain text: level word, percent of usable, turns left, cost. May be empty.
+    /// One line of plain text: level word, percent of usable, what is left, cost. May be empty.
     pub line: String,
 }
 
@@ -555,7 +600,7 @@ mod tests {
                                  "prompt_origin": null, "draft_characters": null, "base_tokens": null, "categories": []},
                       "tools": "none"},
             "context": {"used": null, "window": null, "usable": null, "percent": null,
-                        "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null},
+                        "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null, "forecast": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": [], "way": null, "held": null},
             "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "prompt_cache": null, "run": null, "store_error": null,
         });

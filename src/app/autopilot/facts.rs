@@ -10,6 +10,8 @@ use crate::{
     format::dollars,
 };
 
+use crate::app::forecast;
+
 /// A minute, from which on a countdown is shown by the minute.
 const MINUTE: u64 = 60;
 
@@ -33,9 +35,9 @@ pub fn facts(run: &RunReport, zone: FixedOffset) -> Vec<(&'static str, String)> 
             ),
         ));
     }
+    facts.extend([("iterations", iterations(run)), ("time", time(run))]);
+    facts.extend(context(run).map(|said| ("context", said)));
     facts.extend([
-        ("iterations", iterations(run)),
-        ("time", time(run)),
         ("cost", cost(run)),
         ("commits", run.commits.to_string()),
         (
@@ -123,6 +125,12 @@ fn time(run: &RunReport) -> String {
     }
 }
 
+/// How fast the context window fills, and what is left.
+fn context(run: &RunReport) -> Option<String> {
+    let said = forecast::words(run.forecast.as_ref()?);
+    (!said.is_empty()).then(|| said.join(" · "))
+}
+
 fn cost(run: &RunReport) -> String {
     match run.max_cost_usd {
         Some(most) => {
@@ -141,6 +149,7 @@ fn cost(run: &RunReport) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::api::wire::{ForecastReport, ForecastUnit};
 
     /// A run in the middle of its work.
     pub(crate) fn run() -> RunReport {
@@ -167,6 +176,14 @@ pub(crate) mod tests {
             commits: 5,
             tests_passed: 7,
             tests_failed: 1,
+            forecast: Some(ForecastReport {
+                unit: Some(ForecastUnit::Minutes),
+                growth_per_minute: Some(4_100),
+                growth_per_call: Some(820),
+                minutes_left: Some(12),
+                calls_left: Some(62),
+                ..ForecastReport::default()
+            }),
             timeline: Vec::new(),
         }
     }
@@ -186,6 +203,7 @@ pub(crate) mod tests {
                 "plan: 3 of 7 done · next: back-pressure",
                 "iterations: 3 of 50 (47 left) · 9 turns · 2 reboots",
                 "time: 1 h 5 min of 8 h (6 h 55 min left)",
+                "context: +4.1k a minute · about 12 min left · 60 tool calls left",
                 "cost: $4.12 of $25.00 ($20.88 left)",
                 "commits: 5",
                 "test runs: 7 passed, 1 failed",

@@ -10,6 +10,7 @@ use crate::{
 use crate::app::{
     effect::{Effect, run_event},
     facts::spent,
+    forecast,
     model::Model,
 };
 
@@ -183,6 +184,7 @@ pub fn report(model: &Model) -> Option<RunReport> {
         commits: model.outside.counters.commits,
         tests_passed: model.outside.counters.tests_passed,
         tests_failed: model.outside.counters.tests_failed,
+        forecast: forecast::report(model),
         timeline: run.timeline.iter().skip(skipped).cloned().collect(),
     })
 }

@@ -29,7 +29,8 @@ use crate::{
 use crate::app::{
     autopilot,
     facts::{Block, agent_reason, blocked_by, cost_of, limit_reset, totals_of},
-    model::{Model, summaries::turns_of},
+    forecast,
+    model::Model,
     reboot::{self, Banner},
     session::{bridge, cost},
 };
@@ -126,6 +127,7 @@ fn context(model: &Model) -> ContextReport {
         // For scripts one word, where people read two.
         source: Some(figure.source.to_string().replace(' ', "_")),
         age_ms: Some(u64::try_from(figure.age.as_millis()).unwrap_or(u64::MAX)),
+        forecast: forecast::report(model),
         ..bounds
     }
 }
@@ -427,11 +429,13 @@ pub fn status_line(model: &Model) -> StatusLineReply {
     let Some(figure) = model.session.guard.figure(model.now) else {
         return StatusLineReply::default();
     };
+    let forecast = forecast::report(model);
+    let left = forecast.as_ref().and_then(forecast::left);
     StatusLineReply {
         line: line_of(
             figure.level,
             figure.percent,
-            turns_left(model).as_deref(),
+            left.as_deref(),
             model.session.spending.session_cost(),
         ),
     }
@@ -439,10 +443,10 @@ pub fn status_line(model: &Model) -> StatusLineReply {
 
 /// That line from its parts.
 #[must_use]
-pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64>) -> String {
+pub fn line_of(level: Level, percent: f64, left: Option<&str>, cost: Option<f64>) -> String {
     let mut line = format!("{} {percent:.0}%", level.label());
-    if let Some(turns) = turns {
-        line.push_str(&format!(" · {turns}"));
+    if let Some(left) = left {
+        line.push_str(&format!(" · {left}"));
     }
     if let Some(cost) = cost {
         line.push_str(&format!(" · {}", dollars(cost)));
@@ -458,19 +462,4 @@ pub fn without_bridge(model: &Model) -> Option<String> {
     };
     let is_wanted = !matches!(why, Absence::OtherAgent | Absence::SwitchedOff);
     is_wanted.then(|| why.to_string())
-}
-
-/// How many turns are left to the compact line, in words.
-#[must_use]
-pub fn turns_left(model: &Model) -> Option<String> {
-    let turns = model.session.guard.outlook(model.now)?.turns_left?;
-    // Past the line there is nothing to count down.
-    if *turns.end() == 0 {
-        return None;
-    }
-    Some(if turns.start() == turns.end() {
-        format!("{} left", turns_of(*turns.end()))
-    } else {
-        format!("{}–{} turns left", turns.start(), turns.end())
-    })
 }

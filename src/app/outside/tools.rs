@@ -13,6 +13,7 @@ use crate::app::{
     draft::{scratchpad, signal},
     effect::Effect,
     event::CallId,
+    forecast,
     model::{Model, reboot::Wish},
     outside::report,
     reboot,
@@ -75,9 +76,11 @@ fn context(model: &Model) -> String {
     };
     let line = model.session.guard.assess(Tokens(used)).lines;
     let line = line.at(crate::guard::Threshold::Compact);
-    let turns = report::turns_left(model).map_or_else(String::new, |turns| format!(", {turns}"));
+    let forecast = forecast::report(model);
+    let left = forecast.as_ref().and_then(forecast::left);
+    let left = left.map_or_else(String::new, |left| format!(", {left}"));
     format!(
-        "{used} of {usable} usable tokens in use ({percent:.0} %){turns}; a reboot is suggested from {line} on",
+        "{used} of {usable} usable tokens in use ({percent:.0} %){left}; a reboot is suggested from {line} on",
         line = line.0
     )
 }

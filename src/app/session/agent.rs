@@ -50,6 +50,7 @@ pub fn said(model: &mut Model, event: AgentEvent) {
             // A subagent in the background works on when the turn is over.
             if !call.by_subagent {
                 activity::call_ends(model, &call);
+                model.session.guard.note_call();
             }
             tool_finished(model, &call, &output);
         }

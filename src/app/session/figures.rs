@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::{
     agent::claude::limits::{CompactionSettings, Words},
+    api::wire::AgentState,
     bridge::Usage,
     config::{Config, GuardConfig},
     guard::{
@@ -72,6 +73,12 @@ pub(in crate::app) fn observe(
     if model.session.guard.observe(reading) && !model.session.agent.hooked && !followed {
         compaction::fell(model);
     }
+}
+
+/// Notes whether the agent works now: the growth per minute is that of its work, not of the time that passes.
+pub(in crate::app) fn note_work(model: &mut Model) {
+    let works = model.session.agent.state == AgentState::Busy;
+    model.session.guard.note_work(model.now, works);
 }
 
 /// An estimate came in.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use pitstop::api::endpoint::{Endpoint, Right};
 use pitstop::api::wire::{
-    CheckpointBody, CheckpointReply, CommitBody, ErrorBody, HookVerdict, IterationTokens,
-    KeyDecision, RebootBody, SaveBody, SayBody, SourcedItem, TestBody,
+    CheckpointBody, CheckpointReply, CommitBody, ErrorBody, ForecastReport, HookVerdict,
+    IterationTokens, KeyDecision, RebootBody, SaveBody, SayBody, SourcedItem, TestBody, TurnsLeft,
 };
 use pitstop::lineage::TrimRecord;
 use serde::Serialize;
@@ -163,6 +163,8 @@ fn what_goes_over_the_wire_has_the_described_fields() {
     fits("ToolReply", json(&ToolReply::default()));
     fits("BridgeReport", json(&status.agent.bridge));
     fits("ContextReport", json(&status.context));
+    fits("ForecastReport", json(&ForecastReport::default()));
+    fits("TurnsLeft", json(&TurnsLeft::default()));
     fits("RebootReport", json(&status.reboot));
     fits("HistoryReport", json(&HistoryReport::default()));
     fits("IterationReport", json(&IterationReport::default()));
