@@ -88,6 +88,10 @@ pub fn signal_over(model: &mut Model, epoch: u64) {
         return;
     };
     if let Some(next) = ending.signal.next() {
+        // Escape stops a turn, and no hook reports when that is done.
+        if ending.signal == StopSignal::Interrupt {
+            return try_signal(model, next, ending.urgent);
+        }
         model.info(format!(
             "the agent did not end on {}: {}",
             ending.signal.word(),

@@ -170,14 +170,12 @@ fn a_turn_that_ends_before_its_next_step_is_followed_by_what_was_approved() {
             RebootMode::Auto
         };
         let mut bench = Bench::at_work(mode);
-        let id = match bench.fills() {
-            Some(id) => id,
-            None => {
-                bench.press(KeyCode::F(5));
-                bench.git();
-                replaces(&bench.press(KeyCode::Enter)).expect("the order").0
-            }
-        };
+        let by_itself = bench.fills();
+        let id = by_itself.unwrap_or_else(|| {
+            bench.press(KeyCode::F(5));
+            bench.git();
+            replaces(&bench.press(KeyCode::Enter)).expect("the order").0
+        });
         bench.answered(id, Outcome::Lowered);
         bench.tool_ends("Bash", "t1");
         bench.turn_ended(OLD);
