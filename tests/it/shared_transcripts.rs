@@ -1,12 +1,7 @@
 //! Every parser of transcripts over real sessions: below `PITSTOP_TRANSCRIPTS`, else `../shared/transcripts` beside the
 //! repository, where the bench of the handoff looks, too. As they are, and torn.
 
-use std::{
-    collections::BTreeSet,
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use pitstop::{
     handoff::{
@@ -24,46 +19,22 @@ use pitstop::{
 };
 use serde_json::Value;
 
+use crate::kit::transcripts;
+
 const SETTINGS: TrimSettings = TrimSettings {
     compact_line: Tokens(100_000),
     max_recent_messages: 4,
 };
 
 fn sessions() -> Vec<(String, Vec<u8>)> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
-    let place = env::var_os("PITSTOP_TRANSCRIPTS").map_or(beside, PathBuf::from);
-    let mut files = Vec::new();
-    find(&place, &mut files);
-    files.sort();
+    let place = transcripts::place();
+    let files = transcripts::below(&place);
     assert!(!files.is_empty(), "no sessions at {}", place.display());
     let name = |path: &Path| path.strip_prefix(&place).unwrap().display().to_string();
     files
         .iter()
-        .map(|path| (name(path), bytes_of(path)))
+        .map(|path| (name(path), transcripts::bytes_of(path).unwrap()))
         .collect()
-}
-
-fn find(directory: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let unpacked = Path::new(name.trim_end_matches(".gz"));
-        if path.is_dir() {
-            find(&path, files);
-        } else if unpacked.extension().is_some_and(|end| end == "jsonl") {
-            files.push(path);
-        }
-    }
-}
-
-/// `gzip` stands on every system that the tests run on, and saves a dependency.
-fn bytes_of(file: &Path) -> Vec<u8> {
-    if file.extension().is_none_or(|end| end != "gz") {
-        return fs::read(file).unwrap();
-    }
-    let out = Command::new("gzip").arg("-dc").arg(file).output().unwrap();
-    assert!(out.status.success(), "gzip cannot read {}", file.display());
-    out.stdout
 }
 
 /// What a reader that knows nothing of ours makes of a file.

@@ -15,3 +15,4 @@ pub mod small_disk;
 pub mod supervisor;
 pub mod terminal;
 pub mod tmux;
+pub mod transcripts;
