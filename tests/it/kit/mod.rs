@@ -10,6 +10,7 @@ pub mod messages_api;
 pub mod output;
 pub mod poll;
 pub mod schema;
+pub mod shape;
 pub mod side_by_side;
 pub mod small_disk;
 pub mod supervisor;
