@@ -8,6 +8,7 @@ pub mod home;
 pub mod input;
 pub mod messages_api;
 pub mod output;
+pub mod played;
 pub mod poll;
 pub mod schema;
 pub mod shape;
