@@ -38,8 +38,12 @@ mod kit {
     pub mod grid;
     pub mod home;
     pub mod messages_api;
+    pub mod played;
+    pub mod player;
     pub mod poll;
+    pub mod shape;
     pub mod tmux;
+    pub mod transcripts;
 }
 
 use kit::{

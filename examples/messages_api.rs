@@ -6,10 +6,16 @@
 
 use std::{process::ExitCode, thread, time::Duration};
 
-#[path = "../tests/it/kit/messages_api.rs"]
-mod messages_api;
+#[path = "../tests/it/kit"]
+mod kit {
+    pub mod messages_api;
+    pub mod played;
+    pub mod player;
+    pub mod shape;
+    pub mod transcripts;
+}
 
-use messages_api::{MessagesApi, user_texts};
+use kit::messages_api::{MessagesApi, user_texts};
 
 const USAGE: &str = "usage: messages_api [PORT] [--usage TOKENS,TOKENS,…]";
 

@@ -1,7 +1,7 @@
 //! A stand-in Messages API on loopback, so that the real client runs with no account and no network.
 //!
-//! It says what the script says and remembers what it was asked. Main calls carry `tools`; the rest
-//! are side jobs (titles and such) and take nothing from the script.
+//! It says what the script says and remembers what it was asked, or it plays a [`Shape`]. Main calls carry `tools`; the rest
+//! are side jobs (titles and such) and take nothing from either.
 
 // The kit is shared by tests and an example, and each uses a part of it.
 #![allow(dead_code)]
@@ -10,6 +10,7 @@ use std::{
     collections::VecDeque,
     io::{self, BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    path::Path,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -20,6 +21,12 @@ use std::{
 
 use serde_json::{Value, json};
 
+use super::{
+    played::Played,
+    player::{Player, Reply},
+    shape::Shape,
+};
+
 /// What one main call is answered with.
 #[derive(Clone, Debug)]
 pub enum Answer {
@@ -27,6 +34,8 @@ pub enum Answer {
     Text(String),
     /// A tool call; the client runs it and calls again.
     Tool { name: String, input: Value },
+    /// Blocks of content as they stand: text, and calls of tools with ids of their own.
+    Blocks(Vec<Value>),
     /// An HTTP error, such as 429 or 529.
     Error {
         status: u16,
@@ -35,6 +44,8 @@ pub enum Answer {
     },
     /// The connection is closed without a word.
     Close,
+    /// The stream begins, and the connection is closed in the middle of a text.
+    Cut,
     /// The stream begins, then says nothing until it is dropped or the client goes.
     Stall,
 }
@@ -64,6 +75,7 @@ struct State {
     scripts: Vec<Script>,
     usage: VecDeque<u64>,
     last_usage: u64,
+    player: Option<Player>,
     main: Vec<Value>,
     side: Vec<Value>,
 }
@@ -139,6 +151,30 @@ impl MessagesApi {
         });
     }
 
+    /// Answers all further main calls by the steps of a shape, in this project; they are in [`Self::played`] and nowhere else.
+    #[track_caller]
+    pub fn play(&self, shape: &Shape, project: &Path) {
+        let player = Player::new(shape, project).expect("the files of the shape");
+        self.shared.state().player = Some(player);
+    }
+
+    /// What was played so far.
+    #[track_caller]
+    pub fn played(&self) -> Played {
+        let state = self.shared.state();
+        state.player.as_ref().expect("a shape is played").played()
+    }
+
+    /// Waits until a step was given, by its number from 1, at most `limit`; returns what was played.
+    #[track_caller]
+    pub fn wait_for_step(&self, step: usize, limit: Duration) -> Played {
+        self.wait_while(limit, |state| {
+            let player = state.player.as_ref().expect("a shape is played");
+            !player.has_given(step)
+        });
+        self.played()
+    }
+
     /// The bodies of all main calls so far.
     pub fn main_calls(&self) -> Vec<Value> {
         self.shared.state().main.clone()
@@ -151,17 +187,14 @@ impl MessagesApi {
 
     /// Waits until there are `count` main calls, at most `limit`; returns those there are.
     pub fn wait_for_calls(&self, count: usize, limit: Duration) -> Vec<Value> {
-        let end = Instant::now() + limit;
-        let mut state = self.shared.state();
-        while state.main.len() < count {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        state.main.clone()
+        self.wait_while(limit, |state| state.main.len() < count);
+        self.main_calls()
+    }
+
+    fn wait_while(&self, limit: Duration, holds: impl Fn(&State) -> bool) {
+        let state = self.shared.state();
+        let changed = &self.shared.changed;
+        drop(changed.wait_timeout_while(state, limit, |state| holds(state)));
     }
 }
 
@@ -250,13 +283,45 @@ fn answer_call(shared: &Shared, out: &TcpStream, body: &Value) -> io::Result<boo
     let is_main = body["tools"]
         .as_array()
         .is_some_and(|tools| !tools.is_empty());
-    let (answer, tokens) = next_answer(shared, body, is_main);
+    let Some(reply) = is_main.then(|| play(shared, body)).flatten() else {
+        let (answer, tokens) = next_answer(shared, body, is_main);
+        return give(shared, out, body, &answer, tokens);
+    };
+    thread::sleep(reply.pause);
+    let given = if is_gone(out) {
+        Err(io::ErrorKind::ConnectionAborted.into())
+    } else {
+        give(shared, out, body, &reply.answer, reply.tokens)
+    };
+    let ended = given.is_ok().then(Instant::now);
+    if let Some(player) = &mut shared.state().player {
+        player.ended(reply.number, ended);
+    }
+    shared.changed.notify_all();
+    given
+}
+
+/// Whether the client has closed its side, as it does when it is ended or its turn is stopped.
+fn is_gone(stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).is_err()
+        || matches!(stream.peek(&mut [0]), Ok(0))
+        || stream.set_nonblocking(false).is_err()
+}
+
+/// Writes an answer; false when the connection is used up.
+fn give(
+    shared: &Shared,
+    out: &TcpStream,
+    body: &Value,
+    answer: &Answer,
+    tokens: u64,
+) -> io::Result<bool> {
     let id = shared.ids.fetch_add(1, Ordering::Relaxed);
     let usage = json!({
         "input_tokens": 3, "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": tokens.saturating_sub(3), "output_tokens": 1,
     });
-    let block = match &answer {
+    let blocks = match answer {
         Answer::Error {
             status,
             kind,
@@ -267,18 +332,19 @@ fn answer_call(shared: &Shared, out: &TcpStream, body: &Value) -> io::Result<boo
             return Ok(true);
         }
         Answer::Close => return Ok(false),
-        Answer::Text(text) => Some(json!({ "type": "text", "text": text })),
-        Answer::Tool { name, input } => Some(json!({
+        Answer::Text(text) => vec![json!({ "type": "text", "text": text })],
+        Answer::Tool { name, input } => vec![json!({
             "type": "tool_use", "id": format!("toolu_kit{id:08}"), "name": name, "input": input,
-        })),
-        Answer::Stall => None,
+        })],
+        Answer::Blocks(blocks) => blocks.clone(),
+        Answer::Cut | Answer::Stall => Vec::new(),
     };
-    let reason = if matches!(answer, Answer::Tool { .. }) {
+    let reason = if blocks.iter().any(|block| block["type"] == "tool_use") {
         "tool_use"
     } else {
         "end_turn"
     };
-    let message = |content: Value, stop: Value| {
+    let message = |content: &[Value], stop: Value| {
         json!({
             "id": format!("msg_kit{id:08}"), "type": "message", "role": "assistant",
             "model": body["model"], "content": content, "stop_reason": stop, "stop_sequence": null,
@@ -286,17 +352,24 @@ fn answer_call(shared: &Shared, out: &TcpStream, body: &Value) -> io::Result<boo
         })
     };
     if body["stream"] != true {
-        let content = block.map_or(json!([]), |block| json!([block]));
-        json_reply(out, 200, &message(content, json!(reason)))?;
+        json_reply(out, 200, &message(&blocks, json!(reason)))?;
         return Ok(true);
     }
-    stream_reply(
-        out,
-        &message(json!([]), Value::Null),
-        block.as_ref(),
-        reason,
-    )?;
+    let mut stream = Stream::begin(out, &message(&[], Value::Null))?;
+    match answer {
+        Answer::Cut => stream.open(0, &json!({ "type": "text", "text": "This will be cut" }))?,
+        // Reading ends when the client gives up.
+        Answer::Stall => drop(stream.out.read(&mut [0])?),
+        _ => stream.finish(&blocks, reason)?,
+    }
     Ok(false)
+}
+
+/// What the player says to a main call, where one plays.
+fn play(shared: &Shared, body: &Value) -> Option<Reply> {
+    let mut state = shared.state();
+    let player = state.player.as_mut()?;
+    Some(player.answer(body, Instant::now()))
 }
 
 /// What the script says to this call, and the context it reports; remembers the call.
@@ -326,46 +399,51 @@ fn next_answer(shared: &Shared, body: &Value, is_main: bool) -> (Answer, u64) {
     )
 }
 
-fn stream_reply(
-    mut out: &TcpStream,
-    start: &Value,
-    block: Option<&Value>,
-    reason: &str,
-) -> io::Result<()> {
-    out.write_all(
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
-    )?;
-    let mut event = |kind: &str, mut data: Value| {
+/// A message that is given event by event.
+struct Stream<'a> {
+    out: &'a TcpStream,
+}
+
+impl<'a> Stream<'a> {
+    fn begin(mut out: &'a TcpStream, message: &Value) -> io::Result<Self> {
+        out.write_all(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
+        )?;
+        let mut stream = Self { out };
+        stream.event("message_start", json!({ "message": message }))?;
+        Ok(stream)
+    }
+
+    fn event(&mut self, kind: &str, mut data: Value) -> io::Result<()> {
         data["type"] = json!(kind);
-        out.write_all(format!("event: {kind}\ndata: {data}\n\n").as_bytes())
-    };
-    event("message_start", json!({ "message": start }))?;
-    let Some(block) = block else {
-        // Reading ends when the client gives up.
-        return out.read(&mut [0]).map(drop);
-    };
-    let (opening, delta) = if block["type"] == "text" {
-        let delta = json!({ "type": "text_delta", "text": block["text"] });
-        (json!({ "type": "text", "text": "" }), delta)
-    } else {
+        self.out
+            .write_all(format!("event: {kind}\ndata: {data}\n\n").as_bytes())
+    }
+
+    /// Begins a block and says what it holds.
+    fn open(&mut self, index: usize, block: &Value) -> io::Result<()> {
         let mut opening = block.clone();
-        opening["input"] = json!({});
-        let input = block["input"].to_string();
-        (
-            opening,
-            json!({ "type": "input_json_delta", "partial_json": input }),
-        )
-    };
-    event(
-        "content_block_start",
-        json!({ "index": 0, "content_block": opening }),
-    )?;
-    event("content_block_delta", json!({ "index": 0, "delta": delta }))?;
-    event("content_block_stop", json!({ "index": 0 }))?;
-    let delta = json!({ "stop_reason": reason, "stop_sequence": null });
-    event(
-        "message_delta",
-        json!({ "delta": delta, "usage": { "output_tokens": 20 } }),
-    )?;
-    event("message_stop", json!({}))
+        let delta = if block["type"] == "text" {
+            opening["text"] = json!("");
+            json!({ "type": "text_delta", "text": block["text"] })
+        } else {
+            opening["input"] = json!({});
+            json!({ "type": "input_json_delta", "partial_json": block["input"].to_string() })
+        };
+        let opening = json!({ "index": index, "content_block": opening });
+        self.event("content_block_start", opening)?;
+        let delta = json!({ "index": index, "delta": delta });
+        self.event("content_block_delta", delta)
+    }
+
+    fn finish(mut self, blocks: &[Value], reason: &str) -> io::Result<()> {
+        for (index, block) in blocks.iter().enumerate() {
+            self.open(index, block)?;
+            self.event("content_block_stop", json!({ "index": index }))?;
+        }
+        let delta = json!({ "stop_reason": reason, "stop_sequence": null });
+        let usage = json!({ "output_tokens": 20 });
+        self.event("message_delta", json!({ "delta": delta, "usage": usage }))?;
+        self.event("message_stop", json!({}))
+    }
 }

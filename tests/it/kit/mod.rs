@@ -9,6 +9,7 @@ pub mod input;
 pub mod messages_api;
 pub mod output;
 pub mod played;
+pub mod player;
 pub mod poll;
 pub mod schema;
 pub mod shape;
