@@ -47,6 +47,7 @@ mod replay;
 mod scratchpad;
 mod secrets;
 mod session;
+mod shape;
 mod shared_transcripts;
 mod slow_disk;
 mod strings;
