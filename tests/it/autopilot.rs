@@ -19,9 +19,9 @@ use crate::kit::{
 };
 
 /// How long a whole run may take on a machine that others use too.
-const RUN: Duration = Duration::from_secs(180);
+pub(crate) const RUN: Duration = Duration::from_secs(180);
 
-const PROMISE: &str = "ALL DONE";
+pub(crate) const PROMISE: &str = "ALL DONE";
 
 /// A run of the demo with this task and the stop phrase.
 fn run_of(task: &str) -> Launch {
@@ -49,7 +49,7 @@ fn json(launch: Launch) -> Launch {
 
 /// Runs without a terminal to its end.
 #[track_caller]
-fn outcome(launch: &Launch) -> (Option<i32>, Headless) {
+pub(crate) fn outcome(launch: &Launch) -> (Option<i32>, Headless) {
     let mut run = launch.start_headless();
     let code = run.wait_for_exit(RUN);
     (code, run)
@@ -70,7 +70,7 @@ fn run_dir(launch: &Launch) -> PathBuf {
 
 /// The record of the only run: whole, and as its schema says.
 #[track_caller]
-fn meta(launch: &Launch) -> Value {
+pub(crate) fn meta(launch: &Launch) -> Value {
     let text = fs::read_to_string(run_dir(launch).join("meta.json")).expect("a record");
     let meta: Value = serde_json::from_str(&text).expect("whole JSON");
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/meta.schema.json");
@@ -80,7 +80,7 @@ fn meta(launch: &Launch) -> Value {
     meta
 }
 
-fn reasons(meta: &Value) -> Vec<&str> {
+pub(crate) fn reasons(meta: &Value) -> Vec<&str> {
     let iterations = meta["iterations"].as_array().unwrap();
     iterations
         .iter()
@@ -88,7 +88,7 @@ fn reasons(meta: &Value) -> Vec<&str> {
         .collect()
 }
 
-fn sessions(meta: &Value) -> BTreeSet<&str> {
+pub(crate) fn sessions(meta: &Value) -> BTreeSet<&str> {
     let iterations = meta["iterations"].as_array().unwrap();
     iterations
         .iter()
@@ -839,7 +839,7 @@ fn sigterm_at_any_moment_closes_the_record_and_gives_the_terminal_back() {
 }
 
 /// A run of the real client.
-fn live(order: &[&str]) -> Launch {
+pub(crate) fn live(order: &[&str]) -> Launch {
     Launch::live()
         .agent_args(["--model", "claude-sonnet-4-5"])
         .set("summary.generate_summaries=false")

@@ -38,6 +38,7 @@ mod kit;
 mod layering;
 mod limits;
 mod lineage;
+mod long_turn;
 mod pane;
 mod places;
 mod prepare;
