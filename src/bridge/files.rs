@@ -138,7 +138,15 @@ mod tests {
             (
                 "pitstop",
                 "replace.js",
-                &["$.session.compact(", "$.session.usage(", "$.command.run("],
+                &[
+                    "$.turn.abort(",
+                    "$.clock.sleep(",
+                    "$.session.messages(",
+                    "$.tool.call(",
+                    "$.session.compact(",
+                    "$.session.usage(",
+                    "$.command.run(",
+                ],
             ),
             ("pitstop", "socket.js", &["$.env.get(", "$.fs.read("]),
             ("pitstop", "trigger.js", &["$.env.get(", "$.env.set("]),

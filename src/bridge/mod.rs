@@ -34,7 +34,7 @@ pub use message::{
     InstanceName, Invalid, OrderBody, Outcome, OutcomeBody, Refusal, Sender, Trigger, TurnEnd,
     Usage,
 };
-pub use orders::{Order, OrderId, Orders, Owner, Rejection, Waiting};
+pub use orders::{Order, OrderId, Orders, Owner, Rejection, ReplaceWhen, Waiting};
 pub use tools::{Caller, TOOLS, Tool, ToolBody, ToolsBy};
 
 use crate::transcript::SessionId;

@@ -68,11 +68,23 @@ pub enum Order {
         text: String,
         /// What stands in the turn's prompt, to know it again.
         nonce: String,
-        /// Whether that is done at the next step of the turn that runs, which goes on then, and no other is begun.
-        in_turn: bool,
+        /// When.
+        when: ReplaceWhen,
     },
     /// Set the client's compaction trigger back, which an order to replace the conversation in a turn has lowered.
     RestoreTrigger,
+}
+
+/// When a conversation is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplaceWhen {
+    /// Between two turns; then one is begun.
+    Idle,
+    /// The same, after the running turn was stopped for it, with the shell commands that it runs.
+    Interrupting,
+    /// At the next step of the running turn, which goes on.
+    NextStep,
 }
 
 impl Order {
@@ -293,7 +305,13 @@ impl Orders {
     pub fn in_turn(&self, session: SessionId) -> Option<OrderId> {
         let mut placed = self.placed.iter();
         let waits = |one: &Placed| {
-            let in_turn = matches!(one.order, Order::ReplaceConversation { in_turn: true, .. });
+            let in_turn = matches!(
+                one.order,
+                Order::ReplaceConversation {
+                    when: ReplaceWhen::NextStep,
+                    ..
+                }
+            );
             in_turn && one.session == session && !one.is_handed_out
         };
         placed.find(|(_, one)| waits(one)).map(|(id, _)| *id)
@@ -336,10 +354,10 @@ impl Orders {
     /// the hello of the process that has taken the order. Nothing if it is cancelled, was not taken, or has it already.
     pub fn hand_out(&mut self, session: SessionId, id: OrderId) -> Option<(String, String)> {
         let placed = self.placed.get_mut(&id)?;
-        let Order::ReplaceConversation { text, in_turn, .. } = &placed.order else {
+        let Order::ReplaceConversation { text, when, .. } = &placed.order else {
             return None;
         };
-        let in_turn = *in_turn;
+        let in_turn = *when == ReplaceWhen::NextStep;
         if placed.session != session || placed.is_handed_out {
             return None;
         }
@@ -485,14 +503,14 @@ mod tests {
         let replace = || Order::ReplaceConversation {
             text: "the handoff".into(),
             nonce: "n1".into(),
-            in_turn: false,
+            when: ReplaceWhen::Idle,
         };
         let mut orders = greeted(&[("a", 1)]);
         orders.place(READ, session(1), replace());
         let shown = serde_json::to_value(orders.next(session(1))).unwrap();
         assert_eq!(
             shown,
-            serde_json::json!({"id": 7, "kind": "replace_conversation", "nonce": "n1", "in_turn": false, "answers": false})
+            serde_json::json!({"id": 7, "kind": "replace_conversation", "nonce": "n1", "when": "idle", "answers": false})
         );
         orders.owner.answers = true;
         assert_eq!(orders.next(session(1)).unwrap().answers, Some(true));

@@ -355,7 +355,7 @@ impl Session {
         if self.dialog.is_some() {
             return Ok(Some("a dialog is open".to_owned()));
         }
-        if self.turn.is_some() && order["interrupt"] == true {
+        if self.turn.is_some() && order["when"] == "interrupting" {
             self.interrupt();
         }
         if self.is_busy() {

@@ -257,8 +257,6 @@ pub enum Phase {
         look: LastLook,
         /// How far what it holds is on its way to the disk.
         draft: OnDisk,
-        /// Whether the turn was told to stop for a conversation that is replaced in place.
-        interrupted: bool,
     },
     /// The old agent is being ended.
     Ending,

@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::{
     agent::{AgentEvent, StartSource},
     api::wire::AgentState,
-    bridge::{Order, OrderId, Outcome},
+    bridge::{Order, OrderId, Outcome, ReplaceWhen},
     config::RebootWay,
 };
 
@@ -153,14 +153,18 @@ fn order(model: &mut Model) {
     let Some(attempt) = &model.reboot.attempt else {
         return;
     };
-    let in_turn = attempt.kind == Kind::OnTheFly;
+    let when = match attempt.kind {
+        Kind::OnTheFly => ReplaceWhen::NextStep,
+        _ if attempt.force => ReplaceWhen::Interrupting,
+        _ => ReplaceWhen::Idle,
+    };
     let Some(handoff) = &attempt.handoff else {
         return set(model, Replacing::Refused("there is no handoff".to_owned()));
     };
     let order = Order::ReplaceConversation {
         text: handoff.text.clone(),
         nonce: handoff.marker.nonce.clone(),
-        in_turn,
+        when,
     };
     let id = orders::give(model, Purpose::Replace, order, ANSWERED_WITHIN);
     set(model, Replacing::Ordered(id));

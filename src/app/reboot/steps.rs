@@ -97,7 +97,6 @@ pub(super) const fn waiting() -> Phase {
     Phase::Waiting {
         look: LastLook::Pending,
         draft: OnDisk::Nothing,
-        interrupted: false,
     }
 }
 
@@ -159,21 +158,9 @@ fn wait(model: &mut Model) {
         return;
     };
     let (reboots, goes) = (attempt.kind.is_reboot(), attempt.force || free);
-    let (in_place, force) = (attempt.kind.replaces(), attempt.force);
-    let Phase::Waiting {
-        look, interrupted, ..
-    } = &mut attempt.phase
-    else {
+    let Phase::Waiting { look, .. } = &mut attempt.phase else {
         return;
     };
-    // The client compacts only between turns: the running one is stopped, and its end waited for. A shell command that it runs ends
-    // by this key, while a mod that stops a turn leaves it going on (2.1.331).
-    if in_place && force && model.session.agent.state == AgentState::Busy {
-        if !std::mem::replace(interrupted, true) {
-            model.emit(Effect::Type(b"\x1b".to_vec()));
-        }
-        return;
-    }
     // What the prompt box holds at the last moment goes over, or keeps the session from being ended.
     if !goes {
         *look = LastLook::Pending;
@@ -639,7 +626,7 @@ fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
 /// The unsent prompt is on disk. The prompt box is read once more: the person may have typed on meanwhile.
 pub fn draft_kept(model: &mut Model, text: Option<&str>) {
     if let Some(attempt) = &mut model.reboot.attempt
-        && let Phase::Waiting { look, draft, .. } = &mut attempt.phase
+        && let Phase::Waiting { look, draft } = &mut attempt.phase
         && let OnDisk::Ordered(ordered) = draft
         && text == Some(ordered.as_str())
     {

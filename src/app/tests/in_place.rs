@@ -5,21 +5,21 @@ use crate::{
         event::BridgeEvent,
         reboot::{blocked_by, in_place},
     },
-    bridge::{Draft, Fact, Order, OrderId, Outcome, Said, TurnEnd},
+    bridge::{Draft, Fact, Order, OrderId, Outcome, ReplaceWhen, Said},
     config::RebootWay,
     lineage::journal::{Evidence, Marker as Told, Recovery, recover},
 };
 
 use super::*;
 
-/// The order to replace the conversation, if it was given: its number, the text, and whether that is done within the turn.
-pub(super) fn replaces(effects: &[Effect]) -> Option<(OrderId, String, bool)> {
+/// The order to replace the conversation, if it was given: its number, the text, and when it is to be done.
+pub(super) fn replaces(effects: &[Effect]) -> Option<(OrderId, String, ReplaceWhen)> {
     effects.iter().find_map(|effect| match effect {
         Effect::OrderBridge {
             id,
-            order: Order::ReplaceConversation { text, in_turn, .. },
+            order: Order::ReplaceConversation { text, when, .. },
             ..
-        } => Some((*id, text.clone(), *in_turn)),
+        } => Some((*id, text.clone(), *when)),
         _ => None,
     })
 }
@@ -66,8 +66,8 @@ impl Bench {
         self.reviewed_in_place();
         let effects = self.press(KeyCode::Enter);
         assert_eq!(signals(&effects), [], "the agent is not ended");
-        let (id, text, in_turn) = replaces(&effects).expect("the order is given");
-        assert!(!in_turn);
+        let (id, text, when) = replaces(&effects).expect("the order is given");
+        assert_eq!(when, ReplaceWhen::Idle);
         (id, text)
     }
 
@@ -389,23 +389,9 @@ fn a_running_turn_is_waited_for_and_a_second_approval_interrupts_it() {
     assert_eq!(bench.step(), Some(Step::Waiting));
     bench.press(KeyCode::F(5));
     let effects = bench.press(KeyCode::Enter);
-    let stops = |effects: &[Effect]| effects.contains(&Effect::Type(b"\x1b".to_vec()));
-    assert!(stops(&effects), "the person's own key for it");
-    assert_eq!(
-        replaces(&effects),
-        None,
-        "the client compacts between turns only"
-    );
-    assert!(!stops(&bench.git()), "and once");
-    let effects = bench.bridge_says(
-        OLD,
-        Said::Fact(Fact::TurnEnded {
-            turn: "1".to_owned(),
-            reason: TurnEnd::Aborted,
-        }),
-    );
-    let (_, _, in_turn) = replaces(&effects).expect("the order is given");
-    assert!(!in_turn);
+    let (_, _, when) = replaces(&effects).expect("the order is given");
+    assert_eq!(when, ReplaceWhen::Interrupting);
+    assert!(!effects.contains(&Effect::Type(b"\x1b".to_vec())));
 }
 
 #[test]

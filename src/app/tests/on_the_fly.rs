@@ -7,7 +7,7 @@ use crate::{
         reboot::{Banner, QuietReason, banner, on_the_fly},
         session::compaction,
     },
-    bridge::{Fact, Order, OrderId, Outcome, Said, TurnEnd},
+    bridge::{Fact, Order, OrderId, Outcome, ReplaceWhen, Said, TurnEnd},
     lineage::Way,
 };
 
@@ -51,8 +51,8 @@ impl Bench {
     fn fills(&mut self) -> Option<OrderId> {
         let mut effects = self.used(155_000);
         effects.extend(self.git());
-        let (id, _, in_turn) = replaces(&effects)?;
-        assert!(in_turn);
+        let (id, _, when) = replaces(&effects)?;
+        assert_eq!(when, ReplaceWhen::NextStep);
         Some(id)
     }
 
@@ -120,8 +120,8 @@ fn ask_offers_it_and_goes_ahead_by_a_person_alone() {
     bench.press(KeyCode::F(5));
     bench.git();
     let effects = bench.press(KeyCode::Enter);
-    let (id, text, in_turn) = replaces(&effects).expect("the order is given");
-    assert!(in_turn);
+    let (id, text, when) = replaces(&effects).expect("the order is given");
+    assert_eq!(when, ReplaceWhen::NextStep);
     assert_eq!(text, bench.model.draft.handoff.current().text);
     bench.answered(id, Outcome::Lowered);
     assert_eq!(banner(&bench.model), Some(Banner::AwaitsStep));
@@ -158,7 +158,7 @@ fn manual_does_it_by_order_only() {
         bench.press(KeyCode::Char('w'));
     }
     let effects = bench.press(KeyCode::Enter);
-    assert!(replaces(&effects).is_some_and(|(_, _, in_turn)| in_turn));
+    assert!(replaces(&effects).is_some_and(|(_, _, when)| when == ReplaceWhen::NextStep));
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn a_turn_that_ends_before_its_next_step_is_followed_by_what_was_approved() {
         }
         effects.extend(bench.git());
         if by_person {
-            let (next, _, in_turn) = replaces(&effects).expect("it is replaced at once");
-            assert!(next != id && !in_turn);
+            let (next, _, when) = replaces(&effects).expect("it is replaced at once");
+            assert!(next != id && when == ReplaceWhen::Idle);
         } else {
             assert!(
                 matches!(banner(&bench.model), Some(Banner::CountsDown(_))),

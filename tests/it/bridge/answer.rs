@@ -194,7 +194,7 @@ impl Answered {
     #[track_caller]
     fn replace(&self, id: u64) -> Value {
         let order =
-            json!({ "id": id, "kind": "replace_conversation", "nonce": "n0nce", "in_turn": false });
+            json!({ "id": id, "kind": "replace_conversation", "nonce": "n0nce", "when": "idle" });
         let before = self.count("answer");
         self.side.lock().unwrap().orders.push(order);
         self.wait_until(|one| one.count("answer") > before);

@@ -70,7 +70,7 @@ export async function carryOut($, order) {
       }
     }
     case "replace_conversation":
-      return order.in_turn ? replaceAtNextStep($, order, conversation) : replaceConversation($, order);
+      return order.when === "next_step" ? replaceAtNextStep($, order, conversation) : replaceConversation($, order, conversation);
     case "restore_trigger":
       await restore($);
       return { outcome: "restored" };

@@ -1,6 +1,7 @@
 // An order of the bridge: the conversation is replaced inside the running client.
 //
-// What it may do: have the conversation compacted and run its own command, and what `trigger.js` names.
+// What it may do: stop the running turn and the shell commands that it leaves, have the conversation compacted and run its own
+// command, and what `trigger.js` names.
 
 import { lower, restore } from "./trigger.js";
 
@@ -9,10 +10,29 @@ const NOT_LOADED = "the mod that answers compactions, pitstop-answer, is not loa
 // The client ends a turn in which it has compacted three times, each within three steps of the one before.
 const STEPS_APART = 4;
 
+// How long a turn may take to stop, in milliseconds: it takes 120 (2.1.331).
+const STOPS = 5000;
+const PAUSE = 10;
+
+// Stops the running turn. The client leaves a shell command of its last step running in the background then: it is stopped, too.
+const interrupt = async ($, conversation) => {
+  await $.turn.abort({ turnId: conversation.turn });
+  for (let waited = 0; conversation.turn !== undefined && waited < STOPS; waited += PAUSE) await $.clock.sleep(PAUSE);
+  const messages = await $.session.messages();
+  const results = messages.slice(-LAST).flatMap(({ toolResults }) => toolResults ?? []);
+  for (const { result } of results) {
+    if (result?.backgroundedByTurnAbort) await $.tool.call({ tool: "TaskStop", task_id: result.backgroundTaskId }).catch(() => {});
+  }
+};
+
+// More messages than one step has.
+const LAST = 32;
+
 // `pitstop-answer` is asked about this compaction and puts the handoff in. A command begins the turn behind it: only with one
 // of its own does the client repeat its reminders.
-export async function replaceConversation($, { id, nonce, answers }) {
+export async function replaceConversation($, { id, nonce, answers, when }, conversation) {
   if (answers === false) return { outcome: "failed", why: NOT_LOADED };
+  if (when === "interrupting" && conversation.turn !== undefined) await interrupt($, conversation);
   const { skip } = await $.session.compact({ instructions: `pitstop order ${id}` });
   if (skip !== undefined) return { outcome: "failed", why: skip };
   // The conversation is replaced, whatever comes of the command, and polls go on while its turn runs: it is not waited for. Its
