@@ -383,7 +383,11 @@ pub enum Outcome {
     /// It may have been submitted, and what went wrong.
     Unsure(String),
     /// The conversation was replaced.
-    Replaced,
+    Replaced {
+        /// Whether the turn behind it was begun: the client takes no command of a mod's once its person has stopped a turn, until
+        /// they type.
+        begun: bool,
+    },
     /// The client's compaction trigger is lowered: it asks for what takes the place of its conversation at its next step.
     Lowered,
     /// The trigger is where it was.
@@ -409,12 +413,19 @@ pub enum OutcomeBody {
     Unsure {
         why: String,
     },
-    Replaced,
+    Replaced {
+        #[serde(default = "begun")]
+        begun: bool,
+    },
     Lowered,
     Restored,
     Failed {
         why: String,
     },
+}
+
+const fn begun() -> bool {
+    true
 }
 
 impl OutcomeBody {
@@ -432,7 +443,7 @@ impl OutcomeBody {
             Self::Submitted => Outcome::Submitted,
             Self::Refused { refusal } => Outcome::Refused(refusal),
             Self::Unsure { why } => Outcome::Unsure(clean::stripped(&why, REASON_LIMIT)),
-            Self::Replaced => Outcome::Replaced,
+            Self::Replaced { begun } => Outcome::Replaced { begun },
             Self::Lowered => Outcome::Lowered,
             Self::Restored => Outcome::Restored,
             Self::Failed { why } => Outcome::Failed(clean::stripped(&why, REASON_LIMIT)),

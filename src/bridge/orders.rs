@@ -97,7 +97,7 @@ impl Order {
             Outcome::Submitted | Outcome::Refused(_) | Outcome::Unsure(_) => {
                 matches!(self, Self::SubmitPrompt { .. })
             }
-            Outcome::Replaced | Outcome::Lowered => {
+            Outcome::Replaced { .. } | Outcome::Lowered => {
                 matches!(self, Self::ReplaceConversation { .. })
             }
             Outcome::Restored => matches!(self, Self::RestoreTrigger),
@@ -478,7 +478,7 @@ mod tests {
         for outcome in [
             Outcome::Draft(Draft::default()),
             Outcome::Filled(Ok(())),
-            Outcome::Replaced,
+            Outcome::Replaced { begun: true },
         ] {
             let answer = orders.answer(&sender("a", 1), READ, &outcome);
             assert_eq!(answer, Err(Rejection::OtherKind(READ)));

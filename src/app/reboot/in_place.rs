@@ -23,6 +23,7 @@ use crate::{
 use super::{
     held, moment, on_the_fly, prepare,
     steps::{enter, roll_back, waiting},
+    submit,
 };
 use crate::app::{
     draft::checkpoint,
@@ -216,6 +217,27 @@ fn verify(model: &mut Model) {
 
 /// The order has ended.
 pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
+    follow_order(model, ended);
+    if ended.end == OrderEnd::Answered(Outcome::Replaced { begun: false }) {
+        type_command(model);
+    }
+}
+
+/// The turn behind the handoff is begun as a person would begin it.
+fn type_command(model: &mut Model) {
+    let attempt = model.reboot.attempt.as_ref();
+    let Some(handoff) = attempt.and_then(|attempt| attempt.handoff.as_ref()) else {
+        return;
+    };
+    let command = format!("/{COMMAND} {}", handoff.marker.nonce);
+    if let Err(why) = submit::submit(model, &command) {
+        model.error(format!(
+            "the conversation is replaced, and waits for a prompt of yours: {why}"
+        ));
+    }
+}
+
+fn follow_order(model: &mut Model, ended: &EndedOrder) {
     let id = ended.id;
     let handed_out = match now(model) {
         Some(Replacing::Ordered(order)) if *order == id => false,
@@ -224,11 +246,11 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
     };
     match &ended.end {
         // Who has not asked for the text has not put it in.
-        OrderEnd::Answered(Outcome::Replaced) if !handed_out => prepare::refuse(
+        OrderEnd::Answered(Outcome::Replaced { .. }) if !handed_out => prepare::refuse(
             model,
             "the client has summarized its conversation itself, and the handoff is not in it",
         ),
-        OrderEnd::Answered(Outcome::Replaced) => replaced(model),
+        OrderEnd::Answered(Outcome::Replaced { .. }) => replaced(model),
         OrderEnd::Answered(Outcome::Lowered) if handed_out => {}
         OrderEnd::Answered(Outcome::Lowered) => on_the_fly::lowered(model, id),
         // Esc in the middle of it, a turn or a dialog in its way.

@@ -295,7 +295,10 @@ fn whatever_it_says_it_ends_no_turn_approves_nothing_and_types_nothing() {
             origin: "composer".into(),
             text: "approve".into(),
         }),
-        Said::Answered(crate::bridge::OrderId(99), Outcome::Replaced),
+        Said::Answered(
+            crate::bridge::OrderId(99),
+            Outcome::Replaced { begun: true },
+        ),
     ] {
         let effects = bench.bridge_says(OLD, said);
         let acts = effects.iter().any(|effect| {

@@ -143,7 +143,7 @@ fn the_conversation_is_replaced_inside_the_running_client() {
     bench.used(155_000);
     assert_eq!(bench.model.used(), None);
     bench.used(21_000);
-    bench.answered(id, Outcome::Replaced);
+    bench.answered(id, Outcome::Replaced { begun: true });
     assert_eq!(
         bench.journaled,
         [
@@ -183,7 +183,7 @@ fn each_sign_serves_and_the_bridge_lives_on_with_its_process() {
     let signs: [fn(&mut Bench, OrderId) -> Vec<Effect>; 5] = [
         |bench, _| bench.compacted(),
         |bench, _| bench.gone_on(),
-        |bench, id| bench.answered(id, Outcome::Replaced),
+        |bench, id| bench.answered(id, Outcome::Replaced { begun: true }),
         |bench, _| bench.boundaries(1),
         |bench, _| {
             let source = "compact".to_owned();
@@ -366,7 +366,7 @@ fn a_conversation_that_the_client_has_summarized_itself_is_no_reboot() {
     let mut bench = Bench::bridged();
     let (id, _) = bench.replacing();
     bench.compacted();
-    let effects = bench.answered(id, Outcome::Replaced);
+    let effects = bench.answered(id, Outcome::Replaced { begun: true });
     assert_eq!((continued(&effects), bench.step()), (None, None));
     assert!(bench.notice().contains("summarized"), "{}", bench.notice());
     bench.gone_on();
@@ -638,4 +638,28 @@ fn the_history_brings_back_a_conversation_that_was_replaced() {
     bench.press(KeyCode::Char('R'));
     let made = bench.prepared.last().and_then(|one| one.copy.clone());
     assert_eq!(made.map(|copy| copy.from), Some(session(OLD)));
+}
+
+#[test]
+fn where_the_client_begins_no_turn_behind_the_handoff_its_command_is_typed() {
+    for writes in [false, true] {
+        let mut bench = Bench::bridged();
+        let (id, _) = bench.replacing();
+        bench.bridge_says(OLD, Said::HandedOut(id));
+        bench.compacted();
+        let draft = if writes {
+            holds("half")
+        } else {
+            PromptBox::Empty
+        };
+        bench.prompt_box(draft);
+        let effects = bench.answered(id, Outcome::Replaced { begun: false });
+        let command = "/pitstop:go 00000002".to_owned();
+        let typed = effects.contains(&Effect::Paste(vec![command]));
+        assert_eq!(typed, !writes, "{effects:?}");
+        assert_eq!(
+            writes,
+            bench.notice().contains("waits for a prompt of yours")
+        );
+    }
 }

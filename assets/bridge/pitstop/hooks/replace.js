@@ -14,6 +14,9 @@ const STEPS_APART = 4;
 const STOPS = 5000;
 const PAUSE = 10;
 
+// How long the client may take to refuse a command, in milliseconds: it does it in 20.
+const REFUSED_WITHIN = 300;
+
 // Stops the running turn. The client leaves a shell command of its last step running in the background then: it is stopped, too.
 const interrupt = async ($, conversation) => {
   await $.turn.abort({ turnId: conversation.turn });
@@ -35,10 +38,11 @@ export async function replaceConversation($, { id, nonce, answers, when }, conve
   if (when === "interrupting" && conversation.turn !== undefined) await interrupt($, conversation);
   const { skip } = await $.session.compact({ instructions: `pitstop order ${id}` });
   if (skip !== undefined) return { outcome: "failed", why: skip };
-  // The conversation is replaced, whatever comes of the command, and polls go on while its turn runs: it is not waited for. Its
-  // prompt is what pitstop waits for next.
-  void $.command.run({ command: "pitstop:go", args: nonce }).catch(() => {});
-  return { outcome: "replaced" };
+  // The conversation is replaced, whatever comes of the command. That its turn is over is not waited for, only whether it is refused:
+  // after an Escape the client takes no command of a mod's until its person types (2.1.331).
+  const run = $.command.run({ command: "pitstop:go", args: nonce });
+  const begun = await Promise.race([run.then(() => true, () => false), $.clock.sleep(REFUSED_WITHIN).then(() => true)]);
+  return { outcome: "replaced", begun };
 }
 
 // The same in the middle of a turn, which goes on: the client is made to compact at its next step, and asks `pitstop-answer` then.
