@@ -5,6 +5,7 @@ use std::{
     env,
     error::Error,
     fs,
+    ops::Range,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -16,6 +17,12 @@ const PLACE: &str = "PITSTOP_TRANSCRIPTS";
 
 /// Where a session is cut besides at the client's own boundaries, in percent of its records.
 const MIDDLES: [usize; 3] = [40, 60, 80];
+
+/// Where a turn of many calls is cut, in percent of its records.
+const IN_TURN: [usize; 4] = [25, 50, 75, 90];
+
+/// How many calls of tools a turn has at least that is cut inside: in real sessions the one that fills the window has 51 to 177.
+const LONG_TURN: usize = 30;
 
 /// How many records behind a cut are looked at for what is used next.
 pub const NEXT: usize = 100;
@@ -56,6 +63,8 @@ pub struct Said {
     /// What the human or the agent said in it themselves.
     pub own: String,
     pub calls: Vec<Call>,
+    /// Whether it holds results of tools.
+    pub answers: bool,
     /// The files that its tool results show, with what is shown of them.
     pub results: Vec<(String, String)>,
 }
@@ -74,10 +83,22 @@ pub struct Session {
     pub broken: usize,
 }
 
+/// What kind of place a session is cut at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Where the client compacted it.
+    Boundary,
+    /// At a share of all its records.
+    MidSession,
+    /// Between two calls of tools of one long turn, behind a result.
+    InTurn,
+}
+
 /// Where a session is cut.
 #[derive(Clone, Debug)]
 pub struct Cut {
     pub session: usize,
+    pub place: Place,
     /// `boundary`, or the percentage.
     pub name: String,
     /// The first line behind it.
@@ -199,6 +220,30 @@ impl Session {
         session
     }
 
+    /// The turns with many calls of tools: the number of each, from 1, and its records, the prompt first.
+    fn long_turns(&self) -> Vec<(usize, Range<usize>)> {
+        let prompts = self.said.iter().enumerate();
+        let prompts = prompts.filter(|(_, said)| said.who == Who::Human);
+        let starts: Vec<usize> = prompts.map(|(at, _)| at).collect();
+        let ends = starts.iter().skip(1).copied();
+        let ends = ends.chain([self.said.len()]);
+        let turns = starts.iter().zip(ends).enumerate();
+        let turns = turns.map(|(number, (start, end))| (number + 1, *start..end));
+        let calls = |records: &Range<usize>| {
+            let said = self.said[records.clone()].iter();
+            said.map(|said| said.calls.len()).sum::<usize>()
+        };
+        turns
+            .filter(|(_, records)| calls(records) >= LONG_TURN)
+            .collect()
+    }
+
+    /// The first record of these that stands right behind the results of all calls before it.
+    fn behind_a_result(&self, records: Range<usize>) -> Option<usize> {
+        let mut records = records.skip(1);
+        records.find(|at| self.said[at - 1].answers && !self.said[*at].answers)
+    }
+
     /// What the human said before this record, in order.
     pub fn prompts(&self, before: usize) -> impl Iterator<Item = &str> {
         let human = self.said[..before].iter();
@@ -250,8 +295,10 @@ fn user(line: usize, record: &Value, about: &[(String, String)]) -> Said {
         }
     }
     let mut results = Vec::new();
+    let mut answers = false;
     let blocks = content.as_array().into_iter().flatten();
     for block in blocks.filter(|block| block["type"] == "tool_result") {
+        answers = true;
         let text = texts(&block["content"]).join("\n");
         shown.push_str(&format!("Result:\n{}\n", indented(&text)));
         let id = block["tool_use_id"].as_str().unwrap_or_default();
@@ -269,6 +316,7 @@ fn user(line: usize, record: &Value, about: &[(String, String)]) -> Said {
         shown,
         own: own.join("\n"),
         calls: Vec::new(),
+        answers,
         results,
     }
 }
@@ -307,6 +355,7 @@ fn assistant(line: usize, record: &Value, about: &mut Vec<(String, String)>) -> 
         shown,
         own,
         calls,
+        answers: false,
         results: Vec::new(),
     }
 }
@@ -347,6 +396,7 @@ pub fn cuts(sessions: &[Session]) -> Vec<Cut> {
         let first_behind = |line: usize| session.said.partition_point(|said| said.line < line);
         let boundaries = session.summaries.iter().map(|(line, text)| Cut {
             session: number,
+            place: Place::Boundary,
             name: "boundary".to_owned(),
             line: *line,
             at: first_behind(*line),
@@ -357,6 +407,7 @@ pub fn cuts(sessions: &[Session]) -> Vec<Cut> {
             let at = session.said.len() * percent / 100;
             Some(Cut {
                 session: number,
+                place: Place::MidSession,
                 name: format!("{percent} %"),
                 line: session.said.get(at)?.line,
                 at,
@@ -364,7 +415,26 @@ pub fn cuts(sessions: &[Session]) -> Vec<Cut> {
                 size: usual,
             })
         });
-        cuts.extend(boundaries.chain(middles).filter(|cut| {
+        let in_turns = session
+            .long_turns()
+            .into_iter()
+            .flat_map(|(turn, records)| {
+                IN_TURN.iter().filter_map(move |percent| {
+                    let from = records.start + records.len() * percent / 100;
+                    let at = session.behind_a_result(from..records.end)?;
+                    Some(Cut {
+                        session: number,
+                        place: Place::InTurn,
+                        name: format!("turn {turn}, {percent} %"),
+                        line: session.said.get(at)?.line,
+                        at,
+                        summary: None,
+                        size: usual,
+                    })
+                })
+            });
+        let all = boundaries.chain(middles).chain(in_turns);
+        cuts.extend(all.filter(|cut| {
             let before: usize = session.said[..cut.at]
                 .iter()
                 .map(|said| said.shown.chars().count())

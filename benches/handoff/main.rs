@@ -7,7 +7,7 @@
 //! PITSTOP_HANDOFF_LARGE=100 cargo bench --bench handoff     time and memory in a session of 100 MB instead
 //! ```
 //!
-//! Sessions are cut where the client compacted them and in their middle. What stands before a cut and is used in the
+//! Sessions are cut where the client compacted them, in their middle, and inside their long turns. What stands before a cut and is used in the
 //! next 100 records is what a handoff should have carried. The method and its limits: `docs/handoff-bench.md`.
 
 mod chain;
@@ -25,7 +25,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use corpus::{Cut, NEXT, Session};
+use corpus::{Cut, NEXT, Place, Session};
 use facts::{Ground, Known, Named};
 use measure::{Measures, Share, interval};
 use pitstop::transcript::human::{OBJECTIVE_HEADING, section};
@@ -43,10 +43,11 @@ const KIT: &str = "PITSTOP_HANDOFF_KIT";
 const LARGE: &str = "PITSTOP_HANDOFF_LARGE";
 
 /// The texts that are compared, in the order of the table.
-const RIVALS: [&str; 5] = [
+const RIVALS: [&str; 6] = [
     "pitstop's handoff",
     "the client's own summary",
     "the clipped tail",
+    "a tail of the handoff's size",
     "random lines",
     "a bare word list",
 ];
@@ -56,10 +57,10 @@ struct Row {
     session: usize,
     name: String,
     facts: usize,
-    at_boundary: bool,
+    place: Place,
     /// Whether the first prompt stands in a handoff after `--resume`; unknown where there is none.
     resumed: Option<bool>,
-    /// By rival; there is no summary of the client's in mid-session.
+    /// By rival; there is a summary of the client's at its boundaries only.
     measures: Vec<Option<Measures>>,
 }
 
@@ -94,10 +95,13 @@ fn measured(session: &Session, cut: &Cut) -> Outcome<Row> {
     let ground = Ground::of(session);
     let (before, behind) = session.said.split_at(cut.at);
     let known = Known::of(before, &behind[..behind.len().min(NEXT)], &ground);
+    let own = handoff(session, cut)?;
+    let size = own.chars().count();
     let texts: [Vec<String>; RIVALS.len()] = [
-        vec![handoff(session, cut)?],
+        vec![own],
         cut.summary.clone().into_iter().collect(),
-        vec![rivals::tail(before, cut)],
+        vec![rivals::tail(before, cut.size)],
+        vec![rivals::tail(before, size)],
         rivals::random_lines(before, cut),
         vec![rivals::word_list(&known, cut)],
     ];
@@ -119,7 +123,7 @@ fn measured(session: &Session, cut: &Cut) -> Outcome<Row> {
         session: cut.session,
         name,
         facts: known.used.len(),
-        at_boundary: cut.summary.is_some(),
+        place: cut.place,
         resumed: resumed(session, cut)?,
         measures: measures.collect(),
     })
@@ -137,7 +141,10 @@ fn handoff(session: &Session, cut: &Cut) -> Outcome<String> {
             product.prompted(prompt)?;
         }
         product.read()?;
-        product.turn_ended(None)?;
+        // Between two calls of tools the turn is still running.
+        if cut.place != Place::InTurn {
+            product.turn_ended(None)?;
+        }
         product.handoff()
     };
     let text = make()?;
@@ -216,14 +223,12 @@ fn print(sessions: &[Session], rows: &[Row]) {
     if rows.is_empty() {
         return;
     }
-    for (title, at_boundary) in [
-        ("At the client's own boundaries", true),
-        ("In mid-session", false),
+    for (title, place) in [
+        ("At the client's own boundaries", Place::Boundary),
+        ("In mid-session", Place::MidSession),
+        ("Inside a turn of 30 or more calls", Place::InTurn),
     ] {
-        let rows: Vec<&Row> = rows
-            .iter()
-            .filter(|row| row.at_boundary == at_boundary)
-            .collect();
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.place == place).collect();
         if !rows.is_empty() {
             table(title, &rows);
         }

@@ -16,9 +16,9 @@ const DRAWS: u64 = 10;
 
 /// What the human and the agent said and called last, up to the size. Results of tools are left out: one file that was read
 /// would fill it, and the tail would be worth less.
-pub fn tail(before: &[Said], cut: &Cut) -> String {
+pub fn tail(before: &[Said], size: usize) -> String {
     let mut kept = Vec::new();
-    let mut left = cut.size;
+    let mut left = size;
     for said in before.iter().rev().filter(|said| !said.own.is_empty()) {
         let end: String = said.shown.trim_end().chars().take(left).collect();
         left = left.saturating_sub(end.chars().count() + 1);
