@@ -24,7 +24,7 @@ use std::{borrow::Cow, ops::Range, sync::LazyLock};
 use memchr::memmem;
 use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 
-pub use json::{json, named};
+pub use json::{json, named, value};
 use patterns::{HEX, PARTS, PATTERNS, Pattern, TOKENS, UPPER};
 
 /// What begins the words for the hidden part; its kind and a bracket follow.

@@ -2,7 +2,29 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use super::{Secret, apart, is_secret_name, mask, redact, secrets};
+
+/// The same value with the secrets in its texts replaced by masks. A name counts as the name of its text.
+#[must_use]
+pub fn value(of: &Value) -> Value {
+    match of {
+        Value::String(text) => Value::String(redact(text).into_owned()),
+        Value::Array(values) => values.iter().map(value).collect(),
+        Value::Object(fields) => {
+            let masked = fields.iter().map(|(name, one)| {
+                let one = match one {
+                    Value::String(text) => Value::String(named(name, text).into_owned()),
+                    other => value(other),
+                };
+                (name.clone(), one)
+            });
+            Value::Object(masked.collect())
+        }
+        other => other.clone(),
+    }
+}
 
 /// Replaces the secrets in the texts of one or more JSON values by masks; names stay. A name counts as the name of its text:
 /// `{"db_password": "…"}`. What is no JSON is left as it is, as far as it has no texts in quotes.
