@@ -12,6 +12,7 @@ pub mod prose;
 pub mod record;
 pub mod rules;
 mod span;
+pub mod steps;
 pub mod tail;
 pub mod todo;
 pub mod trim;

@@ -1,0 +1,546 @@
+//! The last steps of a session: what was asked, what the agent said, and each call of a tool with its whole arguments and its
+//! outcome. A session that was cut in the middle of a turn is taken up behind the last of them.
+//!
+//! ```text
+//! human: Port the parser.
+//! agent: I run its tests first.
+//! $ cargo test --lib -- parser 2>&1 | tail -20
+//!   failed:
+//!     error[E0308]: mismatched types
+//! Edit src/parser.rs
+//!     - old
+//!     + new
+//! Read src/parser.rs, lines 120 to 180
+//!   no result yet
+//! ```
+//!
+//! Only the first line of a step stands at the margin, so no text of a tool can look like a step or like a heading. Texts come in
+//! here with their secrets masked: what is cut from a secret could not be recognised as one any more.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::{
+    human::section,
+    todo::is_todo_tool,
+    words::{ends, without_signals},
+};
+
+/// The heading of the handoff's section that holds the steps.
+pub const STEPS_HEADING: &str = "## Last steps";
+
+/// How the first lines of a prompt, of the agent's words and of a shell command begin.
+const ASKED: &str = "human: ";
+const SAID: &str = "agent: ";
+const RAN: &str = "$ ";
+
+/// What stands before the lines that belong to a step, and before the line that says how it went.
+const BELOW: &str = "    ";
+const MARK: &str = "  ";
+
+/// The words for how a call went; one that worked and printed nothing worth showing has none.
+const FAILED: &str = "failed:";
+const PRINTED: &str = "printed:";
+const OPEN: &str = "no result yet";
+
+/// The most that is remembered of all steps together, in bytes: twice of what a handoff has room for.
+const REMEMBERED: usize = 32 * 1024;
+
+/// The most of one step's arguments and of its output that is remembered, in bytes.
+const INPUT_CAP: usize = 4 * 1024;
+const OUTPUT_CAP: usize = 2 * 1024;
+
+/// The longest line that is remembered, in bytes; what is longer is cut in its middle.
+const LINE_CAP: usize = 1_000;
+
+/// The most of what is shown of arguments or output that one line takes, in percent: two of them, its first and its last, fit.
+const LINE_SHARE: usize = 40;
+
+/// How a step went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Outcome {
+    /// Somebody said something.
+    Said,
+    /// A call that has no result yet.
+    Open,
+    /// A call that has worked.
+    Worked,
+    /// A call that has failed.
+    Failed,
+}
+
+/// How much of a step is shown, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Detail {
+    /// Of what was said or asked for.
+    pub input: usize,
+    /// Of what a call printed that has worked.
+    pub printed: usize,
+    /// Of what a call printed that has failed.
+    pub failed: usize,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// Its first line.
+    head: String,
+    /// The further lines of what was said or asked for.
+    input: Vec<String>,
+    outcome: Outcome,
+    /// The lines of its output that are worth showing.
+    output: Vec<String>,
+}
+
+impl Step {
+    /// Whether it is a call that has no result yet.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.outcome == Outcome::Open
+    }
+
+    /// Whether it is a call that has worked and asked for the same as the other one.
+    #[must_use]
+    pub fn is_repeated_by(&self, other: &Self) -> bool {
+        let same = self.head == other.head && self.input == other.input;
+        self.outcome == Outcome::Worked && same
+    }
+
+    /// The step as lines of the handoff.
+    #[must_use]
+    pub fn show(&self, detail: &Detail) -> String {
+        let mut text = format!("{}\n", cut_in_the_middle(&self.head, detail.input));
+        let below = |text: &mut String, lines: &[String], cap: usize| {
+            let lines = lines.iter();
+            let lines: Vec<String> = lines
+                .map(|line| cut_in_the_middle(line, cap * LINE_SHARE / 100))
+                .collect();
+            for line in both_ends(&lines, cap) {
+                text.push_str(&format!("{BELOW}{line}\n"));
+            }
+        };
+        let input = detail.input.saturating_sub(self.head.len());
+        below(&mut text, &self.input, input);
+        let (word, cap) = match self.outcome {
+            Outcome::Open => (OPEN, 0),
+            Outcome::Failed => (FAILED, detail.failed),
+            Outcome::Worked if detail.printed > 0 && !self.output.is_empty() => {
+                (PRINTED, detail.printed)
+            }
+            Outcome::Said | Outcome::Worked => return text,
+        };
+        text.push_str(&format!("{MARK}{word}\n"));
+        below(&mut text, &self.output, cap);
+        text
+    }
+
+    /// Reads the steps of a handoff back.
+    fn read_all(handoff: &str) -> Vec<Self> {
+        let mut steps: Vec<Self> = Vec::new();
+        // Whether the line is passed that says how the step went.
+        let mut is_output = false;
+        let lines = section(handoff, STEPS_HEADING).into_iter();
+        let fenced = lines.skip_while(|line| !line.starts_with("```")).skip(1);
+        for line in fenced.take_while(|line| !line.starts_with("```")) {
+            let said = line.starts_with(ASKED) || line.starts_with(SAID);
+            let Some(step) = steps.last_mut().filter(|_| line.starts_with(' ')) else {
+                is_output = false;
+                steps.push(Self {
+                    head: line.to_owned(),
+                    input: Vec::new(),
+                    outcome: if said { Outcome::Said } else { Outcome::Worked },
+                    output: Vec::new(),
+                });
+                continue;
+            };
+            match (line.strip_prefix(BELOW), line.trim_start()) {
+                (Some(line), _) if is_output => step.output.push(line.to_owned()),
+                (Some(line), _) => step.input.push(line.to_owned()),
+                (None, word) => {
+                    is_output = true;
+                    step.outcome = match word {
+                        FAILED => Outcome::Failed,
+                        OPEN => Outcome::Open,
+                        _ => Outcome::Worked,
+                    };
+                }
+            }
+        }
+        steps
+    }
+
+    fn bytes(&self) -> usize {
+        let lines = self.input.iter().chain(&self.output);
+        self.head.len() + lines.map(String::len).sum::<usize>()
+    }
+}
+
+/// The last steps of a session; see the top of this file.
+#[derive(Debug, Default)]
+pub struct Steps {
+    /// The oldest first, each with the id by which its result names it.
+    steps: VecDeque<(String, Step)>,
+    bytes: usize,
+}
+
+impl Steps {
+    /// Notes what the human asked for. The whole of it has a section of its own.
+    pub fn note_prompt(&mut self, text: &str) {
+        let line = text.lines().next().unwrap_or_default();
+        self.push("", words(ASKED, line));
+    }
+
+    /// Notes what the agent said.
+    pub fn note_words(&mut self, text: &str) {
+        let text = without_signals(text);
+        if !text.is_empty() {
+            self.push("", words(SAID, &text));
+        }
+    }
+
+    /// Notes that a tool was called; `file` is the file that it is about, as the handoff names it.
+    pub fn begin_call(&mut self, id: &str, tool: &str, input: &Value, file: Option<&str>) {
+        // The list has sections of its own, and so has the plan.
+        if tool.is_empty() || is_todo_tool(tool) || tool == "ExitPlanMode" {
+            return;
+        }
+        let mut lines = described(tool, input, file).into_iter();
+        let step = Step {
+            head: cut_in_the_middle(&lines.next().unwrap_or_default(), LINE_CAP),
+            input: both_ends(&lines.collect::<Vec<_>>(), INPUT_CAP),
+            outcome: Outcome::Open,
+            output: Vec::new(),
+        };
+        self.push(id, step);
+    }
+
+    /// Notes how a call went. Of one that worked only what a shell or another program answered is shown: a file that was read
+    /// can be read again.
+    pub fn end_call(&mut self, id: &str, failed: bool, output: &str) {
+        let mut open = self.steps.iter_mut().rev();
+        let open = open.find(|(of, step)| of == id && step.is_open());
+        let Some((_, step)) = open else {
+            return;
+        };
+        let is_file = ["Read ", "Edit ", "MultiEdit ", "Write ", "NotebookEdit "];
+        let shown = failed || !is_file.iter().any(|tool| step.head.starts_with(tool));
+        step.outcome = if failed {
+            Outcome::Failed
+        } else {
+            Outcome::Worked
+        };
+        if shown {
+            let lines: Vec<String> = lines_of(output).collect();
+            step.output = both_ends(&lines, OUTPUT_CAP);
+            self.bytes += step.output.iter().map(String::len).sum::<usize>();
+        }
+        self.forget();
+    }
+
+    /// Takes over the steps of the session before, unless this one has steps already.
+    pub fn carry_over(&mut self, handoff: &str) {
+        if self.steps.is_empty() {
+            for step in Step::read_all(handoff) {
+                self.push("", step);
+            }
+        }
+    }
+
+    /// The steps, the oldest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<Step> {
+        self.steps.iter().map(|(_, step)| step.clone()).collect()
+    }
+
+    fn push(&mut self, id: &str, step: Step) {
+        self.bytes += step.bytes();
+        self.steps.push_back((id.to_owned(), step));
+        self.forget();
+    }
+
+    /// Keeps what is remembered within its bound.
+    fn forget(&mut self) {
+        while self.bytes > REMEMBERED
+            && let Some((_, oldest)) = self.steps.pop_front()
+        {
+            self.bytes -= oldest.bytes();
+        }
+    }
+}
+
+fn words(mark: &str, text: &str) -> Step {
+    let mut lines = lines_of(text);
+    Step {
+        head: format!("{mark}{}", lines.next().unwrap_or_default()),
+        input: both_ends(&lines.collect::<Vec<_>>(), INPUT_CAP),
+        outcome: Outcome::Said,
+        output: Vec::new(),
+    }
+}
+
+/// A call as lines: what it does, then the rest of its arguments.
+fn described(tool: &str, input: &Value, file: Option<&str>) -> Vec<String> {
+    let text = |key: &str| input[key].as_str().unwrap_or_default();
+    let name = tool.replace(
+        |c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c)),
+        "_",
+    );
+    match (tool, file) {
+        ("Bash" | "PowerShell", _) => {
+            let mut lines: Vec<String> = lines_of(text("command")).collect();
+            if let Some(first) = lines.first_mut() {
+                first.insert_str(0, RAN);
+            }
+            if input["run_in_background"] == true {
+                lines.push("(in the background)".to_owned());
+            }
+            lines
+        }
+        ("Read", Some(file)) => vec![format!("{name} {file}{}", range(input))],
+        (_, Some(file)) => {
+            let mut lines = vec![format!("{name} {file}")];
+            let edits = input["edits"].as_array().into_iter().flatten();
+            for edit in std::iter::once(input).chain(edits) {
+                lines.extend(replaced(edit));
+            }
+            for key in ["content", "new_source"] {
+                lines.extend(lines_of(text(key)));
+            }
+            lines
+        }
+        _ => {
+            let mut texts = Vec::new();
+            fields(input, "", &mut texts);
+            let first = texts.first().cloned().unwrap_or_default();
+            let head = format!("{name} {first}").trim_end().to_owned();
+            std::iter::once(head)
+                .chain(texts.into_iter().skip(1))
+                .collect()
+        }
+    }
+}
+
+/// The part of a file that is read: `, lines 120 to 180`.
+fn range(input: &Value) -> String {
+    let first = input["offset"].as_u64();
+    let count = input["limit"].as_u64();
+    match (first, count) {
+        (None, None) => String::new(),
+        (first, Some(count)) => {
+            let first = first.unwrap_or(1);
+            format!(
+                ", lines {first} to {}",
+                first.saturating_add(count).saturating_sub(1)
+            )
+        }
+        (Some(first), None) => format!(", from line {first}"),
+    }
+}
+
+/// What an edit replaces: the lines that go and those that come, without those that both have at their ends.
+fn replaced(edit: &Value) -> Vec<String> {
+    let lines = |key: &str| edit[key].as_str().map(|text| lines_of(text).collect());
+    let old: Vec<String> = lines("old_string").unwrap_or_default();
+    let new: Vec<String> = lines("new_string").unwrap_or_default();
+    let same = |(a, b): &(&String, &String)| a == b;
+    let head = old.iter().zip(&new).take_while(same).count();
+    let (old, new) = (&old[head..], &new[head..]);
+    let tail = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take_while(same)
+        .count();
+    let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
+    let old = old.iter().map(|line| format!("- {line}"));
+    let new = new.iter().map(|line| format!("+ {line}"));
+    old.chain(new).collect()
+}
+
+/// Every text of a call's arguments, as lines; the first one is told without its name.
+fn fields(value: &Value, key: &str, lines: &mut Vec<String>) {
+    let mut put = |text: &str| {
+        for (at, line) in lines_of(text).enumerate() {
+            let named = at == 0 && !lines.is_empty() && !key.is_empty();
+            lines.push(if named {
+                format!("{key}: {line}")
+            } else {
+                line
+            });
+        }
+    };
+    match value {
+        Value::String(text) => put(text),
+        Value::Number(number) => put(&number.to_string()),
+        Value::Array(values) => values.iter().for_each(|value| fields(value, key, lines)),
+        Value::Object(all) => all
+            .iter()
+            .for_each(|(key, value)| fields(value, key, lines)),
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// The lines of a text that say something.
+fn lines_of(text: &str) -> impl Iterator<Item = String> {
+    let lines = text.lines().map(str::trim_end);
+    let lines = lines.filter(|line| !line.is_empty());
+    lines.map(|line| cut_in_the_middle(line, LINE_CAP))
+}
+
+/// A line in at most `cap` bytes, with its start and its end.
+#[must_use]
+pub fn cut_in_the_middle(line: &str, cap: usize) -> String {
+    ends(line, cap).map_or_else(
+        || line.to_owned(),
+        |(head, tail)| format!("{} … {}", head.trim_end(), tail.trim_start()),
+    )
+}
+
+/// The first and the last of these lines in at most `cap` bytes, with the number of those between them that are left out.
+fn both_ends(lines: &[String], cap: usize) -> Vec<String> {
+    let size = |lines: &[String]| lines.iter().map(|line| line.len() + 1).sum::<usize>();
+    if size(lines) <= cap {
+        return lines.to_vec();
+    }
+    let fitting = |lines: &mut dyn Iterator<Item = &String>| {
+        let mut left = cap / 2;
+        let fits = |line: &&String| {
+            let fits = left > line.len();
+            left = left.saturating_sub(line.len() + 1);
+            fits
+        };
+        lines.take_while(fits).count()
+    };
+    let head = fitting(&mut lines.iter());
+    let tail = fitting(&mut lines[head..].iter().rev());
+    let left_out = lines.len() - head - tail;
+    let plural = if left_out == 1 { "" } else { "s" };
+    let note = format!("… {left_out} line{plural} …");
+    let mut kept = lines[..head].to_vec();
+    kept.push(note);
+    kept.extend_from_slice(&lines[lines.len() - tail..]);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const fn up_to(input: usize, output: usize) -> Detail {
+        Detail {
+            input,
+            printed: output,
+            failed: output,
+        }
+    }
+
+    fn shown(steps: &Steps) -> String {
+        let steps = steps.list();
+        let shown = steps.iter().map(|step| step.show(&up_to(1_000, 1_000)));
+        shown.collect()
+    }
+
+    fn ran(steps: &mut Steps, id: &str, command: &str) {
+        steps.begin_call(id, "Bash", &json!({ "command": command }), None);
+    }
+
+    #[test]
+    fn a_step_has_its_whole_arguments_and_its_outcome() {
+        let mut steps = Steps::default();
+        steps.note_prompt("Port the parser.\nAnd its tests.");
+        steps.note_words("I run its tests first.\n\nDONE: nothing\nThen I port it.");
+        ran(&mut steps, "1", "sleep 1; echo mark 3");
+        steps.end_call("1", false, "mark 3\n\n");
+        ran(&mut steps, "2", "cd sub &&\n  cargo test --lib -- parser");
+        steps.end_call("2", true, "Exit code 101\nerror[E0308]: mismatched types");
+        let edit = json!({ "old_string": "a\nold\nz", "new_string": "a\nnew\nmore\nz" });
+        steps.begin_call("3", "Edit", &edit, Some("src/parser.rs"));
+        steps.end_call("3", false, "The file has been updated.");
+        let part = json!({ "offset": 120, "limit": 61 });
+        steps.begin_call("4", "Read", &part, Some("src/parser.rs"));
+        let search = json!({ "pattern": "fn parse", "path": "src", "glob": "*.rs" });
+        steps.begin_call("5", "Grep", &search, None);
+        assert_eq!(
+            shown(&steps),
+            "human: Port the parser.\n\
+             agent: I run its tests first.\n    Then I port it.\n\
+             $ sleep 1; echo mark 3\n  printed:\n    mark 3\n\
+             $ cd sub &&\n      cargo test --lib -- parser\n  failed:\n    Exit code 101\n    \
+             error[E0308]: mismatched types\n\
+             Edit src/parser.rs\n    - old\n    + new\n    + more\n\
+             Read src/parser.rs, lines 120 to 180\n  no result yet\n\
+             Grep fn parse\n    path: src\n    glob: *.rs\n  no result yet\n"
+        );
+    }
+
+    #[test]
+    fn what_is_long_keeps_its_two_ends() {
+        let mut steps = Steps::default();
+        let program = (0..100).map(|n| format!("line {n}\n")).collect::<String>();
+        ran(&mut steps, "1", &format!("python3 - <<'EOF'\n{program}EOF"));
+        steps.end_call("1", false, &"x".repeat(100_000));
+        let step = &steps.list()[0];
+        let text = step.show(&up_to(100, 60));
+        assert!(
+            text.starts_with("$ python3 - <<'EOF'\n    line 0\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains(" lines …\n") && text.contains("    EOF\n"),
+            "{text}"
+        );
+        assert!(text.len() < 300, "{text}");
+        let line = format!("$ {}--last", "word ".repeat(200));
+        ran(&mut steps, "2", &line[2..]);
+        let text = steps.list()[1].show(&up_to(100, 0));
+        assert!(
+            text.starts_with("$ word word") && text.contains("word --last\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn no_text_of_a_tool_stands_at_the_margin() {
+        let mut steps = Steps::default();
+        ran(&mut steps, "1", "cat notes\n## Objective\nDECISION: a | b");
+        steps.end_call("1", false, "## Objective\nhuman: do it\r\n$ rm -rf x");
+        steps.begin_call("2", "mcp__## x\nTODO: y", &json!({ "a": "b" }), None);
+        let text = shown(&steps);
+        let at_the_margin: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
+        assert_eq!(at_the_margin, ["$ cat notes", "mcp_____x_TODO__y b"]);
+    }
+
+    #[test]
+    fn steps_are_read_back_from_a_handoff() {
+        let mut steps = Steps::default();
+        steps.note_prompt("Go on");
+        ran(&mut steps, "1", "make\nmake test");
+        steps.end_call("1", true, "No rule\nto make target");
+        ran(&mut steps, "2", "ls");
+        steps.end_call("2", false, "a");
+        ran(&mut steps, "3", "sleep 9");
+        let text = shown(&steps);
+        let handoff =
+            format!("{STEPS_HEADING}\n\nThe turn was over.\n\n```\n{text}```\n\n## Git\n");
+        let mut next = Steps::default();
+        next.carry_over(&handoff);
+        assert_eq!(shown(&next), text);
+        next.carry_over(&handoff);
+        assert_eq!(shown(&next), text, "once");
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut steps = Steps::default();
+        for n in 0..2_000 {
+            let (id, text) = (n.to_string(), "word ".repeat(900));
+            ran(&mut steps, &id, &text);
+            steps.end_call(&id, true, &text.replace(' ', "\n"));
+            assert!(steps.bytes <= REMEMBERED && steps.steps.len() < 40);
+        }
+        let sum: usize = steps.list().iter().map(Step::bytes).sum();
+        assert_eq!(sum, steps.bytes);
+    }
+}
