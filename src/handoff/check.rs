@@ -20,14 +20,13 @@ use crate::{
     transcript::{
         human::{RULES_HEADING, Said, parse_rule, section},
         rules,
-        work::{BRANCH, COMMANDS_HEADING, Failure, FileAtHand, WORK_HEADING, WorkAtHand},
+        work::{
+            BRANCH, COMMANDS_HEADING, FAILURE_HEADING, Failure, FileAtHand, TRIED_HEADING,
+            WORK_HEADING, WorkAtHand,
+        },
     },
 };
 
-/// The heading of the last failure.
-const FAILURE_HEADING: &str = "## Last failure";
-/// The heading of what failed before.
-const TRIED_HEADING: &str = "## Tried and did not work";
 /// The heading before which sections are added.
 const CLOSING_HEADING: &str = "## Carry on";
 
@@ -509,7 +508,7 @@ mod tests {
             "\n- src/a_b.rs:12 (changed): first_name, secondName\n",
             "\n- References: owner/name#12, branch topic\n",
             "it failed",
-            "\n\n## Last failure\n\n`make all`\n\n```\nno rule for all\n```\n\n## Carry on\n\n",
+            "\n\n## Last failure\n\n`make all`\n\n```\n  no rule for all\n```\n\n## Carry on\n\n",
         ] {
             assert!(
                 mended.text.contains(part),

@@ -369,72 +369,89 @@ const SET_UP: [&str; 8] = [
     ".", "cd", "export", "nvm", "pushd", "set", "source", "unset",
 ];
 
-/// What a command line does, without where it stood and where its output went: comments and what sets the shell up in front,
-/// variables, pipes and redirections go. Of several commands it is the first.
+/// Commands that say nothing where others stand beside them.
+const SAYS_NOTHING: [&str; 5] = ["echo", "printf", "sleep", "true", "wait"];
+
+/// What stands between the commands of a plain line.
+pub const AND: &str = " && ";
+
+/// What a command line does, without where it stood and where its output went: comments and what sets the shell up, variables,
+/// pipes and redirections go. Two lines that do the same are known by it; nobody is shown it. A program that stands in the
+/// line (`<<`) belongs to it.
 #[must_use]
 pub fn plain_command(line: &str) -> String {
-    let mut rest = line.trim();
-    loop {
-        let before = rest;
-        // Comments stand above commands, and the shell is set up before them.
-        let first = rest.split_whitespace().next().unwrap_or_default();
-        if first.starts_with('#') {
-            rest = rest
-                .split_once('\n')
-                .map_or("", |(_, behind)| behind.trim_start());
-        }
-        if SET_UP.contains(&first) {
-            let end = rest
-                .find("&&")
-                .map(|at| at + 2)
-                .or_else(|| rest.find(['\n', ';']).map(|at| at + 1));
-            if let Some(end) = end {
-                rest = rest[end..].trim_start();
-            }
-        }
-        let word = rest.split_whitespace().next().unwrap_or_default();
-        if let Some((name, _)) = word.split_once('=') {
-            let variable = !name.is_empty()
-                && name
-                    .bytes()
-                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
-            // A value in quotes may hold blanks: then it is left as it is.
-            if variable && !word.contains(['"', '\'', '$']) {
-                rest = rest[word.len()..].trim_start();
-            }
-        }
-        if rest == before {
-            break;
+    let mut all = Vec::new();
+    let mut rest = line;
+    while let Some((command, behind)) = next_command(rest) {
+        all.extend(Some(command).filter(|command| !command.is_empty()));
+        rest = behind;
+    }
+    let program = |command: &str| command.split(' ').next().map(str::to_owned);
+    let is_among = |list: &[&str], command: &String| {
+        program(command).is_some_and(|program| list.contains(&program.as_str()))
+    };
+    for list in [SET_UP.as_slice(), &SAYS_NOTHING] {
+        if all.iter().any(|command| !is_among(list, command)) {
+            all.retain(|command| !is_among(list, command));
         }
     }
-    let mut end = rest.len();
-    let mut quote = None;
-    let mut previous = ' ';
-    for (at, c) in rest.char_indices() {
-        let ends = match c {
-            '|' | ';' | '>' | '\n' => true,
-            '&' => rest[at..].starts_with("&&"),
-            '<' => rest[at..].starts_with("<<"),
-            _ => false,
-        };
+    all.join(AND)
+}
+
+/// What stands in front of a redirection, without the number of the descriptor.
+fn without_descriptor(command: &str) -> &str {
+    let ends = [" 1", " 2", " &"].iter();
+    let mut shorter = ends.filter_map(|end| command.strip_suffix(end));
+    shorter.next().unwrap_or(command)
+}
+
+/// The first command of a line, plain, and what stands behind it.
+fn next_command(line: &str) -> Option<(String, &str)> {
+    let line = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|'));
+    if line.is_empty() {
+        return None;
+    }
+    if line.starts_with('#') {
+        return Some((
+            String::new(),
+            line.split_once('\n').map_or("", |(_, rest)| rest),
+        ));
+    }
+    // Where its words end, and where the next command begins: behind its pipes and redirections.
+    let (mut words, mut end) = (line.len(), line.len());
+    let (mut quote, mut previous) = (None, ' ');
+    for (at, c) in line.char_indices() {
         match quote {
             Some(open) if c == open && previous != '\\' => quote = None,
             None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
-            None if ends => {
+            None if line[at..].starts_with("<<") => break,
+            None if matches!(c, '|' | '>') && !line[at..].starts_with("||") => {
+                words = words.min(without_descriptor(&line[..at]).len());
+            }
+            None if line[at..].starts_with("&>") || c == '&' && previous == '>' => {}
+            None if matches!(c, ';' | '\n' | '&' | '|') => {
                 end = at;
                 break;
             }
-            _ => {}
+            Some(_) | None => {}
         }
         previous = c;
     }
-    let command = rest[..end].trim_end();
-    // The number of the descriptor in front of `>`.
-    let command = command
-        .strip_suffix(" 2")
-        .or_else(|| command.strip_suffix(" 1"))
-        .unwrap_or(command);
-    command.split_whitespace().collect::<Vec<_>>().join(" ")
+    let command = &line[..words.min(end)];
+    let is_variable = |word: &&str| {
+        let name = word
+            .split_once('=')
+            .map(|(name, _)| name)
+            .filter(|name| !name.is_empty());
+        // A value in quotes may hold blanks: then it is left as it is.
+        !word.contains(['"', '\'', '$'])
+            && name.is_some_and(|name| {
+                name.bytes()
+                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+            })
+    };
+    let plain: Vec<&str> = command.split_whitespace().skip_while(is_variable).collect();
+    Some((plain.join(" "), &line[end..]))
 }
 
 #[cfg(test)]
@@ -539,10 +556,15 @@ mod tests {
             ("cd /a/b && mix test 2>&1 | tail -5", "mix test"),
             ("FOO=1 cargo test -q; echo done", "cargo test -q"),
             (
+                "git commit -m \"a | b\" > log 2>&1 && git push || true",
                 "git commit -m \"a | b\" && git push",
-                "git commit -m \"a | b\"",
             ),
-            ("cat <<'EOF'\nx\nEOF", "cat"),
+            ("cat <<'EOF'\nx\nEOF", "cat <<'EOF' x EOF"),
+            ("sleep 1; echo mark 3", "sleep 1 && echo mark 3"),
+            (
+                "make serve &> log & cargo test 2>&1 | tee x || true",
+                "make serve && cargo test",
+            ),
             (
                 "# run them\nsource .venv/bin/activate && pytest -q | tail",
                 "pytest -q",

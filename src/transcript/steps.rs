@@ -478,8 +478,13 @@ mod tests {
     #[test]
     fn what_is_long_keeps_its_two_ends() {
         let mut steps = Steps::default();
-        let program = (0..100).map(|n| format!("line {n}\n")).collect::<String>();
-        ran(&mut steps, "1", &format!("python3 - <<'EOF'\n{program}EOF"));
+        let program: Vec<String> = (0..100).map(|n| format!("line {n}")).collect();
+        let program = program.join("\n");
+        ran(
+            &mut steps,
+            "1",
+            &format!("python3 - <<'EOF'\n{program}\nEOF"),
+        );
         steps.end_call("1", false, &"x".repeat(100_000));
         let step = &steps.list()[0];
         let text = step.show(&up_to(100, 60));
