@@ -8,7 +8,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig};
 
-use super::{Handoff, Marker, PreservedState, quality, sections, sections::CONTINUATION, sendable};
+use super::{
+    Handoff, Marker, PreservedState, TurnStanding, quality, sections, sections::CONTINUATION,
+    sendable, work,
+};
 use crate::{
     clean, redact,
     scratchpad::{NO_NOTES, Parsed},
@@ -23,6 +26,14 @@ pub const DEFAULT_TEMPLATE: &str = include_str!("../../assets/handoff.md");
 
 /// The most that is shown of one included file, in bytes.
 pub const FILE_CAP: usize = 8 * 1024;
+
+/// How large a message is that the last steps of the turn fill up, in bytes: the client's own summaries have 14 kB in the mean.
+/// Figures in BENCHMARKS.md.
+const FILLED: usize = 14 * 1024;
+
+/// What the last steps may take in any case, in bytes, and the share of the message's limit that is the most of it.
+const STEPS_LEAST: usize = 4 * 1024;
+const STEPS_SHARE: usize = 4;
 
 /// A template that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +99,8 @@ pub struct Sources<'a> {
     pub latest_request: &'a str,
     /// The work at hand, where a transcript shows it.
     pub work: Option<&'a WorkAtHand>,
+    /// How the turn stands from which it goes on.
+    pub turn: TurnStanding,
     /// Files that the user wants in it.
     pub included_files: &'a [IncludedFile],
     /// Whether the tests are shown.
@@ -112,6 +125,7 @@ impl<'a> Sources<'a> {
             first_request: "",
             latest_request: "",
             work: None,
+            turn: TurnStanding::Over,
             included_files: &[],
             include_tests: true,
             closing: "",
@@ -130,7 +144,6 @@ const CUT_ORDER: [(&str, &str); 20] = [
     ("files", "modified files"),
     ("completed", "completed items"),
     ("tried", "what was tried"),
-    ("last_words", "last words of the session before"),
     ("summary", "summary"),
     ("failing_tests", "failing tests"),
     ("failure", "last failure"),
@@ -139,6 +152,7 @@ const CUT_ORDER: [(&str, &str); 20] = [
     ("rejected", "rejected ways"),
     ("decisions", "key decisions"),
     ("plan", "latest plan"),
+    ("steps", "last steps"),
     ("work", "work at hand"),
     ("latest_request", "latest request"),
     ("scratchpad", "scratchpad"),
@@ -153,6 +167,8 @@ pub struct Generator {
     engine: Environment<'static>,
     /// Whether the template has a place for the next step; a user's own may be older than that.
     has_next_step: bool,
+    /// Whether it has one for the last steps.
+    has_steps: bool,
 }
 
 impl Default for Generator {
@@ -172,6 +188,7 @@ impl Generator {
         let generator = Self {
             engine,
             has_next_step: named.contains("next_step"),
+            has_steps: named.contains("steps"),
         };
         // A fault inside a section shows only when there is something to show in it.
         let full = CUT_ORDER.iter().map(|(key, _)| *key);
@@ -206,6 +223,9 @@ impl Generator {
             let lost = kept > max && key != "scratchpad" && !KEPT.contains(&key);
             *body = if lost { "-".to_owned() } else { fit(body, max) };
             kept += body.len();
+        }
+        if self.has_steps {
+            fill_with_steps(&mut sections, sources, max);
         }
         let all: String = sections.values().map(String::as_str).collect();
         sections.insert(MASKED, masked_note(&all));
@@ -266,6 +286,33 @@ impl Generator {
             left_out,
             warnings,
         })
+    }
+}
+
+/// Fills the message up with the last steps; what they say needs no line in a list.
+fn fill_with_steps(
+    sections: &mut BTreeMap<&'static str, String>,
+    sources: &Sources<'_>,
+    max: usize,
+) {
+    let Some(at_hand) = sources.work.filter(|work| !work.steps.is_empty()) else {
+        return;
+    };
+    // What the lists lose is room for more steps.
+    for _ in 0..2 {
+        let others = sections.iter().filter(|(key, _)| **key != "steps");
+        let taken: usize = others.map(|(_, body)| body.len()).sum();
+        let room = FILLED.saturating_sub(taken).max(STEPS_LEAST);
+        let steps = work::steps(at_hand, sources.turn, room.min(max / STEPS_SHARE));
+        let unsaid = work::unsaid_by(&steps, at_hand);
+        for (key, body) in [
+            ("commands", work::commands(&unsaid)),
+            ("failure", work::failure(&unsaid)),
+            ("tried", work::tried(&unsaid)),
+            ("steps", steps),
+        ] {
+            sections.insert(key, fit(&body, max));
+        }
     }
 }
 

@@ -25,6 +25,18 @@ pub use generate::{Generator, IncludedFile, Sources, TemplateError};
 pub use preserved::PreservedState;
 pub use sections::{continuation, next_step};
 
+/// How the turn stands from which the next session goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TurnStanding {
+    /// It is over: the agent had said all it wanted to say, or was stopped by the human.
+    #[default]
+    Over,
+    /// It is running, and something in it may be under way.
+    Running,
+    /// pitstop has ended it between two calls of tools. Nothing of it has failed by that.
+    CutByUs,
+}
+
 /// The first line of every handoff: it says whose it is, and its nonce proves that it arrived.
 ///
 /// The nonce is random and new for every handoff, so no page or tool output can forge a delivery.

@@ -125,7 +125,6 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
         ("failure", work::failure(at_hand)),
         ("tried", work::tried(at_hand)),
         ("commands", commands),
-        ("last_words", work::last_words(at_hand)),
         ("objective", objective),
         ("next_step", next),
         ("pending", pending),

@@ -10,7 +10,7 @@ use crate::{
     breakpoint::git::GitState,
     clean,
     handoff::{
-        Check, Generator, Handoff, Marker, PreservedState, Sources, check,
+        Check, Generator, Handoff, Marker, PreservedState, Sources, TurnStanding, check,
         check::with_missing,
         preserved::{Item, Origin},
         quality, summary, work,
@@ -46,6 +46,7 @@ fn fingerprint(model: &Model) -> u64 {
     (&draft.git, &draft.handoff_files).hash(&mut hasher);
     (draft.summary.by_model(turns), wins_little(model)).hash(&mut hasher);
     (marker(model), run_task(model), closing_words(model)).hash(&mut hasher);
+    turn_standing(model).hash(&mut hasher);
     model.config.handoff.hash(&mut hasher);
     hasher.finish()
 }
@@ -134,6 +135,7 @@ fn make(model: &mut Model) {
         first_request: first_request.map_or("", |said| &said.text),
         latest_request: latest_request.map_or("", |said| &said.text),
         work: Some(&model.draft.work),
+        turn: turn_standing(model),
         included_files: &model.draft.handoff_files.included,
         include_tests: model.config.handoff.include_test_state,
         comparison: comparison(model),
@@ -177,6 +179,16 @@ fn none(marker: Marker) -> Handoff {
             "generate_handoff is off: the next session starts empty, unless you write it a message"
                 .to_owned(),
         ],
+    }
+}
+
+/// How the turn stands from which the next session goes on. This is the place that says [`TurnStanding::CutByUs`] once a reboot
+/// stops a turn between two calls of tools.
+const fn turn_standing(model: &Model) -> TurnStanding {
+    if model.session.agent.activity.turn {
+        TurnStanding::Running
+    } else {
+        TurnStanding::Over
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     app::handoff::{draft, take_edit},
-    transcript::work::{FileAtHand, WorkAtHand},
+    transcript::work::{FileAtHand, Work, WorkAtHand},
 };
 
 const RULE: &str = "Never touch main.";
@@ -27,6 +27,26 @@ fn reviewed() -> Bench {
     bench.git();
     assert_eq!(bench.step(), Some(Step::Review));
     bench
+}
+
+#[test]
+fn the_handoff_says_whether_the_turn_runs() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "Port the parser.");
+    let mut work = Work::default();
+    let said = serde_json::json!([{ "type": "text", "text": "I read it first." }]);
+    work.record(&serde_json::json!({ "type": "assistant", "message": { "content": said } }));
+    bench.model.draft.work = work.report();
+    draft(&mut bench.model);
+    let steps = "```\nagent: I read it first.\n```";
+    for words in [
+        "The turn was running when this was written",
+        "The turn was over.",
+    ] {
+        let body = body(&bench);
+        assert!(body.contains(words) && body.contains(steps), "{body}");
+        bench.turn_ended(OLD);
+    }
 }
 
 fn body(bench: &Bench) -> String {
