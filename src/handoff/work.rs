@@ -440,6 +440,11 @@ mod tests {
         assert!(text.contains(tried), "{text}");
         assert!(crate::handoff::check(&text, &PreservedState::default(), &work).is_complete());
         assert!(text.len() < 15_000, "{}", text.len());
+        let mut next = Work::default();
+        next.record(&json!({ "type": "user", "message": { "content": text } }));
+        let carried = next.report();
+        assert_eq!(carried.commands[0], "cargo test");
+        assert!(!carried.steps.is_empty() && carried.tried == work.tried);
         let small = handoff_within(6_000, &work, TurnStanding::Over);
         assert!(
             small.len() <= 6_000 && small.contains("$ cargo test\n"),

@@ -30,10 +30,12 @@ use super::{
 /// The heading of the handoff's section that holds the steps.
 pub const STEPS_HEADING: &str = "## Last steps";
 
-/// How the first lines of a prompt, of the agent's words and of a shell command begin.
+/// How the first line of a shell command begins.
+pub const RAN: &str = "$ ";
+
+/// How the first lines of a prompt and of the agent's words begin.
 const ASKED: &str = "human: ";
 const SAID: &str = "agent: ";
-const RAN: &str = "$ ";
 
 /// What stands before the lines that belong to a step, and before the line that says how it went.
 const BELOW: &str = "    ";

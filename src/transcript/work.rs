@@ -21,7 +21,7 @@ use super::{
     human::{RULES_HEADING, parse_rule, section},
     prompts,
     rules::forbidden_files,
-    steps::{Step, Steps, cut_in_the_middle},
+    steps::{RAN, STEPS_HEADING, Step, Steps, cut_in_the_middle},
     waiting::Waiting,
     words::{ends, own_lines, without_signals},
 };
@@ -340,6 +340,7 @@ impl Work {
     fn carried(&mut self, handoff: &str) {
         self.blocks += 1;
         self.steps.carry_over(handoff);
+        let is_first = self.commands.is_empty();
         for line in section(handoff, COMMANDS_HEADING) {
             let command = line
                 .strip_prefix("- `")
@@ -348,7 +349,16 @@ impl Work {
                 self.commands.push_front(clipped(command, COMMAND_CAP));
             }
         }
-        self.commands.truncate(COMMANDS);
+        // Those among the steps are in no list.
+        let steps = section(handoff, STEPS_HEADING).into_iter();
+        let ran = steps.filter_map(|line| line.strip_prefix(RAN));
+        for command in ran.filter(|_| is_first) {
+            let command = cut_in_the_middle(command, COMMAND_CAP);
+            self.commands.retain(|have| *have != command);
+            self.commands.push_back(command);
+        }
+        let over = self.commands.len().saturating_sub(COMMANDS);
+        self.commands.drain(..over);
         self.carry_failures(handoff);
         if self.plan.is_none() {
             let lines = section(handoff, PLAN_HEADING).into_iter();

@@ -201,7 +201,7 @@ fn an_overloaded_service_leaves_the_transcript_s_own_summary_and_its_words() {
     self::made(&supervisor, "fallback", "529 Overloaded");
     let message = approved(&supervisor);
     without_the_fallback(&message);
-    assert!(message.contains("> Understood."), "{message}");
+    assert!(message.contains("\nagent: Understood.\n"), "{message}");
     let summary = iteration(&supervisor, 1)["summary"].clone();
     let summary = summary.as_str().unwrap();
     assert!(summary.contains("### User Intent\n"), "{summary}");
