@@ -208,8 +208,7 @@ pub fn steps(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
             "pitstop ended the turn between two calls of tools. Nothing of it failed by that: go on with what comes after the last step."
         }
     };
-    let head =
-        format!("{head} The latest step stands last; what is not marked as failed has worked.");
+    let head = format!("{head} The latest step stands last; one without a mark has worked.");
     // The fence around them.
     let mut left = room.saturating_sub(head.len() + 16);
     let mut shown = Vec::new();
@@ -445,6 +444,7 @@ mod tests {
         let carried = next.report();
         assert_eq!(carried.commands[0], "cargo test");
         assert!(!carried.steps.is_empty() && carried.tried == work.tried);
+        assert_eq!(carried.last_failure, work.last_failure);
         let small = handoff_within(6_000, &work, TurnStanding::Over);
         assert!(
             small.len() <= 6_000 && small.contains("$ cargo test\n"),

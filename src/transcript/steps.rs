@@ -30,12 +30,10 @@ use super::{
 /// The heading of the handoff's section that holds the steps.
 pub const STEPS_HEADING: &str = "## Last steps";
 
-/// How the first line of a shell command begins.
-pub const RAN: &str = "$ ";
-
-/// How the first lines of a prompt and of the agent's words begin.
+/// How the first lines of a prompt, of the agent's words and of a shell command begin.
 const ASKED: &str = "human: ";
 const SAID: &str = "agent: ";
+const RAN: &str = "$ ";
 
 /// What stands before the lines that belong to a step, and before the line that says how it went.
 const BELOW: &str = "    ";
@@ -107,6 +105,15 @@ impl Step {
     pub fn is_repeated_by(&self, other: &Self) -> bool {
         let same = self.head == other.head && self.input == other.input;
         self.outcome == Outcome::Worked && same
+    }
+
+    /// The shell command of one line that it has run, whether that failed, and what it printed.
+    #[must_use]
+    pub fn command(&self) -> Option<(&str, bool, &[String])> {
+        let ended = matches!(self.outcome, Outcome::Worked | Outcome::Failed);
+        let is_whole = ended && self.input.is_empty();
+        let line = self.head.strip_prefix(RAN).filter(|_| is_whole)?;
+        Some((line, self.outcome == Outcome::Failed, &self.output))
     }
 
     /// The step as lines of the handoff.
@@ -240,13 +247,16 @@ impl Steps {
         self.forget();
     }
 
-    /// Takes over the steps of the session before, unless this one has steps already.
-    pub fn carry_over(&mut self, handoff: &str) {
-        if self.steps.is_empty() {
-            for step in Step::read_all(handoff) {
-                self.push("", step);
-            }
+    /// Takes over the steps of the session before and gives them back; none, if this one has steps already.
+    pub fn carry_over(&mut self, handoff: &str) -> Vec<Step> {
+        if !self.steps.is_empty() {
+            return Vec::new();
         }
+        let steps = Step::read_all(handoff);
+        for step in &steps {
+            self.push("", step.clone());
+        }
+        steps
     }
 
     /// The steps, the oldest first.

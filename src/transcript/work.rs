@@ -21,7 +21,7 @@ use super::{
     human::{RULES_HEADING, parse_rule, section},
     prompts,
     rules::forbidden_files,
-    steps::{RAN, STEPS_HEADING, Step, Steps, cut_in_the_middle},
+    steps::{Step, Steps, cut_in_the_middle},
     waiting::Waiting,
     words::{ends, own_lines, without_signals},
 };
@@ -339,8 +339,6 @@ impl Work {
     /// Takes over the work of the session before: else a reboot soon after a reboot would lose it.
     fn carried(&mut self, handoff: &str) {
         self.blocks += 1;
-        self.steps.carry_over(handoff);
-        let is_first = self.commands.is_empty();
         for line in section(handoff, COMMANDS_HEADING) {
             let command = line
                 .strip_prefix("- `")
@@ -349,17 +347,20 @@ impl Work {
                 self.commands.push_front(clipped(command, COMMAND_CAP));
             }
         }
-        // Those among the steps are in no list.
-        let steps = section(handoff, STEPS_HEADING).into_iter();
-        let ran = steps.filter_map(|line| line.strip_prefix(RAN));
-        for command in ran.filter(|_| is_first) {
-            let command = cut_in_the_middle(command, COMMAND_CAP);
-            self.commands.retain(|have| *have != command);
-            self.commands.push_back(command);
-        }
-        let over = self.commands.len().saturating_sub(COMMANDS);
-        self.commands.drain(..over);
+        self.commands.truncate(COMMANDS);
         self.carry_failures(handoff);
+        // A command of one line that stands among the steps is in no list.
+        for step in self.steps.carry_over(handoff) {
+            if let Some((line, failed, output)) = step.command() {
+                let call = Call {
+                    key: plain_command(line),
+                    name: cut_in_the_middle(line, COMMAND_CAP),
+                    ..Call::default()
+                };
+                self.note_command(&call.name);
+                self.record_outcome(&call, failed, &output.join("\n"));
+            }
+        }
         if self.plan.is_none() {
             let lines = section(handoff, PLAN_HEADING).into_iter();
             let lines: Vec<&str> = lines
@@ -501,11 +502,7 @@ impl Work {
             ("Bash" | "PowerShell", None) => {
                 self.mention(text("command"), worth::RUN, None);
                 if !command.is_empty() {
-                    self.commands.retain(|have| *have != call.name);
-                    self.commands.push_back(call.name.clone());
-                    if self.commands.len() > COMMANDS {
-                        self.commands.pop_front();
-                    }
+                    self.note_command(&call.name);
                 }
             }
             ("Grep" | "Glob", None) => {
@@ -526,6 +523,14 @@ impl Work {
         }
         if let Some(id) = id {
             self.calls.insert(id, call);
+        }
+    }
+
+    fn note_command(&mut self, command: &str) {
+        self.commands.retain(|have| have != command);
+        self.commands.push_back(command.to_owned());
+        if self.commands.len() > COMMANDS {
+            self.commands.pop_front();
         }
     }
 
