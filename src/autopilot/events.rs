@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{cap::duration, stop_phrase};
 use crate::{
     clean,
-    format::dollars,
+    format::{self, dollars},
     lineage::{Cause, EndReason, IterationId, json},
     transcript::{SessionId, Tokens},
 };
@@ -170,6 +170,10 @@ pub enum RunEvent {
     },
 }
 
+fn counted(number: u64, thing: &str) -> String {
+    format::count(usize::try_from(number).unwrap_or(usize::MAX), thing)
+}
+
 impl RunEvent {
     /// One line of JSON, the moment and the run in front.
     #[must_use]
@@ -293,7 +297,9 @@ impl RunEvent {
                 ..
             } => {
                 let (cost, time) = (dollars(*cost_usd), time(*seconds));
-                let figures = format!("{iterations} iterations, {turns} turns, {cost}, {time}");
+                let (iterations, turns) =
+                    (counted(*iterations, "iteration"), counted(*turns, "turn"));
+                let figures = format!("{iterations}, {turns}, {cost}, {time}");
                 vec![Some(figures)]
             }
             _ => Vec::new(),

@@ -464,6 +464,11 @@ fn waits(model: &Model) -> String {
         (true, false) => format!("Approved; waits {ends}. Enter interrupts the turn."),
         (true, true) => "Approved.".to_owned(),
         (false, true) => "Enter goes ahead at once.".to_owned(),
+        (false, false) if blocks.contains(&Block::Turn) => {
+            format!(
+                "Once approved it waits {ends}. Enter again interrupts it: a call that runs is lost."
+            )
+        }
         (false, false) => format!("Once approved it waits {ends}."),
     }
 }

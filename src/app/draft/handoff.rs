@@ -21,7 +21,7 @@ use crate::{
 
 use crate::app::{
     effect::Effect,
-    facts::{closing_words, fresh_load, run_task},
+    facts::{closing_words, fresh_load, goes_on_the_fly, is_cut_by_us, run_task},
     model::{Editor, Model, reading::Reading},
 };
 
@@ -182,13 +182,14 @@ fn none(marker: Marker) -> Handoff {
     }
 }
 
-/// How the turn stands from which the next session goes on. This is the place that says [`TurnStanding::CutByUs`] once a reboot
-/// stops a turn between two calls of tools.
-const fn turn_standing(model: &Model) -> TurnStanding {
-    if model.session.agent.activity.turn {
-        TurnStanding::Running
-    } else {
+/// How the turn stands from which the next session goes on.
+fn turn_standing(model: &Model) -> TurnStanding {
+    if !model.session.agent.activity.turn {
         TurnStanding::Over
+    } else if is_cut_by_us(model) && !goes_on_the_fly(model) {
+        TurnStanding::CutByUs
+    } else {
+        TurnStanding::Running
     }
 }
 
