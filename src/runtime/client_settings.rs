@@ -56,16 +56,17 @@ impl ClientSettings {
             let (_, value) = set.find(|(known, _)| known == name)?;
             Some(value.to_string_lossy().into_owned())
         };
-        CompactionSettings::read(&self.args, &variable, &files, state.as_deref())
+        let mut read = CompactionSettings::read(&self.args, &variable, &files, state.as_deref());
+        read.managed = managed().is_some_and(|text| !matches!(text.trim(), "" | "{}"));
+        read
     }
 
     /// Whose settings switch hooks off, and mods with them; none if no file that is known here does.
     #[must_use]
     pub fn without_hooks(&self) -> Option<&'static str> {
-        let managed = MANAGED.iter().find_map(|file| text_of(Path::new(file)));
         let is_on = |text: &str, name| claude::setting(text, name) == Some(true);
         let words = ["disableAllHooks", "allowManagedHooksOnly"];
-        if managed.is_some_and(|text| words.into_iter().any(|name| is_on(&text, name))) {
+        if managed().is_some_and(|text| words.into_iter().any(|name| is_on(&text, name))) {
             return Some("managed settings");
         }
         let texts = self.texts();
@@ -104,6 +105,11 @@ impl ClientSettings {
             .filter_map(|(name, text)| Some((name, text?)))
             .collect()
     }
+}
+
+/// The settings of the machine's, if there are any.
+fn managed() -> Option<String> {
+    MANAGED.iter().find_map(|file| text_of(Path::new(file)))
 }
 
 /// The client's state file lies in its configuration directory where that was named, and beside it otherwise.

@@ -139,6 +139,9 @@ pub struct CompactionSettings {
     default: Option<(Window, Origin)>,
     by_model: Vec<(String, Window, Origin)>,
     percent: Option<f64>,
+    /// Whether settings of the machine's are there that are not empty: the client passes over the hooks of its user's mods then that
+    /// answer compactions, whatever they say (2.1.331).
+    pub managed: bool,
 }
 
 impl CompactionSettings {

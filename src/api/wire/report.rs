@@ -183,7 +183,7 @@ pub struct BridgeReport {
     /// Why it is absent, as a word: `other_agent`, `switched_off`, `flag`, `hooks_off`, `too_old`, `not_written`,
     /// `other_protocol`, `no_hello` or `silent`.
     pub why: Option<String>,
-    /// The same in words.
+    /// The same in words; of one in force, why it answers no compaction, if so.
     pub reason: Option<String>,
     /// How long ago it last spoke, in milliseconds.
     pub age_ms: Option<u64>,

@@ -37,7 +37,7 @@ const RESTORED_WITHIN: Duration = Duration::from_secs(5);
 const CALLS_UNASKED: u32 = 24;
 
 /// Why no compaction of this client can be answered: a managed settings file has it pass over the hooks of mods that would.
-const PASSED_OVER: &str = "managed settings keep pitstop from answering compactions";
+pub const PASSED_OVER: &str = "managed settings keep pitstop from answering compactions";
 
 /// Has a reboot that begins by itself go the way that fits what the agent does now, until a person has chosen one or it is approved.
 pub(super) fn fit_way(model: &mut Model) {

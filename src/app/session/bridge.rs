@@ -278,6 +278,7 @@ pub fn report(model: &Model) -> BridgeReport {
     let age = model.now.since(*at).as_millis();
     let usage = reported.usage.as_ref();
     BridgeReport {
+        reason: model.session.agent.unanswered.clone(),
         age_ms: Some(u64::try_from(age).unwrap_or(u64::MAX)),
         turn_runs: reported.turn,
         prompt_origin: reported.origin.clone(),

@@ -17,7 +17,9 @@ use crate::{
     bridge::Usage,
 };
 
-use crate::app::{draft::checkpoint, effect::Effect, event::TimerId, model::Model};
+use crate::app::{
+    draft::checkpoint, effect::Effect, event::TimerId, model::Model, reboot::on_the_fly,
+};
 
 /// When the client's screen is read after a figure, each counted from the time before: the words have their place in the footer
 /// only once the hints that appear with the end of a turn have left it, some seconds later.
@@ -56,6 +58,10 @@ pub fn look(model: &mut Model) {
 
 /// The client's settings were read; returns whether the lines have moved.
 pub fn settings_read(model: &mut Model, settings: CompactionSettings) -> bool {
+    if settings.managed {
+        let why = || on_the_fly::PASSED_OVER.to_owned();
+        model.session.agent.unanswered.get_or_insert_with(why);
+    }
     model.session.client.settings = settings;
     judge(model)
 }

@@ -189,6 +189,11 @@ pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
     };
     let reason = || bridge.reason.clone().unwrap_or_default();
     match (bridge.state.as_str(), bridge.why.as_deref()) {
+        ("in_force", _) if bridge.reason.is_some() => Check::warning(
+            name,
+            format!("in force, but {}", reason()),
+        )
+        .remedy("no reboot goes in place or on the fly: a turn is waited for, and a fresh session is begun"),
         ("in_force", _) => Check::ok(name, "in force: the client reports to pitstop itself"),
         ("awaited", _) => Check::unknown(name, "it has not reported yet")
             .remedy("run `pitstop doctor` again when the agent shows its prompt"),
