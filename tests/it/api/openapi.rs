@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use pitstop::api::endpoint::{Endpoint, Right};
 use pitstop::api::wire::{
-    CheckpointBody, CheckpointReply, CommitBody, ErrorBody, ForecastReport, HookVerdict,
-    IterationTokens, KeyDecision, RebootBody, SaveBody, SayBody, SourcedItem, TestBody, TurnsLeft,
+    CheckpointBody, CheckpointReply, CommitBody, ErrorBody, ForecastReport, HeldReport,
+    HookVerdict, IterationTokens, KeyDecision, RebootBody, SaveBody, SayBody, SourcedItem,
+    TestBody, TurnsLeft,
 };
 use pitstop::lineage::TrimRecord;
 use serde::Serialize;
@@ -164,6 +165,7 @@ fn what_goes_over_the_wire_has_the_described_fields() {
     fits("BridgeReport", json(&status.agent.bridge));
     fits("ContextReport", json(&status.context));
     fits("ForecastReport", json(&ForecastReport::default()));
+    fits("HeldReport", json(&HeldReport::default()));
     fits("TurnsLeft", json(&TurnsLeft::default()));
     fits("RebootReport", json(&status.reboot));
     fits("HistoryReport", json(&HistoryReport::default()));

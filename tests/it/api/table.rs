@@ -168,7 +168,7 @@ fn a_refusal_names_the_field_its_value_and_what_is_expected() {
             "/control/reboot",
             r#"{"way": "sideways"}"#,
             "way",
-            ["`fresh`, `in-place`, `trim`", "`sideways`"],
+            ["`fresh`, `in-place`, `on-the-fly`, `trim`", "`sideways`"],
         ),
         (
             "POST",
