@@ -36,6 +36,7 @@ mod banner;
 mod held;
 mod prepare;
 mod steps;
+mod timing;
 
 use crate::{
     api::wire::AgentState,
@@ -443,11 +444,11 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
     let outcome = if defer {
         // Once it is due again it is shown again.
         model.reboot.called = None;
-        automatic::be_quiet(model, DEFER_TURNS, QuietReason::Deferred);
+        timing::be_quiet(model, DEFER_TURNS, QuietReason::Deferred);
         model.info(format!("reboot deferred by {DEFER_TURNS} turns"));
         RebootOutcome::Deferred
     } else {
-        automatic::be_quiet(model, 1, QuietReason::Cancelled);
+        timing::be_quiet(model, 1, QuietReason::Cancelled);
         model.info(if holds_compaction(model) {
             "the compaction is left to the client"
         } else {

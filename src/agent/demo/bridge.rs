@@ -214,6 +214,9 @@ impl Session {
         };
         if let Some(turn) = bridge.turn.take() {
             bridge.report(json!({ "fact": "turn_ended", "turn": turn, "reason": reason }));
+            if let Some(order) = self.at_next_step.take() {
+                bridge.report(json!({ "fact": "trigger_restored", "order": order }));
+            }
         }
         self.report_usage();
     }
@@ -275,6 +278,18 @@ impl Session {
                     self.submit_by(text, "plugin")?;
                     json!({ "outcome": "submitted" })
                 }
+            }
+            "replace_conversation" if order["when"] == "next_step" => {
+                if self.turn.is_some() {
+                    self.at_next_step = Some(order["id"].clone());
+                    json!({ "outcome": "lowered" })
+                } else {
+                    json!({ "outcome": "failed", "why": "no turn runs" })
+                }
+            }
+            "restore_trigger" => {
+                self.at_next_step = None;
+                json!({ "outcome": "restored" })
             }
             "replace_conversation" => match self.replace(&order)? {
                 Some(why) => json!({ "outcome": "failed", "why": why }),
@@ -348,6 +363,22 @@ impl Session {
         self.queue
             .pop_front()
             .map_or(Ok(()), |prompt| self.submit_by(prompt, "composer"))
+    }
+
+    /// Puts what the supervisor gives in the place of the conversation between two steps of the turn, if it has ordered that; says whether
+    /// that was done.
+    pub(super) fn replaced_in_turn(&mut self) -> io::Result<bool> {
+        let (Some(order), Some(bridge)) = (self.at_next_step.take(), &self.bridge) else {
+            return Ok(false);
+        };
+        self.compactions += 1;
+        let asked = json!({ "compaction": self.compactions, "trigger": "auto", "order": order });
+        let decided = bridge.peer.post("compact", asked).unwrap_or_default();
+        let Some(text) = decided["text"].as_str() else {
+            return Ok(false);
+        };
+        self.take_over(text, "auto")?;
+        Ok(true)
     }
 
     /// Puts what the supervisor gives for this order in the place of the conversation, and begins a turn; gives why not, if so.

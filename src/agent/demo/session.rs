@@ -74,6 +74,8 @@ pub struct Session {
     /// The compaction that waits for a decision, and how many there were.
     pub(super) compacting: Option<Compacting>,
     pub(super) compactions: u64,
+    /// The order to replace the conversation at the next step of the turn.
+    pub(super) at_next_step: Option<Value>,
     pub(super) turns: usize,
     pub(super) story: Story,
     pub(super) handed_over: bool,
@@ -135,6 +137,7 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         turn: None,
         compacting: None,
         compactions: 0,
+        at_next_step: None,
         turns: 0,
         story: Story::default(),
         handed_over: false,

@@ -68,6 +68,13 @@ impl Turn {
         self.running.is_none() && matches!(self.steps.front(), Some(Step::Tool { .. }))
     }
 
+    /// The conversation was replaced: what is left of the turn grows on from so many tokens.
+    fn goes_on_from(&mut self, context: u64) {
+        let left = self.usage.1.saturating_sub(self.context());
+        self.usage = (context, context.saturating_add(left));
+        self.calls = (0, (self.calls.1 - self.calls.0).max(1));
+    }
+
     /// The context after the current call, tokens.
     fn context(&self) -> u64 {
         let (before, after) = (u128::from(self.usage.0), u128::from(self.usage.1));
@@ -116,6 +123,9 @@ impl Session {
     pub fn play(&mut self, turn: &mut Turn) -> io::Result<bool> {
         if let Some(tool) = turn.running.take() {
             self.finish_tool(&tool)?;
+            if self.replaced_in_turn()? {
+                turn.goes_on_from(self.context);
+            }
             return Ok(true);
         }
         let Some(step) = turn.steps.pop_front() else {

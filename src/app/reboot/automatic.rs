@@ -23,20 +23,24 @@ use crate::{
     transcript::Tokens,
 };
 
-use super::{Approval, approve, held, on_the_fly, request, steps::end_attempt};
+use super::{
+    Approval, approve, held, on_the_fly, request,
+    steps::end_attempt,
+    timing::{cuts, is_free, refused},
+};
 use crate::app::{
     draft::{breakpoint, summary},
     effect::Effect,
     event::TimerId,
     facts::{
         Block, auto_delay, blocked_by, deciding_figure, is_editing, is_forced, is_last, is_quiet,
-        is_safe, is_under_review,
+        is_under_review,
     },
     model::{
         Model, Overlay,
         happened::NoReboot,
         progress::state_of,
-        reboot::{Attempt, Breaker, Clock, Phase, Quiet, QuietReason, RebootOutcome},
+        reboot::{Attempt, Breaker, Clock, Phase, RebootOutcome},
     },
     refusal::Refusal,
 };
@@ -49,20 +53,6 @@ impl Clock {
     pub fn left(self, model: &Model) -> Duration {
         self.at.saturating_sub(model.now.since_start)
     }
-}
-
-/// Lets no reboot begin by itself until so many more turns have ended.
-pub(super) fn be_quiet(model: &mut Model, turns: u32, reason: QuietReason) {
-    model.reboot.quiet = Some(Quiet {
-        reason,
-        until_turn: model.session.agent.turns.saturating_add(turns),
-        forced: is_forced(model),
-    });
-}
-
-/// A reboot did not begin, for this reason: it is tried again when the next turn has ended.
-pub(super) fn refused(model: &mut Model, why: String) {
-    be_quiet(model, 1, QuietReason::Refused(why));
 }
 
 /// A reboot that is due did not begin, for this reason. A run stops for that once no turn is at work, anyone else is shown what holds it
@@ -281,38 +271,6 @@ fn may_announce(model: &Model) -> bool {
     // The person at the keyboard is given the whole time again.
     let at_keyboard = blocked_by(model).contains(&Block::Typing) || is_editing(model);
     announced && seen && !at_keyboard
-}
-
-/// Whether a reboot may begin by itself at this moment: a safe one, on the fly, or in a turn that has gone on for too long.
-pub(super) fn is_free(model: &Model) -> bool {
-    is_safe(model) || outlasts(model) || on_the_fly::goes_by_itself(model)
-}
-
-/// Whether the turn that runs is all that is in the way, and `auto` waits for its end no longer: past the force line, and once the
-/// patience is over.
-fn outlasts(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    let armed = attempt.and_then(|attempt| attempt.entered.first());
-    let waited = armed.map(|(_, at)| model.now.since(*at));
-    let patience = model.config.reboot.turn_patience;
-    model.reboot.mode == RebootMode::Auto
-        && model.session.agent.state == AgentState::Busy
-        && (is_forced(model) || waited.is_some_and(|waited| waited >= patience))
-        && blocked_by(model) == [Block::Turn]
-}
-
-/// Whether such a turn is to be cut now: between two calls of tools, and past the force line within one too.
-fn cuts(model: &Model) -> bool {
-    outlasts(model) && (model.happened.at_seam || is_forced(model))
-}
-
-/// Whether `auto` is about to cut a turn in the middle of a call of a tool, though the force line is not passed.
-pub(super) fn is_within_call(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    let by_auto = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Auto));
-    let agent = &model.session.agent;
-    let in_call = agent.state == AgentState::Busy && !agent.activity.calls.is_empty();
-    by_auto && in_call && !is_forced(model)
 }
 
 fn set_clock(model: &mut Model, clock: Option<Clock>) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{config::RebootMode, guard::Level, lineage::journal::Step};
 
-use super::{automatic::is_free, on_the_fly};
+use super::{on_the_fly, timing::is_free};
 use crate::app::{
     facts::{Block, answer_left, blocked_by, is_editing, is_quiet},
     model::{

@@ -12,23 +12,23 @@
 
 use std::time::Duration;
 
-use crate::{bridge::Order, config::RebootMode};
+use crate::bridge::{Order, OrderId};
 
 use super::{
-    Attempt, Kind, automatic, in_place,
+    Attempt, Kind, in_place,
     steps::{end_attempt, enter, waiting},
+    timing,
 };
 use crate::app::{
     effect::Effect,
-    facts::{is_editing, is_under_review, on_the_fly_refusal, turn_runs},
+    facts::{is_under_review, on_the_fly_refusal, turn_runs},
     model::{
-        Model, Overlay,
+        Model,
         orders::Purpose,
         reboot::{Approval, Phase, RebootOutcome, Replacing},
     },
     orders,
 };
-use crate::bridge::OrderId;
 
 /// How long the client may take to set its trigger back: it does it in milliseconds.
 const RESTORED_WITHIN: Duration = Duration::from_secs(5);
@@ -56,20 +56,9 @@ pub(super) fn fit_way(model: &mut Model) {
     }
 }
 
-/// Whether `auto` goes ahead on the fly, without a moment that it waits for.
-pub(super) fn goes_by_itself(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    attempt.is_some_and(|one| one.kind == Kind::OnTheFly && one.is_by_itself())
-        && model.reboot.mode == RebootMode::Auto
-        && !model.reboot.paused
-        && model.view.overlay != Some(Overlay::Review)
-        && !is_editing(model)
-        && turn_runs(model)
-}
-
 /// Whether it is approved now, without asking a person.
 pub(super) fn is_due(model: &Model) -> bool {
-    is_under_review(model) && goes_by_itself(model)
+    is_under_review(model) && timing::goes_on_the_fly(model)
 }
 
 /// It is approved and prepared: the order is given, unless the turn has ended since.
@@ -107,7 +96,8 @@ pub fn trigger_restored(model: &mut Model, order: OrderId) {
         return turn_is_over(model);
     }
     // What is to be done at a turn's end is decided anew: `auto` announces it then.
-    automatic::withdraw(model, "the turn has ended before its next step");
+    model.note("the reboot is no longer due: the turn has ended before its next step");
+    take_back(model, RebootOutcome::Withdrawn);
 }
 
 /// The order by which the client is to ask at its next step, while it has not.
@@ -170,4 +160,8 @@ pub(super) fn take_back(model: &mut Model, outcome: RebootOutcome) -> bool {
 pub(super) fn taken_back(model: &mut Model, outcome: RebootOutcome) {
     restore_trigger(model);
     end_attempt(model, outcome, None);
+    if outcome == RebootOutcome::Withdrawn {
+        // Nothing went wrong.
+        model.reboot.failure = None;
+    }
 }

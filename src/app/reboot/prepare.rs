@@ -16,8 +16,8 @@ use crate::{
 
 use super::{
     Attempt, Kind,
-    automatic::refused,
     steps::{end_attempt, enter, waiting},
+    timing::refused,
 };
 
 /// Everything that the new agent needs is made and checked; without it the reboot is refused and the old agent goes on.

@@ -13,8 +13,8 @@ use crate::{
 
 use super::{
     DEFER_TURNS,
-    automatic::{be_quiet, is_free, is_within_call},
     prepare::{self, preparing},
+    timing::{self, be_quiet, is_free, is_within_call},
 };
 use crate::app::{
     draft::{checkpoint, handoff, record::save_iteration, summary},
@@ -107,7 +107,7 @@ fn armed(model: &mut Model) {
     let approved = attempt.approved.is_some();
     let each_turn = attempt.cause == Cause::Autopilot;
     let waits = holds_compaction(model);
-    let at_once = (waits && answers_at_once(model)) || on_the_fly::goes_by_itself(model);
+    let at_once = (waits && answers_at_once(model)) || timing::goes_on_the_fly(model);
     let asked = approved
         || waits
         || at_once
@@ -133,7 +133,7 @@ fn drafting(model: &mut Model, gathered: bool) {
     let reviewed = model.view.overlay == Some(Overlay::Review);
     let unattended = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto && !reviewed;
     let at_once =
-        (holds_compaction(model) && answers_at_once(model)) || on_the_fly::goes_by_itself(model);
+        (holds_compaction(model) && answers_at_once(model)) || timing::goes_on_the_fly(model);
     let waits = !gathered || (!at_once && summary::is_awaited(model, unattended));
     if waits && attempt.approved.is_none() {
         return;

@@ -1,0 +1,69 @@
+//! When a reboot may begin by itself: what is no time for one, and what cannot be waited for any longer.
+
+use crate::{api::wire::AgentState, config::RebootMode};
+
+use super::Kind;
+use crate::app::{
+    facts::{Block, blocked_by, is_editing, is_forced, is_safe, turn_runs},
+    model::{
+        Model, Overlay,
+        reboot::{Approval, Quiet, QuietReason},
+    },
+};
+
+/// Lets no reboot begin by itself until so many more turns have ended.
+pub(super) fn be_quiet(model: &mut Model, turns: u32, reason: QuietReason) {
+    model.reboot.quiet = Some(Quiet {
+        reason,
+        until_turn: model.session.agent.turns.saturating_add(turns),
+        forced: is_forced(model),
+    });
+}
+
+/// A reboot did not begin, for this reason: it is tried again when the next turn has ended.
+pub(super) fn refused(model: &mut Model, why: String) {
+    be_quiet(model, 1, QuietReason::Refused(why));
+}
+
+/// Whether a reboot may begin by itself at this moment: a safe one, on the fly, or in a turn that has gone on for too long.
+pub(super) fn is_free(model: &Model) -> bool {
+    is_safe(model) || outlasts(model) || goes_on_the_fly(model)
+}
+
+/// Whether the turn that runs is all that is in the way, and `auto` waits for its end no longer: past the force line, and once the
+/// patience is over.
+fn outlasts(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    let armed = attempt.and_then(|attempt| attempt.entered.first());
+    let waited = armed.map(|(_, at)| model.now.since(*at));
+    let patience = model.config.reboot.turn_patience;
+    model.reboot.mode == RebootMode::Auto
+        && model.session.agent.state == AgentState::Busy
+        && (is_forced(model) || waited.is_some_and(|waited| waited >= patience))
+        && blocked_by(model) == [Block::Turn]
+}
+
+/// Whether such a turn is to be cut now: between two calls of tools, and past the force line within one too.
+pub(super) fn cuts(model: &Model) -> bool {
+    outlasts(model) && (model.happened.at_seam || is_forced(model))
+}
+
+/// Whether `auto` is about to cut a turn in the middle of a call of a tool, though the force line is not passed.
+pub(super) fn is_within_call(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    let by_auto = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Auto));
+    let agent = &model.session.agent;
+    let in_call = agent.state == AgentState::Busy && !agent.activity.calls.is_empty();
+    by_auto && in_call && !is_forced(model)
+}
+
+/// Whether `auto` goes ahead on the fly, without a moment that it waits for.
+pub(super) fn goes_on_the_fly(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|one| one.kind == Kind::OnTheFly && one.is_by_itself())
+        && model.reboot.mode == RebootMode::Auto
+        && !model.reboot.paused
+        && model.view.overlay != Some(Overlay::Review)
+        && !is_editing(model)
+        && turn_runs(model)
+}
