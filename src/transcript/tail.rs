@@ -400,8 +400,11 @@ impl Tail {
 /// Whether a prompt on the main chain of the transcript at `path` holds `marker`.
 ///
 /// This is how a handoff is known to have arrived when no supervisor was there to see it. A file that is not there
-/// holds nothing.
+/// holds nothing, and neither does one hold the marker of a handoff that was not written yet.
 pub fn find_prompt(path: impl Into<PathBuf>, marker: &str) -> Result<bool, TailError> {
+    if marker.is_empty() {
+        return Ok(false);
+    }
     let mut tail = Tail::open(path)?;
     let plain = memmem::Finder::new(plain_part(marker));
     let mut found = false;

@@ -577,6 +577,9 @@ fn a_handoff_is_found_in_a_prompt_and_nowhere_else() {
         );
     }
     assert!(!find_prompt(Session::new().path(), marker).unwrap());
+    // What was not written yet is nowhere.
+    let session = Session::with(&prompt_with("x"));
+    assert!(!find_prompt(session.path(), "").unwrap());
 }
 
 /// Every fixture is fed whole, byte by byte, and in pieces, and must give what stands in its `.expected` file.
