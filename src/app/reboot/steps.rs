@@ -535,6 +535,8 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
     {
         current.reboot = Some(record);
     }
+    // Before the journal is closed: killed between the two, a record that came later would be lost with its reboot.
+    save_iteration(model);
     model.info(match kind {
         Kind::Fresh if verified => {
             let took = crate::format::short(total);
@@ -580,7 +582,6 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
             model.view.overlay = Some(Overlay::Exited);
         }
     }
-    save_iteration(model);
 }
 
 /// What a trim has won, for a notice.

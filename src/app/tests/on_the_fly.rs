@@ -2,7 +2,7 @@
 
 use crate::{
     app::{
-        event::{BridgeEvent, TranscriptFacts},
+        event::{BridgeEvent, ReadEvent, TranscriptFacts},
         facts::goes_on_the_fly,
         reboot::{Banner, QuietReason, banner, on_the_fly},
         session::compaction,
@@ -109,6 +109,31 @@ fn auto_reboots_at_the_line_in_the_middle_of_the_turn_which_goes_on() {
     bench.bridge_says(OLD, turn(false));
     assert_eq!(bench.model.session.agent.turns, 1);
     assert_eq!(bench.journaled.last(), Some(&Step::Done));
+}
+
+/// A supervisor that is killed between two writes leaves a reboot open rather than one that is in no record.
+#[test]
+fn the_record_is_written_before_the_journal_is_closed() {
+    let mut bench = Bench::at_work(RebootMode::Auto);
+    let id = bench.fills().expect("the order");
+    bench.asks_for(id);
+    bench.compacted();
+    let text = bench.model.reboot.attempt.as_ref().unwrap();
+    let text = text.handoff.as_ref().unwrap().text.clone();
+    let facts = Box::new(TranscriptFacts {
+        handoff: text.lines().next().map(str::to_owned),
+        ..Default::default()
+    });
+    let session = bench.model.session.id;
+    let proof = Event::Read(ReadEvent::Transcript { session, facts });
+    let at = bench.at();
+    let effects = update(&mut bench.model, at, proof);
+    let place = |is: &dyn Fn(&Effect) -> bool| effects.iter().position(is);
+    let record =
+        place(&|effect| matches!(effect, Effect::SaveIteration(one, _) if one.reboot.is_some()));
+    let closed =
+        place(&|effect| matches!(effect, Effect::Journal(entry) if entry.step == Step::Done));
+    assert!(record.is_some() && record < closed, "{effects:?}");
 }
 
 #[test]
