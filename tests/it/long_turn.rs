@@ -1,6 +1,8 @@
 //! Turns as real sessions have them: many calls of tools, in which the context grows to the line and past it. The real client
 //! plays their shapes under pitstop.
 
+mod kills;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;

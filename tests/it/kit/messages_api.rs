@@ -19,6 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use chrono::{SecondsFormat, Utc};
 use serde_json::{Value, json};
 
 use super::{
@@ -42,6 +43,8 @@ pub enum Answer {
         kind: String,
         message: String,
     },
+    /// A usage limit that is reached, and that resets so long after the call.
+    Limited(Duration),
     /// The connection is closed without a word.
     Close,
     /// The stream begins, and the connection is closed in the middle of a text.
@@ -329,6 +332,14 @@ fn give(
         } => {
             let error = json!({ "type": "error", "error": { "type": kind, "message": message } });
             json_reply(out, *status, &error)?;
+            return Ok(true);
+        }
+        Answer::Limited(resets_in) => {
+            let resets = Utc::now() + *resets_in;
+            let resets = resets.to_rfc3339_opts(SecondsFormat::Secs, true);
+            let message = format!("5-hour limit reached, resets at {resets}");
+            let error = json!({ "type": "rate_limit_error", "message": message });
+            json_reply(out, 429, &json!({ "type": "error", "error": error }))?;
             return Ok(true);
         }
         Answer::Close => return Ok(false),

@@ -52,6 +52,8 @@ pub struct PlayedCall {
     /// The tokens that were reported.
     pub tokens: u64,
     pub has_handoff: bool,
+    /// How many handoffs the request holds.
+    pub handoffs: usize,
     /// The steps that the request holds.
     pub present: BTreeSet<usize>,
     /// The results that no earlier call brought.
@@ -166,7 +168,7 @@ impl Played {
             for (at, call) in self.steps[step - 1].iter().enumerate() {
                 let id = call_id(step, at);
                 match call {
-                    ToolCall::Shell { .. } | ToolCall::Failing { .. } => {
+                    ToolCall::Shell { .. } | ToolCall::Asked { .. } | ToolCall::Failing { .. } => {
                         let (begun, ended) = (count("begin", &id), count("end", &id));
                         if (begun, ended) != (1, 1) {
                             faults

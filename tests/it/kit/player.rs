@@ -55,6 +55,7 @@ pub struct Player {
     base: u64,
     steps: Vec<Step>,
     ending: Option<String>,
+    saying: BTreeMap<usize, String>,
     before: BTreeMap<usize, VecDeque<Answer>>,
     project: PathBuf,
     /// The step that is given next, from 1.
@@ -80,6 +81,7 @@ impl Player {
             base: shape.base,
             steps,
             ending: shape.ending.clone(),
+            saying: shape.saying.clone(),
             before: shape.before.clone(),
             project: project.to_owned(),
             next: 1,
@@ -141,6 +143,7 @@ impl Player {
             lost: false,
             tokens,
             has_handoff: words.iter().any(|text| text.contains(HANDOFF)),
+            handoffs: words.iter().map(|text| text.matches(HANDOFF).count()).sum(),
             results,
             body: (caller == Caller::Main && replaced).then(|| body.clone()),
             present,
@@ -175,6 +178,9 @@ impl Player {
         };
         self.next += 1;
         let mut words = format!("Step {number}.");
+        if let Some(more) = self.saying.get(&number) {
+            words.push_str(&format!("\n\n{more}"));
+        }
         if step.calls.is_empty() {
             words.push_str(&format!(
                 "\n\nThis part is done.\n\nDONE: the part up to step {number}"
@@ -220,6 +226,13 @@ impl Player {
                 "Bash",
                 json!({ "command": self.command(id, bytes, lasts, true) }),
             ),
+            ToolCall::Asked { bytes } => {
+                let command = self.command(id, bytes, Duration::ZERO, true);
+                (
+                    "Bash",
+                    json!({ "command": format!("true asked; {command}") }),
+                )
+            }
             ToolCall::Failing { bytes } => {
                 let command = self.command(id, bytes, Duration::ZERO, false);
                 ("Bash", json!({ "command": command }))

@@ -23,6 +23,8 @@ use super::{messages_api::Answer, transcripts};
 pub enum ToolCall {
     /// A command that succeeds after this time.
     Shell { bytes: usize, lasts: Duration },
+    /// A command for which the client asks its person first, where its settings have [`ASKED`].
+    Asked { bytes: usize },
     /// A command that fails.
     Failing { bytes: usize },
     /// Reads a file that no other call reads.
@@ -34,6 +36,9 @@ pub enum ToolCall {
     /// A subagent that calls so many tools of its own.
     Subagent { calls: usize },
 }
+
+/// The rule of the client's settings by which it asks before a [`ToolCall::Asked`].
+pub const ASKED: &str = "Bash(true asked:*)";
 
 impl ToolCall {
     /// A command that prints so many bytes and takes no time of its own.
@@ -87,6 +92,8 @@ pub struct Shape {
     pub turns: Vec<Vec<Step>>,
     /// What the last step says besides its own words, such as the stop phrase of a run.
     pub ending: Option<String>,
+    /// What a step says besides its own words, by the number of the step.
+    pub saying: BTreeMap<usize, String>,
     /// What is answered before a step, by the number of the step: failures, after which the client asks again.
     pub before: BTreeMap<usize, VecDeque<Answer>>,
 }
@@ -120,6 +127,12 @@ impl Shape {
     /// With this on a line of its own at the end of all.
     pub fn ending_with(mut self, text: &str) -> Self {
         self.ending = Some(text.to_owned());
+        self
+    }
+
+    /// With these words in a step, by its number from 1.
+    pub fn saying(mut self, number: usize, words: &str) -> Self {
+        self.saying.insert(number, words.to_owned());
         self
     }
 
@@ -431,6 +444,9 @@ fn answer(call: &mut ToolCall, result: &Value, details: &Value, took: Duration) 
             let counted = details["totalToolUseCount"].as_u64().unwrap_or(1);
             *calls = usize::try_from(counted).unwrap_or(1);
         }
-        ToolCall::Failing { .. } | ToolCall::Write { .. } | ToolCall::Edit { .. } => {}
+        ToolCall::Asked { .. }
+        | ToolCall::Failing { .. }
+        | ToolCall::Write { .. }
+        | ToolCall::Edit { .. } => {}
     }
 }
