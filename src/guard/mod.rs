@@ -439,6 +439,12 @@ impl Guard {
         })
     }
 
+    /// Returns the tokens of the client's last call, once it says nothing more.
+    #[must_use]
+    pub fn last_used(&self) -> Option<Tokens> {
+        Some(self.readings.last()?.used)
+    }
+
     /// Returns the threshold that was passed upwards since the last call: each fires once, and again only after the figure
     /// has fallen clearly below it.
     pub fn crossing(&mut self, at: At) -> Option<Crossing> {

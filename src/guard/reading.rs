@@ -119,6 +119,17 @@ impl Readings {
         .or(self.of(Source::Estimate))
     }
 
+    /// Returns the last figure of a client that says nothing more. The better source may have missed the last call: its word
+    /// comes a little later, and a client that has ended does not send it any more.
+    #[must_use]
+    pub fn last(&self) -> Option<Reading> {
+        let best = self.best()?;
+        let transcript = self.of(Source::Transcript);
+        let missed = transcript
+            .filter(|one| one.at.since_start > best.at.since_start && one.used > best.used);
+        missed.or(Some(best))
+    }
+
     /// Whether a source has been silent for more than twice its usual interval.
     #[must_use]
     pub fn is_stale(&self, source: Source, at: At) -> bool {
@@ -323,6 +334,17 @@ pub(super) mod tests {
                 source,
                 "{readings:?}"
             );
+        }
+    }
+
+    #[test]
+    fn the_last_call_counts_at_the_end_though_the_better_source_missed_it() {
+        let missed = [said(StatusLine, 40_000, 0), said(Transcript, 44_000, 1)];
+        let late = [said(StatusLine, 44_000, 0), said(Transcript, 40_000, 1)];
+        let older = [said(StatusLine, 20_000, 1), said(Transcript, 44_000, 0)];
+        for (readings, used) in [(missed, 44_000), (late, 44_000), (older, 20_000)] {
+            let last = received(&readings).last();
+            assert_eq!(last.map(|one| one.used), Some(Tokens(used)), "{readings:?}");
         }
     }
 

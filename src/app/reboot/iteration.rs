@@ -142,6 +142,10 @@ pub(in crate::app) fn new_session(model: &mut Model) {
 /// Ends the record of the present iteration.
 pub fn close_iteration(model: &mut Model, reason: EndReason) {
     note_figures(model);
+    let last = model.session.guard.last_used();
+    if let Some(current) = model.lineage.current_mut() {
+        current.tokens_at_end = last.or(current.tokens_at_end);
+    }
     summary::close(model);
     model.emit_all(keep_turn(model));
     let closed = model.lineage.close(model.now.wall, reason).is_ok();
