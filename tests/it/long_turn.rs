@@ -1,26 +1,32 @@
 //! Turns as real sessions have them: many calls of tools, in which the context grows to the line and past it. The real client
 //! plays their shapes under pitstop.
 
+mod eight_sessions;
 mod kills;
+mod last_step;
+mod thrash;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::Value;
 
 use crate::{
-    autopilot::{self, PROMISE, RUN, meta, outcome, reasons, sessions},
+    autopilot::{self, PROMISE, RUN, meta, reasons, sessions},
     bridge::MODS_FROM,
     kit::{
         client::is_at_least,
         events::{Events, Received},
         played::{Played, PlayedCall},
         shape::Shape,
-        supervisor::{Headless, Launch, SOON},
+        supervisor::{Launch, SOON},
     },
 };
 
 /// A model with a window of 200 000 tokens.
 const MODEL: [&str; 2] = ["--model", "claude-sonnet-4-5"];
+
+/// How long a run of eight full sessions may take on a machine that others use too.
+const LONG_RUN: Duration = Duration::from_mins(15);
 
 /// How far a figure may lie above what the service reports of a call's input: its output, where the source counts that, too.
 const OUTPUT: u64 = 25;
@@ -125,10 +131,12 @@ fn the_figure_the_hooks_and_the_state_follow_a_turn_of_sixty_calls() {
     supervisor.wait_for_state("idle", SOON);
 }
 
-/// A run without a terminal that was played to its end.
+/// A run that was played to its end.
 struct Run {
+    launch: Launch,
     code: Option<i32>,
-    headless: Headless,
+    /// What it has told, without a terminal.
+    events: Vec<Value>,
     /// The run's record.
     meta: Value,
     played: Played,
@@ -138,30 +146,63 @@ struct Run {
 
 /// Runs the real client over this shape, with the stop phrase as its last words, until the run is over.
 #[track_caller]
-fn play_to_the_end(shape: Shape, order: &[&str]) -> Run {
+fn play(launch: &Launch, shape: Shape) -> Run {
     let shape = shape.ending_with(PROMISE);
-    let launch = autopilot::live(&["--headless", "--json"])
-        .order(order.iter().copied())
-        .playing(&shape);
-    let (code, headless) = outcome(&launch);
-    Run {
-        code,
-        headless,
-        meta: meta(&launch),
-        played: launch.api().played(),
-        steps: shape.steps().count(),
-    }
+    let launch = launch.clone().playing(&shape);
+    let mut headless = launch.start_headless();
+    let code = headless.wait_for_exit(LONG_RUN);
+    Run::over(launch, code, headless.events(), &shape)
+}
+
+/// A run whose turns are cut soon after the line, as it cannot go on the fly.
+fn impatient(launch: Launch) -> Launch {
+    launch
+        .set("agent.bridge=false")
+        .set("reboot.turn_patience=\"1s\"")
 }
 
 impl Run {
+    #[track_caller]
+    fn over(launch: Launch, code: Option<i32>, events: Vec<Value>, shape: &Shape) -> Self {
+        Self {
+            code,
+            events,
+            meta: meta(&launch),
+            played: launch.api().played(),
+            steps: shape.steps().count(),
+            launch,
+        }
+    }
+
     /// What holds of every run that ends well: the stop phrase, each tool once and whole, no turn that failed, no summary.
     #[track_caller]
     fn check(&self) {
-        let lines = self.headless.lines().join("\n");
-        assert_eq!(self.code, Some(0), "{lines}");
+        assert_eq!(self.code, Some(0), "{:#?}", self.events);
         check_whole(&self.played, self.steps);
-        assert_eq!(self.headless.count("turn_failed"), 0, "{lines}");
+        assert_eq!(self.count("turn_failed"), 0, "{:#?}", self.events);
         assert_eq!(reasons(&self.meta).last(), Some(&"promise_found"));
+    }
+
+    /// How often this event was told.
+    fn count(&self, event: &str) -> usize {
+        let told = self.events.iter().filter(|told| told["event"] == event);
+        told.count()
+    }
+
+    /// How many turns there were, as the run counts them.
+    #[track_caller]
+    fn turns(&self) -> usize {
+        let end = self.events.last().expect("it has said something");
+        let turns = end["turns"].as_u64().expect("a count") as usize;
+        assert_eq!(self.count("turn_ended"), turns);
+        turns
+    }
+
+    /// What `pitstop history --json` says.
+    #[track_caller]
+    fn history(&self) -> Value {
+        let output = self.launch.command(&["history", "--json"]).output();
+        serde_json::from_slice(&output.unwrap().stdout).expect("a history")
     }
 }
 
@@ -189,13 +230,13 @@ fn print_seams(played: &Played) {
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_run_over_two_sessions_of_one_turn_each_ends_by_the_stop_phrase() {
     let shape = Shape::sessions(2, 24, 20_000, 153_000);
-    let run = play_to_the_end(shape, &[]);
+    let run = play(&autopilot::live(&["--headless", "--json"]), shape);
     print_seams(&run.played);
     run.check();
     let seams = run.played.seams();
     assert_eq!((seams.len(), sessions(&run.meta).len()), (1, 2));
     assert!(seams[0].after.has_handoff && seams[0].after.tokens < 40_000);
-    assert_eq!(run.headless.count("turn_ended"), 2);
+    assert_eq!(run.turns(), 2);
 }
 
 /// The client compacts by itself, as its own line lies below pitstop's, and is answered with the handoff.

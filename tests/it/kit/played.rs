@@ -67,7 +67,7 @@ pub struct PlayedCall {
 pub struct Seam {
     pub before: PlayedCall,
     pub after: PlayedCall,
-    /// From the end of the answer to the next request; the tools of the answer ran in it.
+    /// From the end of the answer to the next request, without the time that the tools of the answer slept.
     pub pause: Duration,
 }
 
@@ -127,17 +127,31 @@ impl Played {
             .map(|(before, after)| Seam {
                 before: before.clone(),
                 after: after.clone(),
-                pause: pause(before, after),
+                pause: self.pause(before, after),
             })
             .collect()
     }
 
-    /// The middle one of the pauses where the talk goes on.
+    /// The middle one of the pauses where the talk goes on after tools, without the time that these slept.
     pub fn usual_pause(&self) -> Duration {
-        let usual = self.neighbours().filter(|pair| pair.1.body.is_none());
-        let mut pauses: Vec<Duration> = usual.map(|(before, after)| pause(before, after)).collect();
-        pauses.sort();
-        pauses.get(pauses.len() / 2).copied().unwrap_or_default()
+        let goes_on = |pair: &(&PlayedCall, &PlayedCall)| {
+            let tools = pair.0.step.map(|step| &self.steps[step - 1]);
+            pair.1.body.is_none() && tools.is_some_and(|tools| !tools.is_empty())
+        };
+        let usual = self.neighbours().filter(goes_on);
+        middle(usual.map(|(before, after)| self.pause(before, after)))
+    }
+
+    /// From the end of an answer to the next request, without the time that the commands of the answer slept.
+    fn pause(&self, before: &PlayedCall, after: &PlayedCall) -> Duration {
+        let from = before.answered.unwrap_or(before.arrived);
+        let tools = before.step.map(|step| &self.steps[step - 1]);
+        let slept = tools.into_iter().flatten().map(|call| match call {
+            ToolCall::Shell { lasts, .. } => *lasts,
+            _ => Duration::ZERO,
+        });
+        let pause = after.arrived.saturating_duration_since(from);
+        pause.saturating_sub(slept.sum())
     }
 
     /// What is wrong with the calls of tools that were given: those that did not run, ran twice, or were cut; empty when each
@@ -180,7 +194,7 @@ impl Played {
                             faults.push(format!("{id} has written nothing"));
                         }
                     }
-                    ToolCall::Read { .. } | ToolCall::Subagent { .. } => {}
+                    ToolCall::Read { .. } | ToolCall::Image | ToolCall::Subagent { .. } => {}
                 }
                 // Where the talk was replaced the result may never come; the ledger speaks for most.
                 let wrong = |result: &&&ToolResult| {
@@ -195,10 +209,11 @@ impl Played {
     }
 }
 
-/// From the end of an answer to the next request.
-fn pause(before: &PlayedCall, after: &PlayedCall) -> Duration {
-    let from = before.answered.unwrap_or(before.arrived);
-    after.arrived.saturating_duration_since(from)
+/// The middle one of these times; nothing where there are none.
+pub fn middle(times: impl IntoIterator<Item = Duration>) -> Duration {
+    let mut times: Vec<Duration> = times.into_iter().collect();
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// The id of a call of a tool, by its step and its place in it.
@@ -214,4 +229,9 @@ pub fn ledger(project: &Path) -> PathBuf {
 /// The file of a call that reads or writes one.
 pub fn file_of(project: &Path, id: &str) -> PathBuf {
     project.join(format!("kit/{id}.txt"))
+}
+
+/// The picture of a call that reads one.
+pub fn image_of(project: &Path, id: &str) -> PathBuf {
+    project.join(format!("kit/{id}.png"))
 }

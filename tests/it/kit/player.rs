@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::{
     messages_api::{Answer, user_texts},
-    played::{Caller, Played, PlayedCall, ToolResult, call_id, file_of, ledger},
+    played::{Caller, Played, PlayedCall, ToolResult, call_id, file_of, image_of, ledger},
     shape::{Shape, Step, ToolCall},
 };
 
@@ -37,6 +37,11 @@ const SUBAGENT: &str = "Play the subagent ";
 
 /// What the client's own request for a summary says.
 const SUMMARY: &str = "CRITICAL: Respond with TEXT ONLY";
+
+/// A grey picture of 8 by 8 pixels, a PNG.
+const PICTURE: &[u8] = b"\
+    \x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x08\x00\x00\x00\x08\x08\x00\x00\x00\x00\xe1d\xe1W\x00\
+    \x00\x00\x0eIDATx\xdach\x80\x02\x06\xca\x18\x00\x80\x84 \x01\x10\xe8j\x17\x00\x00\x00\x00IEND\xaeB`\x82";
 
 /// What a subagent's first call reports, and by how much each further one reports more.
 const SUBAGENT_TOKENS: (u64, u64) = (12_000, 1_000);
@@ -54,6 +59,7 @@ pub struct Reply {
 pub struct Player {
     base: u64,
     steps: Vec<Step>,
+    is_idle: bool,
     ending: Option<String>,
     saying: BTreeMap<usize, String>,
     before: BTreeMap<usize, VecDeque<Answer>>,
@@ -72,14 +78,20 @@ impl Player {
         fs::create_dir_all(project.join("kit"))?;
         for (number, step) in (1..).zip(&steps) {
             for (at, call) in step.calls.iter().enumerate() {
-                if let ToolCall::Read { bytes } = call {
-                    fs::write(file_of(project, &call_id(number, at)), lines_of(*bytes))?;
+                let id = call_id(number, at);
+                match call {
+                    ToolCall::Read { bytes } => {
+                        fs::write(file_of(project, &id), lines_of(*bytes))?;
+                    }
+                    ToolCall::Image => fs::write(image_of(project, &id), PICTURE)?,
+                    _ => {}
                 }
             }
         }
         Ok(Self {
             base: shape.base,
             steps,
+            is_idle: shape.is_idle,
             ending: shape.ending.clone(),
             saying: shape.saying.clone(),
             before: shape.before.clone(),
@@ -181,7 +193,7 @@ impl Player {
         if let Some(more) = self.saying.get(&number) {
             words.push_str(&format!("\n\n{more}"));
         }
-        if step.calls.is_empty() {
+        if step.calls.is_empty() && !self.is_idle {
             words.push_str(&format!(
                 "\n\nThis part is done.\n\nDONE: the part up to step {number}"
             ));
@@ -238,6 +250,7 @@ impl Player {
                 ("Bash", json!({ "command": command }))
             }
             ToolCall::Read { .. } => ("Read", json!({ "file_path": file })),
+            ToolCall::Image => ("Read", json!({ "file_path": image_of(&self.project, id) })),
             ToolCall::Write { bytes } => (
                 "Write",
                 json!({ "file_path": file, "content": lines_of(bytes) }),

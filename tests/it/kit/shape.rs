@@ -29,6 +29,8 @@ pub enum ToolCall {
     Failing { bytes: usize },
     /// Reads a file that no other call reads.
     Read { bytes: usize },
+    /// Reads a picture.
+    Image,
     /// Writes a new file.
     Write { bytes: usize },
     /// Makes a new file by an edit.
@@ -90,6 +92,8 @@ pub struct Shape {
     pub base: u64,
     /// Its turns; the last step of each calls no tool.
     pub turns: Vec<Vec<Step>>,
+    /// Whether its turns end without a word of something that is done.
+    pub is_idle: bool,
     /// What the last step says besides its own words, such as the stop phrase of a run.
     pub ending: Option<String>,
     /// What a step says besides its own words, by the number of the step.
@@ -133,6 +137,12 @@ impl Shape {
     /// With these words in a step, by its number from 1.
     pub fn saying(mut self, number: usize, words: &str) -> Self {
         self.saying.insert(number, words.to_owned());
+        self
+    }
+
+    /// With turns that end without a word of something that is done.
+    pub fn idle(mut self) -> Self {
+        self.is_idle = true;
         self
     }
 
@@ -446,6 +456,7 @@ fn answer(call: &mut ToolCall, result: &Value, details: &Value, took: Duration) 
         }
         ToolCall::Asked { .. }
         | ToolCall::Failing { .. }
+        | ToolCall::Image
         | ToolCall::Write { .. }
         | ToolCall::Edit { .. } => {}
     }
