@@ -578,7 +578,7 @@ fn a_handoff_is_found_in_a_prompt_and_nowhere_else() {
     }
     assert!(!find_prompt(Session::new().path(), marker).unwrap());
     // What was not written yet is nowhere.
-    let session = Session::with(&prompt_with("x"));
+    let session = Session::with(prompt_with("x"));
     assert!(!find_prompt(session.path(), "").unwrap());
 }
 
