@@ -188,10 +188,12 @@ fn kill_on_the_fly(moment: Moment, again: bool) -> Kill {
         wait_for_end(launch.the_home());
     }
     let supervisor = next(&launch, &old).start();
-    let rests =
-        |status: &Value| status["agent"]["state"] == "idle" && status["reboot"]["phase"] == "idle";
-    let status = supervisor.wait_for_status(rests, SOON);
-    assert_eq!(session_of(&status), old, "the session goes on");
+    // The session goes on: its name is known once the client's first hook has come.
+    let rests = |status: &Value| {
+        let (agent, reboot) = (&status["agent"]["state"], &status["reboot"]["phase"]);
+        agent == "idle" && reboot == "idle" && status["session_id"] == old.as_str()
+    };
+    supervisor.wait_for_status(rests, SOON);
     let alive = agents(launch.the_home());
     assert_eq!(alive.len(), 1, "one agent: {alive:#?}");
     let reported = handoffs(launch.the_home());
@@ -277,7 +279,8 @@ fn killed_in_a_reboot_on_the_fly_the_handoff_is_there_once_or_not_at_all_and_the
     assert!(is_at_least(MODS_FROM), "this client runs no mods");
     let asked = std::env::var("PITSTOP_TEST_KILLS").ok();
     let kills = asked.map_or(USUAL_KILLS, |count| count.parse().expect("a number"));
-    let whole = a_whole_reboot();
+    // One may have been disturbed.
+    let whole = a_whole_reboot().min(a_whole_reboot());
     println!("undisturbed: {whole:?}");
     // The same moments each time: a linear congruence.
     let mut seed = 20_261_125_u32;
