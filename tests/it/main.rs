@@ -39,6 +39,7 @@ mod layering;
 mod limits;
 mod lineage;
 mod long_turn;
+mod night;
 mod pane;
 mod places;
 mod prepare;
