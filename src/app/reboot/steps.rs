@@ -3,11 +3,12 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
+    agent::claude::limits::Act,
     api::wire::AgentState,
     bridge::{Order, Outcome},
     config::{Delivery, RebootMode},
     handoff::Handoff,
-    lineage::{Cause, EndReason, RebootRecord, TrimRecord, journal::Step},
+    lineage::{Cause, EndReason, IterationId, RebootRecord, TrimRecord, journal::Step},
     transcript::Tokens,
 };
 
@@ -356,6 +357,9 @@ fn start(model: &mut Model) {
         }
     };
     open_iteration(model, session, Some(cause), parent);
+    let undone = matches!(kind, Kind::Undo(..)).then_some(parent).flatten();
+    model.session.agent.holds_compaction |=
+        undone.is_some_and(|iteration| is_above_trigger(model, iteration));
     match kind {
         Kind::Fresh => model.session.spending.begin_session(session),
         Kind::Trim => model.session.spending.copy_session(old, session),
@@ -382,6 +386,16 @@ fn start(model: &mut Model) {
     if let Some(text) = text {
         model.emit(Effect::SaveHandoff { iteration, text });
     }
+}
+
+/// Whether an iteration ended where the client compacts by itself: resumed as it was, its next prompt would be compacted.
+fn is_above_trigger(model: &Model, iteration: IterationId) -> bool {
+    let limit = model.session.client.limit();
+    let trigger = limit.filter(|limit| limit.act == Act::Compacts);
+    let mut iterations = model.lineage.iterations().iter();
+    let end = iterations.find(|one| one.iteration == iteration);
+    let end = end.and_then(|one| one.tokens_at_end);
+    trigger.is_some_and(|trigger| end >= Some(trigger.at))
 }
 
 /// A generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.

@@ -5,7 +5,9 @@ use crate::{
         event::BridgeEvent,
         reboot::{blocked_by, in_place},
     },
-    bridge::{Draft, Fact, Order, OrderId, Outcome, ReplaceWhen, Said},
+    bridge::{
+        Category, CategoryKind, Draft, Fact, Order, OrderId, Outcome, ReplaceWhen, Said, Usage,
+    },
     config::RebootWay,
     lineage::journal::{Evidence, Marker as Told, Recovery, recover},
 };
@@ -616,6 +618,34 @@ fn an_undo_resumes_a_copy_of_the_conversation_before() {
     let iterations = bench.model.lineage.iterations();
     assert_eq!(iterations[2].parent, Some(iterations[0].iteration));
     assert_eq!(bench.model.session.pane, iterations[2].iteration);
+}
+
+#[test]
+fn an_undone_conversation_above_the_client_s_trigger_is_not_compacted_at_its_next_prompt() {
+    // The replaced one has ended at 155 000 tokens.
+    for (trigger, lifted) in [(150_000, true), (190_000, false)] {
+        let mut bench = Bench::replaced();
+        bench.bridge_says(
+            OLD,
+            Said::Fact(Fact::Usage(Usage {
+                used: Some(Tokens(20_000)),
+                window: Tokens(200_000),
+                compacts_at: Some(Tokens(trigger)),
+                categories: vec![Category {
+                    name: "Messages".into(),
+                    tokens: Tokens(1),
+                    kind: CategoryKind::Used,
+                }],
+                ..Usage::default()
+            })),
+        );
+        let effects = bench.send(undo());
+        bench.read_draft(&effects);
+        let iteration = bench.model.session.pane;
+        let exit = Exit::Code(0);
+        bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
+        assert_eq!(bench.model.session.agent.holds_compaction, lifted);
+    }
 }
 
 #[test]
