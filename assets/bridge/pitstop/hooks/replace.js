@@ -17,8 +17,11 @@ const PAUSE = 10;
 // How long the client may take to refuse a command, in milliseconds: it does it in 20.
 const REFUSED_WITHIN = 300;
 
+// More messages than one step has.
+const LAST = 32;
+
 // Stops the running turn. The client leaves a shell command of its last step running in the background then: it is stopped, too.
-const interrupt = async ($, conversation) => {
+async function interrupt($, conversation) {
   await $.turn.abort({ turnId: conversation.turn });
   for (let waited = 0; conversation.turn !== undefined && waited < STOPS; waited += PAUSE) await $.clock.sleep(PAUSE);
   const messages = await $.session.messages();
@@ -26,10 +29,7 @@ const interrupt = async ($, conversation) => {
   for (const { result } of results) {
     if (result?.backgroundedByTurnAbort) await $.tool.call({ tool: "TaskStop", task_id: result.backgroundTaskId }).catch(() => {});
   }
-};
-
-// More messages than one step has.
-const LAST = 32;
+}
 
 // `pitstop-answer` is asked about this compaction and puts the handoff in. A command begins the turn behind it: only with one
 // of its own does the client repeat its reminders.
