@@ -239,7 +239,8 @@ fn a_run_over_two_sessions_of_one_turn_each_ends_by_the_stop_phrase() {
     assert_eq!(run.turns(), 2);
 }
 
-/// The client compacts by itself, as its own line lies below pitstop's, and is answered with the handoff.
+/// The client's own line lies below pitstop's, which is pulled below that: the turn is rebooted on the fly before the client compacts by
+/// itself.
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_turn_that_fills_the_window_goes_on_in_the_same_client() {
@@ -267,9 +268,9 @@ fn a_turn_that_fills_the_window_goes_on_in_the_same_client() {
         panic!("{} reboots", played.seams().len());
     };
     assert!(seam.after.has_handoff && seam.after.tokens < 40_000);
-    // The client's line is at 137 000, and a step adds 2 700 tokens.
+    // The client's line is at 137 000 and pitstop's some way below it; a step adds 2 700 tokens.
     let before = seam.before.tokens;
-    assert!((134_000..140_000).contains(&before), "{before}");
+    assert!((110_000..130_000).contains(&before), "{before}");
     // What the last tools have said is not lost.
     assert_eq!(seam.after.present.last().copied(), seam.before.step);
     supervisor.wait_for_state("idle", SOON);

@@ -332,8 +332,8 @@ pub enum Replacing {
     Revoking {
         /// Which one.
         order: OrderId,
-        /// How the reboot ends if that is in time, where it was taken back; else it was not answered in time.
-        ends: Option<RebootOutcome>,
+        /// What follows if that is in time.
+        then: Revoked,
     },
     /// The client has the text, and whether it is in force is to be seen.
     HandedOut {
@@ -346,6 +346,17 @@ pub enum Replacing {
     Refused(String),
     /// The agent has ended, and how.
     Gone(String),
+}
+
+/// What follows once an order is revoked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revoked {
+    /// The reboot is refused: the order was not answered in time.
+    Refused,
+    /// It was taken back, and ends like this.
+    Ends(RebootOutcome),
+    /// It is armed again: the turn has ended, and what is to be done then is decided anew.
+    Armed,
 }
 
 /// How far the agent of the new session is.

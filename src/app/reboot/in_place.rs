@@ -36,7 +36,7 @@ use crate::app::{
     model::{
         Model,
         orders::{EndedOrder, OrderEnd, Purpose},
-        reboot::{Approval, Kind, Launch, NewAgent, Phase, Proof, Replacing},
+        reboot::{Approval, Kind, Launch, NewAgent, Phase, Proof, Replacing, Revoked},
     },
     orders,
     reboot::iteration::{close_iteration, open_in_place},
@@ -266,8 +266,8 @@ fn follow_order(model: &mut Model, ended: &EndedOrder) {
             set(model, Replacing::Refused(why));
         }
         OrderEnd::Unanswered if !handed_out => {
-            let ends = None;
-            set(model, Replacing::Revoking { order: id, ends });
+            let then = Revoked::Refused;
+            set(model, Replacing::Revoking { order: id, then });
             model.emit(Effect::RevokeOrder(id));
         }
         // The text is with the client, or its process is gone: other events say which.
@@ -277,12 +277,12 @@ fn follow_order(model: &mut Model, ended: &EndedOrder) {
 
 /// The order was revoked before the client had the text, or could not be any more.
 pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) {
-    let ends = match now(model) {
-        Some(Replacing::Revoking { order, ends }) if *order == id => *ends,
+    let then = match now(model) {
+        Some(Replacing::Revoking { order, then }) if *order == id => *then,
         _ => return,
     };
-    if let Some(outcome) = ends.filter(|_| in_time) {
-        return on_the_fly::taken_back(model, outcome);
+    if in_time && then != Revoked::Refused {
+        return on_the_fly::taken_back(model, then);
     }
     if in_time {
         let why = "the client has not begun in time".to_owned();

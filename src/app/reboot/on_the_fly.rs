@@ -25,7 +25,7 @@ use crate::app::{
     model::{
         Model,
         orders::Purpose,
-        reboot::{Approval, Phase, RebootOutcome, Replacing},
+        reboot::{Approval, Phase, RebootOutcome, Replacing, Revoked},
     },
     orders,
 };
@@ -95,9 +95,8 @@ pub fn trigger_restored(model: &mut Model, order: OrderId) {
         model.emit(Effect::RevokeOrder(order));
         return turn_is_over(model);
     }
-    // What is to be done at a turn's end is decided anew: `auto` announces it then.
-    model.note("the reboot is no longer due: the turn has ended before its next step");
-    take_back(model, RebootOutcome::Withdrawn);
+    // `auto` announces it behind the turn.
+    revoke(model, order, Revoked::Armed);
 }
 
 /// The order by which the client is to ask at its next step, while it has not.
@@ -147,21 +146,30 @@ fn restore_trigger(model: &mut Model) {
 /// Takes the reboot back while the client is to ask at its next step; says whether it is: then it ends like this once it is known
 /// that the client has not asked.
 pub(super) fn take_back(model: &mut Model, outcome: RebootOutcome) -> bool {
-    let Some(order) = awaited(model) else {
-        return false;
-    };
-    let ends = Some(outcome);
-    in_place::set(model, Replacing::Revoking { order, ends });
+    let order = awaited(model);
+    if let Some(order) = order {
+        revoke(model, order, Revoked::Ends(outcome));
+    }
+    order.is_some()
+}
+
+fn revoke(model: &mut Model, order: OrderId, then: Revoked) {
+    in_place::set(model, Replacing::Revoking { order, then });
     model.emit(Effect::RevokeOrder(order));
-    true
 }
 
 /// The order was taken back in time.
-pub(super) fn taken_back(model: &mut Model, outcome: RebootOutcome) {
-    restore_trigger(model);
-    end_attempt(model, outcome, None);
-    if outcome == RebootOutcome::Withdrawn {
+pub(super) fn taken_back(model: &mut Model, then: Revoked) {
+    if let Revoked::Ends(outcome) = then {
+        restore_trigger(model);
+        end_attempt(model, outcome, None);
         // Nothing went wrong.
         model.reboot.failure = None;
+    } else {
+        if let Some(attempt) = &mut model.reboot.attempt {
+            attempt.approved = None;
+        }
+        in_place::take_configured(model);
+        enter(model, Phase::Armed);
     }
 }

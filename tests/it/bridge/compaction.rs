@@ -130,7 +130,11 @@ fn a_compaction_of_the_real_client_without_an_answer_goes_as_is_set() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_compaction_in_the_middle_of_the_real_client_s_turn_keeps_the_tool_s_result() {
-    let launch = live("auto").agent_args(["--allowed-tools", "Bash(echo found-it)"]);
+    // In `auto` pitstop would reboot on the fly before the client compacts by itself.
+    let launch = live("ask")
+        .set("guard.answer_within=\"2s\"")
+        .set("guard.unanswered=\"handoff\"")
+        .agent_args(["--allowed-tools", "Bash(echo found-it)"]);
     launch
         .api()
         .answer([Answer::shell("echo found-it"), Answer::text("Understood.")]);
