@@ -63,7 +63,7 @@ struct Night {
     shape: Shape,
     /// The steps after which the client is killed.
     kills: Vec<usize>,
-    /// How many of each were planned, for the report.
+    /// How many of each are planned, and before which steps, for the report.
     planned: String,
 }
 
@@ -131,13 +131,15 @@ fn night(seed: u64, sessions: usize) -> Night {
     let often = |of_sixty: usize| (of_sixty * sessions).div_ceil(60);
     let mut planned = Vec::new();
     let mut failing = |what: &str, count: usize, answers: &[Answer], shape: &mut Shape| {
+        let mut steps = Vec::new();
         for _ in 0..count {
             let step = place(&mut random);
+            steps.push(step);
             for answer in answers {
                 *shape = std::mem::take(shape).failing_before(step, answer.clone());
             }
         }
-        planned.push(format!("{count} {what}"));
+        planned.push(format!("{count} {what} {steps:?}"));
     };
     // The client tries once more by itself, so two in a row fail a turn.
     let limit = Answer::Limited(Duration::from_secs(6));
@@ -168,16 +170,18 @@ fn night(seed: u64, sessions: usize) -> Night {
         ("dialogs", often(4), ToolCall::Asked { bytes: 300 }),
         ("subagents", often(6), ToolCall::Subagent { calls: 2 }),
     ] {
+        let mut steps = Vec::new();
         for _ in 0..count {
             let step = place(&mut random);
+            steps.push(step);
             shape = shape.also(step, call);
         }
-        planned.push(format!("{count} {what}"));
+        planned.push(format!("{count} {what} {steps:?}"));
     }
     let count = often(3);
     let mut kills: Vec<usize> = (0..count).map(|_| place(&mut random)).collect();
     kills.sort_unstable();
-    planned.push(format!("{count} kills of the client"));
+    planned.push(format!("{count} kills of the client {kills:?}"));
     let said = format!("CONSTRAINT: {RULE}\nDECISION: {DECISION} | the gauges report UTC");
     Night {
         shape: shape.saying(2, &said).ending_with(PROMISE),
