@@ -30,8 +30,8 @@ use crate::app::{
         Model, Overlay,
         orders::{EndedOrder, OrderEnd, Purpose},
         reboot::{
-            Approval, Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof,
-            QuietReason, RebootOutcome,
+            Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof, QuietReason,
+            RebootOutcome,
         },
         unsent::{OnDisk, Unsent},
     },
@@ -203,12 +203,14 @@ fn wait(model: &mut Model) {
     }
 }
 
-/// What `auto` has approved was read by no one: the handoff is made of what is true now.
+/// The turn has gone on since the approval, by up to some hundred steps: a handoff that no one has edited is made of what is true now. It
+/// would name steps as under way that are done.
 fn draft_again(model: &mut Model) {
     handoff::draft(model);
+    let edited = model.draft.handoff.edited.is_some();
     let message = model.draft.handoff.current().clone();
     if let Some(attempt) = &mut model.reboot.attempt
-        && attempt.approved == Some(Approval::Auto)
+        && !edited
         && attempt.handoff.is_some()
     {
         attempt.handoff = Some(message);

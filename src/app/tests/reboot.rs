@@ -1162,3 +1162,27 @@ fn the_card_waits_for_the_new_figure_and_then_stands_its_time() {
     assert!(stands(&mut bench, 8));
     assert!(!stands(&mut bench, 3));
 }
+
+#[test]
+fn a_handoff_that_waits_for_the_end_of_a_turn_has_what_came_meanwhile_unless_it_was_edited() {
+    for edited in [false, true] {
+        let mut bench = Bench::new();
+        bench.prompted(OLD, "work");
+        bench.press(KeyCode::F(5));
+        bench.git();
+        if edited {
+            bench.press(KeyCode::Char('e'));
+            bench.press(KeyCode::Char('!'));
+            bench.press(KeyCode::Esc);
+        }
+        bench.press(KeyCode::Enter);
+        assert_eq!(bench.step(), Some(Step::Waiting));
+        let notes = "- [x] mend the parser\n- [ ] mend the printer\n".to_owned();
+        bench.send(Event::Read(ReadEvent::Scratchpad(Some(notes))));
+        bench.turn_ended(OLD);
+        let given = bench.model.reboot.attempt.as_ref().unwrap().handoff.clone();
+        let text = given.unwrap().text;
+        assert_eq!(bench.step(), Some(Step::Ending));
+        assert_eq!(text.contains("mend the printer"), !edited, "{text}");
+    }
+}
