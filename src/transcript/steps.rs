@@ -193,6 +193,9 @@ pub struct Steps {
     bytes: usize,
 }
 
+/// How the names of the tools begin that pitstop gives the agent.
+const OWN_TOOLS: &str = "mcp__pitstop__";
+
 impl Steps {
     /// Notes what the human asked for. The whole of it has a section of its own.
     pub fn note_prompt(&mut self, text: &str) {
@@ -210,8 +213,9 @@ impl Steps {
 
     /// Notes that a tool was called; `file` is the file that it is about, as the handoff names it.
     pub fn begin_call(&mut self, id: &str, tool: &str, input: &Value, file: Option<&str>) {
-        // The list has sections of its own, and so has the plan.
-        if tool.is_empty() || is_todo_tool(tool) || tool == "ExitPlanMode" {
+        // The list has sections of its own, and so have the plan and what is kept by pitstop's own tools.
+        let is_kept = is_todo_tool(tool) || tool == "ExitPlanMode" || tool.starts_with(OWN_TOOLS);
+        if tool.is_empty() || is_kept {
             return;
         }
         let mut lines = described(tool, input, file).into_iter();

@@ -793,39 +793,6 @@ fn a_full_window_of_the_real_client_reboots_by_itself() {
     a_full_window_reboots_by_itself(live_that("auto"));
 }
 
-/// The first turn of the new session is long, and passes the line again before it has ended: the breaker says so for as long as
-/// it holds, and the next reboot follows.
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_long_first_turn_of_the_real_client_after_a_reboot_is_followed_by_the_next_reboot() {
-    let launch = live_that("auto").set("reboot.auto_delay=\"300ms\"");
-    let calls = (0..4).map(|number| Answer::shell(&format!("echo {number}")));
-    let answers = [Answer::text("The first session.")]
-        .into_iter()
-        .chain(calls);
-    launch.api().answer(answers);
-    launch
-        .api()
-        .report_usage([20_000, 60_000, 120_000, 155_000]);
-    let supervisor = started(&launch);
-    let status = supervisor.wait_for_iteration(2, SOON * 2);
-    let second = session_of(&status);
-    let status = supervisor.wait_for_status(
-        |status| status["agent"]["state"] == "idle" && status["context"]["level"] == "overflow",
-        SOON * 2,
-    );
-    assert_eq!(status["iteration"], 2, "{status:#}");
-    supervisor
-        .terminal
-        .wait_for_text("no automatic reboot: only 1 turn", SOON);
-    supervisor.prompt("carry on then");
-    let status = supervisor.wait_for_iteration(3, SOON * 2);
-    assert_ne!(session_of(&status), second);
-    let history = supervisor.history();
-    assert_eq!(iteration(&history, 3)["cause"], "threshold");
-    arrived(&supervisor, &session_of(&status));
-}
-
 #[test]
 fn a_conversation_that_is_cleared_in_the_demo_is_not_rebooted_any_more() {
     cleared_while_announced(demo_that("auto"));

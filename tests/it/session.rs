@@ -88,9 +88,10 @@ fn past_the_compact_line_no_reboot_goes_ahead_under_auto_modes_dialog() {
     supervisor.wait_for_status(open, SOON);
     let blocked = |status: &Value| {
         let reason = status["agent"]["reason"].as_str().unwrap_or_default();
-        reason.contains("check")
-            && status["reboot"]["phase"] == "armed"
-            && status["reboot"]["blocked_by"] == json!(["dialog"])
+        let reboot = &status["reboot"];
+        // Armed, or on the fly at the agent's next step: that comes behind the dialog.
+        let waits = reboot["phase"] == "armed" || reboot["way"] == "on-the-fly";
+        reason.contains("check") && waits && reboot["blocked_by"] == json!(["dialog"])
     };
     let status = supervisor.wait_for_status(blocked, SOON);
     let said = String::from_utf8(supervisor.run(&["status"]).stdout).unwrap();

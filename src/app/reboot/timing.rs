@@ -65,5 +65,6 @@ pub(super) fn goes_on_the_fly(model: &Model) -> bool {
         && !model.reboot.paused
         && model.view.overlay != Some(Overlay::Review)
         && !is_editing(model)
+        && model.session.agent.state == AgentState::Busy
         && turn_runs(model)
 }

@@ -45,7 +45,8 @@ fn a_session_that_begins_above_the_line_stops_the_run_behind_its_turn() {
     let steps = shape.turns[0].len();
     let run = run(shape);
     check(&run, steps, "which is above the compact line");
-    assert_eq!(run.played.seams().len(), 1);
+    // One reboot; where it came behind the first step, nothing of the talk was lost by it.
+    assert_eq!(run.meta["iterations"].as_array().map(Vec::len), Some(2));
 }
 
 /// Three sessions are filled, and nothing comes of any.
