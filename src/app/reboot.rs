@@ -110,6 +110,7 @@ impl Attempt {
             approved: None,
             force: false,
             handoff: None,
+            outdated: false,
             trimmed: None,
             held: None,
             beside: OnDisk::Nothing,

@@ -222,6 +222,8 @@ pub struct Attempt {
     pub force: bool,
     /// The message, fixed when it was approved.
     pub handoff: Option<Handoff>,
+    /// Whether a turn has gone on since.
+    pub(in crate::app) outdated: bool,
     /// What the trim has removed, once the copy is there.
     pub trimmed: Option<TrimRecord>,
     /// The compaction of the client's that it answers.

@@ -30,8 +30,8 @@ use crate::app::{
         Model, Overlay,
         orders::{EndedOrder, OrderEnd, Purpose},
         reboot::{
-            Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof, QuietReason,
-            RebootOutcome,
+            Approval, Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof,
+            QuietReason, RebootOutcome,
         },
         unsent::{OnDisk, Unsent},
     },
@@ -155,6 +155,7 @@ fn wait(model: &mut Model) {
     }
     // A client that waits in a compaction is at no safe moment, and needs none.
     let free = is_gone(model) || is_safe(model) || holds_compaction(model);
+    let busy = model.session.agent.state == AgentState::Busy;
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
     };
@@ -165,6 +166,7 @@ fn wait(model: &mut Model) {
     // What the prompt box holds at the last moment goes over, or keeps the session from being ended.
     if !goes {
         *look = LastLook::Pending;
+        attempt.outdated |= busy;
         return;
     }
     if attempt.kind.replaces() {
@@ -203,14 +205,14 @@ fn wait(model: &mut Model) {
     }
 }
 
-/// The turn has gone on since the approval, by up to some hundred steps: a handoff that no one has edited is made of what is true now. It
-/// would name steps as under way that are done.
+/// Makes the handoff of what is true now, where no one has read it or a turn has gone on since the approval, by up to some hundred steps:
+/// it would name steps as under way that are done. One that a person has edited is theirs.
 fn draft_again(model: &mut Model) {
     handoff::draft(model);
     let edited = model.draft.handoff.edited.is_some();
     let message = model.draft.handoff.current().clone();
     if let Some(attempt) = &mut model.reboot.attempt
-        && !edited
+        && (attempt.approved == Some(Approval::Auto) || (attempt.outdated && !edited))
         && attempt.handoff.is_some()
     {
         attempt.handoff = Some(message);
