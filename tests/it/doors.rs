@@ -156,6 +156,8 @@ fn a_text_is_said_by_command_and_refused_while_a_turn_runs() {
     assert_eq!(output.status.code(), Some(1), "{reported}");
     assert!(reported.contains("not a safe moment: turn"), "{reported}");
     events.wait_for("hook", |hook| hook["event"] == "Stop", SOON);
+    // The turn is over once the agent says so itself, a moment later.
+    supervisor.wait_for_state("idle", SOON);
     let output = supervisor.run_with_input(&["ctl", "say", "-"], b"from a pipe");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     supervisor.terminal.wait_for_text("from a pipe", SOON);
