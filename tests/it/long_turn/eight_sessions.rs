@@ -201,14 +201,6 @@ fn a_run_over_eight_sessions_on_the_fly_is_one_turn() {
     assert_eq!(run.played.sessions().len(), 1);
 }
 
-/// The same work where each turn is cut when it has gone on past the line for too long.
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_run_without_mods_cuts_its_turns() {
-    let run = play(&impatient(headless(&[])), sessions(size()).in_one_turn());
-    check(&run, &FRESH, size().0);
-}
-
 /// Each turn fills a session and ends by itself, past the line.
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
