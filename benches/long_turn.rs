@@ -34,6 +34,8 @@ struct Session {
     name: &'static str,
     line: u64,
     played: Played,
+    /// What went wrong with the calls of tools, read while their files are still there.
+    faults: Vec<String>,
 }
 
 /// The lines for this shape, in percent: a short session is given low ones.
@@ -79,6 +81,7 @@ fn play(name: &'static str, shape: &Shape) -> Session {
     Session {
         name,
         line: line.expect("a line"),
+        faults: played.faults(),
         played,
     }
 }
@@ -117,7 +120,7 @@ fn report(session: &Session) {
         "{name}: {calls} calls, line {}, summaries {}, faults {:?}",
         session.line,
         played.summaries(),
-        played.faults()
+        session.faults
     );
     println!();
     println!(
