@@ -13,7 +13,9 @@ use serde_json::Value;
 use crate::kit::{
     messages_api::{Answer, user_texts},
     output::all,
+    played::{Played, call_id},
     schema,
+    shape::Shape,
     side_by_side::side_by_side,
     supervisor::{Headless, Launch, SOON, Supervisor, key, processes_of},
 };
@@ -847,73 +849,55 @@ pub(crate) fn live(order: &[&str]) -> Launch {
         .order(order.iter().copied())
 }
 
-fn item(number: usize) -> String {
-    format!("Part {number} is ported.\n\nDONE: part {number} of the parser")
+/// So many turns of 24 calls of tools, each of which fills a session.
+fn sessions_of_work(count: usize) -> Shape {
+    Shape::sessions(count, 24, 20_000, 158_000).ending_with(PROMISE)
 }
 
-/// The answers of so many turns; the last one gives the stop phrase.
-fn answers(turns: usize) -> Vec<Answer> {
-    (1..=turns)
-        .map(|number| match number {
-            last if last == turns => Answer::text(&format!("{}\n\n{PROMISE}", item(last))),
-            number => Answer::text(&item(number)),
-        })
-        .collect()
-}
-
-/// What so many turns report: three fill the window.
-fn usage(turns: usize) -> impl Iterator<Item = u64> {
-    [40_000, 100_000, 160_000].into_iter().cycle().take(turns)
-}
-
-fn session_of(call: &Value) -> String {
-    call["metadata"]["user_id"].to_string()
-}
-
-/// The first main call of each session, in order.
-fn starts(calls: &[Value]) -> Vec<&Value> {
-    let mut seen = BTreeSet::new();
-    calls
-        .iter()
-        .filter(|call| seen.insert(session_of(call)))
-        .collect()
-}
-
-/// The API saw so many sessions, each given what those before had completed.
+/// Every step was given once and its tools ran once; so many sessions each began with the task and with what those before had
+/// completed.
 #[track_caller]
-fn check_api(launch: &Launch, sessions: usize, per_session: usize) {
-    let calls = launch.api().main_calls();
-    let starts = starts(&calls);
+fn check_played(launch: &Launch, shape: &Shape, sessions: usize) -> Played {
+    let played = launch.api().played();
+    let all: Vec<usize> = (1..=shape.steps().count()).collect();
+    assert_eq!((played.steps(), played.faults()), (all, Vec::new()));
+    let ends = shape.turns.iter().scan(0, |end, turn| {
+        *end += turn.len();
+        Some(*end)
+    });
+    let ends: Vec<usize> = ends.collect();
+    let starts: Vec<_> = played
+        .main()
+        .filter_map(|call| Some((call, call.body.as_ref()?)))
+        .filter(|(call, _)| call.step.is_some())
+        .collect();
     assert_eq!(starts.len(), sessions, "session starts");
-    for (number, start) in starts.iter().enumerate() {
-        let reported = user_texts(start).join("\n");
-        assert!(
-            reported.contains("Port the parser"),
-            "session {number}: {reported}"
-        );
-        assert!(reported.contains(PROMISE), "session {number}: {reported}");
-        for done in 1..=number * per_session {
-            let line = format!("- [x] part {done} of the parser\n");
+    for (number, (call, body)) in starts.into_iter().enumerate() {
+        let reported = user_texts(body).join("\n");
+        for needle in ["Port the parser", PROMISE] {
+            assert!(reported.contains(needle), "session {number}: {reported}");
+        }
+        for end in ends.iter().filter(|end| Some(**end) < call.step) {
+            let line = format!("- [x] the part up to step {end}\n");
             assert!(
                 reported.contains(&line),
-                "session {number} lacks {done}: {reported}"
+                "session {number} lacks {end}: {reported}"
             );
         }
-        assert_eq!(reported.contains("pitstop handoff"), number > 0);
+        assert_eq!(call.has_handoff, number > 0);
     }
+    played
 }
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_headless_task_over_five_sessions_of_the_real_client_ends_by_the_stop_phrase() {
-    let launch = live(&["--headless", "--json"]);
-    launch.api().report_usage(usage(15));
-    launch.api().answer(answers(15));
+    let shape = sessions_of_work(5);
+    let launch = live(&["--headless", "--json"]).playing(&shape);
     let (code, run) = outcome(&launch);
     assert_eq!(code, Some(0), "{:#?}", run.lines());
-    check_api(&launch, 5, 3);
-    let meta = meta(&launch);
-    assert_eq!((reasons(&meta).len(), sessions(&meta).len()), (5, 5));
+    check_played(&launch, &shape, 5);
+    assert_eq!(reasons(&meta(&launch)).len(), 5);
 }
 
 #[test]
@@ -924,45 +908,38 @@ fn a_task_survives_a_failing_service_and_a_killed_client() {
         kind: kind.to_owned(),
         message: "try later".to_owned(),
     };
-    let launch = live(&["--headless", "--json"]);
-    let mut script = Vec::new();
-    let mut figures = Vec::new();
-    for (at, (answer, used)) in answers(9).into_iter().zip(usage(9)).enumerate() {
-        // The client tries once more by itself, so two in a row fail a turn.
-        let failures = match at {
-            1 => vec![error(529, "overloaded_error")],
-            2 => vec![Answer::Close],
-            4 => vec![error(500, "api_error"), error(500, "api_error")],
-            5 => vec![
-                error(529, "overloaded_error"),
-                error(529, "overloaded_error"),
-            ],
-            // Here it is killed: what was said before is on disk.
-            7 => vec![Answer::Stall],
-            _ => Vec::new(),
-        };
-        let before = figures.last().copied().unwrap_or(20_000);
-        figures.extend(std::iter::repeat_n(before, failures.len()));
-        script.extend(failures);
-        figures.push(used);
-        script.push(answer);
-    }
-    let stall = script
-        .iter()
-        .position(|answer| matches!(answer, Answer::Stall))
-        .unwrap()
-        + 1;
-    launch.api().report_usage(figures);
-    launch.api().answer(script);
+    let busy = error(529, "overloaded_error");
+    let broken = error(500, "api_error");
+    let shape = sessions_of_work(3);
+    // In the middle of the last turn.
+    let killed = shape.turns[..2].iter().map(Vec::len).sum::<usize>() + 9;
+    // The client tries once more by itself, so two in a row fail a turn.
+    let shape = shape
+        .failing_before(4, busy.clone())
+        .failing_before(9, Answer::Close)
+        .failing_before(14, broken.clone())
+        .failing_before(14, broken)
+        .failing_before(killed - 12, busy.clone())
+        .failing_before(killed - 12, busy)
+        .failing_before(killed, Answer::Stall);
+    let launch = live(&["--headless", "--json"]).playing(&shape);
     let mut run = launch.start_headless();
-    let calls = launch.api().wait_for_calls(stall, RUN);
-    assert!(calls.len() >= stall, "{:#?}", run.lines());
-    run.wait_until("an agent", |run| run.agent_pid().is_some(), SOON);
+    launch.api().wait_for_step(killed - 1, RUN);
+    // The client keeps what a tool has said some moments later.
+    let result = format!("\"tool_use_id\":\"{}\"", call_id(killed - 1, 0));
+    let is_kept = || {
+        let files = launch.the_home().transcripts();
+        let texts = files
+            .iter()
+            .filter_map(|file| fs::read_to_string(file).ok());
+        texts.into_iter().any(|text| text.contains(&result))
+    };
+    run.wait_until("the last result on disk", |_| is_kept(), RUN);
     rustix::process::kill_process(run.agent_pid().unwrap(), Signal::KILL).unwrap();
     let code = run.wait_for_exit(RUN);
     assert_eq!(code, Some(0), "{:#?}", run.lines());
     println!("{}", run.lines().join("\n"));
-    check_api(&launch, 3, 3);
+    check_played(&launch, &shape, 3);
     let meta = meta(&launch);
     assert_eq!(sessions(&meta).len(), 3);
     assert_eq!(

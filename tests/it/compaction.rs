@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::kit::{
     client::live_client,
+    shape::Shape,
     supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
 };
 
@@ -23,7 +24,7 @@ fn demo() -> Launch {
 }
 
 /// The real client, which compacts before its third turn. By itself this version waits for the service to refuse;
-/// with a window set it compacts at window − 20 000 − 13 000. The call after the second is the summary's.
+/// with a window set it compacts at window − 20 000 − 13 000.
 fn live() -> Launch {
     Launch::live()
         .agent_args(["--model", "claude-sonnet-4-5"])
@@ -34,22 +35,19 @@ fn live() -> Launch {
         .notes("# Scratchpad\n\n## Current Plan\n- [ ] write the store\n")
 }
 
-/// The same, and the usage with the compaction in it.
-fn live_with_usage() -> Launch {
-    let launch = live();
-    launch
-        .api()
-        .report_usage([100_000, 168_000, 168_000, 60_000, 70_000]);
-    launch
+/// Turns of ten calls of tools each: the second one ends past the point at which the client compacts, the next ones add little.
+fn turns() -> Shape {
+    let mut shape = Shape::sessions(4, 10, 20_000, 94_000);
+    for step in shape.turns.iter_mut().skip(2).flatten() {
+        step.growth = step.growth.min(200);
+    }
+    shape
 }
 
-/// What the demo or the service says when nothing is compacted: no figure falls.
+/// What the demo says when nothing is compacted: no figure falls. The real client is given the same turns.
 fn growing(launch: Launch) -> Launch {
     if launch.has_api() {
-        let next_session = 20_000;
-        let usage = [100_000, 168_000, 170_000, next_session];
-        launch.api().report_usage(usage);
-        return launch;
+        return launch.playing(&turns());
     }
     launch.env("PITSTOP_DEMO_USAGE", "100000,150000,152000")
 }
@@ -183,7 +181,7 @@ fn each_compaction_of_the_demo_is_counted_once() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn each_compaction_of_the_real_client_is_counted_once() {
-    each_is_counted_once(&live_with_usage());
+    each_is_counted_once(&growing(live()));
 }
 
 /// The variable goes to the hosted session and is all that is done.

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::kit::{
     client::live_client,
     messages_api::{Answer, user_texts},
+    shape::Shape,
     supervisor::{Launch, PITSTOP, SOON, Supervisor, group_members, key, session_of},
     terminal::{Answers, Spec, Terminal},
 };
@@ -685,12 +686,11 @@ fn behind(launch: Launch, before: &str) -> Launch {
     launch.client(&wrapper)
 }
 
-/// A demo or client whose window is full after its first turn.
+/// A demo or client whose window is full after its first turn; the client's has 24 calls of tools, of which the last one passes the line.
 fn full(launch: Launch) -> Launch {
     let launch = launch.set("reboot.typing_quiet=\"300ms\"");
     if launch.has_api() {
-        launch.api().report_usage([155_000]);
-        return launch;
+        return launch.playing(&Shape::long_turn(24, 20_000, 155_000));
     }
     launch.env("PITSTOP_DEMO_USAGE", "155000")
 }

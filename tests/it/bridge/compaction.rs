@@ -1,6 +1,9 @@
 //! The client's own compactions, answered with the handoff: with the demo, and with the real client.
+//!
+//! Most turns here are one call of the model, as the subject is what the client does before a prompt and behind one; compactions within
+//! long turns are in `long_turn`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{MODS_FROM, demo, say, wait_for, wait_for_figure, wait_until_it_rests};
 use crate::kit::{
@@ -98,10 +101,10 @@ fn in_auto_the_real_client_s_compaction_is_answered_at_once_and_so_is_its_comman
     let messages = calls[2]["messages"].to_string();
     assert_eq!(messages.matches(MARKER).count(), 1);
     assert!(messages.contains("and now") && !messages.contains(r#""role":"assistant""#));
-    assert_eq!(
-        (cause(&supervisor, 2), cause(&supervisor, 3)),
-        (json!("compaction"), json!("compact_command"))
-    );
+    // One call has crossed both lines, pitstop's and the client's own: either may come first.
+    let first = cause(&supervisor, 2);
+    assert!(first == "compaction" || first == "threshold", "{first}");
+    assert_eq!(cause(&supervisor, 3), "compact_command");
 }
 
 #[test]

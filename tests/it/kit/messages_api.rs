@@ -178,9 +178,13 @@ impl MessagesApi {
         self.played()
     }
 
-    /// The bodies of all main calls so far.
+    /// The bodies of all main calls so far; where a shape is played, of those with which a talk began.
     pub fn main_calls(&self) -> Vec<Value> {
-        self.shared.state().main.clone()
+        let state = self.shared.state();
+        let played = state.player.as_ref().map(Player::played);
+        let calls = played.into_iter().flat_map(|played| played.calls);
+        let begun = calls.filter_map(|call| call.body);
+        state.main.iter().cloned().chain(begun).collect()
     }
 
     /// The bodies of all side jobs so far.
