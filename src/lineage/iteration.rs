@@ -112,6 +112,9 @@ pub struct Iteration {
     /// Tokens in the context window at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_at_end: Option<Tokens>,
+    /// How many turns ended in it; none in records from before this was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
     /// How often the client compacted the context by itself or for the human.
     #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub compactions: u32,
@@ -153,6 +156,7 @@ impl Iteration {
             parent: None,
             tokens_at_birth: None,
             tokens_at_end: None,
+            turns: None,
             compactions: 0,
             cost_usd: None,
             cause: None,

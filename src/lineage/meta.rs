@@ -94,6 +94,9 @@ pub struct IterationRecord {
     /// What it cost, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// How many turns ended in it; left out where that was not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
     /// How often the client compacted its context; left out if it never did.
     #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub compactions: u32,
@@ -116,6 +119,7 @@ impl From<&Iteration> for IterationRecord {
             cause: whole.cause,
             tokens: whole.tokens,
             cost: whole.cost_usd.map(in_millionths),
+            turns: whole.turns,
             compactions: whole.compactions,
             summary: whole.summary.clone(),
             handoff: whole
@@ -132,6 +136,7 @@ impl From<IterationRecord> for Iteration {
             ended_at: record.ended_at,
             end_reason: record.end_reason,
             tokens: record.tokens,
+            turns: record.turns,
             compactions: record.compactions,
             summary: record.summary,
             ..Self::born(record.iteration, record.started_at)

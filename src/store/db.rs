@@ -42,10 +42,11 @@ const MIGRATIONS: [(i64, &str); SCHEMA as usize] = [
     (1, include_str!("migrations/0001-first.sql")),
     (2, include_str!("migrations/0002-compactions.sql")),
     (3, include_str!("migrations/0003-summaries.sql")),
+    (4, include_str!("migrations/0004-turns.sql")),
 ];
 
 /// The schema version this program knows.
-pub(super) const SCHEMA: i64 = 3;
+pub(super) const SCHEMA: i64 = 4;
 
 /// Keeps two supervisors from migrating one Postgres at once; any number does that is ours alone.
 #[cfg(feature = "postgres")]

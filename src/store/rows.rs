@@ -150,8 +150,8 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
     Statement {
         sql: "INSERT INTO iterations (run_id, iteration, session_id, started_at, ended_at, end_reason, \
               tokens_input, tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, \
-              cause, reboot, compactions, summary_made) \
-              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
+              cause, reboot, compactions, summary_made, turns) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) \
               ON CONFLICT (run_id, iteration) DO UPDATE SET session_id = excluded.session_id, \
               started_at = excluded.started_at, ended_at = excluded.ended_at, \
               end_reason = excluded.end_reason, tokens_input = excluded.tokens_input, \
@@ -159,7 +159,8 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
               parent = excluded.parent, tokens_at_birth = excluded.tokens_at_birth, \
               tokens_at_end = excluded.tokens_at_end, cost_usd = excluded.cost_usd, \
               cause = excluded.cause, reboot = excluded.reboot, \
-              compactions = excluded.compactions, summary_made = excluded.summary_made",
+              compactions = excluded.compactions, summary_made = excluded.summary_made, \
+              turns = excluded.turns",
         binds: vec![
             text(run),
             number(iteration.iteration.get()),
@@ -178,6 +179,7 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
             Bind::Text(iteration.reboot.as_ref().map(json)),
             number(iteration.compactions),
             Bind::Text(iteration.summary_made.as_ref().map(json)),
+            maybe_number(iteration.turns.map(u64::from)),
         ],
     }
 }
@@ -328,7 +330,7 @@ pub(super) fn read_iterations(run: &RunId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
-              compactions, summary_made FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
+              compactions, summary_made, turns FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
         binds: vec![text(run)],
     }
 }
@@ -338,7 +340,7 @@ pub(super) fn read_iteration(run: &RunId, iteration: IterationId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
-              compactions, summary_made FROM iterations WHERE run_id = $1 AND iteration = $2",
+              compactions, summary_made, turns FROM iterations WHERE run_id = $1 AND iteration = $2",
         binds: vec![text(run), number(iteration.get())],
     }
 }
@@ -348,7 +350,7 @@ pub(super) fn read_iterations_after(run: &RunId, session: SessionId) -> Statemen
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
-              compactions, summary_made FROM iterations WHERE run_id = $1 AND reboot LIKE $2 \
+              compactions, summary_made, turns FROM iterations WHERE run_id = $1 AND reboot LIKE $2 \
               ORDER BY iteration DESC LIMIT 4",
         binds: vec![text(run), as_written("old_session", session)],
     }
@@ -361,7 +363,8 @@ pub(super) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
               iterations.started_at, iterations.ended_at, iterations.end_reason, \
               iterations.tokens_input, iterations.tokens_output, CAST(NULL AS TEXT), iterations.parent, \
               iterations.tokens_at_birth, iterations.tokens_at_end, iterations.cost_usd, \
-              iterations.cause, CAST(NULL AS TEXT), iterations.compactions, CAST(NULL AS TEXT) \
+              iterations.cause, CAST(NULL AS TEXT), iterations.compactions, CAST(NULL AS TEXT), \
+              iterations.turns \
               FROM iterations JOIN runs ON runs.run_id = iterations.run_id \
               WHERE runs.project_hash = $1 AND runs.host = $2 AND runs.run_id <> $3 \
               ORDER BY iterations.run_id DESC, iterations.iteration DESC LIMIT $4",
@@ -445,6 +448,7 @@ fn iteration_in(mut row: Reader<'_>) -> Option<Iteration> {
             .and_then(|count| u32::try_from(count).ok())
             .unwrap_or(0),
         summary_made: row.json(),
+        turns: row.number().and_then(|count| u32::try_from(count).ok()),
     })
 }
 

@@ -356,6 +356,9 @@ pub struct IterationReport {
     pub cause: Option<String>,
     /// Its tokens.
     pub tokens: IterationTokens,
+    /// How many turns ended in it; null where that was not counted.
+    #[serde(default)]
+    pub turns: Option<u32>,
     /// How often the client compacted its context.
     #[serde(default)]
     pub compactions: u32,

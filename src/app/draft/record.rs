@@ -41,10 +41,12 @@ pub(in crate::app) fn note_figures(model: &mut Model) {
     let used = model.used();
     let (session, spending) = (model.session.id, &model.session.spending);
     let compactions = model.session.compactions.count();
+    let turns = model.session.agent.turns;
     if let Some(current) = model.lineage.current_mut() {
         current.session_id = Some(session);
         current.tokens = spending.tokens().unwrap_or(current.tokens);
         current.cost_usd = spending.cost().or(current.cost_usd);
+        current.turns = Some(turns);
         current.compactions = compactions;
         current.tokens_at_birth = current.tokens_at_birth.or(used);
         current.tokens_at_end = used.or(current.tokens_at_end);

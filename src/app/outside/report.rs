@@ -219,6 +219,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
             input: Some(iteration.tokens.input.0),
             output: Some(iteration.tokens.output.0),
         },
+        turns: iteration.turns,
         compactions: iteration.compactions,
         cost_usd: iteration.cost_usd,
         transition_time_ms: record.map_or_else(BTreeMap::new, |one| {

@@ -242,6 +242,10 @@ fn facts(
     };
     let mut facts = vec![("began", began), ended];
     let mut context = vec![figures(iteration, model)];
+    let turns = iteration
+        .turns
+        .and_then(|count| usize::try_from(count).ok());
+    context.extend(turns.map(|turns| text::count(turns, "turn")));
     context.extend(text::compactions(iteration.compactions));
     context.retain(|one| !one.is_empty());
     facts.push(("context", context.join(" · ")));
