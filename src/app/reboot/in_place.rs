@@ -31,7 +31,7 @@ use crate::app::{
     event::{TimerId, TranscriptFacts},
     facts::{
         end_reason, goes_in_place, goes_on_the_fly, holds_compaction, on_the_fly_refusal,
-        replace_refusal,
+        replace_refusal, turn_runs,
     },
     model::{
         Model,
@@ -128,6 +128,10 @@ pub(super) fn replacing(model: &mut Model, now: &Replacing) {
         Replacing::Pending => order(model),
         Replacing::Refused(why) => refused(model, why),
         Replacing::Gone(why) => roll_back(model, why),
+        // Its end may have come before the answer to the order, and with it the word that the trigger is back.
+        Replacing::AwaitsStep { order, .. } if !turn_runs(model) => {
+            on_the_fly::trigger_restored(model, *order);
+        }
         Replacing::Ordered(_)
         | Replacing::AwaitsStep { .. }
         | Replacing::Revoking { .. }

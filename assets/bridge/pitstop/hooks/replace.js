@@ -3,7 +3,7 @@
 // What it may do: stop the running turn and the shell commands that it leaves, have the conversation compacted and run its own
 // command, and what `trigger.js` names.
 
-import { lower, restore } from "./trigger.js";
+import { lower, putBack } from "./trigger.js";
 
 const NOT_LOADED = "the mod that answers compactions, pitstop-answer, is not loaded";
 
@@ -52,16 +52,18 @@ export async function replaceAtNextStep($, { id, answers }, conversation) {
   if (conversation.calls < STEPS_APART) {
     return { outcome: "failed", why: "the conversation was replaced less than four steps ago" };
   }
-  const deny = await lower($, id);
+  const { before, deny } = await lower($, id);
   if (deny !== undefined) {
-    await restore($);
+    await putBack($, before);
     return { outcome: "failed", why: `the compaction trigger cannot be set: ${deny}` };
   }
   // Where compaction is switched off in settings, which the environment does not overrule, there is no threshold.
   const { context } = await $.session.usage({ breakdown: "summary" });
   if (context.breakdown?.autoCompactThreshold === undefined) {
-    await restore($);
+    await putBack($, before);
     return { outcome: "failed", why: "compaction is switched off in the client's settings" };
   }
+  // The turn may have ended since: what its end has set back we may have lowered behind it.
+  if (conversation.turn === undefined) await putBack($, before);
   return { outcome: "lowered" };
 }
