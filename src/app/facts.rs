@@ -137,6 +137,15 @@ pub fn turn_runs(model: &Model) -> bool {
     reported.is_some_and(|reported| reported.turn == Some(true))
 }
 
+/// Whether a call of the main turn has no result yet. Hooks tell of a call when it begins: of those of one step that run one after
+/// the other only the transcript knows beforehand.
+#[must_use]
+pub fn is_in_call(model: &Model) -> bool {
+    let session = &model.session;
+    let by_transcript = !session.transcript_lost && session.transcript.calls_open > 0;
+    by_transcript || !session.agent.activity.calls.is_empty()
+}
+
 /// Why the conversation cannot be replaced within a turn now, if so.
 #[must_use]
 pub fn on_the_fly_refusal(model: &Model) -> Option<String> {

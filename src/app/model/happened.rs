@@ -20,7 +20,7 @@ pub struct Happened {
     pub taken_over: Option<&'static str>,
     /// Why a reboot did not begin, for the run to judge.
     pub no_reboot: Option<NoReboot>,
-    /// Whether a call of a tool has ended, and no other of the main turn is open: between two calls a turn can be cut.
+    /// Whether the last call of a step of the main turn has ended: between two steps a turn can be cut.
     pub at_seam: bool,
     /// Whether the prompt box was ordered to be read before the agent is ended: the answer is another event.
     pub reads_prompt_box: bool,

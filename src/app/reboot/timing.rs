@@ -4,7 +4,7 @@ use crate::{api::wire::AgentState, config::RebootMode};
 
 use super::Kind;
 use crate::app::{
-    facts::{Block, blocked_by, is_editing, is_forced, is_safe, turn_runs},
+    facts::{Block, blocked_by, is_editing, is_forced, is_in_call, is_safe, turn_runs},
     model::{
         Model, Overlay,
         reboot::{Approval, Quiet, QuietReason},
@@ -43,17 +43,16 @@ fn outlasts(model: &Model) -> bool {
         && blocked_by(model) == [Block::Turn]
 }
 
-/// Whether such a turn is to be cut now: between two calls of tools, and past the force line within one too.
+/// Whether such a turn is to be cut now: between two steps, and past the force line within one too.
 pub(super) fn cuts(model: &Model) -> bool {
     outlasts(model) && (model.happened.at_seam || is_forced(model))
 }
 
-/// Whether `auto` is about to cut a turn in the middle of a call of a tool, though the force line is not passed.
+/// Whether `auto` is about to cut a turn within a step, though the force line is not passed.
 pub(super) fn is_within_call(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     let by_auto = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Auto));
-    let agent = &model.session.agent;
-    let in_call = agent.state == AgentState::Busy && !agent.activity.calls.is_empty();
+    let in_call = model.session.agent.state == AgentState::Busy && is_in_call(model);
     by_auto && in_call && !is_forced(model)
 }
 

@@ -32,7 +32,7 @@ use crate::{
 use crate::app::{
     effect::Effect,
     event::TimerId,
-    facts::{agent_reason, limit_reset},
+    facts::{agent_reason, is_in_call, limit_reset},
     model::{
         Model,
         activity::{Question, TitleState},
@@ -139,7 +139,6 @@ pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
     if let Some(id) = &call.id {
         activity.calls.remove(id);
     }
-    model.happened.at_seam = activity.calls.is_empty();
     let seen = activity.box_seen;
     // Calls run side by side: the result of another one answers nothing.
     activity
@@ -148,6 +147,13 @@ pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
     if activity.question.is_none() {
         set_state(model, AgentState::Busy);
     }
+    model.happened.at_seam = !is_in_call(model);
+}
+
+/// The transcript has results that it had not before: behind the last one of a step the turn can be cut.
+pub(in crate::app) fn results_read(model: &mut Model) {
+    let agent = &model.session.agent;
+    model.happened.at_seam |= agent.state == AgentState::Busy && !is_in_call(model);
 }
 
 /// The agent asks the human something.

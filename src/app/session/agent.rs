@@ -255,6 +255,9 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     let before = std::mem::replace(&mut model.session.transcript, facts);
     model.session.transcript_lost = false;
     elsewhere::transcript_read(model, &before);
+    if before.calls_open > 0 {
+        activity::results_read(model);
+    }
     // Before the figure, so that its fall is explained.
     compaction::transcript_read(model);
     if let Some(used) = used {

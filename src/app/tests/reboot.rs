@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::app::{
+    event::TranscriptFacts,
     model::reboot::Breaker,
     reboot::{Banner, QuietReason, banner},
     report,
@@ -844,6 +845,46 @@ fn past_the_force_line_auto_interrupts_a_turn_that_does_not_end() {
             assert!(effects.contains(&Effect::Type(b"\x1b".to_vec())));
         }
     }
+}
+
+/// So many calls of the main conversation have no result in the transcript.
+fn open_calls(bench: &mut Bench, calls_open: usize) -> Vec<Effect> {
+    bench.facts_read(TranscriptFacts {
+        calls_open,
+        whole: true,
+        ..TranscriptFacts::default()
+    })
+}
+
+#[test]
+fn once_the_patience_is_over_a_turn_is_cut_between_two_steps() {
+    let is_cut = |effects: &[Effect]| effects.contains(&Effect::Type(b"\x1b".to_vec()));
+    let mut bench = Bench::new();
+    bench.model.reboot.mode = RebootMode::Auto;
+    bench.prompted(OLD, "a long piece of work");
+    bench.tool_starts("Bash", "t1");
+    open_calls(&mut bench, 2);
+    bench.used(155_000);
+    bench.send(Event::TimerFired(TimerId::Age));
+    assert_eq!(clock(&bench.git()), None, "its end is waited for");
+    bench.wait(Duration::from_secs(599));
+    let effects = bench.send(Event::TimerFired(TimerId::Age));
+    assert_eq!(clock(&effects), None, "still");
+    bench.wait(Duration::from_secs(1));
+    let mut effects = bench.send(Event::TimerFired(TimerId::Age));
+    effects.extend(bench.git());
+    let timer = clock(&effects).expect("it is announced");
+    bench.wait(Duration::from_secs(10));
+    let mut effects = bench.send(Event::TimerFired(timer));
+    effects.extend(bench.git());
+    // The first of two calls of a step has ended.
+    effects.extend(bench.tool_ends("Bash", "t1"));
+    effects.extend(open_calls(&mut bench, 1));
+    effects.extend(bench.tool_starts("Bash", "t2"));
+    effects.extend(bench.tool_ends("Bash", "t2"));
+    assert!(!is_cut(&effects), "within a step");
+    let effects = open_calls(&mut bench, 0);
+    assert!(is_cut(&effects), "behind its last result");
 }
 
 fn another_session(bench: &mut Bench, number: u128, source: StartSource) -> Vec<Effect> {
