@@ -158,6 +158,7 @@ fn play(launch: &Launch, shape: Shape) -> Run {
 fn impatient(launch: Launch) -> Launch {
     launch
         .set("agent.bridge=false")
+        .set("context.window=200000")
         .set("reboot.turn_patience=\"1s\"")
 }
 
