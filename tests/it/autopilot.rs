@@ -21,7 +21,7 @@ use crate::kit::{
 };
 
 /// How long a whole run may take on a machine that others use too.
-pub(crate) const RUN: Duration = Duration::from_secs(180);
+pub(crate) const RUN: Duration = Duration::from_secs(300);
 
 pub(crate) const PROMISE: &str = "ALL DONE";
 
@@ -849,9 +849,9 @@ pub(crate) fn live(order: &[&str]) -> Launch {
         .order(order.iter().copied())
 }
 
-/// So many turns of 24 calls of tools, each of which fills a session.
+/// So many turns of twelve calls of tools, each of which fills a session by its last step; longer ones are in `long_turn`.
 fn sessions_of_work(count: usize) -> Shape {
-    Shape::sessions(count, 24, 20_000, 158_000).ending_with(PROMISE)
+    Shape::sessions(count, 12, 20_000, 158_000).ending_with(PROMISE)
 }
 
 /// Every step was given once and its tools ran once; so many sessions each began with the task and with what those before had
