@@ -318,12 +318,6 @@ pub enum Fact {
         /// How it begins.
         text: String,
     },
-    /// A turn has ended before the client had asked for what takes the place of its conversation: its compaction trigger was set
-    /// back.
-    TriggerRestored {
-        /// The order by which it was lowered.
-        order: OrderId,
-    },
     /// The prompt box holds something else.
     DraftChanged(Draft),
     /// How full the context window is.
@@ -340,7 +334,6 @@ impl Fact {
                 word("origin", origin)?;
                 within("text", text, PROMPT_LIMIT)?;
             }
-            Self::TriggerRestored { .. } => {}
             Self::DraftChanged(draft) => draft.check()?,
             Self::Usage(usage) => usage.check()?,
         }

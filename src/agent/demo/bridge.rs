@@ -214,9 +214,7 @@ impl Session {
         };
         if let Some(turn) = bridge.turn.take() {
             bridge.report(json!({ "fact": "turn_ended", "turn": turn, "reason": reason }));
-            if let Some(order) = self.at_next_step.take() {
-                bridge.report(json!({ "fact": "trigger_restored", "order": order }));
-            }
+            self.at_next_step = None;
         }
         self.report_usage();
     }

@@ -128,9 +128,9 @@ pub(super) fn replacing(model: &mut Model, now: &Replacing) {
         Replacing::Pending => order(model),
         Replacing::Refused(why) => refused(model, why),
         Replacing::Gone(why) => roll_back(model, why),
-        // Its end may have come before the answer to the order, and with it the word that the trigger is back.
+        // The turn's end may have come before the answer to the order.
         Replacing::AwaitsStep { order, .. } if !turn_runs(model) => {
-            on_the_fly::trigger_restored(model, *order);
+            on_the_fly::unasked(model, *order);
         }
         Replacing::Ordered(_)
         | Replacing::AwaitsStep { .. }

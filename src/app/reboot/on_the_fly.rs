@@ -85,11 +85,8 @@ pub(super) fn lowered(model: &mut Model, order: OrderId) {
     in_place::set(model, Replacing::AwaitsStep { order, calls: 0 });
 }
 
-/// The client has set its trigger back, because the turn is over.
-pub fn trigger_restored(model: &mut Model, order: OrderId) {
-    if awaited(model) != Some(order) {
-        return;
-    }
+/// The turn has ended before the client asked, and with it the mod has set the trigger back.
+pub(super) fn unasked(model: &mut Model, order: OrderId) {
     let attempt = model.reboot.attempt.as_ref();
     if attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person)) {
         model.emit(Effect::RevokeOrder(order));

@@ -28,7 +28,7 @@ use crate::app::{
         orders::{EndedOrder, OrderEnd, Purpose},
     },
     orders,
-    reboot::{self, compaction, in_place, on_the_fly, submit},
+    reboot::{self, compaction, in_place, submit},
     session::{activity, figures, signs, turn},
 };
 
@@ -169,7 +169,6 @@ fn happened(model: &mut Model, fact: Fact) {
                 activity::look_again(model);
             }
         }
-        Fact::TriggerRestored { order } => on_the_fly::trigger_restored(model, order),
         Fact::PromptSubmitted { origin, .. } => reported.origin = Some(origin),
         Fact::DraftChanged(draft) => reported.draft = Some(draft),
         Fact::Usage(usage) => {

@@ -209,8 +209,6 @@ fn a_turn_that_ends_before_its_next_step_is_followed_by_what_was_approved() {
         bench.tool_ends("Bash", "t1");
         bench.turn_ended(OLD);
         effects.extend(bench.bridge_says(OLD, turn(false)));
-        let restored = Said::Fact(Fact::TriggerRestored { order: id });
-        effects.extend(bench.bridge_says(OLD, restored));
         if late {
             effects.extend(bench.answered(id, Outcome::Lowered));
         }

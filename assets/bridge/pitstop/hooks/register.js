@@ -149,8 +149,7 @@ export const register = (on) => {
       conversation.turn = undefined;
       report($, { fact: "turn_ended", turn: e.turnId, reason: e.reason });
       // Else the next prompt would be compacted.
-      const order = await restore($);
-      if (order !== undefined) report($, { fact: "trigger_restored", order });
+      await restore($);
       // What is said behind it is of the whole turn.
       reportUsage($, false);
     }
