@@ -924,9 +924,16 @@ fn a_task_survives_a_failing_service_and_a_killed_client() {
         .failing_before(killed, Answer::Stall);
     let launch = live(&["--headless", "--json"]).playing(&shape);
     let mut run = launch.start_headless();
-    launch.api().wait_for_step(killed - 1, RUN);
+    // It is killed where it waits for the model: not before it has asked, or the next one would wait for ever.
+    let last = call_id(killed - 1, 0);
+    let has_asked = || {
+        let played = launch.api().played();
+        let mut results = played.main().flat_map(|call| &call.results);
+        results.any(|result| result.id == last)
+    };
+    run.wait_until("the call behind it", |_| has_asked(), RUN);
     // The client keeps what a tool has said some moments later.
-    let result = format!("\"tool_use_id\":\"{}\"", call_id(killed - 1, 0));
+    let result = format!("\"tool_use_id\":\"{last}\"");
     let is_kept = || {
         let files = launch.the_home().transcripts();
         let texts = files

@@ -143,11 +143,13 @@ pub(super) fn replacing(model: &mut Model, now: &Replacing) {
 pub(super) fn refused(model: &mut Model, why: &str) {
     let held = model.reboot.held().is_some();
     if is_by_auto(model) && !held && !why.to_ascii_lowercase().contains("cancel") {
-        if goes_on_the_fly(model) {
+        if !goes_on_the_fly(model) {
+            take_fresh(model, why);
+        } else if turn_runs(model) {
             tracing::info!(why, "no reboot on the fly");
             take_configured(model);
         } else {
-            take_fresh(model, why);
+            return on_the_fly::turn_is_over(model);
         }
         return enter(model, waiting());
     }

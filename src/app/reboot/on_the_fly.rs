@@ -72,12 +72,29 @@ pub(super) fn wait(model: &mut Model) {
     super::steps::begin_in_place(model);
 }
 
-/// The turn has ended before the conversation was replaced in it: it is replaced behind it.
-fn turn_is_over(model: &mut Model) {
+/// The turn has ended before the conversation was replaced in it: it is replaced behind it, at once if a person wants it. `auto`
+/// has approved the turn's middle only, and announces what comes behind it.
+pub(super) fn turn_is_over(model: &mut Model) {
+    if !by_person(model) {
+        return announce(model);
+    }
     if let Some(attempt) = &mut model.reboot.attempt {
         attempt.kind = Kind::InPlace;
     }
     enter(model, waiting());
+}
+
+fn by_person(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person))
+}
+
+fn announce(model: &mut Model) {
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.approved = None;
+    }
+    in_place::take_configured(model);
+    enter(model, Phase::Armed);
 }
 
 /// The client's trigger is lowered: it asks at its next step.
@@ -87,12 +104,10 @@ pub(super) fn lowered(model: &mut Model, order: OrderId) {
 
 /// The turn has ended before the client asked, and with it the mod has set the trigger back.
 pub(super) fn unasked(model: &mut Model, order: OrderId) {
-    let attempt = model.reboot.attempt.as_ref();
-    if attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person)) {
+    if by_person(model) {
         model.emit(Effect::RevokeOrder(order));
         return turn_is_over(model);
     }
-    // `auto` announces it behind the turn.
     revoke(model, order, Revoked::Armed);
 }
 
@@ -163,10 +178,6 @@ pub(super) fn taken_back(model: &mut Model, then: Revoked) {
         // Nothing went wrong.
         model.reboot.failure = None;
     } else {
-        if let Some(attempt) = &mut model.reboot.attempt {
-            attempt.approved = None;
-        }
-        in_place::take_configured(model);
-        enter(model, Phase::Armed);
+        announce(model);
     }
 }

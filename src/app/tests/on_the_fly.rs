@@ -232,6 +232,18 @@ fn a_turn_that_ends_before_its_next_step_is_followed_by_what_was_approved() {
 }
 
 #[test]
+fn a_turn_that_ends_before_the_order_is_given_has_the_reboot_behind_it_announced() {
+    let mut bench = Bench::at_work(RebootMode::Auto);
+    let mut effects = bench.used(155_000);
+    bench.tool_ends("Bash", "t1");
+    effects.extend(bench.turn_ended(OLD));
+    effects.extend(bench.bridge_says(OLD, turn(false)));
+    effects.extend(bench.git());
+    assert_eq!(replaces(&effects), None, "nobody could say no to it");
+    assert!(matches!(banner(&bench.model), Some(Banner::CountsDown(_))));
+}
+
+#[test]
 fn it_is_taken_back_while_the_client_has_not_asked() {
     for in_time in [true, false] {
         let mut bench = Bench::at_work(RebootMode::Auto);
