@@ -13,7 +13,7 @@ use super::{
     AgentEvent, Background, BackgroundTask, EndReason, Failure, PromptCache, RateLimit,
     StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput, clip,
 };
-use crate::transcript::{SessionId, Tokens, todo::TodoCall, usage::Usage};
+use crate::transcript::{SessionId, Tokens, todo::TodoCall, usage::in_window};
 
 /// The largest body that is read, bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
@@ -148,9 +148,8 @@ pub fn parse_status_line(body: &[u8]) -> Result<StatusLine, HookError> {
         model_name: model.and_then(|m| m.text("display_name", SHORT)),
         window: context.map_or(Ok(None), |c| c.tokens("context_window_size"))?,
         usage: context
-            .and_then(|c| c.inner("current_usage"))
-            .map(call_usage)
-            .transpose()?,
+            .and_then(|c| c.0.get("current_usage"))
+            .and_then(in_window),
         used_percentage: context.and_then(|c| c.number("used_percentage")),
         cost_usd: cost.and_then(|c| c.number("total_cost_usd")),
         duration_ms: cost.and_then(|c| c.whole("total_duration_ms")),
@@ -431,16 +430,6 @@ fn notification(session: SessionId, at: Payload<'_>) -> AgentEvent {
     }
     let about = if message.is_empty() { kind } else { message };
     AgentEvent::DialogOpened { session, about }
-}
-
-fn call_usage(at: Payload<'_>) -> Result<Usage, HookError> {
-    let tokens = |field| Ok::<_, HookError>(at.tokens(field)?.unwrap_or_default());
-    Ok(Usage {
-        input: tokens("input_tokens")?,
-        cache_creation: tokens("cache_creation_input_tokens")?,
-        cache_read: tokens("cache_read_input_tokens")?,
-        output: tokens("output_tokens")?,
-    })
 }
 
 /// What cannot be believed counts as absent: the cache moves no gauge.

@@ -40,6 +40,9 @@ pub struct GuardSettings {
     pub window_override: Option<Tokens>,
 }
 
+/// What a session at work has at least in its window: the instructions and tools alone are several times as much.
+const LEAST: Tokens = Tokens(2_000);
+
 /// How far below its line the figure must fall before a threshold may fire again, in percent of usable: sources differ by a
 /// point or two, and a trimmed answer can take back a little more.
 const HYSTERESIS: f64 = 5.0;
@@ -125,9 +128,10 @@ pub fn assess(
     }
 }
 
-/// The window less the reserve. In a window so small that the reserve would take more than half, half is left.
+/// The window less the reserve. No client keeps back half of its window or more: one so small counts whole.
 fn usable(window: Tokens, reserve: Tokens) -> Tokens {
-    Tokens(window.0 - reserve.0.min(window.0 / 2))
+    let kept = Some(reserve.0).filter(|&kept| kept < window.0 / 2);
+    Tokens(window.0 - kept.unwrap_or(0))
 }
 
 fn share(used: Tokens, usable: Tokens) -> f64 {
@@ -280,9 +284,11 @@ impl Guard {
 
     /// Takes what a source says; returns whether the figure fell so far that the client may have compacted.
     pub fn observe(&mut self, reading: Reading) -> bool {
-        let tells_window = matches!(reading.source, Source::Bridge | Source::StatusLine);
-        if tells_window && reading.window.is_some() {
-            self.evidence.status_line = reading.window;
+        if matches!(reading.source, Source::Bridge | Source::StatusLine) {
+            self.evidence.report_window(reading.window);
+        }
+        if !self.can_be(&reading) {
+            return false;
         }
         if reading.source != Source::Estimate {
             self.evidence.most_used = self.evidence.most_used.max(reading.used);
@@ -297,6 +303,17 @@ impl Guard {
             Some(best) if best.source == reading.source => self.follow(best),
             _ => false,
         }
+    }
+
+    /// Whether a figure can be that of the session: a report that is damaged or odd must not empty the gauge in the middle of
+    /// one, nor pass for a larger window. An estimate may be anything.
+    #[must_use]
+    pub fn can_be(&self, reading: &Reading) -> bool {
+        let (used, known) = (reading.used, self.readings.best());
+        let known = known.filter(|known| known.source != Source::Estimate);
+        let is_lost = used < LEAST && known.is_some_and(|known| known.used.0 / 10 > used.0);
+        let possible = Tokens(1)..=self.evidence.most();
+        reading.source == Source::Estimate || (possible.contains(&used) && !is_lost)
     }
 
     /// Takes a figure into the history; returns whether it fell far.
@@ -322,7 +339,7 @@ impl Guard {
 
     /// Takes the window that the status line reports while it has no figure yet.
     pub fn set_status_line_window(&mut self, window: Option<Tokens>) {
-        self.evidence.status_line = window.or(self.evidence.status_line);
+        self.evidence.report_window(window);
     }
 
     /// Takes the model's name from `SessionStart` or the transcript.
@@ -509,7 +526,7 @@ mod tests {
         reading
     }
 
-    use Source::{Estimate, StatusLine, Transcript};
+    use Source::{Bridge, Estimate, StatusLine, Transcript};
 
     #[test]
     fn the_figures_of_the_contract() {
@@ -582,7 +599,7 @@ mod tests {
             &GuardSettings::default(),
             None,
         );
-        assert_eq!((tiny.usable, rounded(tiny.percent)), (Tokens(10_000), 50.0));
+        assert_eq!((tiny.usable, rounded(tiny.percent)), (Tokens(20_000), 25.0));
         let none = assess(Tokens(5), Tokens(0), &GuardSettings::default(), None);
         assert_eq!((none.usable, none.level), (Tokens(0), Level::Overflow));
         assert!(
@@ -808,6 +825,35 @@ mod tests {
         assert_eq!((outlook.minutes_left, outlook.calls_left), (None, None));
         assert_eq!((outlook.unit(), outlook.turns_left.clone()), (None, None));
         assert_eq!(outlook.per_minute, Some(Tokens(6_000)));
+    }
+
+    #[test]
+    fn a_figure_that_cannot_be_is_not_taken_from_any_source() {
+        for source in [Bridge, StatusLine, Transcript] {
+            let mut guard = guard();
+            guard.observe(with_window(said(StatusLine, 150_000, 0), 200_000));
+            for (used, window) in [
+                (0, 200_000),
+                (203, 200_000),
+                (1_999, 200_000),
+                (200_001, 200_000),
+                (400_000, 0),
+                (1 << 40, 1 << 40),
+                (150_000, 999),
+            ] {
+                guard.observe(with_window(said(source, used, 60), window));
+                let figure = guard.figure(at(70)).expect("the figure that was known");
+                let seen = (figure.used, figure.window);
+                assert_eq!(seen, (Tokens(150_000), Tokens(200_000)), "{source} {used}");
+            }
+        }
+        // A rewind, a compaction and a larger window are no damage.
+        let mut guard = guard();
+        for (used, window) in [(190_000, 200_000), (2_500, 200_000), (320_000, 1_000_000)] {
+            guard.observe(with_window(said(StatusLine, used, used), window));
+            let figure = guard.figure(at(used)).expect("a figure");
+            assert_eq!((figure.used.0, figure.window.0), (used, window));
+        }
     }
 
     #[test]

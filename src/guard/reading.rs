@@ -177,6 +177,19 @@ pub struct WindowEvidence {
 }
 
 impl WindowEvidence {
+    /// Takes the window that the client reports, if a model can have it.
+    pub fn report_window(&mut self, window: Option<Tokens>) {
+        let possible = window.filter(|window| (1_000..=100_000_000).contains(&window.0));
+        self.status_line = possible.or(self.status_line);
+    }
+
+    /// Returns the most that can be in use: more than the window that the client reports cannot.
+    #[must_use]
+    pub fn most(&self) -> Tokens {
+        let guessed = LARGE_WINDOW.max(self.user.unwrap_or_default());
+        self.status_line.unwrap_or(guessed)
+    }
+
     /// Returns the window: user, then status line, then model, then the default; never less than was seen in use.
     #[must_use]
     pub fn window(&self) -> Tokens {

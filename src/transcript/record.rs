@@ -20,8 +20,9 @@ use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, SeqAccess, Visitor},
 };
+use serde_json::Value;
 
-use super::{Tokens, usage::Usage};
+use super::usage::{Usage, counted, in_window};
 
 /// The longest line that is kept in memory, in bytes; a longer one is streamed past and counted.
 ///
@@ -127,8 +128,10 @@ pub struct Assistant<'a> {
     pub sidechain: bool,
     /// An error that the client shows as an answer.
     pub api_error: bool,
-    /// What the call used.
+    /// What the call used, all its steps together.
     pub usage: Option<Usage>,
+    /// What its last step had in the context window, if that can be.
+    pub context: Option<Usage>,
     /// Its text blocks.
     pub texts: Vec<Cow<'a, str>>,
     /// How many tools it calls.
@@ -440,42 +443,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     }
 }
 
-/// A count of tokens; what is no number, is negative or is absurdly large counts as none.
-#[derive(Default)]
-struct Count(u64);
-
-/// No context window comes near this many tokens; a larger figure is damage or malice.
-const COUNT_CAP: u64 = 1 << 40;
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = Option::<serde_json::Number>::deserialize(deserializer)?;
-        let count = number.and_then(|number| {
-            number
-                .as_u64()
-                .or_else(|| number.as_f64().map(|f| f.max(0.0) as u64))
-        });
-        Ok(Self(count.filter(|&count| count <= COUNT_CAP).unwrap_or(0)))
-    }
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-#[expect(clippy::struct_field_names, reason = "the client names them so")]
-struct WireUsage {
-    input_tokens: Count,
-    cache_creation_input_tokens: Count,
-    cache_read_input_tokens: Count,
-    output_tokens: Count,
-}
-
 #[derive(Deserialize, Default)]
 struct WireMessage<'a> {
     #[serde(borrow)]
     id: Option<Text<'a>>,
     #[serde(borrow)]
     model: Option<Text<'a>>,
-    usage: Option<WireUsage>,
+    usage: Option<Value>,
     #[serde(borrow)]
     content: Option<Content<'a>>,
 }
@@ -528,12 +502,8 @@ impl<'a> Wire<'a> {
                 model: message.model.map(Text::lossy),
                 sidechain,
                 api_error: self.is_api_error_message.unwrap_or(false),
-                usage: message.usage.map(|usage| Usage {
-                    input: Tokens(usage.input_tokens.0),
-                    cache_creation: Tokens(usage.cache_creation_input_tokens.0),
-                    cache_read: Tokens(usage.cache_read_input_tokens.0),
-                    output: Tokens(usage.output_tokens.0),
-                }),
+                context: message.usage.as_ref().and_then(in_window),
+                usage: message.usage.as_ref().and_then(counted),
                 texts: content.texts,
                 tool_uses: content.tool_uses,
             }),
@@ -552,7 +522,7 @@ pub(super) fn is_blank(stretch: &[u8]) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{super::Tokens, *};
 
     fn records(line: &[u8]) -> (Vec<Record<'_>>, Faults) {
         let mut found = Vec::new();
@@ -646,15 +616,6 @@ mod tests {
             only(r#"{"type":"system","subtype":"compact_boundary","content":"x"}"#),
             Record::CompactBoundary
         );
-    }
-
-    #[test]
-    fn counts_that_are_no_counts_are_none() {
-        let line = r#"{"type":"assistant","message":{"usage":{"input_tokens":null,"cache_read_input_tokens":-5,"cache_creation_input_tokens":12.0,"output_tokens":1e300}}}"#;
-        let Record::Assistant(said) = only(line) else {
-            panic!("not an assistant record")
-        };
-        assert_eq!(said.usage.map(Usage::context), Some(Tokens(12)));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
+use serde_json::Value;
+
 use super::{
     Tokens, prompts,
     record::{self, Assistant, Faults, Record},
@@ -53,13 +55,47 @@ impl Usage {
     }
 }
 
+/// No context window comes near this many tokens; a larger figure is damage or malice.
+const COUNT_CAP: f64 = 1e12;
+
+/// Returns what a report of the service says was used; none if one of its counts is none.
+#[must_use]
+pub fn counted(report: &Value) -> Option<Usage> {
+    let count = |field: &str| match &report[field] {
+        Value::Null => Some(Tokens(0)),
+        count => count
+            .as_f64()
+            .filter(|count| (0.0..=COUNT_CAP).contains(count))
+            .map(|count| Tokens(count as u64)),
+    };
+    Some(Usage {
+        input: count("input_tokens")?,
+        cache_creation: count("cache_creation_input_tokens")?,
+        cache_read: count("cache_read_input_tokens")?,
+        output: count("output_tokens")?,
+    })
+}
+
+/// Returns what is in the context window by the report of a call; none where no call can have used that, as none goes
+/// without input. The counts of a call of several steps (`iterations`, an advisor's among them) are their sum, which is paid
+/// for; the last step of the conversation has the figure.
+#[must_use]
+pub fn in_window(report: &Value) -> Option<Usage> {
+    let possible = |report| counted(report).filter(|usage| usage.prompt() > Tokens(0));
+    let steps = report["iterations"].as_array().into_iter().flatten();
+    let own = |step: &&Value| matches!(&step["type"], Value::String(kind) if kind.ends_with("message") && kind != "advisor_message");
+    let steps = steps.filter(own);
+    let last = steps.clone().rev().find_map(possible);
+    last.or_else(|| (steps.count() < 2).then(|| possible(report))?)
+}
+
 /// The figure that a main-chain call gives for the context window, if it gives one.
 ///
 /// Subagents have windows of their own, and messages that no model made carry zeros.
 #[must_use]
 pub fn context_of(said: &Assistant<'_>) -> Option<Usage> {
-    said.usage
-        .filter(|usage| !said.sidechain && said.is_genuine() && usage.context() > Tokens(0))
+    said.context
+        .filter(|_| !said.sidechain && said.is_genuine())
 }
 
 /// How many calls back a repeated message is recognised.
@@ -279,6 +315,40 @@ mod tests {
         assert_eq!(scan.model(), Some("claude-opus-4-8"));
         assert_eq!(scan.turns(), 1);
         assert_eq!(scan.records(), 7);
+    }
+
+    #[test]
+    fn the_last_step_of_a_call_is_the_figure_and_what_cannot_be_is_none() {
+        // Steps are `message:400`; after `|` what is expected, and 41 008 where what went before stays in force.
+        let cases = r#"
+            "input_tokens":900,"cache_read_input_tokens":120000 message:400 message:500 | 60510
+            "input_tokens":900,"cache_read_input_tokens":120000 message:400 advisor_message:7 message:500 | 60510
+            "input_tokens":900,"cache_read_input_tokens":120000 message:400 advisor_message:7 | 60410
+            "input_tokens":900,"cache_read_input_tokens":120000 message:400 fallback_message:300 | 60310
+            "input_tokens":900,"cache_read_input_tokens":120000 message:400 compaction:9 message:-3 | 60410
+            "input_tokens":900,"cache_read_input_tokens":120000 message:-4 message:"5" | 41008
+            "input_tokens":900,"cache_read_input_tokens":120000 advisor_message:7 | 120900
+            "input_tokens":900,"cache_read_input_tokens":120000 | 120900
+            "input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0 | 41008
+            "output_tokens":300 | 41008
+            "input_tokens":3,"cache_read_input_tokens":9e15 | 41008
+            "input_tokens":3,"cache_read_input_tokens":-120000 | 41008
+            "input_tokens":3,"cache_read_input_tokens":"120000" | 41008
+            "input_tokens":3,"cache_read_input_tokens":{} | 41008"#;
+        for case in cases.trim().lines() {
+            let (given, expected) = case.split_once(" | ").unwrap();
+            let mut words = given.split_whitespace();
+            let sum = words.next().unwrap();
+            let steps = words.map(|step| step.split_once(':').unwrap()).map(|(kind, input)| {
+                format!(r#"{{"type":"{kind}","input_tokens":{input},"cache_read_input_tokens":60000,"output_tokens":10}}"#)
+            });
+            let steps = steps.collect::<Vec<_>>().join(",");
+            let line = format!(
+                r#"{{"type":"assistant","message":{{"id":"b","usage":{{{sum},"iterations":[{steps}]}}}}}}"#
+            );
+            let last = scan(&[call("a", "r1", 41_000, 5, ""), line]).last();
+            assert_eq!(last.unwrap().context().0.to_string(), expected, "{given}");
+        }
     }
 
     #[test]

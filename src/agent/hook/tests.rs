@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::transcript::usage::Usage;
 
 const ID: &str = "0deae788-ee30-4b6b-b3a0-c1fabacd2974";
 

@@ -5,7 +5,7 @@ use crate::{
     api::wire::AgentState,
     clock::At,
     guard::Source,
-    transcript::SessionId,
+    transcript::{SessionId, usage::Usage},
 };
 
 use crate::app::{
@@ -18,7 +18,7 @@ use crate::app::{
     reboot::{self, in_place, iteration::new_session, trim},
     session::{
         activity, compaction, daemon, elsewhere,
-        figures::{compacted, cost_reported, figures_changed, observe},
+        figures::{compacted, cost_reported, figures_changed, observe, report_taken, reported},
         hookless, human,
         turn::{prompted, stop_reported, tool_finished, turn_failed},
     },
@@ -190,16 +190,9 @@ fn status_line(model: &mut Model, line: &StatusLine) {
     if let Some(cost) = line.cost_usd {
         cost_reported(model, cost);
     }
-    match line.usage {
-        Some(usage) => observe(model, usage.context(), line.window, Source::StatusLine),
-        // Before the first call, and after a compaction, there is no figure.
-        None => model.session.guard.set_status_line_window(line.window),
-    }
-    figures_changed(model);
-    autopilot::figures_in(model);
-    if line.usage.is_some() {
-        autopilot::figure_observed(model);
-    }
+    let used = line.usage.map(Usage::context);
+    let taken = reported(model, used, line.window, Source::StatusLine);
+    report_taken(model, taken);
 }
 
 /// The share from which on a usage limit counts as used up, percent: the client rounds.

@@ -52,16 +52,16 @@ fn thresholds(config: &GuardConfig) -> Thresholds {
         .unwrap_or(shares)
 }
 
-/// Gives the guard a figure. A fall is taken for a compaction only where nothing else would report one: `/rewind` and others
-/// make it fall too.
+/// Gives the guard a figure; returns whether it can be one. A fall is taken for a compaction only where nothing else would
+/// report one: `/rewind` and others make it fall too.
 pub(in crate::app) fn observe(
     model: &mut Model,
     used: Tokens,
     window: Option<Tokens>,
     source: Source,
-) {
+) -> bool {
     if awaits_replaced_turn(model) {
-        return;
+        return true;
     }
     let reading = Reading {
         used,
@@ -69,10 +69,15 @@ pub(in crate::app) fn observe(
         source,
         at: model.now,
     };
+    let taken = model.session.guard.can_be(&reading);
+    if !taken {
+        tracing::debug!(?reading, "a figure that cannot be is passed over");
+    }
     let followed = model.session.transcript.whole && !model.session.transcript_lost;
     if model.session.guard.observe(reading) && !model.session.agent.hooked && !followed {
         compaction::fell(model);
     }
+    taken
 }
 
 /// Notes whether the agent works now: the growth per minute is that of its work, not of the time that passes.
@@ -182,17 +187,28 @@ pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) {
     if let Some(cost) = usage.cost_usd {
         cost_reported(model, cost);
     }
-    match usage.used {
-        Some(used) => observe(model, used, Some(usage.window), Source::Bridge),
-        None => model
-            .session
-            .guard
-            .set_status_line_window(Some(usage.window)),
-    }
+    let taken = reported(model, usage.used, Some(usage.window), Source::Bridge);
     client_limit::reported(model, usage);
+    report_taken(model, taken);
+}
+
+/// Takes what the client reports: its window, and a figure where it has one. It has none before the first call and after a
+/// compaction. Returns whether there was one that can be.
+pub(in crate::app) fn reported(
+    model: &mut Model,
+    used: Option<Tokens>,
+    window: Option<Tokens>,
+    source: Source,
+) -> bool {
+    model.session.guard.set_status_line_window(window);
+    used.is_some_and(|used| observe(model, used, window, source))
+}
+
+/// Draws the consequences of a report, which had a figure or had none.
+pub(in crate::app) fn report_taken(model: &mut Model, taken: bool) {
     figures_changed(model);
     autopilot::figures_in(model);
-    if usage.used.is_some() {
+    if taken {
         autopilot::figure_observed(model);
     }
 }
