@@ -1,7 +1,8 @@
 //! The stop phrase: the exact text by which the agent says that the whole task is done.
 //!
-//! It counts only in the assistant's own words: not in a code fence, a quotation, a code span or quotation marks, and not as
-//! a part of a longer word. A prompt or a tool's output never comes here.
+//! It counts only in the assistant's own words, on a line of its own, as the prompt asks, or in its tag: anywhere else it is
+//! talked about ("not all done yet"). Emphasis, a heading's mark and a full stop around it do not matter. In a code fence or
+//! a quotation nothing counts. A prompt or a tool's output never comes here.
 
 use crate::transcript::words::own_lines;
 
@@ -11,8 +12,11 @@ pub const DEFAULT: &str = "PITSTOP TASK COMPLETE";
 /// The longest stop phrase, in bytes: it is a mark, not a text.
 pub const LIMIT: usize = 200;
 
+/// What a stop phrase may stand between, as loops of other tools ask for it.
+const TAG: (&str, &str) = ("<promise>", "</promise>");
+
 /// The pairs of marks between which a text is quoted. A single straight mark is an apostrophe as often as not, so it
-/// quotes only where it stands at both ends of the stop phrase.
+/// quotes only where it stands at both ends of the tags.
 const QUOTES: [(char, char); 6] = [
     ('`', '`'),
     ('"', '"'),
@@ -37,30 +41,33 @@ pub fn line<'a>(stop_phrase: &str, message: &'a str) -> Option<&'a str> {
 }
 
 fn is_in_line(stop_phrase: &str, line: &str) -> bool {
+    is_alone(stop_phrase, line) || is_in_tag(stop_phrase, line)
+}
+
+/// Whether nothing else is said on the line.
+fn is_alone(stop_phrase: &str, line: &str) -> bool {
+    let is_mark = |c: char| c.is_whitespace() || "*_#".contains(c);
     line.match_indices(stop_phrase).any(|(at, _)| {
-        let (before, behind) = (&line[..at], &line[at + stop_phrase.len()..]);
-        stands_alone(before, behind) && !is_quoted(stop_phrase, before, behind)
+        let behind = &line[at + stop_phrase.len()..];
+        line[..at].chars().all(is_mark)
+            && behind.chars().all(|c| is_mark(c) || ".!。！".contains(c))
     })
 }
 
-/// Whether no word goes on at either end: `DONE` is neither in `UNDONE` nor in `NOT_DONE`, but in `_DONE_`.
-fn stands_alone(before: &str, behind: &str) -> bool {
-    !joins(before.chars().rev()) && !joins(behind.chars())
+/// Whether the line has the stop phrase between its tags, which a stop phrase may have itself.
+fn is_in_tag(stop_phrase: &str, line: &str) -> bool {
+    let (open, close) = TAG;
+    let bare = stop_phrase.strip_prefix(open).unwrap_or(stop_phrase);
+    let bare = bare.strip_suffix(close).unwrap_or(bare).trim();
+    line.match_indices(open).any(|(at, _)| {
+        let inside = line[at + open.len()..].split_once(close);
+        inside.is_some_and(|(said, behind)| said.trim() == bare && !is_quoted(&line[..at], behind))
+    })
 }
 
-fn joins(mut outward: impl Iterator<Item = char>) -> bool {
-    match outward.next() {
-        Some('_' | '-') => outward.next().is_some_and(char::is_alphanumeric),
-        next => next.is_some_and(char::is_alphanumeric),
-    }
-}
-
-/// Whether a quotation is open before the stop phrase and closed behind it. Marks that the stop phrase has itself say nothing.
-fn is_quoted(stop_phrase: &str, before: &str, behind: &str) -> bool {
+/// Whether a quotation is open before the tags and closed behind them.
+fn is_quoted(before: &str, behind: &str) -> bool {
     let by_pair = QUOTES.iter().any(|&(open, close)| {
-        if stop_phrase.contains([open, close]) {
-            return false;
-        }
         let is_open = if open == close {
             before.matches(open).count() % 2 == 1
         } else {
@@ -86,11 +93,14 @@ mod tests {
             "_ALL DONE_",
             "# ALL DONE!",
             "- [x] parse\nALL DONE.",
-            "It's ALL DONE, don't worry.",
+            "  ALL DONE  \r\nThat was all.",
+            "**ALL DONE**。",
             "<promise>ALL DONE</promise>",
+            "It's over: <promise> ALL DONE </promise> Don't worry.",
+            "<promise>\nALL DONE\n</promise>",
             "```\ncode\n```\nALL DONE",
             "> a quote\n\nALL DONE",
-            "I ran `cargo test` and \"cargo doc\": ALL DONE (see `log`)",
+            "I ran `cargo test`: <promise>ALL DONE</promise> (see `log`)",
         ] {
             assert!(is_given(PROMISE, said), "{said:?}");
         }
@@ -117,6 +127,17 @@ mod tests {
             "I will say 'ALL DONE' at the end.",
             "I shall write `the words ALL DONE` then.",
             "« ALL DONE »",
+            "Not ALL DONE yet",
+            "Soon I can say: ALL DONE",
+            "ALL DONE, except for the tests.",
+            "It's ALL DONE, don't worry.",
+            "ALL DONE?",
+            "- [ ] ALL DONE",
+            "Status: not\nALL DONE yet.",
+            "<promise>not ALL DONE</promise>",
+            "<promise>ALL DONE",
+            "At the end I say `<promise>ALL DONE</promise>`.",
+            "At the end I say \"<promise>ALL DONE</promise>\".",
         ] {
             assert!(!is_given(PROMISE, talk), "{talk:?}");
         }
@@ -124,7 +145,10 @@ mod tests {
 
     #[test]
     fn a_stop_phrase_may_hold_marks_itself() {
-        assert!(is_given("say \"hi\"", "now I say \"hi\""));
+        assert!(is_given("say \"hi\"", "Now:\nsay \"hi\""));
+        let tagged = "<promise>DONE!</promise>";
+        assert!(is_given(tagged, "So: <promise>DONE!</promise>"));
+        assert!(!is_given(tagged, "DONE!"));
         assert!(is_given("`done`", "`done`"));
         assert!(!is_given("", "anything"));
         assert!(!is_given("  ", "a  b"));
@@ -132,7 +156,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_message_is_read_without_a_panic(message in "(ALL DONE|`|\"|“|”|'|>|_|\n| |é|日){0,40}") {
+        fn any_message_is_read_without_a_panic(message in "(ALL DONE|<promise>|</promise>|`|\"|“|”|'|>|_|\n| |é|日){0,40}") {
             let _ = is_given(PROMISE, &message);
         }
     }
