@@ -13,7 +13,7 @@ use super::{
     AgentEvent, Background, BackgroundTask, EndReason, Failure, PromptCache, RateLimit,
     StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput, clip,
 };
-use crate::transcript::{SessionId, Tokens, todo::TodoCall, usage::in_window};
+use crate::transcript::{SessionId, Tokens, record::mended, todo::TodoCall, usage::in_window};
 
 /// The largest body that is read, bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
@@ -164,7 +164,7 @@ pub fn parse_status_line(body: &[u8]) -> Result<StatusLine, HookError> {
     })
 }
 
-/// The body as an object, if it keeps to the limits.
+/// The body as an object, if it keeps to the limits. What is no character in it costs nothing but itself.
 fn object(body: &[u8]) -> Result<Map<String, Value>, HookError> {
     if body.len() > MAX_BODY {
         return Err(HookError::TooLarge(body.len()));
@@ -172,7 +172,7 @@ fn object(body: &[u8]) -> Result<Map<String, Value>, HookError> {
     if depth(body) > MAX_DEPTH {
         return Err(HookError::TooDeep);
     }
-    Ok(serde_json::from_slice(body)?)
+    Ok(serde_json::from_str(&mended(body))?)
 }
 
 /// How deep brackets nest outside of strings.

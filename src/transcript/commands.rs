@@ -14,7 +14,12 @@ use chrono::{DateTime, Utc};
 use memchr::memmem;
 use serde_json::Value;
 
-use super::{SessionId, record::Splitter, waiting::Waiting, words::ends};
+use super::{
+    SessionId,
+    record::{Splitter, mended},
+    waiting::Waiting,
+    words::ends,
+};
 
 /// The most output kept of one command, in bytes: half from its start and half from its end. The client itself
 /// cuts shell output far below this.
@@ -315,7 +320,7 @@ pub(crate) fn records(stretch: &[u8]) -> Vec<Value> {
         if let Some(Ok(value)) = stream.next() {
             rest = &rest[stream.byte_offset()..];
             found.push(value);
-        } else if let Some(value) = mended(rest) {
+        } else if let Ok(value) = serde_json::from_str(mended(rest).trim_end()) {
             found.push(value);
             break;
         } else {
@@ -328,42 +333,6 @@ pub(crate) fn records(stretch: &[u8]) -> Vec<Value> {
         }
     }
     found
-}
-
-/// A record with bad UTF-8 or half surrogate pairs, which shell output may well hold, with U+FFFD in their place.
-fn mended(line: &[u8]) -> Option<Value> {
-    let text = String::from_utf8_lossy(line);
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.as_ref();
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        out.push_str(before);
-        let length = escape.chars().nth(1).map_or(1, |c| 1 + c.len_utf8());
-        let (lead, trail) = (surrogate(escape), surrogate(escape.get(6..).unwrap_or("")));
-        let length = match (lead, trail) {
-            (Some(true), Some(false)) => 12,
-            (Some(_), _) => {
-                out.push('\u{fffd}');
-                rest = &escape[6..];
-                continue;
-            }
-            (None, _) => length,
-        };
-        out.push_str(&escape[..length]);
-        rest = &escape[length..];
-    }
-    out.push_str(rest);
-    serde_json::from_str(out.trim_end()).ok()
-}
-
-/// Whether an escape at the start is a surrogate, and if so, whether it leads a pair.
-fn surrogate(text: &str) -> Option<bool> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    match u32::from_str_radix(digits, 16).ok()? {
-        0xd800..=0xdbff => Some(true),
-        0xdc00..=0xdfff => Some(false),
-        _ => None,
-    }
 }
 
 fn text_of(value: &Value) -> &str {

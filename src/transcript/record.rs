@@ -306,6 +306,48 @@ fn without_lead(bytes: &[u8]) -> &[u8] {
         .map_or(bytes, <[u8]>::trim_ascii_start)
 }
 
+/// JSON as it came, but with U+FFFD in the place of bad UTF-8 and of half surrogate pairs, which shell output may well hold,
+/// and without a byte order mark.
+#[must_use]
+pub fn mended(json: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(without_lead(json));
+    let is_surrogate = |at: usize| surrogate(&text[at..]).is_some();
+    if !memmem::find_iter(text.as_bytes(), b"\\u").any(is_surrogate) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_ref();
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let length = escape.chars().nth(1).map_or(1, |c| 1 + c.len_utf8());
+        let (lead, trail) = (surrogate(escape), surrogate(escape.get(6..).unwrap_or("")));
+        let length = match (lead, trail) {
+            (Some(true), Some(false)) => 12,
+            (Some(_), _) => {
+                out.push('\u{fffd}');
+                rest = &escape[6..];
+                continue;
+            }
+            (None, _) => length,
+        };
+        out.push_str(&escape[..length]);
+        rest = &escape[length..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Whether an escape at the start is a surrogate, and if so, whether it leads a pair.
+fn surrogate(text: &str) -> Option<bool> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    match u32::from_str_radix(digits, 16).ok()? {
+        0xd800..=0xdbff => Some(true),
+        0xdc00..=0xdfff => Some(false),
+        _ => None,
+    }
+}
+
 /// Reads the record that `rest` begins with, and its length.
 fn first_record(rest: &[u8]) -> Option<(Record<'_>, usize)> {
     // An array would pass for a struct by position.

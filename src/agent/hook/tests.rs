@@ -87,6 +87,34 @@ fn a_to_do_call_counts_once_it_has_run_and_not_in_a_subagent() {
 }
 
 #[test]
+fn what_is_no_character_costs_a_report_nothing_but_itself() {
+    let message = |text: &[u8], lead: &[u8]| {
+        let mut bytes = lead.to_vec();
+        bytes.extend(
+            body(r#""last_assistant_message":""#)
+                .trim_end_matches('}')
+                .as_bytes(),
+        );
+        bytes.extend([text, b"\"}"].concat());
+        match parse_hook("Stop", &bytes).expect("a report") {
+            AgentEvent::TurnEnded { last_message, .. } => last_message.unwrap_or_default(),
+            other => panic!("{other:?}"),
+        }
+    };
+    for (text, expected) in [
+        (br"a\ud83d\nDONE".as_slice(), "a\u{fffd}\nDONE"),
+        (br"\udE00 DONE\uD83D", "\u{fffd} DONE\u{fffd}"),
+        (br"\ud83d\ud83d\ude00", "\u{fffd}\u{1f600}"),
+        (br"C:\\ud83d", r"C:\ud83d"),
+        (b"\xff\xc3 \xe6\x97\xa5", "\u{fffd}\u{fffd} 日"),
+        (b"\xed\xa0\xbd DONE", "\u{fffd}\u{fffd}\u{fffd} DONE"),
+    ] {
+        assert_eq!(message(text, b""), expected);
+        assert_eq!(message(text, b" \xef\xbb\xbf"), expected);
+    }
+}
+
+#[test]
 fn a_turns_end_carries_the_message_and_what_still_runs() {
     let fields = r#""stop_hook_active":false,"last_assistant_message":"Hello","background_tasks":[{"id":"a1","type":"subagent","status":"running"},{},{"status":"completed"}],"session_crons":[{"id":"c1","recurring":false,"prompt":"look again"},7]"#;
     assert_eq!(

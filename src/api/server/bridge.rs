@@ -27,7 +27,7 @@ use crate::bridge::{
     CompactBody, CompactionId, Decision, Fact, HelloBody, Invalid, Order, OrderBody, OrderId,
     Orders, OutcomeBody, Owner, PROTOCOL, Rejection, Report, Said, Sender, Trigger,
 };
-use crate::transcript::SessionId;
+use crate::transcript::{SessionId, record::mended};
 
 /// How long a poll waits for an order: below the client's limit of 30 s for one call, and below a connection's.
 const HOLD: Duration = Duration::from_secs(10);
@@ -125,26 +125,29 @@ pub(super) async fn bridge(
     let message = message.map(|Path(message)| message).unwrap_or_default();
     let (body, slot) = read_body(request).await?;
     let _answering = slot.answering();
-    let sender = parse::<Sender>(&body)?.check()?;
+    // The client may cut a prompt between the halves of a surrogate pair.
+    let body = mended(&body);
+    let body = body.as_bytes();
+    let sender = parse::<Sender>(body)?.check()?;
     let (session, mailbox) = (sender.session, &state.requests.mailbox);
     mailbox.lock().owner.hears(slot.process)?;
     match message.as_str() {
-        "hello" => hello(&state, &sender, parse(&body)?).await,
+        "hello" => hello(&state, &sender, parse(body)?).await,
         "fact" => {
-            let fact = parse::<Fact>(&body)?.check()?;
+            let fact = parse::<Fact>(body)?.check()?;
             let client = mailbox.identify(&sender)?;
             said(&state, session, client, Said::Fact(fact)).await
         }
         "poll" => poll(&state, &sender, &slot).await,
         "take" => {
-            let OrderBody { order } = parse(&body)?;
+            let OrderBody { order } = parse(body)?;
             mailbox.identify(&sender)?;
             let taken = mailbox.lock().take(&sender, order);
             Ok(exact(&json!({ "taken": taken })))
         }
         "answer" => {
-            let OrderBody { order } = parse(&body)?;
-            let outcome = parse::<OutcomeBody>(&body)?.check()?;
+            let OrderBody { order } = parse(body)?;
+            let outcome = parse::<OutcomeBody>(body)?.check()?;
             let client = mailbox.identify(&sender)?;
             mailbox.lock().answer(&sender, order, &outcome)?;
             said(&state, session, client, Said::Answered(order, outcome)).await
@@ -153,7 +156,7 @@ pub(super) async fn bridge(
             mailbox.lock().owner.answers = true;
             Ok(accepted())
         }
-        "compact" => compact(&state, sender, parse(&body)?, &slot).await,
+        "compact" => compact(&state, sender, parse(body)?, &slot).await,
         _ => Err(HttpError::new(
             StatusCode::NOT_FOUND,
             "there is no such message",
