@@ -4,9 +4,9 @@
 //! scratchpad, git and what is said on the command line: enough for a note to the next worker.
 
 use std::{
-    fs::OpenOptions,
-    io::Write as _,
-    os::unix::fs::OpenOptionsExt as _,
+    fs::{OpenOptions, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -97,17 +97,27 @@ fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), i32> 
             &reply.message,
         ));
     };
-    let written = OpenOptions::new()
+    let written = write_private(file, &format!("{}\n", checkpoint.to_json()));
+    written.map_err(|error| out::failed(&format!("cannot write {}: {error}", file.display()), ""))
+}
+
+/// Writes a file, also one that is there already, which others can read no more before anything is in it.
+fn write_private(file: &Path, text: &str) -> io::Result<()> {
+    let mut open = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(file)
-        .and_then(|mut open| {
-            open.write_all(format!("{}\n", checkpoint.to_json()).as_bytes())?;
-            open.sync_all()
-        });
-    written.map_err(|error| out::failed(&format!("cannot write {}: {error}", file.display()), ""))
+        .open(file)?;
+    if open.metadata()?.is_file() {
+        open.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    open.write_all(text.as_bytes())?;
+    // A pipe has no disk to reach.
+    open.sync_all().or_else(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => Ok(()),
+        _ => Err(error),
+    })
 }
 
 fn save(body: CheckpointBody, flags: &Flags) -> Result<(CheckpointReply, String), i32> {
@@ -269,6 +279,23 @@ pub(super) fn describe(reply: &CheckpointReply) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_is_its_users_alone_whatever_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        for before in [None, Some(0o644), Some(0o666), Some(0o755), Some(0o600)] {
+            let file = directory.path().join(format!("{before:?}"));
+            if let Some(mode) = before {
+                std::fs::write(&file, "longer than what comes").unwrap();
+                std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            }
+            write_private(&file, "kept\n").unwrap();
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept\n");
+            let mode = file.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{before:?}");
+        }
+        write_private(Path::new("/dev/null"), "gone").unwrap();
+    }
 
     #[test]
     fn people_are_shown_what_is_kept_and_how_to_go_on() {
