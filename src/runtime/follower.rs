@@ -145,14 +145,13 @@ impl Following {
                 return;
             }
             self.seen = true;
-            let changed = report.records > 0
-                || report.moved
-                || report.reset
-                || std::mem::take(&mut self.resend);
+            let changed = report.records > 0 || report.moved || report.reset || self.resend;
             if report.reset {
                 self.commands = 0;
             }
             let facts = self.facts();
+            // Not before the facts are gathered: they have everything only while this is asked for.
+            self.resend = false;
             if facts.skipped > self.skipped {
                 let path = self.tail.path().display().to_string();
                 tracing::warn!(
@@ -293,4 +292,35 @@ fn lost(events: &mpsc::Sender<Event>, session: SessionId, error: &dyn std::error
 fn send(events: &mpsc::Sender<Event>, event: ReadEvent) {
     // The loop is gone: so shall we be.
     let _ = events.blocking_send(Event::Read(event));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_who_asks_again_gets_everything_again_whatever_was_new() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.jsonl");
+        let session: SessionId = "0deae788-ee30-4b6b-b3a0-c1fabacd2974".parse().unwrap();
+        let line = r#"{"type":"user","origin":{"kind":"human"},"uuid":"u","timestamp":"2026-11-25T10:00:00Z","message":{"content":"Never push."}}"#;
+        std::fs::write(&path, format!("{line}\n")).unwrap();
+        let (events, mut received) = mpsc::channel(8);
+        let mut following = None;
+        for number in 0..4 {
+            if number == 2 {
+                std::fs::write(&path, format!("{line}\n{line}\n")).unwrap();
+            }
+            take_up(&mut following, session, path.clone(), 0, &events);
+            following.as_mut().unwrap().read(&events);
+            let Some(Event::Read(ReadEvent::Transcript { facts, .. })) = received.blocking_recv()
+            else {
+                panic!("no facts");
+            };
+            assert!(facts.human.is_some() && facts.work.is_some(), "{number}");
+            assert_eq!(facts.commands.is_some(), number > 0, "{number}");
+            following.as_mut().unwrap().read(&events);
+            assert!(received.try_recv().is_err(), "nothing new");
+        }
+    }
 }
