@@ -29,7 +29,7 @@ use super::{
 use crate::app::{
     effect::Effect,
     event::TimerId,
-    facts::{answer_left, answers_at_once, held as undecided},
+    facts::{answer_left, answers_at_once, held as undecided, is_forced},
     model::{
         Model,
         reboot::{Held, Phase, RebootOutcome},
@@ -48,10 +48,22 @@ pub fn asked(model: &mut Model, id: CompactionId, session: SessionId, trigger: T
         return;
     }
     if let Err(why) = hold(model, &id, session, trigger) {
-        tracing::info!(%why, "a compaction is left to the client");
-        let decision = Decision::Client;
+        tracing::info!(%why, "a compaction is not answered");
+        let decision = if trigger == Trigger::Auto && awaits_trim(model) && !is_forced(model) {
+            // Past the force line the client would soon refuse to go on, and the turn come to nothing.
+            let why = "pitstop trims this session once the turn is over".to_owned();
+            Decision::Skip { why }
+        } else {
+            Decision::Client
+        };
         model.emit(Effect::DecideCompaction { id, decision });
     }
+}
+
+/// Whether a trim is approved, in the place of which nothing else is to be done.
+fn awaits_trim(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|one| one.kind == Kind::Trim && one.approved.is_some())
 }
 
 fn hold(
@@ -69,6 +81,9 @@ fn hold(
     };
     if let Some(why) = refusal(model, session, cause) {
         return Err(Refusal::LeftToClient(why));
+    }
+    if awaits_trim(model) {
+        return Err(Refusal::LeftToClient("a trim is approved"));
     }
     let until = model.now.since_start + model.config.guard.answer_within;
     let epoch = model.next_epoch();

@@ -483,7 +483,8 @@ pub(super) fn roll_back(model: &mut Model, why: &str) {
         return;
     };
     if !attempt.kind.is_reboot() {
-        return end_attempt(model, RebootOutcome::Failed, Some(why));
+        end_attempt(model, RebootOutcome::Failed, Some(why));
+        return left_without_agent(model);
     }
     attempt.failure = Some(why.to_owned());
     let beside = std::mem::take(&mut attempt.beside);
@@ -523,7 +524,15 @@ fn rolling_back(model: &mut Model, launch: &Launch) {
             }));
         }
         Launch::Ordered => return,
-        Launch::Running | Launch::Failed(_) => {}
+        Launch::Failed(again) => {
+            let why = attempt.failure.clone().unwrap_or_default();
+            model.error(format!(
+                "the reboot failed ({why}), and so did resuming the old session: no agent runs: {again}"
+            ));
+            end_attempt(model, RebootOutcome::Failed, None);
+            return left_without_agent(model);
+        }
+        Launch::Running => {}
     }
     let why = attempt.failure.clone().unwrap_or_default();
     model.error(if in_place {
@@ -595,10 +604,15 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
     model.emit_all(card);
     // Behind its proof, which was not on disk yet: from here on it is an agent that ended like any other.
     if died {
-        close_iteration(model, EndReason::Crash);
-        if model.autopilot.is_none() {
-            model.view.overlay = Some(Overlay::Exited);
-        }
+        left_without_agent(model);
+    }
+}
+
+/// The attempt is over, and no agent runs: a person is asked what comes next.
+fn left_without_agent(model: &mut Model) {
+    close_iteration(model, EndReason::Crash);
+    if model.autopilot.is_none() {
+        model.view.overlay = Some(Overlay::Exited);
     }
 }
 

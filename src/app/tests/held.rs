@@ -11,6 +11,7 @@ use crate::{
 };
 
 use super::*;
+use crate::app::model::reboot::Kind;
 
 fn id(number: u64) -> CompactionId {
     let instance = InstanceName("answers".to_owned());
@@ -311,6 +312,33 @@ fn a_reboot_that_is_approved_already_is_the_answer_at_once() {
         matches!(&decided[..], [(1, Decision::Replace { .. })]),
         "{decided:?}"
     );
+}
+
+#[test]
+fn an_approved_trim_stays_one_when_the_client_compacts_meanwhile() {
+    let (auto, typed) = (Trigger::Auto, Trigger::Manual);
+    for (trigger, used, skipped) in [
+        (auto, 156_000, true),
+        (auto, 173_000, true),
+        (auto, 175_000, false),
+        (typed, 156_000, false),
+    ] {
+        let mut bench = Bench::bridged();
+        bench.prompted(OLD, "work");
+        bench.used(155_000);
+        bench.offered();
+        bench.press(KeyCode::Char('t'));
+        bench.press(KeyCode::Enter);
+        assert_eq!(bench.step(), Some(Step::Waiting), "the turn runs");
+        bench.used(used);
+        for number in 1..3 {
+            let decided = decisions(&bench.compacts(number, trigger)).remove(0).1;
+            assert_eq!(matches!(decided, Decision::Skip { .. }), skipped);
+            assert!(skipped || decided == Decision::Client, "{decided:?}");
+        }
+        let way = bench.model.reboot.attempt.as_ref().map(|one| one.kind);
+        assert_eq!(way, Some(Kind::Trim), "{trigger:?} {used}");
+    }
 }
 
 #[test]

@@ -1188,6 +1188,96 @@ fn the_command_after_a_reboot_gets_its_outcome() {
 }
 
 #[test]
+fn a_roll_back_that_fails_too_says_that_no_agent_runs() {
+    let ways: [fn(&mut Bench); 4] = [
+        |bench| drop(bench.rebooted()),
+        |bench| {
+            bench.rebooted();
+            bench.spawned(3);
+            bench.exited(1);
+        },
+        |bench| {
+            let ask = bench.trimming();
+            bench.copied(ask, Ok(super::trim::trim_record()));
+        },
+        // The session from before is resumed by an undo.
+        |bench| {
+            bench.rebooted_to_new();
+            let (call, control) = (CallId(1), Control::Undo);
+            bench.send(Event::ControlAsked { call, control });
+            bench.exited(0);
+        },
+    ];
+    for (number, begin) in ways.into_iter().enumerate() {
+        let mut bench = Bench::new();
+        bench.used(155_000);
+        begin(&mut bench);
+        while bench.step().is_some() || bench.model.session.agent.state != AgentState::Exited {
+            let why = "too many open files".to_owned();
+            let iteration = bench.model.session.iteration;
+            bench.send(Event::Pane(PaneEvent::SpawnFailed { iteration, why }));
+        }
+        let model = &bench.model;
+        assert_eq!(model.view.overlay, Some(Overlay::Exited), "{number}");
+        assert_eq!(model.view.card, None, "{number}");
+        let mut log = model.view.log.iter();
+        assert!(log.any(|said| said.bad && said.text.contains("too many open files")));
+        assert!(model.current_iteration().is_none_or(|one| !one.is_open()));
+    }
+}
+
+#[test]
+fn a_hold_stays_on_the_screen_and_in_the_status_with_its_reason() {
+    let hold: [(fn(&mut Bench), &str); 4] = [
+        (
+            |bench| {
+                bench.rebooted_to_new();
+                bench.used(170_000);
+            },
+            "170",
+        ),
+        (
+            |bench| {
+                bench.model.reboot.progress.idle_sessions = 2;
+                bench.used(160_000);
+            },
+            "have filled",
+        ),
+        (
+            |bench| {
+                bench.model.reboot.done = vec![bench.at(); 40];
+                bench.used(160_000);
+            },
+            "in the last hour",
+        ),
+        (
+            |bench| {
+                bench.missing = Some("no room on the disk".to_owned());
+                bench.used(160_000);
+            },
+            "no room on the disk",
+        ),
+    ];
+    for (begin, why) in hold {
+        let mut config = Config::default();
+        config.reboot.mode = RebootMode::Auto;
+        config.reboot.auto_delay = Duration::ZERO;
+        let mut bench = Bench::with(config);
+        begin(&mut bench);
+        for _ in 0..3 {
+            bench.send(Event::TimerFired(TimerId::Age));
+            bench.git();
+            bench.wait(Duration::from_secs(2));
+            bench.model.info("something else");
+        }
+        let status = report::status(&bench.model).reboot;
+        let held = status.held.map_or_else(String::new, |held| held.reason);
+        assert_eq!(status.phase, "held", "{why}");
+        assert!(held.contains(why), "{held}");
+    }
+}
+
+#[test]
 fn the_card_waits_for_the_new_figure_and_then_stands_its_time() {
     let mut bench = Bench::new();
     bench.used(160_000);

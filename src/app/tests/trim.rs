@@ -74,7 +74,7 @@ impl Bench {
     }
 
     /// A review with a trim that is offered.
-    fn offered(&mut self) {
+    pub(super) fn offered(&mut self) {
         let effects = self.press(KeyCode::F(5));
         self.git();
         self.planned(surveys(&effects)[0], Ok(good_plan()));
