@@ -42,6 +42,7 @@ use crate::{
     api::wire::AgentState,
     clean,
     config::RebootMode,
+    format::percent,
     guard::Level,
     handoff::Handoff,
     lineage::{
@@ -209,7 +210,7 @@ fn call(model: &mut Model, what: &str) {
     model.reboot.called = Some(level);
     let figure = model.session.guard.figure(model.now);
     let figure = figure.map_or_else(String::new, |figure| {
-        format!(" The context is {:.0} % full.", figure.percent.floor())
+        format!(" The context is {} % full.", percent(figure.percent))
     });
     let said = format!("{what}{figure}");
     // The banner stands until it is answered; when it began to is read here.

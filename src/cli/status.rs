@@ -90,7 +90,7 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         let until = until.map_or_else(String::new, |until| {
             format!(", until {}", until.format("%H:%M"))
         });
-        parts.push(format!("held: {}{until}", held.reason));
+        parts.push(format!("{}{until}", held.reason));
     }
     rows.push(row("reboot", &parts));
     if let Some(run) = &report.run {

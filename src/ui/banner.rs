@@ -105,8 +105,9 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
     Some(match reboot::banner(model)? {
         Banner::Asks => {
             let attempt = model.reboot.attempt.as_ref()?;
-            // A person is needed once there is something to look at.
-            let needed = attempt.step() == Step::Review;
+            // A person is needed once there is something to look at, but not for a moment that is merely good.
+            let urgent = matches!(attempt.cause, Cause::Threshold | Cause::ContextLimit);
+            let needed = attempt.step() == Step::Review && urgent;
             let style = if needed { theme.bad } else { theme.accent };
             let asks = asked(model, attempt.cause, figure);
             let parts = answered(model, asks, "review", "defer");
@@ -133,16 +134,16 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
         }
         Banner::Quiet(reason, turns) => quiet(model, &reason, turns, theme),
         Banner::Held(breaker) => {
-            let mut parts = vec![format!("No automatic reboot: {breaker}")];
+            let said = format!("No automatic reboot: {breaker}");
+            let mut parts = vec![said.clone()];
             parts.extend(breaker.until().map(|until| {
                 let until = model.now.local(until);
                 format!("until {}", until.format("%H:%M"))
             }));
             parts.extend(model.keys().hint_to(Action::Reboot, "review now"));
-            let short = format!("No reboot by itself · {key} review");
             Words {
                 least: 1,
-                ..Words::loud(parts, short, theme.accent)
+                ..Words::loud(parts, said, theme.accent)
             }
         }
         Banner::Wished(reason) => {
@@ -227,23 +228,22 @@ pub(super) fn reason(model: &Model) -> Option<&'static str> {
 
 /// Why none begins by itself for now.
 fn quiet(model: &Model, reason: &QuietReason, turns: u32, theme: &Theme) -> Words {
-    let (what, detail) = match reason {
-        QuietReason::Deferred => ("Reboot deferred", None),
-        QuietReason::Cancelled => ("Reboot cancelled", None),
-        QuietReason::Undone => ("Reboot undone", None),
-        QuietReason::Refused(why) => ("No automatic reboot", Some(why)),
+    let what = match reason {
+        QuietReason::Deferred => "Reboot deferred".to_owned(),
+        QuietReason::Cancelled => "Reboot cancelled".to_owned(),
+        QuietReason::Undone => "Reboot undone".to_owned(),
+        QuietReason::Refused(why) => format!("Reboot refused: {}", text::safe(why)),
     };
     let again = match turns {
         1 => "again after the next turn".to_owned(),
         turns => format!("again after {turns} turns"),
     };
-    let mut parts = vec![what.to_owned(), again];
+    let mut parts = vec![what.clone(), again];
     parts.extend(model.keys().hint_to(Action::Reboot, "reboots now"));
-    parts.extend(detail.map(|detail| text::safe(detail).into_owned()));
     Words {
         parts,
-        least: 2,
-        short: "No reboot yet".to_owned(),
+        least: 1,
+        short: what,
         style: theme.accent,
     }
 }
@@ -258,8 +258,8 @@ fn asked(model: &Model, cause: Cause, figure: bool) -> String {
         }
         Cause::Threshold => match model.session.guard.figure(model.now) {
             Some(now) if figure => {
-                let percent = now.percent.floor();
-                format!("Reboot advised: context {percent:.0} % full")
+                let percent = text::percent(now.percent);
+                format!("Reboot advised: context {percent} % full")
             }
             _ => "Reboot advised".to_owned(),
         },

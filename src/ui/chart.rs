@@ -64,10 +64,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     let mut name = "Context over the turns".to_owned();
     if let Some(now) = model.session.guard.figure(model.now) {
         let (used, usable) = (text::tokens(now.used), text::tokens(now.usable));
-        let (percent, level) = (now.percent, now.level.label());
-        name.push_str(&format!(
-            " · {used} of {usable} now, {percent:.0} % {level}"
-        ));
+        let (percent, level) = (text::percent(now.percent), now.level.label());
+        name.push_str(&format!(" · {used} of {usable} now, {percent} % {level}"));
         let left = forecast::report(model).as_ref().and_then(forecast::left);
         let named = left.map(|left| format!("{name} · {left}"));
         // The frame and a blank on either side of the title.

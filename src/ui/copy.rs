@@ -134,7 +134,10 @@ fn status(
         return line;
     }
     let said = copy.said.as_deref().map(text::safe);
-    let parts = [(said, theme.bad), (Some(place(screen).into()), theme.text)];
+    let parts = [
+        (said, theme.accent),
+        (Some(place(screen).into()), theme.text),
+    ];
     for (part, style) in parts {
         let left = cells.saturating_sub(line.width() + 3);
         if let Some(part) = part.filter(|_| left > 4) {

@@ -120,7 +120,7 @@ fn known(
         ranked.extend(rows.into_iter().map(|row| (1, row)));
     } else {
         let of = of_usable(figure);
-        let percent = format!("{:.0} %", figure.percent);
+        let percent = format!("{} %", text::percent(figure.percent));
         let bold = level.add_modifier(Modifier::BOLD);
         ranked.push((1, between(&of, theme.text, percent, bold, cells)));
     }
@@ -205,7 +205,7 @@ const LARGE: usize = 3;
 /// The percent in letters three rows high, and beside it what it is a share of and what comes next.
 fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<Line<'static>> {
     let level = style(figure, model, theme).add_modifier(Modifier::BOLD);
-    let percent = format!("{:.0}%", figure.percent.min(999.0));
+    let percent = format!("{}%", text::percent(figure.percent.min(999.0)));
     let mut beside = vec![of_usable(figure)];
     if compaction::is_held(model) {
         beside.push(COMPACTS.to_owned());
@@ -536,7 +536,7 @@ pub(super) fn words(model: &Model, theme: &Theme) -> Option<Span<'static>> {
 
 /// `71 % warn`, with a question mark where the figure is stale.
 fn percent_and_level(figure: &Figure, model: &Model) -> String {
-    let mut words = format!("{:.0} %", figure.percent);
+    let mut words = format!("{} %", text::percent(figure.percent));
     // The footer says that a session is being left.
     if !moment::is_under_way(model) {
         let stale = if figure.stale { "?" } else { "" };

@@ -106,11 +106,11 @@ pub(super) fn size(model: &Model, handoff: &Handoff) -> String {
 
 /// What a reader should know before sending it: warnings, and what was left out.
 pub(super) fn remarks(handoff: &Handoff, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let lead = text::Lead::hanging("! ", theme.bad);
+    let lead = text::Lead::hanging("! ", theme.accent);
     let mut lines = Vec::new();
     for warning in &handoff.warnings {
         let warning = text::safe(warning).into_owned();
-        lines.extend(text::wrap(&[(warning, theme.bad)], &lead, cells));
+        lines.extend(text::wrap(&[(warning, theme.accent)], &lead, cells));
     }
     if !handoff.left_out.is_empty() {
         let list = format!("left out: {}", text::safe(&handoff.left_out.join(", ")));
@@ -135,8 +135,8 @@ pub(super) fn missing(
         (true, false) => " (m lists, + adds)",
         (true, true) => " (m message, + adds)",
     };
-    let lead = text::Lead::hanging("! ", theme.bad);
-    text::wrap(&[(format!("{check}{keys}"), theme.bad)], &lead, cells)
+    let lead = text::Lead::hanging("! ", theme.accent);
+    text::wrap(&[(format!("{check}{keys}"), theme.accent)], &lead, cells)
 }
 
 /// What the message misses, while that is shown in place of it.

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::{clean, format, transcript::Tokens};
 
-pub(super) use crate::format::{ago, count, dollars, seconds, short, span};
+pub(super) use crate::format::{ago, count, dollars, percent, seconds, short, span};
 
 /// The width of a text in cells.
 pub(super) fn width(text: &str) -> usize {

@@ -16,11 +16,12 @@ use pitstop::{
         event::{HostEvent, PaneEvent, ReadEvent, StoreEvent, TimerId},
         history::EarlierRun,
         layout,
+        model::reboot::Breaker,
         model::{Focus, Overlay},
         reboot::Attempt,
         view::{Card, Outcome},
     },
-    config::ThemeName,
+    config::{RebootMode, ThemeName},
     handoff::check::{Check, WorkFact},
     keymap::Action,
     lineage::{IterationId, journal::Step},
@@ -582,6 +583,59 @@ fn a_reboot_that_waits_for_a_person_stands_on_the_screen_at_every_width() {
         footer.trim_end(),
         " 86 % compact · idle  Reboot advised · F5 review · Ctrl-q d defer       F1 help"
     );
+}
+
+#[test]
+fn one_figure_is_one_percent_wherever_it_stands() {
+    for (used, percent) in [(154_620, 85), (155_700, 86), (159_480, 88), (161_990, 89)] {
+        for host in [(80, 24), (132, 40), (200, 50)] {
+            let mut model = working(host);
+            scene::say(&mut model, 713, scene::figure(used));
+            scene::drafted(&mut model, 713);
+            let shown = shot(&model);
+            assert!(shown.contains(&format!("{percent} %")), "{shown}");
+            assert!(!shown.contains(&format!("{} %", percent + 1)), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn why_no_reboot_begins_by_itself_stands_at_every_width() {
+    for (columns, least) in [(200, "155k"), (112, "155k"), (80, "No automatic")] {
+        let mut model = working((columns, 24));
+        model.reboot.mode = RebootMode::Auto;
+        scene::say(&mut model, 713, scene::figure(155_000));
+        model.reboot.attempt = None;
+        model.reboot.held_by = Some(Breaker::BornFull(Tokens(155_000)));
+        model.view.notices.clear();
+        let shown = shot(&model);
+        assert!(shown.contains(least), "{columns}: {shown}");
+    }
+}
+
+#[test]
+fn red_is_not_spent_on_hints() {
+    let theme = Theme::default();
+    let reviewed = |mut model: Model| {
+        act(&mut model, Action::Reboot);
+        model
+    };
+    let mut good = asking(NORMAL);
+    let attempt = good.reboot.attempt.as_mut().expect("a reboot");
+    attempt.cause = pitstop::lineage::Cause::Breakpoint;
+    for model in [
+        working(NORMAL),
+        beginning(NORMAL, ""),
+        reviewed(working(NORMAL)),
+        good,
+    ] {
+        let buffer = written(&model, &screen(&model), &theme);
+        let red = buffer
+            .content
+            .iter()
+            .find(|cell| Some(cell.fg) == theme.bad.fg);
+        assert_eq!(red, None, "{}", shot(&model));
+    }
 }
 
 #[test]

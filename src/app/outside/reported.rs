@@ -7,8 +7,10 @@ use crate::{
     },
     breakpoint::{commit::Made, test_run::Total},
     clean,
+    format::percent,
     handoff::preserved::ReportedRun,
     lineage::checkpoint::AutoSave,
+    transcript::Tokens,
 };
 
 use crate::app::{
@@ -118,8 +120,14 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody) {
         session_id: Some(model.session.id.to_string()),
         percent_at_save: usage.percent,
         restart_command: format!("pitstop restore {environment}"),
-        message: match usage.percent {
-            Some(percent) => format!("everything is saved, at {percent:.0} % of the usable window"),
+        message: match usage
+            .used
+            .map(|used| model.session.guard.assess(Tokens(used)))
+        {
+            Some(now) => {
+                let percent = percent(now.percent);
+                format!("everything is saved, at {percent} % of the usable window")
+            }
             None => "everything is saved".to_owned(),
         },
     };

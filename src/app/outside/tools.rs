@@ -4,6 +4,7 @@
 use crate::{
     api::wire::{Reply, ToolReply, UsageQuery},
     bridge::{Caller, Tool},
+    format::percent,
     handoff::signal::Signal,
     redact::redact,
     transcript::Tokens,
@@ -70,17 +71,17 @@ fn masked(text: &str) -> String {
 
 fn context(model: &Model) -> String {
     let usage = report::usage(model, UsageQuery::default());
-    let (Some(used), Some(usable), Some(percent)) = (usage.used, usage.usable, usage.percent)
-    else {
+    let (Some(used), Some(usable)) = (usage.used, usage.usable) else {
         return "not known yet".to_owned();
     };
-    let line = model.session.guard.assess(Tokens(used)).lines;
-    let line = line.at(crate::guard::Threshold::Compact);
+    let assessed = model.session.guard.assess(Tokens(used));
+    let line = assessed.lines.at(crate::guard::Threshold::Compact);
+    let percent = percent(assessed.percent);
     let forecast = forecast::report(model);
     let left = forecast.as_ref().and_then(forecast::left);
     let left = left.map_or_else(String::new, |left| format!(", {left}"));
     format!(
-        "{used} of {usable} usable tokens in use ({percent:.0} %){left}; a reboot is suggested from {line} on",
+        "{used} of {usable} usable tokens in use ({percent} %){left}; a reboot is suggested from {line} on",
         line = line.0
     )
 }

@@ -4,6 +4,7 @@ use crate::{
     agent::{AgentEvent, StartSource, StatusLine, claude},
     api::wire::AgentState,
     clock::At,
+    format::percent,
     guard::Source,
     transcript::{SessionId, usage::Usage},
 };
@@ -209,7 +210,7 @@ fn limit_words(name: &str, limit: crate::agent::RateLimit, now: At) -> String {
         .map_or_else(String::new, |at| {
             format!(", resets {}", now.local(at).format("%H:%M"))
         });
-    format!("{name} limit {:.0} %{reset}", limit.used_percentage)
+    format!("{name} limit {} %{reset}", percent(limit.used_percentage))
 }
 
 /// The transcript has grown.

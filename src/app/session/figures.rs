@@ -7,6 +7,7 @@ use crate::{
     api::wire::AgentState,
     bridge::Usage,
     config::{Config, GuardConfig},
+    format::percent,
     guard::{
         Crossing, GuardSettings, Reading, Source,
         threshold::{Threshold, Thresholds},
@@ -140,13 +141,13 @@ fn is_brought_back(model: &Model) -> bool {
 
 /// A line that was passed, for a notice.
 fn crossed_words(crossing: &Crossing) -> String {
-    let percent = crossing.figure.percent.floor();
+    let percent = percent(crossing.figure.percent);
     let line = match crossing.threshold {
         Threshold::Notice => ", past the notice line",
         Threshold::Warn => ", past the warn line",
         Threshold::Compact | Threshold::Force => ", past the compact line",
     };
-    format!("context: {percent:.0} % full{line}")
+    format!("context: {percent} % full{line}")
 }
 
 /// The client's settings were read: the lines may have moved, and the figure may lie behind one now.
