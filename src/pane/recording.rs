@@ -7,17 +7,17 @@
 //!
 //! ```text
 //!   loop ── batches of chunks, so many at most ──▶ recording thread: JSON, write
-//!        ◀────────── one more is written ─────────┘
 //! ```
 //!
-//! A recording is a convenience: a disk that stalls is not waited for until much waits for it, and when it fails (disk
-//! full, or hanging), that is reported once, and the pane goes on.
+//! A recording is a convenience: the loop never waits for its disk. What comes while too much waits for a slow one is lost, which
+//! the log says, and when the disk fails (it is full), that is reported once, and the pane goes on.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError};
+use std::sync::mpsc::{channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -33,11 +33,11 @@ use crate::terminal::begun_character;
 /// Handed over in batches of this many bytes, so that a flood of small chunks costs few calls and wakes no thread.
 const BATCH: usize = 64 * 1024;
 
-/// How many batches may be on their way to the disk: 4 MiB, at the rate of a flood the twentieth of a second that a busy
-/// disk stalls.
-const WAITING: usize = 64;
+/// How many batches may be on their way to the disk: 16 MiB, at the rate of a flood the fifth of a second that a busy disk
+/// stalls.
+const WAITING: usize = 256;
 
-/// How long a batch beyond that waits: a flood goes as slowly as its recording, but a disk that hangs ends the recording.
+/// How long the end of a recording waits for the disk to take what is left.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why there is no recording, or no more of it.
@@ -67,12 +67,14 @@ pub enum RecordingError {
     Hangs(PathBuf),
 }
 
-/// A recording being made. Dropping it writes what is left, and waits for that unless the disk hangs.
+/// A recording being made. Dropping it writes what is left, and waits for that unless the disk hangs: not on the loop.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
     batch: Batch,
     writer: Option<Writer>,
+    /// How many batches were lost since the last one that was not.
+    lost: usize,
 }
 
 /// Chunks that belong together on their way to the file.
@@ -97,11 +99,9 @@ enum Chunk {
 /// The thread that writes.
 #[derive(Debug)]
 struct Writer {
-    batches: Sender<Batch>,
-    /// How many of them are not known to be written.
-    waiting: usize,
-    /// Says so, one by one.
-    written: Receiver<()>,
+    batches: SyncSender<Batch>,
+    /// Its end is the end of the thread.
+    ended: Receiver<()>,
     /// Whether everything went into the file, within its limit.
     thread: JoinHandle<io::Result<bool>>,
 }
@@ -152,11 +152,12 @@ impl Recording {
             typed: Typed::default(),
             typed_at: 0.0,
         };
-        let ((batches, to_write), (done, written)) = (channel(), channel());
+        let ((batches, to_write), (running, ended)) = (sync_channel(WAITING), channel::<()>());
         let start = |cast: CastFile| {
-            Builder::new()
-                .name("recording".to_owned())
-                .spawn(move || cast.write_all(&to_write, &done))
+            Builder::new().name("recording".to_owned()).spawn(move || {
+                let _running = running;
+                cast.write_all(&to_write)
+            })
         };
         let thread = cast
             .line(header)
@@ -170,10 +171,10 @@ impl Recording {
             batch: Batch::default(),
             writer: Some(Writer {
                 batches,
-                waiting: 0,
-                written,
+                ended,
                 thread,
             }),
+            lost: 0,
         })
     }
 
@@ -234,58 +235,48 @@ impl Recording {
 
     fn hand_over(&mut self) -> Result<(), RecordingError> {
         let batch = std::mem::take(&mut self.batch);
-        let Some(writer) = &mut self.writer else {
+        let Some(writer) = &self.writer else {
             return Ok(());
         };
-        if writer.await_fewer_than(WAITING).is_err() {
-            return Err(self.hangs());
-        }
-        writer.waiting += 1;
-        match writer.batches.send(batch) {
-            Ok(()) => Ok(()),
-            Err(_) => self.end().map(drop),
-        }
-    }
-
-    fn end(&mut self) -> Result<bool, RecordingError> {
-        let Some(writer) = &mut self.writer else {
-            return Ok(false);
-        };
-        if writer.await_fewer_than(1).is_err() {
-            return Err(self.hangs());
-        }
-        let ended = self.writer.take().map_or(Ok(false), Writer::end);
-        ended.map_err(|source| RecordingError::Write {
-            path: self.path.clone(),
-            source,
-        })
-    }
-
-    /// What waits for the disk is written if ever it can be.
-    fn hangs(&mut self) -> RecordingError {
-        self.writer = None;
-        RecordingError::Hangs(self.path.clone())
-    }
-}
-
-impl Writer {
-    /// Waits until fewer than so many batches wait for the disk, or all that can be written is.
-    fn await_fewer_than(&mut self, count: usize) -> Result<(), RecvTimeoutError> {
-        self.waiting -= self.written.try_iter().count();
-        while self.waiting >= count {
-            match self.written.recv_timeout(PATIENCE) {
-                Ok(()) => self.waiting -= 1,
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(timeout) => return Err(timeout),
+        match writer.batches.try_send(batch) {
+            Ok(()) => self.tell_lost(),
+            Err(TrySendError::Full(_)) => {
+                if self.lost == 0 {
+                    let path = self.path.display();
+                    tracing::warn!(%path, "the disk is too slow for the recording: output is lost");
+                }
+                self.lost += 1;
             }
+            Err(TrySendError::Disconnected(_)) => return self.end().map(drop),
         }
         Ok(())
     }
 
-    fn end(self) -> io::Result<bool> {
-        drop(self.batches);
+    /// Says how much is missing, once that is known.
+    fn tell_lost(&mut self) {
+        let batches = std::mem::take(&mut self.lost);
+        if batches > 0 {
+            let path = self.path.display();
+            tracing::warn!(%path, batches, "the recording misses output, 64 KiB a batch");
+        }
+    }
+
+    fn end(&mut self) -> Result<bool, RecordingError> {
+        self.tell_lost();
+        let Some(writer) = self.writer.take() else {
+            return Ok(false);
+        };
+        drop(writer.batches);
+        // What waits for a disk that hangs is written if ever it can be.
+        if writer.ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            return Err(RecordingError::Hangs(self.path.clone()));
+        }
         let broken = |_| Err(io::Error::other("its thread has broken"));
-        self.thread.join().unwrap_or_else(broken)
+        let ended = writer.thread.join().unwrap_or_else(broken);
+        ended.map_err(|source| RecordingError::Write {
+            path: self.path.clone(),
+            source,
+        })
     }
 }
 
@@ -316,7 +307,7 @@ struct CastFile {
 
 impl CastFile {
     /// Writes what comes until no order can come any more, or the limit is reached: false then.
-    fn write_all(mut self, batches: &Receiver<Batch>, done: &Sender<()>) -> io::Result<bool> {
+    fn write_all(mut self, batches: &Receiver<Batch>) -> io::Result<bool> {
         self.write()?;
         for batch in batches {
             let whole = self.batch(&batch)?;
@@ -325,8 +316,6 @@ impl CastFile {
                 tracing::info!("the pane's recording has reached its limit");
                 return Ok(false);
             }
-            // There is no listener when the rest is written.
-            let _ = done.send(());
         }
         let whole = match self.typed.finish() {
             Some(text) => self.line(&(self.typed_at, "i", text))?,
@@ -553,7 +542,18 @@ mod tests {
     fn a_disk_that_hangs_is_not_waited_for() {
         let (_reader, pipe) = std::io::pipe().unwrap();
         let file = File::from(std::os::fd::OwnedFd::from(pipe));
-        let failure = failure("a pipe without a reader", file);
-        assert!(matches!(failure, RecordingError::Hangs(_)), "{failure}");
+        let path = Path::new("a pipe without a reader");
+        let mut recording = Recording::start(path, file, &json!({}), u64::MAX).unwrap();
+        let begun = std::time::Instant::now();
+        for size in [1, BATCH, 3 * BATCH, 87_654].repeat(200) {
+            recording.output(Duration::ZERO, &vec![b'x'; size]).unwrap();
+            recording.resize(Duration::ZERO, SIZE());
+        }
+        assert!(recording.lost > 0);
+        recording.input(Duration::ZERO, b"x").unwrap();
+        recording.flush().unwrap().wait();
+        assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+        let end = recording.close();
+        assert!(matches!(end, Err(RecordingError::Hangs(_))), "{end:?}");
     }
 }

@@ -507,7 +507,7 @@ impl Shell {
     /// Records what is recorded into the file of this iteration from now on. What was drawn before is in another file: the text
     /// of it makes the rest readable.
     fn record_on(&mut self, iteration: crate::lineage::IterationId) {
-        if self.pane.recording.take().is_none() {
+        if !self.end_recording() {
             return;
         }
         let size = self.pane.screen.size();
@@ -519,6 +519,12 @@ impl Shell {
         {
             recording_failed(&error);
         }
+    }
+
+    /// Ends the recording, if there is one; the rest of it reaches the disk where the loop does not wait for that.
+    pub(super) fn end_recording(&mut self) -> bool {
+        let ended = self.pane.recording.take();
+        ended.is_some_and(|(_, recording)| self.files.send(Order::EndRecording(recording)))
     }
 
     /// The process that runs goes on in another iteration.
@@ -543,6 +549,7 @@ impl Shell {
     /// Reads and parses a recording on a thread for slow work: it may have many megabytes.
     fn read_recording(&mut self, run: &RunId, iteration: crate::lineage::IterationId) {
         let flushing = self.flush_recording();
+        let ended = self.files.caught_up();
         let directory = match &self.agent.files {
             Some(files) => files
                 .iteration_of(run, iteration)
@@ -559,6 +566,8 @@ impl Shell {
             if let Some(flushing) = flushing {
                 flushing.wait();
             }
+            // One that has just ended is written there.
+            tokio::runtime::Handle::current().block_on(ended);
             let cast = directory.and_then(|directory| {
                 let bytes = directory
                     .read(RECORDING, limit)

@@ -34,7 +34,7 @@ use crate::{
         },
     },
     lineage::{IterationId, ProcessStamp},
-    pane::PaneSpec,
+    pane::{PaneSpec, recording::Recording},
     scratchpad::{
         self,
         versions::{Version, Versions},
@@ -83,6 +83,8 @@ pub(super) enum Order {
     ReadTask(PathBuf),
     /// Read the configuration; `ReadEvent::Config` comes back, or what is wrong with it.
     ReadConfig,
+    /// Write the rest of a recording.
+    EndRecording(Recording),
     /// Make what the start of an agent needs; [`StartReady`] comes back.
     Start(Start),
     /// Make again what lay in places that were removed.
@@ -295,6 +297,7 @@ impl Writer {
             Order::KeepDraft(text) => self.keep_draft(text),
             Order::ReadTask(path) => self.send(Event::Read(ReadEvent::Task(task::read(&path)))),
             Order::ReadConfig => self.read_config(),
+            Order::EndRecording(recording) => drop(recording),
             Order::MakeAgain {
                 plan,
                 made,

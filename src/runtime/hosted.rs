@@ -130,7 +130,7 @@ impl Shell {
 
     pub(super) fn exited(&mut self, exit: PaneExit) {
         self.pane.screen.reset();
-        self.pane.recording = None;
+        self.end_recording();
         let pty = self.pane.pty.take();
         let left = pty.map(|pty| leftovers(&pty)).unwrap_or_default();
         if let Some(process) = self.core.view().session.agent.process.clone() {
