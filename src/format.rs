@@ -48,12 +48,6 @@ pub fn percent(share: f64) -> String {
     format!("{:.0}", share.floor())
 }
 
-/// A share for scripts, percent with one decimal.
-#[must_use]
-pub fn percent_tenths(share: f64) -> f64 {
-    (share * 10.0).round() / 10.0
-}
-
 fn decimals(value: f64, places: usize) -> String {
     let text = format!("{value:.places$}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::{
     api::wire::MetricsReport,
-    format::percent_tenths,
     lineage::{IterationId, journal::Step},
 };
 
@@ -55,7 +54,7 @@ pub fn metrics(model: &Model) -> MetricsReport {
         used: figure.map(|one| one.used.0),
         window: figure.map(|one| one.window.0),
         usable: figure.map(|one| one.usable.0),
-        percent: figure.map(|one| percent_tenths(one.percent)),
+        percent: figure.map(|one| (one.percent * 10.0).round() / 10.0),
         level: figure.map(|one| one.level),
         age_seconds: figure.map(|one| one.age.as_secs_f64()),
         iteration: model.session.iteration.get(),

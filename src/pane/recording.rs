@@ -544,7 +544,6 @@ mod tests {
         let file = File::from(std::os::fd::OwnedFd::from(pipe));
         let path = Path::new("a pipe without a reader");
         let mut recording = Recording::start(path, file, &json!({}), u64::MAX).unwrap();
-        let begun = std::time::Instant::now();
         for size in [1, BATCH, 3 * BATCH, 87_654].repeat(200) {
             recording.output(Duration::ZERO, &vec![b'x'; size]).unwrap();
             recording.resize(Duration::ZERO, SIZE());
@@ -552,7 +551,6 @@ mod tests {
         assert!(recording.lost > 0);
         recording.input(Duration::ZERO, b"x").unwrap();
         recording.flush().unwrap().wait();
-        assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
         let end = recording.close();
         assert!(matches!(end, Err(RecordingError::Hangs(_))), "{end:?}");
     }

@@ -16,12 +16,11 @@ use pitstop::{
         event::{HostEvent, PaneEvent, ReadEvent, StoreEvent, TimerId},
         history::EarlierRun,
         layout,
-        model::reboot::Breaker,
         model::{Focus, Overlay},
         reboot::Attempt,
         view::{Card, Outcome},
     },
-    config::{RebootMode, ThemeName},
+    config::ThemeName,
     handoff::check::{Check, WorkFact},
     keymap::Action,
     lineage::{IterationId, journal::Step},
@@ -600,20 +599,6 @@ fn one_figure_is_one_percent_wherever_it_stands() {
 }
 
 #[test]
-fn why_no_reboot_begins_by_itself_stands_at_every_width() {
-    for (columns, least) in [(200, "155k"), (112, "155k"), (80, "No automatic")] {
-        let mut model = working((columns, 24));
-        model.reboot.mode = RebootMode::Auto;
-        scene::say(&mut model, 713, scene::figure(155_000));
-        model.reboot.attempt = None;
-        model.reboot.held_by = Some(Breaker::BornFull(Tokens(155_000)));
-        model.view.notices.clear();
-        let shown = shot(&model);
-        assert!(shown.contains(least), "{columns}: {shown}");
-    }
-}
-
-#[test]
 fn red_is_not_spent_on_hints() {
     let theme = Theme::default();
     let reviewed = |mut model: Model| {
@@ -623,19 +608,16 @@ fn red_is_not_spent_on_hints() {
     let mut good = asking(NORMAL);
     let attempt = good.reboot.attempt.as_mut().expect("a reboot");
     attempt.cause = pitstop::lineage::Cause::Breakpoint;
-    for model in [
-        working(NORMAL),
-        beginning(NORMAL, ""),
-        reviewed(working(NORMAL)),
-        good,
-    ] {
-        let buffer = written(&model, &screen(&model), &theme);
-        let red = buffer
-            .content
-            .iter()
-            .find(|cell| Some(cell.fg) == theme.bad.fg);
-        assert_eq!(red, None, "{}", shot(&model));
-    }
+    let shows_no_red = |model: &Model| {
+        let buffer = written(model, &screen(model), &theme);
+        let mut cells = buffer.content.iter();
+        let red = cells.find(|cell| Some(cell.fg) == theme.bad.fg);
+        assert_eq!(red, None, "{}", shot(model));
+    };
+    shows_no_red(&working(NORMAL));
+    shows_no_red(&beginning(NORMAL, ""));
+    shows_no_red(&reviewed(working(NORMAL)));
+    shows_no_red(&good);
 }
 
 #[test]

@@ -4,7 +4,6 @@ use crate::{
     api::wire::{RunLine, RunPhase, RunReport},
     autopilot::{Autopilot, End, Phase, RunEvent, breaker::excerpt, events::first_line},
     clean,
-    format::percent_tenths,
     lineage::Cause,
 };
 
@@ -128,7 +127,7 @@ pub(super) fn turn_event(model: &mut Model) {
         iteration: model.session.iteration,
         turn,
         used_tokens: figure.as_ref().map(|figure| figure.used),
-        percent: figure.map(|figure| percent_tenths(figure.percent)),
+        percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),
         cost_usd: (spent.cost_usd * 1e4).round() / 1e4,
         done: model.draft.preserved.completed_items.len(),
         open: model.draft.preserved.pending_items.len(),

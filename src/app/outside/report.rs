@@ -16,7 +16,7 @@ use crate::{
     bridge::{Absence, Link},
     clean,
     config::RebootMode,
-    format::{dollars, percent_tenths},
+    format::{dollars, percent as whole},
     guard::{Advice, Assessment, Level, Threshold, assess},
     handoff::{Check, PreservedState, preserved::Item, tokens_of},
     lineage::{
@@ -122,7 +122,7 @@ fn context(model: &Model) -> ContextReport {
         used: Some(figure.used.0),
         window: Some(figure.window.0),
         usable: Some(figure.usable.0),
-        percent: Some(percent_tenths(figure.percent)),
+        percent: Some((figure.percent * 10.0).round() / 10.0),
         level: Some(figure.level.word().to_owned()),
         // For scripts one word, where people read two.
         source: Some(figure.source.to_string().replace(' ', "_")),
@@ -403,7 +403,9 @@ pub fn usage(model: &Model, query: UsageQuery) -> UsageReply {
         used: used.map(|tokens| tokens.0),
         max: window.map(|tokens| tokens.0),
         usable: assessed.as_ref().map(|one| one.usable.0),
-        percent: assessed.as_ref().map(|one| percent_tenths(one.percent)),
+        percent: assessed
+            .as_ref()
+            .map(|one| (one.percent * 10.0).round() / 10.0),
         status: assessed.as_ref().map(|one| one.level.word().to_owned()),
         action: action(assessed.as_ref(), auto),
     }
@@ -448,7 +450,7 @@ pub fn status_line(model: &Model) -> StatusLineReply {
 /// That line from its parts.
 #[must_use]
 pub fn line_of(level: Level, percent: f64, left: Option<&str>, cost: Option<f64>) -> String {
-    let mut line = format!("{} {}%", level.label(), crate::format::percent(percent));
+    let mut line = format!("{} {}%", level.label(), whole(percent));
     if let Some(left) = left {
         line.push_str(&format!(" · {left}"));
     }

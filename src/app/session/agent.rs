@@ -19,7 +19,7 @@ use crate::app::{
     reboot::{self, in_place, iteration::new_session, trim},
     session::{
         activity, compaction, daemon, elsewhere,
-        figures::{compacted, cost_reported, figures_changed, observe, report_taken, reported},
+        figures::{compacted, cost_reported, figures_changed, observe, report_taken},
         hookless, human,
         turn::{prompted, stop_reported, tool_finished, turn_failed},
     },
@@ -191,9 +191,9 @@ fn status_line(model: &mut Model, line: &StatusLine) {
     if let Some(cost) = line.cost_usd {
         cost_reported(model, cost);
     }
-    let used = line.usage.map(Usage::context);
-    let taken = reported(model, used, line.window, Source::StatusLine);
-    report_taken(model, taken);
+    let observe_in = |used| observe(model, used, line.window, Source::StatusLine);
+    let taken = line.usage.map(Usage::context).is_some_and(observe_in);
+    report_taken(model, line.window, taken);
 }
 
 /// The share from which on a usage limit counts as used up, percent: the client rounds.

@@ -188,25 +188,16 @@ pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) {
     if let Some(cost) = usage.cost_usd {
         cost_reported(model, cost);
     }
-    let taken = reported(model, usage.used, Some(usage.window), Source::Bridge);
+    let (window, source) = (Some(usage.window), Source::Bridge);
+    let observe_in = |used| observe(model, used, window, source);
+    let taken = usage.used.is_some_and(observe_in);
     client_limit::reported(model, usage);
-    report_taken(model, taken);
+    report_taken(model, window, taken);
 }
 
-/// Takes what the client reports: its window, and a figure where it has one. It has none before the first call and after a
-/// compaction. Returns whether there was one that can be.
-pub(in crate::app) fn reported(
-    model: &mut Model,
-    used: Option<Tokens>,
-    window: Option<Tokens>,
-    source: Source,
-) -> bool {
+/// Draws the consequences of what the client reports. It has no figure before the first call and after a compaction.
+pub(in crate::app) fn report_taken(model: &mut Model, window: Option<Tokens>, taken: bool) {
     model.session.guard.set_status_line_window(window);
-    used.is_some_and(|used| observe(model, used, window, source))
-}
-
-/// Draws the consequences of a report, which had a figure or had none.
-pub(in crate::app) fn report_taken(model: &mut Model, taken: bool) {
     figures_changed(model);
     autopilot::figures_in(model);
     if taken {

@@ -1228,42 +1228,18 @@ fn a_roll_back_that_fails_too_says_that_no_agent_runs() {
 
 #[test]
 fn a_hold_stays_on_the_screen_and_in_the_status_with_its_reason() {
-    let hold: [(fn(&mut Bench), &str); 4] = [
-        (
-            |bench| {
-                bench.rebooted_to_new();
-                bench.used(170_000);
-            },
-            "170",
-        ),
-        (
-            |bench| {
-                bench.model.reboot.progress.idle_sessions = 2;
-                bench.used(160_000);
-            },
-            "have filled",
-        ),
-        (
-            |bench| {
-                bench.model.reboot.done = vec![bench.at(); 40];
-                bench.used(160_000);
-            },
-            "in the last hour",
-        ),
-        (
-            |bench| {
-                bench.missing = Some("no room on the disk".to_owned());
-                bench.used(160_000);
-            },
-            "no room on the disk",
-        ),
-    ];
-    for (begin, why) in hold {
+    for why in ["170", "have filled", "in the last hour", "no room"] {
         let mut config = Config::default();
         config.reboot.mode = RebootMode::Auto;
         config.reboot.auto_delay = Duration::ZERO;
         let mut bench = Bench::with(config);
-        begin(&mut bench);
+        match why {
+            "170" => drop(bench.rebooted_to_new()),
+            "have filled" => bench.model.reboot.progress.idle_sessions = 2,
+            "in the last hour" => bench.model.reboot.done = vec![bench.at(); 40],
+            _ => bench.missing = Some(why.to_owned()),
+        }
+        bench.used(170_000);
         for _ in 0..3 {
             bench.send(Event::TimerFired(TimerId::Age));
             bench.git();
