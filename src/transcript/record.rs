@@ -22,7 +22,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::usage::{Usage, counted, in_window};
+use super::usage::{Usage, in_window, paid};
 
 /// The longest line that is kept in memory, in bytes; a longer one is streamed past and counted.
 ///
@@ -545,7 +545,7 @@ impl<'a> Wire<'a> {
                 sidechain,
                 api_error: self.is_api_error_message.unwrap_or(false),
                 context: message.usage.as_ref().and_then(in_window),
-                usage: message.usage.as_ref().and_then(counted),
+                usage: message.usage.as_ref().map(paid),
                 texts: content.texts,
                 tool_uses: content.tool_uses,
             }),
@@ -658,6 +658,16 @@ mod tests {
             only(r#"{"type":"system","subtype":"compact_boundary","content":"x"}"#),
             Record::CompactBoundary
         );
+    }
+
+    #[test]
+    fn counts_that_are_no_counts_are_none() {
+        let line = r#"{"type":"assistant","message":{"usage":{"input_tokens":null,"cache_read_input_tokens":-5,"cache_creation_input_tokens":12.0,"output_tokens":1e300}}}"#;
+        let Record::Assistant(said) = only(line) else {
+            panic!("not an assistant record")
+        };
+        assert_eq!(said.usage.map(Usage::context), Some(Tokens(12)));
+        assert_eq!(said.context, None, "and no figure");
     }
 
     #[test]

@@ -58,22 +58,36 @@ impl Usage {
 /// No context window comes near this many tokens; a larger figure is damage or malice.
 const COUNT_CAP: f64 = 1e12;
 
-/// Returns what a report of the service says was used; none if one of its counts is none.
-#[must_use]
-pub fn counted(report: &Value) -> Option<Usage> {
-    let count = |field: &str| match &report[field] {
+/// The counts of a report, in the order of the fields of [`Usage`].
+const COUNTS: [&str; 4] = [
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "output_tokens",
+];
+
+/// Returns what a report of the service has as a count; nothing is none of it, and what is no count is none.
+fn count(report: &Value, field: &str) -> Option<Tokens> {
+    match &report[field] {
         Value::Null => Some(Tokens(0)),
         count => count
             .as_f64()
             .filter(|count| (0.0..=COUNT_CAP).contains(count))
             .map(|count| Tokens(count as u64)),
-    };
-    Some(Usage {
-        input: count("input_tokens")?,
-        cache_creation: count("cache_creation_input_tokens")?,
-        cache_read: count("cache_read_input_tokens")?,
-        output: count("output_tokens")?,
-    })
+    }
+}
+
+/// Returns what is paid for by a report of the service; what is no count costs nothing.
+#[must_use]
+pub fn paid(report: &Value) -> Usage {
+    let [input, cache_creation, cache_read, output] =
+        COUNTS.map(|field| count(report, field).unwrap_or_default());
+    Usage {
+        input,
+        cache_creation,
+        cache_read,
+        output,
+    }
 }
 
 /// Returns what is in the context window by the report of a call; none where no call can have used that, as none goes
@@ -81,7 +95,10 @@ pub fn counted(report: &Value) -> Option<Usage> {
 /// for; the last step of the conversation has the figure.
 #[must_use]
 pub fn in_window(report: &Value) -> Option<Usage> {
-    let possible = |report| counted(report).filter(|usage| usage.prompt() > Tokens(0));
+    let possible = |report: &Value| {
+        let whole = COUNTS.iter().all(|field| count(report, field).is_some());
+        Some(paid(report)).filter(|usage| whole && usage.prompt() > Tokens(0))
+    };
     let steps = report["iterations"].as_array().into_iter().flatten();
     let own = |step: &&Value| matches!(&step["type"], Value::String(kind) if kind.ends_with("message") && kind != "advisor_message");
     let steps = steps.filter(own);
