@@ -351,6 +351,42 @@ pub fn user_session(args: &[String]) -> UserSession {
     found
 }
 
+/// The session that the user's own arguments resume, if they name it and it goes on under its own id.
+#[must_use]
+pub fn resumed(args: &[String]) -> Option<SessionId> {
+    let arguments = Arguments(args);
+    if arguments.iter().any(|arg| arg.name == "--fork-session") {
+        return None;
+    }
+    let named = arguments.last("--resume").or_else(|| arguments.last("-r"));
+    named?.parse().ok()
+}
+
+/// Those of the user's arguments that hold for every session: none that chooses one, and no prompt.
+#[must_use]
+pub fn lasting(args: &[String]) -> Vec<String> {
+    let lasts = |name: &str| !is_session_flag(name) && !matches!(name, "" | "--");
+    Arguments(args)
+        .iter()
+        .filter(|arg| lasts(arg.name))
+        .flat_map(|arg| arg.raw.iter().cloned())
+        .collect()
+}
+
+/// Arguments as they are typed at a shell.
+#[must_use]
+pub fn words(args: &[String]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=./:,@+%".contains(c);
+    let word = |arg: &String| {
+        if !arg.is_empty() && arg.chars().all(plain) {
+            arg.clone()
+        } else {
+            format!("'{}'", arg.replace('\'', r"'\''"))
+        }
+    };
+    args.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// The user's own `--settings`, to be merged by [`settings()`].
 #[must_use]
 pub fn user_settings(args: &[String]) -> Option<Given> {
