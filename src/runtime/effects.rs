@@ -134,6 +134,8 @@ impl Shell {
             Effect::EndMoved { sessions, limit } => self.end_moved(sessions, limit),
             Effect::CancelSummary => self.services.summaries.cancel(),
             Effect::SaveSummary { iteration, text } => self.keep(Job::Summary(iteration, text)),
+            Effect::KeepCarried(session, carried) => self.keep(Job::Carried(session, carried)),
+            Effect::ReadCarried { of, session } => self.keep(Job::FindCarried { of, session }),
             Effect::SaveCheckpoint(checkpoint) => self.keep(Job::Checkpoint(checkpoint)),
             Effect::SetTimer(id, after) => {
                 self.timers.insert(id, Instant::now() + after);

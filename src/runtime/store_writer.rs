@@ -16,6 +16,7 @@ use crate::{
         Event,
         event::{Kept, StoreEvent},
         history::EarlierRun,
+        model::carried::Carried,
         report,
     },
     clean::chain,
@@ -33,7 +34,7 @@ use crate::{
     transcript::SessionId,
 };
 
-use super::{notices::Notices, recovery};
+use super::{notices::Notices, recovery, wall};
 
 /// How many writes may wait; the core asks for a handful a second.
 const JOBS_IN_FLIGHT: usize = 1024;
@@ -61,6 +62,15 @@ pub enum Job {
     Agent(IterationId, ProcessStamp),
     /// That process is gone.
     AgentGone(ProcessStamp),
+    /// What a session carries of its lineage.
+    Carried(SessionId, Box<Carried>),
+    /// What a session carries is asked for.
+    FindCarried {
+        /// Whose is read.
+        of: SessionId,
+        /// The session that goes on from it.
+        session: SessionId,
+    },
     /// What is kept of a session is asked for.
     FindHandoff(SessionId, oneshot::Sender<Reply>),
     /// What is kept of an iteration is asked for.
@@ -194,6 +204,21 @@ impl StoreWriter {
                         found: found.map_err(|error| chain(&error)),
                         text,
                     };
+                    // The loop is gone, then.
+                    let _ = events.send(Event::Store(event)).await;
+                });
+                None
+            }
+            Job::Carried(session, carried) => {
+                let state = serde_json::to_value(*carried).unwrap_or_default();
+                let at = wall();
+                error_of(self.store.put_carried(&self.run, session, at, state).await)
+            }
+            Job::FindCarried { of, session } => {
+                let (store, events) = (self.store.clone(), events.clone());
+                tokio::spawn(async move {
+                    let carried = find_carried(&store, of).await;
+                    let event = StoreEvent::CarriedRead { session, carried };
                     // The loop is gone, then.
                     let _ = events.send(Event::Store(event)).await;
                 });
@@ -346,6 +371,21 @@ async fn find_past(
         Ok(None) => Err("the store has nothing of it yet".to_owned()),
         Err(error) => Err(chain(&error)),
     }
+}
+
+/// What a session carries of its lineage, if the store knows of it.
+pub async fn find_carried(store: &Store, session: SessionId) -> Option<Box<Carried>> {
+    let found = store.carried(session).await;
+    let found = found.inspect_err(|error| {
+        tracing::warn!(
+            error = chain(error),
+            "what the session carried is not known"
+        );
+    });
+    let carried = serde_json::from_value(found.ok()??);
+    carried
+        .inspect_err(|error| tracing::warn!(%error, "what the session carried cannot be read"))
+        .ok()
 }
 
 /// The handoff of a session that the store knows.

@@ -10,7 +10,7 @@ use crate::{
 
 use crate::app::{
     autopilot,
-    draft::{signal, summary},
+    draft::{carried, signal, summary},
     effect::Effect,
     event::TranscriptFacts,
     facts::is_hookless,
@@ -97,7 +97,11 @@ fn follow(model: &mut Model, event: &AgentEvent) {
             daemon::forked(model, *session);
         } else if moves {
             tracing::info!(from = %model.session.id, to = %session, ?source, "the agent changed its session");
+            carried::keep(model);
             model.session.id = *session;
+            if *source == StartSource::Resume {
+                carried::come_back(model, *session, None);
+            }
             summary::close(model);
             new_session(model);
             if *source == StartSource::Clear {
