@@ -184,7 +184,7 @@ impl Shell {
     /// Redraws everything: another program has drawn on the host terminal.
     pub(super) fn redraw(&mut self) {
         self.frames.canvas.renew(self.core.view().view.host);
-        self.terminal.host_output.raw(self.terminal.keys.request());
+        self.terminal.host_output.raw(&self.terminal.keys.request());
         self.terminal.pointer = Pointer::default();
         self.terminal.cursor_shape = None;
         self.resized();
@@ -246,7 +246,7 @@ impl Shell {
                 let kitty = matches!(reply, HostReply::KittyFlags(_));
                 let keys = self.terminal.keys.learned(kitty);
                 if keys != std::mem::replace(&mut self.terminal.keys, keys) {
-                    self.terminal.host_output.raw(keys.request());
+                    self.terminal.host_output.raw(&keys.request());
                     self.frames.dirty = true;
                 }
             }
