@@ -14,7 +14,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     panic::{self, AssertUnwindSafe},
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc as std_mpsc,
     },
@@ -212,14 +212,13 @@ fn has_room(terminal: BorrowedFd<'_>, limit: Duration) -> bool {
 /// Makes the terminal ours, raw; gives the number of this taking.
 fn take() -> io::Result<u64> {
     let stdin = rustix::stdio::stdin();
-    let found = match FOUND.get() {
-        Some(found) => found,
-        None => {
-            // Not by crossterm: it would take any other terminal where standard input is none.
-            let line = tcgetattr(stdin)?;
-            let direct = without_waits();
-            FOUND.get_or_init(|| Found { direct, line })
-        }
+    let found = if let Some(found) = FOUND.get() {
+        found
+    } else {
+        // Not by crossterm: it would take any other terminal where standard input is none.
+        let line = tcgetattr(stdin)?;
+        let direct = without_waits();
+        FOUND.get_or_init(|| Found { direct, line })
     };
     // What crossterm finds now it brings back: not the settings of an editor that has died.
     tcsetattr(stdin, OptionalActions::Now, &found.line)?;
@@ -396,11 +395,8 @@ impl Host {
     /// Leaves the terminal to another program until [`Host::take_back`]: no key is read and nothing is drawn meanwhile.
     pub fn lend(&mut self) -> io::Result<()> {
         let (reached, wait) = std_mpsc::channel();
-        *self
-            .paused
-            .reached
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(reached);
+        let slot = &self.paused.reached;
+        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(reached);
         self.paused.wanted.store(true, Ordering::SeqCst);
         rustix::io::write(&self.wake, b"p")?;
         // A reader that has ended (terminal gone) never answers.
@@ -467,8 +463,7 @@ fn write_frame(taken: u64, mut frame: &[u8]) {
     let Some(found) = FOUND.get() else { return };
     while !frame.is_empty() {
         let written = {
-            let _writing: MutexGuard<'_, ()> =
-                WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+            let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
             if TAKEN.load(Ordering::SeqCst) != taken {
                 return;
             }
@@ -564,10 +559,8 @@ fn read(sender: &mpsc::Sender<HostBytes>, paused: &Paused, woken: &OwnedFd) -> R
             Err(Errno::INTR) => continue,
             Err(_) => return ReadEnd::Closed,
         }
-        let (wake_ready, input_ready) = (
-            !both[0].revents().is_empty(),
-            !pausing && !both[1].revents().is_empty(),
-        );
+        let wake_ready = !both[0].revents().is_empty();
+        let input_ready = !pausing && !both[1].revents().is_empty();
         if wake_ready {
             let mut byte = [0; 16];
             // The other end is closed when the host is dropped.

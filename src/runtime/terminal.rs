@@ -424,9 +424,8 @@ impl Shell {
 
     /// The host's cursor has the child's shape.
     pub(super) fn cursor_shape(&mut self) -> Vec<u8> {
-        let mut bytes = Vec::new();
         let Some(cursor) = crate::ui::cursor(self.core.view(), &self.pane.screen) else {
-            return bytes;
+            return Vec::new();
         };
         // DECSCUSR: the blinking form of a shape is the one before its steady form.
         let steady = match cursor.shape {
@@ -435,11 +434,10 @@ impl Shell {
             CursorShape::Bar => 6,
         };
         let shape: u8 = steady - u8::from(cursor.blinking);
-        if self.terminal.cursor_shape != Some(shape) {
-            self.terminal.cursor_shape = Some(shape);
-            bytes.extend_from_slice(format!("\x1b[{shape} q").as_bytes());
+        if self.terminal.cursor_shape.replace(shape) == Some(shape) {
+            return Vec::new();
         }
-        bytes
+        format!("\x1b[{shape} q").into_bytes()
     }
 }
 

@@ -506,8 +506,7 @@ fn what_an_editor_that_dies_leaves_of_its_settings_is_gone_at_the_end() {
         supervisor.wait_for_log("the editor failed", SOON);
         supervisor.quit();
         supervisor.wait_for_exit(SOON);
-        let is_back = supervisor.terminal.has_its_settings_back();
-        assert!(is_back, "stty {settings}");
+        assert!(supervisor.terminal.has_its_settings_back(), "{settings}");
     }
 }
 
