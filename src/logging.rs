@@ -2,7 +2,8 @@
 //!
 //! Daily files `pitstop.2026-11-21.log` (UTC) in the log directory, mode 0600, old ones removed: `tracing-appender` writes in
 //! the background, changes the file at midnight and removes. It would create files that everyone can read, follow links and
-//! report on stderr, where the UI is, that it cannot open one: so each is created here before it gets the day's first line.
+//! report on stderr, where the UI is, that it cannot open one: so each is created here before the day's first line. One that it
+//! cannot remove it still reports there.
 //! A log that cannot be written is no reason to stop; the reason is handed back as a warning.
 //!
 //! Names of branches, files and models end up in log lines. Every line passes [`one_line`], so that
