@@ -603,6 +603,12 @@ mod tests {
         let footer = |said: &str| {
             format!("● text\n────\n❯ draft\n────\n  ⏸ manual mode on                {said}\n\n")
         };
+        let aside = |gap, said: &str| {
+            format!(
+                "● text\n{:gap$}{said}\n────\n❯ draft\n  more\n────\n  ok\n  manual",
+                ""
+            )
+        };
         let cases = [
             ("10% until auto-compact", Some(Words::Left(10))),
             (
@@ -620,27 +626,11 @@ mod tests {
         ];
         for (said, wanted) in cases {
             assert_eq!(words_on_screen(&footer(said)), wanted, "{said}");
+            assert_eq!(words_on_screen(&aside(40, said)), wanted, "{said}");
+            assert_eq!(words_on_screen(&aside(2, said)), None, "{said}");
         }
         let run_on = "  healthy 16% · $0.13          7% until auto-compact    ⏸ manual mode on";
         assert_eq!(words_on_screen(run_on), Some(Words::Left(7)));
-        for (said, wanted) in [
-            ("7% until auto-compact", Some(Words::Left(7))),
-            ("auto-compact next", Some(Words::Next)),
-            (
-                "Context low (1% remaining) · /compact to free up space",
-                Some(Words::Low),
-            ),
-            ("ctrl+g to edit in Vim", None),
-        ] {
-            let screen = |gap: usize| {
-                let said = format!("{}{said}", " ".repeat(gap));
-                format!(
-                    "● Hm.\n{said}\n────\n❯ draft\n  more\n────\n  ok 16%\n  ⏸ manual mode on\n"
-                )
-            };
-            assert_eq!(words_on_screen(&screen(40)), wanted, "{said}");
-            assert_eq!(words_on_screen(&screen(2)), None, "{said}");
-        }
         // What was said in the conversation is no word of the client's, nor is what a person types.
         assert_eq!(
             words_on_screen("auto-compact next\n❯ \n────\n  footer"),

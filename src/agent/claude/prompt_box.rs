@@ -400,33 +400,29 @@ mod tests {
     /// Rows of the client's own box (2.1.331, full screen) under a text's last lines, at heights of 14 to 60 rows.
     #[test]
     fn a_scrolled_box_holds_its_text_by_its_end_and_its_count() {
-        let numbered = |count: usize| {
-            let lines: Vec<_> = (0..count)
-                .map(|n| format!("line {n:03} of the text"))
-                .collect();
+        let lines = |count, line: &str| {
+            let lines: Vec<_> = (0..count).map(|n| format!("{n:02} {line}")).collect();
             lines.join("\n")
         };
+        let end = |text: &str, count: usize| {
+            let lines: Vec<_> = text.lines().collect();
+            lines[lines.len() - count..].join("\n  ")
+        };
+        let (short, long) = (lines(30, "of the text"), lines(100, "of the text"));
         let words = "one more word ".repeat(570).trim_end().to_owned();
-        let cjk =
-            (0..30).map(|n| format!("{n:02} 日本語のテキスト、長い行です。한국어도 있습니다"));
-        let cjk = cjk.collect::<Vec<_>>().join("\n");
         let wide = format!(
             "start\n{}\n{}\nend",
             "abcdefghi ".repeat(30),
             "x".repeat(300)
         );
-        let (x36, x12) = ("x".repeat(36), "x".repeat(12));
-        let end = |text: &str, count: usize| {
-            let lines: Vec<_> = text.lines().collect();
-            lines[lines.len() - count..].join("\n  ")
-        };
+        let cjk = lines(30, "日本語のテキスト、長い行です。한국어도 있습니다");
         for (columns, above, shown, text) in [
-            (100, 23, end(&numbered(30), 7), numbered(30)),
-            (100, 11, end(&numbered(30), 19), numbered(30)),
-            (100, 5, end(&numbered(30), 25), numbered(30)),
-            (40, 97, end(&numbered(100), 3), numbered(100)),
+            (100, 23, end(&short, 7), short.clone()),
+            (100, 11, end(&short, 19), short.clone()),
+            (100, 5, end(&short, 25), short),
+            (40, 97, end(&long, 3), long),
             (40, 225, "word one more word one more word\n  one more word one more word one more\n  word one more word one more word".to_owned(), words),
-            (40, 18, format!("{x36}\n  {x12}\n  end"), wide),
+            (40, 18, format!("{}\n  {}\n  end", "x".repeat(36), "x".repeat(12)), wide),
             (40, 57, "국어도 있습니다\n  29 日本語のテキスト、長い行です。한\n  국어도 있습니다".to_owned(), cjk),
         ] {
             let mark = format!("─── ↑ {above} more ");
@@ -451,18 +447,12 @@ mod tests {
 
     #[test]
     fn a_scrolled_box_is_no_empty_one_whatever_it_shows() {
-        for (upper, lower) in [
-            ("─── ↑ 39 more ──────────", RULE),
-            ("─── ↑ 1587 more ─", "─── ↓ 2 more ─"),
-            (RULE, "─── ↓ 7 more ──────"),
-        ] {
+        let (up, down) = ("─── ↑ 1587 more ─", "─── ↓ 2 more ─");
+        for (upper, lower) in [(up, RULE), (up, down), (RULE, down)] {
             let first = if upper == RULE { "❯\u{a0}" } else { "" };
             let screen = format!("● Hm.\n{upper}\n{first}\n\n\n{lower}\n  ⏸ manual mode on");
             let seen = read(&screen, (2, 4));
-            assert!(
-                matches!(&seen, PromptBox::Holds(draft) if draft.text().is_none()),
-                "{seen:?}"
-            );
+            assert!(matches!(seen, PromptBox::Holds(draft) if draft.text().is_none()));
         }
         let dialog = format!("─── ↑ 39 more ───\n ❯ 1. Yes\n{RULE}");
         assert_eq!(read(&dialog, (1, 1)), PromptBox::Absent);
