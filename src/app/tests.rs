@@ -396,6 +396,7 @@ fn holds(text: &str) -> PromptBox {
     PromptBox::Holds(Draft {
         rows: text.split('\n').map(str::to_owned).collect(),
         whole: true,
+        scrolled: None,
         room: 1_000,
     })
 }

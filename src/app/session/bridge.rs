@@ -170,7 +170,10 @@ fn happened(model: &mut Model, fact: Fact) {
             }
         }
         Fact::PromptSubmitted { origin, .. } => reported.origin = Some(origin),
-        Fact::DraftChanged(draft) => reported.draft = Some(draft),
+        Fact::DraftChanged(draft) => {
+            reported.draft = Some(draft);
+            submit::box_changed(model);
+        }
         Fact::Usage(usage) => {
             if usage.used.is_some() {
                 reported.turns_measured = reported.turns_ended;
