@@ -374,6 +374,7 @@ impl Shell {
         let order = Order::Start(Start {
             plan: Arc::clone(&self.agent),
             agent: start,
+            place: self.services.place.clone(),
             no_compaction: self.core.view().session.agent.holds_compaction,
             without_bridge: app::bridge::absence(
                 self.core.view(),
@@ -573,6 +574,23 @@ impl Shell {
         });
     }
 
+    /// A hook has said where the agent works.
+    pub(super) fn works_at(&mut self, session: SessionId, place: PathBuf) {
+        let known = self.services.place.as_ref();
+        let before = known.unwrap_or(&self.agent.project);
+        if session == self.core.view().session.id && place != *before {
+            self.services.place = Some(place);
+            self.read_git();
+        }
+    }
+
+    /// Where the agent works; where that is not known, or not there any more, the project.
+    fn place(&self) -> PathBuf {
+        let known = self.services.place.as_ref();
+        let place = known.filter(|place| self.agent.is_there(place));
+        place.unwrap_or(&self.agent.project).clone()
+    }
+
     /// One question to git at a time: its answer serves all who asked.
     fn read_git(&mut self) {
         if std::mem::replace(&mut self.services.git_running, true) {
@@ -580,7 +598,7 @@ impl Shell {
             return;
         }
         let events = self.events.clone();
-        let directory = self.agent.project.clone();
+        let directory = self.place();
         let commits = self.core.view().config.handoff.git_history_count;
         tokio::spawn(async move {
             let facts = git::facts(&directory, commits).await;
@@ -623,12 +641,12 @@ impl Shell {
     /// Off the loop: the files may lie on a slow disk.
     fn read_handoff_files(&self, named: Vec<String>, include: Vec<String>) {
         let events = self.events.clone();
-        let project = self.agent.project.clone();
+        let (project, place) = (self.agent.project.clone(), self.place());
         let caught_up = self.files.caught_up();
         tokio::spawn(async move {
             // The handoff is made of the scratchpad too: what was to be read before is read before.
             let _ = tokio::time::timeout(READ_LIMIT, caught_up).await;
-            let look = move || handoff_files::read(&project, &named, &include);
+            let look = move || handoff_files::read(&project, &place, &named, &include);
             let looked = tokio::task::spawn_blocking(look);
             let files = match tokio::time::timeout(READ_LIMIT, looked).await {
                 Ok(Ok(files)) => files,

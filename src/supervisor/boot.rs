@@ -129,9 +129,11 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     let (work, prompt) = (start.work, start.agent.prompt);
     let unfinished = kept.unfinished.as_deref();
     let first = first_effects(&mut model, &plan, work, unfinished, prompt);
+    let old = unfinished.and_then(|entry| entry.old_session);
     let setup = Setup {
         model,
         first,
+        place: old.and_then(|session| plan.place_of(session)),
         agent: plan,
         store_writer: store_writer.clone(),
         answers,

@@ -157,7 +157,10 @@ fn happened(model: &mut Model, fact: Fact) {
                 in_place::replaced(model);
             }
         }
-        Fact::TurnStarted { .. } => reported.turn = Some(true),
+        Fact::TurnStarted { .. } => {
+            reported.turn = Some(true);
+            signs::turn_started(model);
+        }
         Fact::TurnEnded { reason, .. } => {
             reported.turn = Some(false);
             reported.turns_ended += 1;
