@@ -23,8 +23,7 @@ fn a_turn_that_a_stop_hook_of_the_users_sends_on_is_not_killed() {
             .agent_args(["--model", "claude-sonnet-4-5", "--allowed-tools", "Bash"])
             .set("reboot.mode=\"auto\"")
             .set("reboot.auto_delay=\"0s\"")
-            .set(&format!("agent.bridge={bridge}"))
-            .default_renderer();
+            .set(&format!("agent.bridge={bridge}"));
         let settings = launch.the_home().path(".claude/settings.json");
         let hook = json!({ "hooks": [{ "type": "command", "command": SENDS_ON }] });
         fs::write(settings, json!({ "hooks": { "Stop": [hook] } }).to_string()).unwrap();
