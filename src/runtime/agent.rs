@@ -146,11 +146,12 @@ impl AgentPlan {
 
     /// Whether an agent can be started there; else it is in the project.
     pub(super) fn is_there(&self, place: &Path) -> bool {
-        if !place.is_dir() {
+        let there = place.is_dir();
+        if !there {
             let (place, project) = (place.display(), self.project.display());
             tracing::warn!(%place, %project, "the agent's directory is gone: the project's counts");
         }
-        place.is_dir()
+        there
     }
 
     /// Where a session works, by its transcript.
