@@ -353,15 +353,19 @@ pub fn user_session(args: &[String]) -> UserSession {
     found
 }
 
-/// The session that the user's own arguments resume, if they name it and it goes on under its own id.
+/// The session that the user's own arguments resume, if they name it.
 #[must_use]
 pub fn resumed(args: &[String]) -> Option<SessionId> {
     let arguments = Arguments(args);
-    if arguments.iter().any(|arg| arg.name == "--fork-session") {
-        return None;
-    }
     let named = arguments.last("--resume").or_else(|| arguments.last("-r"));
     named?.parse().ok()
+}
+
+/// Whether what they resume goes on under an id of its own.
+#[must_use]
+pub fn forks(args: &[String]) -> bool {
+    let mut args = Arguments(args).iter();
+    args.any(|arg| arg.name == "--fork-session")
 }
 
 /// Those of the user's arguments that hold for every session: none that chooses one, and no prompt.

@@ -382,8 +382,8 @@ pub enum StoreEvent {
     CarriedRead {
         /// The session that goes on from it.
         session: SessionId,
-        /// What it carries.
-        carried: Option<Box<Carried>>,
+        /// What it carries, or why that is not known.
+        found: Result<Option<Box<Carried>>, String>,
     },
     /// The project's runs before this one, newest first.
     EarlierRuns(Vec<EarlierRun>),

@@ -153,11 +153,8 @@ fn answer(model: &mut Model, event: Event) {
             reboot::journaled(model, reboot, step);
         }
         Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
-        Event::Store(StoreEvent::CarriedRead {
-            session,
-            carried: found,
-        }) => {
-            carried::read(model, session, found.map(|found| *found));
+        Event::Store(StoreEvent::CarriedRead { session, found }) => {
+            carried::read(model, session, found);
         }
         Event::Store(StoreEvent::EarlierRuns(earlier)) => history::earlier_read(model, earlier),
         Event::Store(StoreEvent::PastRead {

@@ -183,29 +183,24 @@ impl StoreWriter {
                 None
             }
             Job::FindPast(run, iteration) => {
-                let (store, events) = (self.store.clone(), events.clone());
-                tokio::spawn(async move {
-                    let event = StoreEvent::PastRead {
+                let store = self.store.clone();
+                beside(events, async move {
+                    StoreEvent::PastRead {
                         found: find_past(&store, &run, iteration).await,
                         run,
                         iteration,
-                    };
-                    // The loop is gone, then.
-                    let _ = events.send(Event::Store(event)).await;
+                    }
                 });
                 None
             }
             Job::Search(text) => {
-                let (store, events) = (self.store.clone(), events.clone());
-                let project = self.project.clone();
-                tokio::spawn(async move {
+                let (store, project) = (self.store.clone(), self.project.clone());
+                beside(events, async move {
                     let found = store.search(&project, &text, EARLIER_ITERATIONS).await;
-                    let event = StoreEvent::HistoryFound {
+                    StoreEvent::HistoryFound {
                         found: found.map_err(|error| chain(&error)),
                         text,
-                    };
-                    // The loop is gone, then.
-                    let _ = events.send(Event::Store(event)).await;
+                    }
                 });
                 None
             }
@@ -215,12 +210,10 @@ impl StoreWriter {
                 error_of(self.store.put_carried(&self.run, session, at, state).await)
             }
             Job::FindCarried { of, session } => {
-                let (store, events) = (self.store.clone(), events.clone());
-                tokio::spawn(async move {
-                    let carried = find_carried(&store, of).await;
-                    let event = StoreEvent::CarriedRead { session, carried };
-                    // The loop is gone, then.
-                    let _ = events.send(Event::Store(event)).await;
+                let store = self.store.clone();
+                beside(events, async move {
+                    let found = find_carried(&store, of).await;
+                    StoreEvent::CarriedRead { session, found }
                 });
                 None
             }
@@ -326,6 +319,15 @@ impl StoreWriter {
     }
 }
 
+/// Reads beside the writes: a slow database holds up none of them for a reader.
+fn beside(events: &mpsc::Sender<Event>, read: impl Future<Output = StoreEvent> + Send + 'static) {
+    let events = events.clone();
+    tokio::spawn(async move {
+        // The loop is gone, then.
+        let _ = events.send(Event::Store(read.await)).await;
+    });
+}
+
 /// Does what waits for a disk, without holding up the other tasks of this thread.
 fn off_the_runtime<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
@@ -373,19 +375,15 @@ async fn find_past(
     }
 }
 
-/// What a session carries of its lineage, if the store knows of it.
-pub async fn find_carried(store: &Store, session: SessionId) -> Option<Box<Carried>> {
+/// What a session carries of its lineage, if the store knows of it, or why that is not known.
+pub async fn find_carried(
+    store: &Store,
+    session: SessionId,
+) -> Result<Option<Box<Carried>>, String> {
     let found = store.carried(session).await;
-    let found = found.inspect_err(|error| {
-        tracing::warn!(
-            error = chain(error),
-            "what the session carried is not known"
-        );
-    });
-    let carried = serde_json::from_value(found.ok()??);
-    carried
-        .inspect_err(|error| tracing::warn!(%error, "what the session carried cannot be read"))
-        .ok()
+    let found = found.map_err(|error| chain(&error))?;
+    let carried = found.map(serde_json::from_value).transpose();
+    carried.map_err(|error| chain(&error))
 }
 
 /// The handoff of a session that the store knows.

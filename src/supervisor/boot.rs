@@ -122,9 +122,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     });
     model.view.tour = start.tour.then(Tour::default);
     show(&mut model, warnings, kept.said, speech.is_some());
-    if let Some(carried) = kept.carried {
-        app::carried::take_up(&mut model, *carried);
-    }
+    app::carried::take_up(&mut model, kept.carried);
     let task = start.work.task().and_then(|task| task.file.clone());
     let (work, prompt) = (start.work, start.agent.prompt);
     let unfinished = kept.unfinished.as_deref();
@@ -209,8 +207,8 @@ struct Kept {
     unfinished: Option<Box<JournalEntry>>,
     /// What is to be shown: how to go on with a run that ended without notice.
     said: Vec<String>,
-    /// What the session that is gone on with carries of its lineage.
-    carried: Option<Box<Carried>>,
+    /// What the session that is gone on with carries of its lineage, or why that is not known.
+    carried: Result<Option<Box<Carried>>, String>,
 }
 
 /// Opens the database, closes there what dead supervisors left, and records the run.
@@ -284,7 +282,7 @@ async fn carried(
     start: &Start,
     plan: &AgentPlan,
     unfinished: Option<&JournalEntry>,
-) -> Option<Box<Carried>> {
+) -> Result<Option<Box<Carried>>, String> {
     let of = match (unfinished, &start.work) {
         (Some(entry), _) => [entry.new_session, entry.old_session],
         (None, Work::Restore(checkpoint)) => [checkpoint.session, None],
@@ -293,7 +291,7 @@ async fn carried(
     let mut found = None;
     for session in of.into_iter().flatten() {
         if found.is_none() {
-            found = find_carried(store, session).await;
+            found = find_carried(store, session).await?;
         }
     }
     if let (Work::Restore(_), Some(carried)) = (&start.work, &mut found) {
@@ -304,14 +302,15 @@ async fn carried(
             ..Carried::default()
         };
     }
-    found
+    Ok(found)
 }
 
 /// Has the agent started with the arguments that its session had before, unless new ones are given; says so if they are used.
 fn start_as_before(plan: &mut AgentPlan, kept: &mut Kept) {
-    let Some(Carried { args, .. }) = kept.carried.as_deref() else {
+    let Ok(Some(carried)) = &kept.carried else {
         return;
     };
+    let args = &carried.args;
     if args.is_empty() || !claude::lasting(&plan.user_args).is_empty() || !plan.kind.reports() {
         return;
     }
@@ -354,6 +353,7 @@ fn identity(start: &Start, plan: &AgentPlan) -> Identity {
 fn first_session(plan: &AgentPlan) -> SessionId {
     let named = match claude::user_session(&plan.user_args) {
         claude::UserSession::Named(session) => Some(session),
+        claude::UserSession::Theirs if claude::forks(&plan.user_args) => None,
         claude::UserSession::Theirs => claude::resumed(&plan.user_args),
         claude::UserSession::Ours => None,
     };

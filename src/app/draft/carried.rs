@@ -6,6 +6,7 @@
 //! ```
 
 use std::{
+    borrow::Cow,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     time::Duration,
 };
@@ -22,7 +23,7 @@ use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::unsent,
-    model::{Editor, Model, carried::Carried, draft::Draft, unsent::Unsent},
+    model::{Model, carried::Carried, draft::Draft, unsent::Unsent},
 };
 
 /// How long a change may wait for others that come with it.
@@ -32,8 +33,7 @@ const KEPT_AFTER: Duration = Duration::from_millis(400);
 pub fn watch(model: &mut Model) {
     // A reboot orders it, too.
     note_draft(model);
-    let keeping = &model.draft.keeping;
-    if !keeping.due && (keeping.kept != Some(fingerprint(model)) || new_draft(model).is_some()) {
+    if !model.draft.keeping.due && (change(model).is_some() || new_draft(model).is_some()) {
         model.draft.keeping.due = true;
         model.emit(Effect::SetTimer(TimerId::KeepCarried, KEPT_AFTER));
     }
@@ -73,12 +73,19 @@ pub fn keep(model: &mut Model) {
     let draft = new_draft(model);
     model.emit_all(draft);
     note_draft(model);
-    let print = fingerprint(model);
-    if model.draft.keeping.kept.replace(print) != Some(print) {
-        let carried = now(model);
-        let session = model.session.id;
+    if let Some(print) = change(model) {
+        model.draft.keeping.kept = Some(print);
+        let (session, carried) = (model.session.id, now(model));
         model.emit(Effect::KeepCarried(session, Box::new(carried)));
     }
+}
+
+/// The number of what the session carries, if that is to be kept. What the store has of it is not overwritten before it is known.
+fn change(model: &Model) -> Option<u64> {
+    let keeping = &model.draft.keeping;
+    let asked = keeping.asked == Some(model.session.id);
+    let print = (!asked).then(|| fingerprint(model));
+    print.filter(|_| print != keeping.kept)
 }
 
 /// The iteration ends: what its session carries stays as it is.
@@ -95,18 +102,45 @@ pub fn leave(model: &mut Model) {
 /// The agent goes on from a session that was here before, as that was at the end of this iteration if that is known.
 pub fn come_back(model: &mut Model, of: SessionId, iteration: Option<IterationId>) {
     let known = iteration.and_then(|one| model.draft.keeping.at_ends.get(&one));
-    if let Some(carried) = known.cloned() {
-        return take(model, carried);
+    let known = known.cloned();
+    if known.is_none() {
+        ask(model, of);
     }
+    take(model, known.unwrap_or_default());
+}
+
+/// Asks the store what is carried of a session that this one goes on from.
+pub fn ask(model: &mut Model, of: SessionId) {
     let session = model.session.id;
+    wait_for(model, session);
     model.emit(Effect::ReadCarried { of, session });
 }
 
-/// The store has this of a session that was come back to; nothing of one that never was here.
-pub fn read(model: &mut Model, session: SessionId, carried: Option<Carried>) {
-    if session == model.session.id {
-        take(model, carried.unwrap_or_default());
+/// What the store has of this session is not known: nothing is kept over it.
+pub const fn wait_for(model: &mut Model, session: SessionId) {
+    model.draft.keeping.asked = Some(session);
+}
+
+/// The store has this of a session that was come back to, or nothing, if it never was here.
+pub fn read(model: &mut Model, session: SessionId, found: Result<Option<Box<Carried>>, String>) {
+    if session != model.session.id {
+        return;
     }
+    match found {
+        Ok(carried) => {
+            model.draft.keeping.asked = None;
+            if let Some(carried) = carried {
+                take(model, *carried);
+            }
+        }
+        Err(why) => model.error(unknown(&why)),
+    }
+}
+
+/// What a person is told where the store does not answer.
+#[must_use]
+pub fn unknown(why: &str) -> String {
+    format!("what this session carried is not known, and nothing is kept over it: {why}")
 }
 
 /// Goes on with what was carried. What a human has said since stays.
@@ -118,9 +152,12 @@ fn take(model: &mut Model, mut carried: Carried) {
 }
 
 /// The first session of this process was here before: also what a human has edited is as it was.
-pub fn take_up(model: &mut Model, mut carried: Carried) {
-    let edited = carried.edited.take();
-    take(model, carried);
+pub fn take_up(model: &mut Model, mut found: Result<Option<Box<Carried>>, String>) {
+    let carried = found.as_mut().ok().and_then(Option::as_mut);
+    let edited = carried.and_then(|carried| carried.edited.take());
+    let session = model.session.id;
+    wait_for(model, session);
+    read(model, session, found);
     if let Some(body) = edited {
         handoff::keep(model, &body);
         model.info("your edit of the handoff is back as you left it");
@@ -137,16 +174,16 @@ fn now(model: &Model) -> Carried {
         requests: draft.requests.clone(),
         done: texts(&listed.completed_items),
         open: texts(&listed.pending_items),
-        edited: edited(draft),
+        edited: edited(draft).map(Cow::into_owned),
         args: model.identity.agent_args.clone(),
     }
 }
 
 /// The body of the handoff as the human has edited it, or does now.
-fn edited(draft: &Draft) -> Option<String> {
+fn edited(draft: &Draft) -> Option<Cow<'_, str>> {
     let panel = &draft.handoff;
-    let open = panel.editor.as_ref().map(Editor::text);
-    open.or_else(|| Some(panel.edited.as_ref()?.body().to_owned()))
+    let open = panel.editor.as_ref().map(|editor| editor.text().into());
+    open.or_else(|| Some(panel.edited.as_ref()?.body().into()))
 }
 
 /// A number that changes with what a session carries.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     handoff::{PreservedState, preserved::Origin},
     lineage::IterationId,
+    transcript::SessionId,
 };
 
 use super::requests::Requests;
@@ -51,6 +52,8 @@ impl Carried {
 pub struct Keeping {
     /// What was kept last, as a number.
     pub(in crate::app) kept: Option<u64>,
+    /// The session that the store was asked about and has not answered for: nothing is kept of it until then.
+    pub(in crate::app) asked: Option<SessionId>,
     /// Whether a change is kept in a moment.
     pub(in crate::app) due: bool,
     /// What the iterations of this run carried at their ends.

@@ -99,8 +99,13 @@ fn follow(model: &mut Model, event: &AgentEvent) {
             tracing::info!(from = %model.session.id, to = %session, ?source, "the agent changed its session");
             carried::keep(model);
             model.session.id = *session;
-            if *source == StartSource::Resume {
-                carried::come_back(model, *session, None);
+            match source {
+                StartSource::Resume if model.session.agent.hooked => {
+                    carried::come_back(model, *session, None);
+                }
+                // What the first session goes on from may be known by the arguments, as of a fork: then it stays.
+                StartSource::Resume => carried::ask(model, *session),
+                _ => {}
             }
             summary::close(model);
             new_session(model);

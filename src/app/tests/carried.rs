@@ -50,7 +50,7 @@ fn drafts(effects: &[Effect]) -> Vec<Option<&str>> {
 /// The same project in a process that comes later, and resumes this session.
 fn resumed(carried: Carried) -> Bench {
     let mut bench = Bench::bare(Config::default());
-    carried::take_up(&mut bench.model, carried);
+    carried::take_up(&mut bench.model, Ok(Some(Box::new(carried))));
     crate::app::iteration::begin(&mut bench.model, true, None, None);
     bench.spawned(NEW);
     bench.started(OLD);
@@ -144,14 +144,14 @@ fn another_session_that_is_resumed_in_the_client_has_its_own() {
             .set_custom("port", "8080", crate::handoff::preserved::Origin::Signal);
         bench.send(Event::Store(StoreEvent::CarriedRead {
             session: session(9),
-            carried: known.then(|| Box::new(carried)),
+            found: Ok(known.then(|| Box::new(carried))),
         }));
         assert!(!bench.handoff().contains("of the old one"));
         assert_eq!(bench.handoff().contains("8080"), known);
         // An answer about a session that was left meanwhile changes nothing.
         let stale = StoreEvent::CarriedRead {
             session: session(OLD),
-            carried: None,
+            found: Ok(None),
         };
         bench.send(Event::Store(stale));
         assert_eq!(bench.handoff().contains("8080"), known);
@@ -198,4 +198,32 @@ fn an_unsent_prompt_is_on_disk_within_a_second_until_it_is_sent() {
     effects.extend(bench.prompt_box(PromptBox::Empty));
     effects.extend(bench.send(Event::TimerFired(TimerId::KeepCarried)));
     assert_eq!(drafts(&effects), [Some("and one more")]);
+}
+
+#[test]
+fn nothing_is_kept_over_what_a_store_has_not_told_yet() {
+    for told in [Some(true), Some(false), None] {
+        let mut bench = Bench::new();
+        bench.says(OLD, "DECISION: of the old one | a");
+        bench.send(Event::Agent(AgentEvent::SessionStarted {
+            session: session(9),
+            source: StartSource::Resume,
+            model: None,
+            transcript_path: None,
+        }));
+        assert_eq!(bench.keeps_carried(), None, "it was asked about");
+        let found = match told {
+            Some(known) => Ok(known.then(Box::default)),
+            None => Err("the server does not answer".to_owned()),
+        };
+        let why = found.clone().err();
+        let session = session(9);
+        bench.send(Event::Store(StoreEvent::CarriedRead { session, found }));
+        bench.says(9, "DECISION: of the other | b");
+        assert_eq!(bench.keeps_carried().is_some(), told.is_some());
+        assert!(!bench.handoff().contains("of the old one"));
+        let mut log = bench.model.view.log.iter();
+        let said = why.is_none_or(|why| log.any(|said| said.text.contains(&why)));
+        assert!(said, "a person is told");
+    }
 }
