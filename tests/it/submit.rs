@@ -251,15 +251,23 @@ fn check(supervisor: &Supervisor, sent: &[String], kind: &str) {
     same(&prompts[sent.len() - 1], expected, kind);
 }
 
-/// That a text has arrived whole.
+/// That a text has arrived whole; if not, its first difference is shown.
 #[track_caller]
 fn same(found: &str, expected: &str, kind: &str) {
-    let start = |text: &str| text.chars().take(80).collect::<String>();
-    let (lengths, starts) = (
-        (found.len(), expected.len()),
-        (start(found), start(expected)),
+    let pairs = found.chars().zip(expected.chars());
+    let alike = pairs.take_while(|(one, other)| one == other).count();
+    let there = |text: &str| {
+        let skipped = alike.saturating_sub(80);
+        text.chars().skip(skipped).take(240).collect::<String>()
+    };
+    assert!(
+        found == expected,
+        "{kind}: {} bytes for {}, from character {alike} on:\n{:?}\nfor\n{:?}",
+        found.len(),
+        expected.len(),
+        there(found),
+        there(expected)
     );
-    assert!(found == expected, "{kind}: {lengths:?} bytes, {starts:?}");
 }
 
 /// A prompt of a script's, which is submitted once.
@@ -304,6 +312,12 @@ fn every_kind_is_submitted_once(busy: Busy) {
     for (kind, text, busy) in kinds {
         give(&supervisor, (kind, text), busy, client, &mut sent);
     }
+    // What is approved is what was shown: nothing that was said may still be on its way from the transcript.
+    let last = ("before the handoff", "a prompt like no other".to_owned());
+    let step = format!("human: {}\nagent: ", last.1);
+    give(&supervisor, last, Busy::No, client, &mut sent);
+    let knows = || supervisor.handoff_text().contains(&step);
+    supervisor.wait_until("its step in the handoff", knows, SOON);
     safe(&supervisor);
 
     let began = Instant::now();
