@@ -508,6 +508,8 @@ pub struct TranscriptFacts {
     pub model: Option<String>,
     /// Tokens sent in and got out over the whole session.
     pub totals: TokenTotals,
+    /// Of those, what was before the last compaction.
+    pub before_compaction: TokenTotals,
     /// Turns so far.
     pub turns: u64,
     /// Compactions so far.
