@@ -1,10 +1,10 @@
 //! The log file: what happened, for the one who looks for a cause afterwards.
 //!
-//! Daily files `pitstop.2026-11-21.log` (UTC) in the log directory, mode 0600, old ones removed.
-//! While the UI runs nothing else writes to stdout or stderr, and neither does this: the rolling
-//! file of `tracing-appender` reports its own troubles on stderr and creates files that everyone can
-//! read, so the file here is ours, and only its background writer is used. A log that cannot be
-//! written is no reason to stop; the reason is handed back as a warning.
+//! Daily files `pitstop.2026-11-21.log` (UTC) in the log directory, mode 0600, old ones removed: `tracing-appender` writes in
+//! the background, changes the file at midnight and removes. It would create files that everyone can read, follow links and
+//! report on stderr, where the UI is, that it cannot open one: so each is created here before the day's first line. One that it
+//! cannot remove it still reports there.
+//! A log that cannot be written is no reason to stop; the reason is handed back as a warning.
 //!
 //! Names of branches, files and models end up in log lines. Every line passes [`one_line`], so that
 //! reading the log in a terminal is safe, and [`redact`], so that showing it to others is.
@@ -15,7 +15,6 @@
 )]
 
 use std::{
-    fs::File,
     io::{self, Write},
     path::{Path, PathBuf},
     time::{Instant, SystemTime},
@@ -23,7 +22,10 @@ use std::{
 
 use chrono::{DateTime, NaiveDate, Utc};
 use rustix::fs::OFlags;
-use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_appender::{
+    non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard},
+    rolling::{RollingFileAppender, Rotation},
+};
 use tracing_subscriber::{
     EnvFilter, Layer as _, Registry,
     fmt::{MakeWriter, format::FmtSpan},
@@ -41,8 +43,8 @@ use crate::{
 };
 
 /// What the files' names start and end with; the date stands between.
-const PREFIX: &str = "pitstop.";
-const SUFFIX: &str = ".log";
+const PREFIX: &str = "pitstop";
+const SUFFIX: &str = "log";
 
 /// A day's file takes no more than this, in bytes; what comes later that day is dropped. Even a
 /// fault that logs in a loop must not fill the disk.
@@ -102,9 +104,7 @@ pub fn subscriber(
     ensure_private_dir(directory)?;
     // A user who asks for more lines wants all of them.
     let rate = filter.is_none().then(|| Rate::new(Instant::now()));
-    let file = DailyFile::open(directory, log.keep_days, rate, || {
-        DateTime::<Utc>::from(SystemTime::now()).date_naive()
-    })?;
+    let file = DailyFile::open(directory, log.keep_days, rate)?;
     let (writer, worker) = NonBlockingBuilder::default()
         .buffered_lines_limit(LINES_IN_FLIGHT)
         .lossy(true)
@@ -176,14 +176,13 @@ impl Drop for Line {
     }
 }
 
-/// The file of the day, changed at midnight UTC. Its writes never fail: there is no place to report it.
-struct DailyFile<C> {
+/// The file of the day within its bounds. Its writes never fail: there is no place to report it.
+struct DailyFile {
     directory: PathBuf,
-    keep: usize,
-    today: C,
     day: NaiveDate,
-    file: Option<File>,
-    written: u64,
+    /// How many bytes the day's file may take yet.
+    room: u64,
+    files: RollingFileAppender,
     rate: Option<Rate>,
 }
 
@@ -218,80 +217,55 @@ impl Rate {
     }
 }
 
-impl<C: Fn() -> NaiveDate> DailyFile<C> {
-    fn open(
-        directory: &Path,
-        keep_days: u32,
-        rate: Option<Rate>,
-        today: C,
-    ) -> Result<Self, LogError> {
+impl DailyFile {
+    fn open(directory: &Path, keep_days: u32, rate: Option<Rate>) -> Result<Self, LogError> {
         let day = today();
-        let path = directory.join(file_name(day));
-        let (file, written) = open_file(&path).map_err(|source| LogError::File { path, source })?;
-        let this = Self {
-            directory: directory.to_owned(),
-            keep: keep_days as usize,
-            today,
-            day,
-            file: Some(file),
-            written,
-            rate,
+        let failed = |source| LogError::File {
+            path: path_of(directory, day),
+            source,
         };
-        this.prune();
-        Ok(this)
+        let room = create(directory, day).map_err(failed)?;
+        let files = RollingFileAppender::builder()
+            .rotation(Rotation::DAILY)
+            .filename_prefix(PREFIX)
+            .filename_suffix(SUFFIX)
+            // It leaves one fewer, for the file that it is about to create: ours is there already.
+            .max_log_files(keep_days as usize + 1)
+            .build(directory)
+            .map_err(|error| failed(io::Error::other(error)))?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            day,
+            room,
+            files,
+            rate,
+        })
     }
 
     /// Adds a line, as long as the day's file has room.
     fn add(&mut self, line: &[u8]) {
         const FULL: &[u8] = b"(the log of this day is full: no more of it is kept)\n";
-        if self.written >= MAX_DAY_BYTES {
+        if self.room == 0 {
             return;
         }
-        let Some(file) = &mut self.file else { return };
-        if file.write_all(line).is_ok() {
-            self.written += line.len() as u64;
+        if self.files.write_all(line).is_ok() {
+            self.room = self.room.saturating_sub(line.len() as u64);
         }
-        if self.written >= MAX_DAY_BYTES {
+        if self.room == 0 {
             // It is the last one: whether it can be written makes no difference.
-            let _ = file.write_all(FULL);
-        }
-    }
-
-    fn turn_page(&mut self) {
-        let day = (self.today)();
-        // A clock set back does not bring an old day's file back.
-        if day <= self.day {
-            return;
-        }
-        self.day = day;
-        let opened = open_file(&self.directory.join(file_name(day))).ok();
-        self.written = opened.as_ref().map_or(0, |(_, written)| *written);
-        self.file = opened.map(|(file, _)| file);
-        self.prune();
-    }
-
-    /// Removes the oldest days' files. Only plain files with names of ours are touched.
-    fn prune(&self) {
-        let Ok(entries) = std::fs::read_dir(&self.directory) else {
-            return;
-        };
-        let mut days: Vec<(NaiveDate, PathBuf)> = entries
-            .flatten()
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
-            .filter_map(|entry| Some((day_of(entry.file_name().to_str()?)?, entry.path())))
-            .collect();
-        days.sort();
-        let surplus = days.len().saturating_sub(self.keep);
-        for (_, path) in days.into_iter().take(surplus) {
-            // A file that stays is tried again tomorrow.
-            let _ = std::fs::remove_file(path);
+            let _ = self.files.write_all(FULL);
         }
     }
 }
 
-impl<C: Fn() -> NaiveDate> Write for DailyFile<C> {
+impl Write for DailyFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.turn_page();
+        let day = today();
+        // A clock set back does not bring an old day's file back.
+        if day > self.day {
+            self.day = day;
+            self.room = create(&self.directory, day).unwrap_or(0);
+        }
         match self.rate.as_mut().map(|rate| rate.admits(Instant::now())) {
             Some(None) => {}
             None | Some(Some(0)) => self.add(bytes),
@@ -308,31 +282,25 @@ impl<C: Fn() -> NaiveDate> Write for DailyFile<C> {
     }
 }
 
-fn file_name(day: NaiveDate) -> String {
-    format!("{PREFIX}{day}{SUFFIX}")
+fn today() -> NaiveDate {
+    DateTime::<Utc>::from(SystemTime::now()).date_naive()
 }
 
-fn day_of(name: &str) -> Option<NaiveDate> {
-    let day = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
-    day.parse().ok()
+fn path_of(directory: &Path, day: NaiveDate) -> PathBuf {
+    directory.join(format!("{PREFIX}.{day}.{SUFFIX}"))
 }
 
-/// Opens a log file for appending, and says how long it is; no link is followed.
-fn open_file(path: &Path) -> io::Result<(File, u64)> {
+/// Creates a day's file unless it is there, and says how much it may take yet; no link is followed.
+fn create(directory: &Path, day: NaiveDate) -> io::Result<u64> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND;
-    let file = private_file::open(path, flags)?;
-    let length = file.metadata()?.len();
-    Ok((file, length))
+    let file = private_file::open(&path_of(directory, day), flags)?;
+    Ok(MAX_DAY_BYTES.saturating_sub(file.metadata()?.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{cell::Cell, os::unix::fs::PermissionsExt as _};
-
-    fn day(text: &str) -> NaiveDate {
-        text.parse().expect("a date")
-    }
+    use std::os::unix::fs::PermissionsExt as _;
 
     fn read_all(directory: &Path) -> String {
         let mut names: Vec<PathBuf> = std::fs::read_dir(directory)
@@ -434,50 +402,65 @@ mod tests {
         assert!(text.lines().count() == 2 && text.contains("next"));
     }
 
+    /// Waits until a file that is created from now on is younger than those before, as it is with days.
+    fn next_tick(directory: &Path) {
+        let file = || tempfile::tempfile_in(directory).ok()?.metadata().ok();
+        let first = file().and_then(|now| now.created().ok());
+        while first.is_some() && file().and_then(|now| now.created().ok()) == first {}
+    }
+
     #[test]
-    fn a_new_day_has_a_new_file_and_old_days_go() {
-        let home = tempfile::tempdir().expect("a directory");
-        let path = home.path();
-        for old in ["2026-01-01", "2026-01-02", "2026-01-03"] {
-            std::fs::write(path.join(file_name(day(old))), "old\n").expect("written");
+    fn old_days_go_and_today_stays_at_every_start() {
+        let ago = |directory: &Path, days| path_of(directory, today() - chrono::Days::new(days));
+        for (keep, left) in [(1, 1), (2, 2), (3, 3), (30, 5)] {
+            let home = tempfile::tempdir().expect("a directory");
+            let path = home.path();
+            std::fs::write(path.join("notes.log"), "mine").expect("written");
+            for days in [4, 3, 2, 1] {
+                std::fs::write(ago(path, days), "old\n").expect("written");
+                next_tick(path);
+            }
+            for line in ["first\n", "second\n", "third\n"] {
+                let mut file = DailyFile::open(path, keep, None).expect("a log");
+                file.write_all(line.as_bytes()).expect("never fails");
+            }
+            let days: Vec<u64> = (0..9).filter(|days| ago(path, *days).exists()).collect();
+            assert_eq!(days, (0..left).collect::<Vec<_>>(), "keep {keep}");
+            let last = std::fs::read_to_string(path_of(path, today()));
+            assert_eq!(last.expect("there"), "first\nsecond\nthird\n");
+            assert!(path.join("notes.log").exists());
         }
-        std::fs::write(path.join("notes.log"), "mine").expect("written");
-        let now = Cell::new(day("2026-01-04"));
-        let mut file = DailyFile::open(path, 3, None, || now.get()).expect("a log");
-        file.write_all(b"fourth\n").expect("never fails");
-        now.set(day("2026-01-05"));
-        file.write_all(b"fifth\n").expect("never fails");
-        now.set(day("2026-01-01"));
-        file.write_all(b"set back\n").expect("never fails");
-        let mut names: Vec<String> = std::fs::read_dir(path)
-            .expect("there")
-            .map(|entry| {
-                entry
-                    .expect("an entry")
-                    .file_name()
-                    .into_string()
-                    .expect("UTF-8")
-            })
-            .collect();
-        names.sort();
-        assert_eq!(
-            names,
-            [
-                "notes.log",
-                "pitstop.2026-01-03.log",
-                "pitstop.2026-01-04.log",
-                "pitstop.2026-01-05.log"
-            ]
-        );
-        let last = std::fs::read_to_string(path.join("pitstop.2026-01-05.log"));
-        assert_eq!(last.expect("there"), "fifth\nset back\n");
+    }
+
+    #[test]
+    fn a_new_day_has_a_private_file_and_room_again() {
+        let home = tempfile::tempdir().expect("a directory");
+        let mut file = DailyFile::open(home.path(), 3, None).expect("a log");
+        let path = path_of(home.path(), today());
+        let mut on = |days: i64, line: &[u8]| {
+            file.day = today() + chrono::TimeDelta::days(days);
+            file.room = 0;
+            file.write_all(line).expect("never fails");
+            file.room
+        };
+        // The clock is set back.
+        assert_eq!(on(1, b"too much\n"), 0);
+        assert_eq!(on(-1, b"the next\n"), MAX_DAY_BYTES - 9);
+        assert_eq!(read_all(home.path()), "the next\n");
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(on(-1, b"a new file\n"), MAX_DAY_BYTES - 11);
+        let mode = path.metadata().expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::create_dir(&path).expect("made");
+        assert_eq!(on(-1, b"nowhere\n"), 0);
     }
 
     #[test]
     fn a_flood_leaves_room_for_what_comes_after_it() {
         let home = tempfile::tempdir().expect("a directory");
         let rate = Some(Rate::new(Instant::now()));
-        let mut file = DailyFile::open(home.path(), 7, rate, || day("2026-01-01")).expect("a log");
+        let mut file = DailyFile::open(home.path(), 7, rate).expect("a log");
         for _ in 0..100_000 {
             file.write_all(b"again\n").expect("taken");
         }
@@ -503,10 +486,10 @@ mod tests {
     #[test]
     fn a_day_takes_no_more_than_its_share() {
         let home = tempfile::tempdir().expect("a directory");
-        let path = home.path().join(file_name(day("2026-01-01")));
-        let full = File::create(&path).expect("created");
+        let path = path_of(home.path(), today());
+        let full = std::fs::File::create(&path).expect("created");
         full.set_len(MAX_DAY_BYTES).expect("grown");
-        let mut file = DailyFile::open(home.path(), 7, None, || day("2026-01-01")).expect("a log");
+        let mut file = DailyFile::open(home.path(), 7, None).expect("a log");
         file.write_all(b"too much\n").expect("never fails");
         assert_eq!(path.metadata().expect("there").len(), MAX_DAY_BYTES);
     }
@@ -532,9 +515,9 @@ mod tests {
         std::fs::write(&target, "").expect("written");
         let directory = home.path().join("log");
         ensure_private_dir(&directory).expect("made");
-        let link = directory.join(file_name(day("2026-01-01")));
+        let link = path_of(&directory, today());
         std::os::unix::fs::symlink(&target, link).expect("linked");
-        let opened = DailyFile::open(&directory, 7, None, || day("2026-01-01"));
+        let opened = DailyFile::open(&directory, 7, None);
         assert!(opened.is_err());
         assert_eq!(target.metadata().expect("there").len(), 0);
     }

@@ -96,6 +96,7 @@ impl Product {
                 environment: "bench".to_owned(),
                 agent_kind: AgentKind::Claude,
                 agent_command: "claude".to_owned(),
+                agent_args: Vec::new(),
                 todo_tools: true,
             },
             config,

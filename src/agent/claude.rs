@@ -21,10 +21,12 @@ use crate::transcript::SessionId;
 
 pub mod daemon;
 pub mod limits;
+pub mod projects;
 pub mod prompt_box;
 pub mod question;
 mod settings;
 
+pub use projects::project_slug;
 pub use settings::{
     BRIDGE_VARIABLE, EVENTS, Injection, OBSERVE_VARIABLE, PROGRAM_VARIABLE, Settings,
     SettingsError, mcp_config, setting, settings, user_status_line,
@@ -351,6 +353,65 @@ pub fn user_session(args: &[String]) -> UserSession {
     found
 }
 
+/// The session that the user's own arguments resume, if they name it.
+#[must_use]
+pub fn resumed(args: &[String]) -> Option<SessionId> {
+    let arguments = Arguments(args);
+    let named = arguments.last("--resume").or_else(|| arguments.last("-r"));
+    named?.parse().ok()
+}
+
+/// Whether what they resume goes on under an id of its own.
+#[must_use]
+pub fn forks(args: &[String]) -> bool {
+    let mut args = Arguments(args).iter();
+    args.any(|arg| arg.name == "--fork-session")
+}
+
+/// Those of the user's arguments that hold for every session: none that chooses one, and no prompt.
+#[must_use]
+pub fn lasting(args: &[String]) -> Vec<String> {
+    let lasts = |name: &str| !is_session_flag(name) && !matches!(name, "" | "--");
+    Arguments(args)
+        .iter()
+        .filter(|arg| lasts(arg.name))
+        .flat_map(|arg| arg.raw.iter().cloned())
+        .collect()
+}
+
+/// Arguments as they are typed at a shell.
+#[must_use]
+pub fn words(args: &[String]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=./:,@+%".contains(c);
+    let word = |arg: &String| {
+        if !arg.is_empty() && arg.chars().all(plain) {
+            arg.clone()
+        } else {
+            format!("'{}'", arg.replace('\'', r"'\''"))
+        }
+    };
+    args.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The user's arguments for a start where the agent has worked: that needs no other work tree, and relative paths begin where the
+/// first agent was started.
+#[must_use]
+pub fn elsewhere(args: &[String], project: &Path) -> Vec<String> {
+    let of_tree = |name: &str| matches!(name, "--worktree" | "-w" | "--tmux");
+    let args = Arguments(args).iter().filter(|arg| !of_tree(arg.name));
+    let words = args.flat_map(|arg| arg.raw);
+    let whole = words.map(|word| {
+        let place = project.join(word);
+        let is_path = word.starts_with('.') && place.exists();
+        if is_path {
+            place.display().to_string()
+        } else {
+            word.clone()
+        }
+    });
+    whole.collect()
+}
+
 /// The user's own `--settings`, to be merged by [`settings()`].
 #[must_use]
 pub fn user_settings(args: &[String]) -> Option<Given> {
@@ -457,23 +518,6 @@ impl<'a> Arguments<'a> {
     pub(super) fn last(&self, name: &str) -> Option<&'a str> {
         self.iter().filter(|arg| arg.name == name).last()?.value
     }
-}
-
-/// The directory name of a project under `<config dir>/projects/`: a guess for recovery only, for
-/// a hook or status line names the transcript itself.
-///
-/// Every UTF-16 unit that is no ASCII letter or digit becomes `-`.
-#[must_use]
-pub fn project_slug(cwd: &Path) -> String {
-    let mut slug = String::new();
-    for c in cwd.to_string_lossy().chars() {
-        if c.is_ascii_alphanumeric() {
-            slug.push(c);
-        } else {
-            slug.extend(std::iter::repeat_n('-', c.len_utf16()));
-        }
-    }
-    slug
 }
 
 #[cfg(test)]

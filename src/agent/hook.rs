@@ -7,11 +7,13 @@
 //!
 //! Shapes as measured with Claude Code 2.1.197.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Map, Value};
 
 use super::{
     AgentEvent, Background, BackgroundTask, EndReason, Failure, PromptCache, RateLimit,
-    StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput, clip,
+    StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput, claude::projects::work_place, clip,
 };
 use crate::transcript::{SessionId, Tokens, record::mended, todo::TodoCall, usage::in_window};
 
@@ -133,6 +135,16 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
     })
 }
 
+/// Where the agent works by the payload of any hook, and in which session. A subagent may have a place of its own.
+#[must_use]
+pub fn parse_place(body: &[u8]) -> Option<(SessionId, PathBuf)> {
+    let body = object(body).ok()?;
+    let at = Payload(&body);
+    let cwd = at.path("cwd").filter(|_| !is_of_subagent(at))?;
+    let place = work_place(Path::new(&cwd), Path::new(&at.path("transcript_path")?))?;
+    Some((at.session().ok()?, place))
+}
+
 /// Reads the payload of the status line command.
 pub fn parse_status_line(body: &[u8]) -> Result<StatusLine, HookError> {
     let body = object(body)?;
@@ -209,7 +221,11 @@ impl<'a> Payload<'a> {
     }
 
     fn transcript_path(self) -> Option<String> {
-        let path = self.0.get("transcript_path")?.as_str()?;
+        self.path("transcript_path")
+    }
+
+    fn path(self, field: &str) -> Option<String> {
+        let path = self.0.get(field)?.as_str()?;
         // A cut path would name another file, so a longer one counts as absent.
         (!path.is_empty() && path.len() <= PATH).then(|| path.to_owned())
     }

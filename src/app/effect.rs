@@ -22,7 +22,10 @@ use crate::{
     transcript::{SessionId, trim::TrimSettings},
 };
 
-use crate::app::event::{CallId, Document, MadeAgain, SummaryId, TimerId};
+use crate::app::{
+    event::{CallId, Document, MadeAgain, SummaryId, TimerId},
+    model::carried::Carried,
+};
 
 /// An order.
 #[derive(Clone, Debug, PartialEq)]
@@ -188,6 +191,15 @@ pub enum Effect {
         iteration: IterationId,
         /// Its seven sections.
         text: String,
+    },
+    /// Keep what a session carries of its lineage.
+    KeepCarried(SessionId, Box<Carried>),
+    /// Read what a session carries; `StoreEvent::CarriedRead` comes back.
+    ReadCarried {
+        /// Whose is read.
+        of: SessionId,
+        /// The session that goes on from it.
+        session: SessionId,
     },
     /// Keep a checkpoint.
     SaveCheckpoint(Box<Checkpoint>),

@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-use crate::app::model::history::EarlierRun;
+use crate::app::model::{carried::Carried, history::EarlierRun};
 
 /// A fact, in the past tense.
 #[derive(Clone, Debug, PartialEq)]
@@ -378,6 +378,13 @@ pub enum StoreEvent {
         /// Where it is now.
         kept: Kept,
     },
+    /// What a session carries of its lineage, if the store knows of it.
+    CarriedRead {
+        /// The session that goes on from it.
+        session: SessionId,
+        /// What it carries, or why that is not known.
+        found: Result<Option<Box<Carried>>, String>,
+    },
     /// The project's runs before this one, newest first.
     EarlierRuns(Vec<EarlierRun>),
     /// What the store has of an iteration, or why it has nothing.
@@ -463,6 +470,8 @@ pub enum TimerId {
     Age,
     /// The client has drawn what belongs to the last figure.
     ClientWords,
+    /// What the session carries has changed, and is to be kept.
+    KeepCarried,
     /// The scratchpad's edits are to be written.
     SaveNotes(u64),
     /// The bridge should have spoken by now.
@@ -499,6 +508,8 @@ pub struct TranscriptFacts {
     pub model: Option<String>,
     /// Tokens sent in and got out over the whole session.
     pub totals: TokenTotals,
+    /// Of those, what was before the last compaction.
+    pub before_compaction: TokenTotals,
     /// Turns so far.
     pub turns: u64,
     /// Compactions so far.

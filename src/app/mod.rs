@@ -19,7 +19,7 @@ pub mod refusal;
 pub mod session;
 pub mod view;
 
-pub use draft::{breakpoint, checkpoint, handoff, record, scratchpad, signal, summary};
+pub use draft::{breakpoint, carried, checkpoint, handoff, record, scratchpad, signal, summary};
 pub use effect::{Effect, Effects};
 pub use event::Event;
 pub use model::Model;
@@ -103,6 +103,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     let state = model.session.agent.state;
     answer(model, event);
     settle(model);
+    carried::watch(model);
     figures::note_work(model);
     tour::after(model);
     metrics::note(model, before);
@@ -152,6 +153,9 @@ fn answer(model: &mut Model, event: Event) {
             reboot::journaled(model, reboot, step);
         }
         Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
+        Event::Store(StoreEvent::CarriedRead { session, found }) => {
+            carried::read(model, session, found);
+        }
         Event::Store(StoreEvent::EarlierRuns(earlier)) => history::earlier_read(model, earlier),
         Event::Store(StoreEvent::PastRead {
             run,
@@ -264,6 +268,7 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::Quiet | TimerId::Typing => {}
         TimerId::Age => control::age_tick(model),
         TimerId::ClientWords => client_limit::look(model),
+        TimerId::KeepCarried => carried::keep(model),
         TimerId::SaveNotes(epoch) => scratchpad::timer(model, epoch),
         TimerId::Bridge(iteration) => bridge::look(model, iteration),
         TimerId::Order(id) => orders::timer(model, id),

@@ -6,6 +6,7 @@
 pub mod activity;
 pub mod agent;
 pub mod bridge;
+pub mod carried;
 pub mod client_limits;
 pub mod compactions;
 pub mod copy;
@@ -81,6 +82,8 @@ pub struct Identity {
     pub agent_kind: AgentKind,
     /// The command of the agent, as shown.
     pub agent_command: String,
+    /// The arguments of the agent that each of its starts has: all but those that choose its session.
+    pub agent_args: Vec<String>,
     /// Whether the client was started with its to-do tools on.
     pub todo_tools: bool,
 }

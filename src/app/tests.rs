@@ -43,6 +43,7 @@ mod agent;
 mod autopilot;
 mod breakpoint;
 mod bridge;
+mod carried;
 mod checkpoint;
 mod client_limit;
 mod compaction;
@@ -147,6 +148,7 @@ impl Bench {
                 environment: "p".to_owned(),
                 agent_kind: AgentKind::Claude,
                 agent_command: "claude".to_owned(),
+                agent_args: vec!["--model".to_owned(), "opus".to_owned()],
                 todo_tools: true,
             },
             config,
@@ -394,6 +396,7 @@ fn holds(text: &str) -> PromptBox {
     PromptBox::Holds(Draft {
         rows: text.split('\n').map(str::to_owned).collect(),
         whole: true,
+        scrolled: None,
         room: 1_000,
     })
 }

@@ -353,10 +353,6 @@ pub enum Refusal {
     Unanswered,
     /// The prompt box holds a text that was not submitted.
     Draft,
-    /// A turn runs.
-    Turn,
-    /// The client has not sent its reminders in this conversation, which come with a typed prompt.
-    Reminders,
     /// For a reason that we do not know.
     #[serde(other)]
     Unknown,
@@ -369,12 +365,6 @@ pub enum Outcome {
     Draft(Draft),
     /// The prompt box took the text, or why not.
     Filled(Result<(), Refusal>),
-    /// The prompt entered the session.
-    Submitted,
-    /// It was not submitted, and why.
-    Refused(Refusal),
-    /// It may have been submitted, and what went wrong.
-    Unsure(String),
     /// The conversation was replaced.
     Replaced {
         /// Whether the turn behind it was begun: the client takes no command of a mod's once its person has stopped a turn, until
@@ -398,13 +388,6 @@ pub enum OutcomeBody {
     Filled {
         filled: bool,
         refusal: Option<Refusal>,
-    },
-    Submitted,
-    Refused {
-        refusal: Refusal,
-    },
-    Unsure {
-        why: String,
     },
     Replaced {
         #[serde(default = "begun")]
@@ -433,9 +416,6 @@ impl OutcomeBody {
             Self::Filled { refusal, .. } => {
                 Outcome::Filled(Err(refusal.unwrap_or(Refusal::Unknown)))
             }
-            Self::Submitted => Outcome::Submitted,
-            Self::Refused { refusal } => Outcome::Refused(refusal),
-            Self::Unsure { why } => Outcome::Unsure(clean::stripped(&why, REASON_LIMIT)),
             Self::Replaced { begun } => Outcome::Replaced { begun },
             Self::Lowered => Outcome::Lowered,
             Self::Restored => Outcome::Restored,
@@ -524,8 +504,8 @@ mod tests {
             Some(Outcome::Filled(Err(Refusal::Unknown)))
         );
         assert_eq!(
-            outcome(r#"{"order":1,"outcome":"refused","refusal":"reminders"}"#),
-            Some(Outcome::Refused(Refusal::Reminders))
+            outcome(r#"{"order":1,"outcome":"filled","filled":false,"refusal":"draft"}"#),
+            Some(Outcome::Filled(Err(Refusal::Draft)))
         );
     }
 

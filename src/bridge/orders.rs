@@ -56,11 +56,6 @@ pub enum Order {
         /// Where the cursor is to stand, in UTF-16 units.
         cursor: usize,
     },
-    /// Submit a prompt without the prompt box, if no turn runs, no dialog has the keys and the prompt box is empty.
-    SubmitPrompt {
-        /// The text.
-        text: String,
-    },
     /// Put this in the place of the conversation, then begin a turn.
     ReplaceConversation {
         /// What the new conversation begins with: handed out once, when the client asks what its compaction leaves.
@@ -94,9 +89,6 @@ impl Order {
         match outcome {
             Outcome::Draft(_) => matches!(self, Self::ReadDraft),
             Outcome::Filled(_) => matches!(self, Self::Probe | Self::FillDraft { .. }),
-            Outcome::Submitted | Outcome::Refused(_) | Outcome::Unsure(_) => {
-                matches!(self, Self::SubmitPrompt { .. })
-            }
             Outcome::Replaced { .. } | Outcome::Lowered => {
                 matches!(self, Self::ReplaceConversation { .. })
             }
@@ -473,11 +465,11 @@ mod tests {
     fn an_outcome_of_another_kind_is_no_answer() {
         let mut orders = greeted(&[("a", 1)]);
         let text = "x".to_owned();
-        orders.place(READ, session(1), Order::SubmitPrompt { text });
+        orders.place(READ, session(1), Order::FillDraft { text, cursor: 1 });
         orders.take(&sender("a", 1), READ);
         for outcome in [
             Outcome::Draft(Draft::default()),
-            Outcome::Filled(Ok(())),
+            Outcome::Lowered,
             Outcome::Replaced { begun: true },
         ] {
             let answer = orders.answer(&sender("a", 1), READ, &outcome);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Read, Write};
 use std::time::{Duration, Instant};
 
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use serde::de::DeserializeOwned;
 use tokio::runtime::{Builder, Runtime};
 use unicode_width::UnicodeWidthStr;
@@ -29,6 +30,23 @@ pub const NONE_RUNS: i32 = 3;
 /// How long a supervisor may take to answer a person: longer than the server's own limit, so that its
 /// explanation arrives.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
+
+/// The terminal in raw mode: put back when dropped, however that comes.
+pub struct Raw;
+
+impl Raw {
+    /// Standard input is a terminal: crossterm would take any other one else.
+    pub fn begin() -> io::Result<Self> {
+        enable_raw_mode().map(|()| Self)
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // A terminal that has gone away wants no modes.
+        disable_raw_mode().ok();
+    }
+}
 
 /// Prints text or JSON on standard output in one write, its secrets masked; a reader that has gone away is no fault.
 #[must_use]

@@ -7,7 +7,10 @@ use std::{
 };
 
 use crate::{
-    agent::claude::project_slug,
+    agent::claude::{
+        project_slug,
+        projects::{directory_of, with_work_trees},
+    },
     config::load::paths::Paths,
     runtime::agent::transcript_in,
     supervisor::program::{claude_config_dir, demo_dir},
@@ -33,14 +36,21 @@ pub(super) struct Kept {
     pub(super) written: SystemTime,
 }
 
-/// The sessions of a project, newest first. What else lies there (the client keeps those of its subagents beside) is none.
+/// The sessions of a project and of its work trees, newest first. What else lies there (the client keeps those of its subagents
+/// beside, and those of another project whose path differs in signs) is none.
 pub(super) fn of_project(places: &[PathBuf], project: &Path) -> Vec<Kept> {
-    let mut found: Vec<Kept> = places
-        .iter()
-        .filter_map(|place| fs::read_dir(place.join("projects").join(project_slug(project))).ok())
-        .flat_map(Iterator::flatten)
-        .filter_map(|entry| kept(entry.path()))
-        .collect();
+    let mut found = Vec::new();
+    for directory in with_work_trees(project) {
+        let is_its = |path: &Path| directory_of(path).is_none_or(|worked| worked == directory);
+        let files = places.iter().filter_map(|place| {
+            fs::read_dir(place.join("projects").join(project_slug(&directory))).ok()
+        });
+        let kept = files
+            .flatten()
+            .flatten()
+            .filter_map(|file| kept(file.path()));
+        found.extend(kept.filter(|one| is_its(&one.path)));
+    }
     found.sort_by(|a, b| (b.written, &b.path).cmp(&(a.written, &a.path)));
     found
 }
@@ -91,5 +101,40 @@ mod tests {
             .collect();
         assert_eq!(found, [&*ids[1], &*ids[2], &*ids[0]]);
         assert!(of_project(&places, Path::new("/elsewhere")).is_empty());
+    }
+
+    #[test]
+    fn a_project_has_the_sessions_of_its_work_trees_and_not_those_of_a_path_that_differs_in_signs()
+    {
+        for (name, twin) in [
+            ("my p", "my-p"),
+            ("b.c", "b/c"),
+            ("仕事", "作業"),
+            ("a+b", "a_b"),
+        ] {
+            let home = tempfile::tempdir().unwrap();
+            let (place, project) = (home.path().join("agent"), home.path().join(name));
+            let tree = project.join("trees/x");
+            fs::create_dir_all(project.join(".git/worktrees/x")).unwrap();
+            let file = project.join(".git/worktrees/x/gitdir");
+            fs::write(file, format!("{}/.git\n", tree.display())).unwrap();
+            for (number, cwd) in [&project, &tree, &home.path().join(twin)]
+                .iter()
+                .enumerate()
+            {
+                let directory = place.join("projects").join(project_slug(cwd));
+                fs::create_dir_all(&directory).unwrap();
+                let id = format!("{number}1111111-1111-4111-8111-111111111111.jsonl");
+                let record = serde_json::json!({ "cwd": cwd.join("src") }).to_string();
+                fs::write(directory.join(id), record).unwrap();
+            }
+            let found = of_project(&[place], &project);
+            let mut found: Vec<_> = found.iter().map(|one| one.id.to_string()).collect();
+            found.sort();
+            assert!(
+                found.len() == 2 && found[1].starts_with('1'),
+                "{name}: {found:?}"
+            );
+        }
     }
 }

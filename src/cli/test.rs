@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::tcgetwinsize;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
@@ -229,35 +229,6 @@ async fn tee<W: Write>(from: Option<impl AsyncRead + Unpin>, to: impl Fn() -> W)
     tail
 }
 
-/// Our terminal in raw mode: what is typed is the business of the command's own terminal. Put back when dropped.
-struct Raw(Termios);
-
-impl Raw {
-    fn begin() -> io::Result<Self> {
-        let before = tcgetattr(io::stdin())?;
-        let raw = Self(before);
-        raw.again()?;
-        Ok(raw)
-    }
-
-    fn again(&self) -> io::Result<()> {
-        let mut modes = self.0.clone();
-        modes.make_raw();
-        tcsetattr(io::stdin(), OptionalActions::Drain, &modes).map_err(Into::into)
-    }
-
-    fn put_back(&self) {
-        // A terminal that has gone away wants no modes.
-        tcsetattr(io::stdin(), OptionalActions::Drain, &self.0).ok();
-    }
-}
-
-impl Drop for Raw {
-    fn drop(&mut self) {
-        self.put_back();
-    }
-}
-
 /// Runs it in a terminal of its own behind ours.
 async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
     let mut terminate = signal(SignalKind::terminate())?;
@@ -272,7 +243,8 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
     let (events, mut messages) = pty::channel();
     let pty =
         pty::spawn(spec, size(), 0, &events).map_err(|error| not_run(&args.command[0], &error))?;
-    let raw = Raw::begin()?;
+    // What is typed is the business of the command's own terminal.
+    let mut raw = out::Raw::begin()?;
     let (keys, mut typed) = mpsc::channel(INPUT_PIECES);
     // It ends with us: nothing can wake a read of a terminal.
     thread::spawn(move || read_input(&keys));
@@ -306,7 +278,10 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
                 stdout.write_all(&bytes).and_then(|()| stdout.flush()).ok();
             }
             Some(PtyEvent::Stopped(_)) => {
-                stop(&raw)?;
+                // So do we stop, with the terminal as it was, until the shell goes on with us.
+                drop(raw);
+                kill_process(rustix::process::getpid(), Signal::STOP)?;
+                raw = out::Raw::begin()?;
                 pty.signal(pty::Signal::CONT).ok();
             }
             Some(PtyEvent::Exited(exit)) => {
@@ -323,13 +298,6 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
         code: code.unwrap_or(out::FAILED),
         printed: tail.0,
     })
-}
-
-/// Ctrl-Z stopped the command: so do we stop, with the terminal as it was, until the shell goes on with us.
-fn stop(raw: &Raw) -> io::Result<()> {
-    raw.put_back();
-    kill_process(rustix::process::getpid(), Signal::STOP)?;
-    raw.again()
 }
 
 fn read_input(keys: &mpsc::Sender<Vec<u8>>) {

@@ -11,7 +11,11 @@ use std::{
 };
 
 use crate::{
-    agent::{self, AgentKind, Launch, Start, claude, demo},
+    agent::{
+        self, AgentKind, Launch, Start,
+        claude::{self, projects::directory_of},
+        demo,
+    },
     app::effect::StartAgent,
     bridge::{self, ToolsBy},
     config::load::paths::RUN,
@@ -74,16 +78,28 @@ pub struct AgentPlan {
 impl AgentPlan {
     /// What to run in the pane for this start.
     ///
+    /// A fresh session begins at `place`, where the one before it worked, if that is known.
     /// With `no_compaction` the client's own auto-compaction is off; without, it is not touched.
     /// A session that has nothing to resume is begun from nothing: the client would refuse it and end.
     pub fn spec(
         &self,
         start: &StartAgent,
+        place: Option<&Path>,
         no_compaction: bool,
         mods: Option<PathBuf>,
         tools: ToolsBy,
     ) -> io::Result<PaneSpec> {
         let (session, way) = self.way(start);
+        let resumed = match way {
+            Start::Resume => Some(session),
+            Start::Fresh => claude::resumed(&self.user_args).filter(|_| start.first),
+        };
+        let place = match resumed {
+            Some(session) => self.place_of(session),
+            None => place.map(Path::to_owned),
+        };
+        let is_new = |place: &PathBuf| !start.first || *place != self.project;
+        let place = place.filter(|place| is_new(place) && self.is_there(place));
         let settings_file = self.write_settings(start.iteration, no_compaction, tools)?;
         let mcp_config = (tools == ToolsBy::Server)
             .then(|| claude::mcp_config(&self.exe, &self.observe, start.iteration.get()))
@@ -103,7 +119,10 @@ impl AgentPlan {
                 Some(prompt) if start.resume && way == Start::Fresh => Some(prompt.clone()),
                 _ => start.prompt.clone(),
             },
-            user_args: self.user_args.clone(),
+            user_args: match &place {
+                Some(_) => claude::elsewhere(&self.user_args, &self.project),
+                None => self.user_args.clone(),
+            },
             settings_file,
             mods,
             mcp_config,
@@ -121,8 +140,24 @@ impl AgentPlan {
             program: self.exe.clone().into_os_string(),
             args,
             env: agent::child_env(std::env::vars_os(), &env),
-            cwd: self.project.clone(),
+            cwd: place.unwrap_or_else(|| self.project.clone()),
         })
+    }
+
+    /// Whether an agent can be started there; else it is in the project.
+    pub(super) fn is_there(&self, place: &Path) -> bool {
+        let there = place.is_dir();
+        if !there {
+            let (place, project) = (place.display(), self.project.display());
+            tracing::warn!(%place, %project, "the agent's directory is gone: the project's counts");
+        }
+        there
+    }
+
+    /// Where a session works, by its transcript.
+    #[must_use]
+    pub fn place_of(&self, session: SessionId) -> Option<PathBuf> {
+        directory_of(&self.transcript_of(session)?)
     }
 
     /// The variables that are set for it over those of this process.
@@ -366,5 +401,6 @@ pub fn transcript_in(config_dir: &Path, session: impl std::fmt::Display) -> Opti
     projects
         .flatten()
         .map(|project| project.path().join(&name))
-        .find(|path| path.is_file())
+        .filter(|path| path.is_file())
+        .max_by_key(|path| path.metadata().and_then(|file| file.modified()).ok())
 }

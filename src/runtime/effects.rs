@@ -134,6 +134,8 @@ impl Shell {
             Effect::EndMoved { sessions, limit } => self.end_moved(sessions, limit),
             Effect::CancelSummary => self.services.summaries.cancel(),
             Effect::SaveSummary { iteration, text } => self.keep(Job::Summary(iteration, text)),
+            Effect::KeepCarried(session, carried) => self.keep(Job::Carried(session, carried)),
+            Effect::ReadCarried { of, session } => self.keep(Job::FindCarried { of, session }),
             Effect::SaveCheckpoint(checkpoint) => self.keep(Job::Checkpoint(checkpoint)),
             Effect::SetTimer(id, after) => {
                 self.timers.insert(id, Instant::now() + after);
@@ -372,6 +374,7 @@ impl Shell {
         let order = Order::Start(Start {
             plan: Arc::clone(&self.agent),
             agent: start,
+            place: self.services.place.clone(),
             no_compaction: self.core.view().session.agent.holds_compaction,
             without_bridge: app::bridge::absence(
                 self.core.view(),
@@ -580,6 +583,23 @@ impl Shell {
         });
     }
 
+    /// A hook has said where the agent works.
+    pub(super) fn works_at(&mut self, session: SessionId, place: PathBuf) {
+        let known = self.services.place.as_ref();
+        let before = known.unwrap_or(&self.agent.project);
+        if session == self.core.view().session.id && place != *before {
+            self.services.place = Some(place);
+            self.read_git();
+        }
+    }
+
+    /// Where the agent works; where that is not known, or not there any more, the project.
+    fn place(&self) -> PathBuf {
+        let known = self.services.place.as_ref();
+        let place = known.filter(|place| self.agent.is_there(place));
+        place.unwrap_or(&self.agent.project).clone()
+    }
+
     /// One question to git at a time: its answer serves all who asked.
     fn read_git(&mut self) {
         if std::mem::replace(&mut self.services.git_running, true) {
@@ -587,7 +607,7 @@ impl Shell {
             return;
         }
         let events = self.events.clone();
-        let directory = self.agent.project.clone();
+        let directory = self.place();
         let commits = self.core.view().config.handoff.git_history_count;
         tokio::spawn(async move {
             let facts = git::facts(&directory, commits).await;
@@ -630,12 +650,12 @@ impl Shell {
     /// Off the loop: the files may lie on a slow disk.
     fn read_handoff_files(&self, named: Vec<String>, include: Vec<String>) {
         let events = self.events.clone();
-        let project = self.agent.project.clone();
+        let (project, place) = (self.agent.project.clone(), self.place());
         let caught_up = self.files.caught_up();
         tokio::spawn(async move {
             // The handoff is made of the scratchpad too: what was to be read before is read before.
             let _ = tokio::time::timeout(READ_LIMIT, caught_up).await;
-            let look = move || handoff_files::read(&project, &named, &include);
+            let look = move || handoff_files::read(&project, &place, &named, &include);
             let looked = tokio::task::spawn_blocking(look);
             let files = match tokio::time::timeout(READ_LIMIT, looked).await {
                 Ok(Ok(files)) => files,

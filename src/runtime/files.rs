@@ -113,6 +113,8 @@ pub(super) struct Start {
     pub plan: Arc<AgentPlan>,
     /// Which one.
     pub agent: StartAgent,
+    /// Where the agent before it worked, if that is known.
+    pub place: Option<PathBuf>,
     /// Whether the client's own compaction is off.
     pub no_compaction: bool,
     /// Why it is to be started without the bridge, if so.
@@ -228,6 +230,7 @@ impl Start {
         let Self {
             plan,
             agent: start,
+            place,
             no_compaction,
             without_bridge,
             asks_version,
@@ -255,7 +258,13 @@ impl Start {
         StartReady {
             // Before any process can add to it.
             before: plan.transcript_length(&start),
-            spec: plan.spec(&start, no_compaction, mods.as_ref().ok().cloned(), tools),
+            spec: plan.spec(
+                &start,
+                place.as_deref(),
+                no_compaction,
+                mods.as_ref().ok().cloned(),
+                tools,
+            ),
             without_bridge: mods.err(),
             tools,
             start,

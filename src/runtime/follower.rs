@@ -19,11 +19,12 @@ use crate::{
     pane::recording::Flushing,
     private_file,
     transcript::{
-        SessionId, Tokens,
+        SessionId,
         commands::{CommandLog, cast::CastReader},
         digest::Digest,
         record::Splitter,
         tail::Tail,
+        usage::Usage,
     },
 };
 
@@ -190,14 +191,15 @@ impl Following {
         let human = self.digest.take_human();
         let tail = &self.tail;
         let scan = tail.scan();
-        let totals = scan.totals();
+        let totals = |usage: Usage| TokenTotals {
+            input: usage.prompt(),
+            output: usage.output,
+        };
         TranscriptFacts {
-            used: tail.latest().map(crate::transcript::usage::Usage::context),
+            used: tail.latest().map(Usage::context),
             model: scan.model().map(str::to_owned),
-            totals: TokenTotals {
-                input: totals.prompt(),
-                output: Tokens(totals.output.0),
-            },
+            totals: totals(scan.totals()),
+            before_compaction: totals(scan.before_compaction()),
             turns: scan.turns(),
             compactions: scan.compactions(),
             whole: tail.caught_up(),

@@ -30,13 +30,13 @@ const INCLUDED_CAP: usize = 32;
 /// How long the files may be looked at; a dead network share answers never.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// Looks and reads.
+/// Looks and reads, where the agent works; a file that is not there is included from the project.
 #[must_use]
-pub fn read(project: &Path, named: &[String], include: &[String]) -> HandoffFiles {
+pub fn read(project: &Path, place: &Path, named: &[String], include: &[String]) -> HandoffFiles {
     let end = Instant::now() + TIME_LIMIT;
     let mut files = HandoffFiles::default();
     for name in include.iter().take(INCLUDED_CAP) {
-        match included(project, name) {
+        match included(place, name).or_else(|_| included(project, name)) {
             Ok(file) => files.included.push(file),
             Err(why) => {
                 let name = clean::one_line(name);
@@ -49,12 +49,12 @@ pub fn read(project: &Path, named: &[String], include: &[String]) -> HandoffFile
         let warning = format!("include_files: {more} more than the {INCLUDED_CAP} that are read");
         files.warnings.push(warning);
     }
-    let top = top_of(project);
+    let top = top_of(place);
     for name in named {
         if Instant::now() > end {
             break;
         }
-        if is_missing(&[top, project], name) {
+        if is_missing(&[top, place], name) {
             files.missing.push(name.clone());
         }
     }
@@ -149,6 +149,10 @@ mod tests {
         dir
     }
 
+    fn read_in(project: &Path, named: &[String], include: &[String]) -> HandoffFiles {
+        read(project, project, named, include)
+    }
+
     fn words(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
@@ -157,7 +161,7 @@ mod tests {
     fn files_inside_the_project_are_read_up_to_their_cap() {
         let dir = project();
         let names = words(&["a.md", "./deep/b.md", "a\nb"]);
-        let files = read(&dir.path().join("in"), &[], &names);
+        let files = read_in(&dir.path().join("in"), &[], &names);
         assert_eq!(files.warnings, Vec::<String>::new());
         let [a, b, odd] = files.included.as_slice() else {
             panic!("{files:?}")
@@ -182,7 +186,7 @@ mod tests {
             ("nul", "a text"),
             ("nowhere.md", "not there"),
         ] {
-            let files = read(&dir.path().join("in"), &[], &words(&[name]));
+            let files = read_in(&dir.path().join("in"), &[], &words(&[name]));
             assert!(files.included.is_empty(), "{name}");
             assert!(files.warnings[0].contains(why), "{name}: {files:?}");
         }
@@ -200,7 +204,7 @@ mod tests {
             "odd\\x.rs",
             "/etc/none",
         ]);
-        let files = read(&dir.path().join("in"), &named, &[]);
+        let files = read_in(&dir.path().join("in"), &named, &[]);
         assert_eq!(files.missing, ["in/gone.rs"]);
     }
 
@@ -208,7 +212,7 @@ mod tests {
     fn too_many_files_are_reported() {
         let dir = project();
         let names = vec!["a.md".to_owned(); INCLUDED_CAP + 3];
-        let files = read(&dir.path().join("in"), &[], &names);
+        let files = read_in(&dir.path().join("in"), &[], &names);
         assert_eq!(files.included.len(), INCLUDED_CAP);
         assert!(files.warnings[0].contains("3 more"), "{files:?}");
     }

@@ -14,7 +14,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     panic::{self, AssertUnwindSafe},
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc as std_mpsc,
     },
@@ -22,6 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crossterm::{cursor, event, queue, style, terminal};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, OFlags},
@@ -36,17 +37,53 @@ const READ_SIZE: usize = 64 * 1024;
 /// How many reads may wait for the loop: a paste of any size is held back in the kernel beyond that.
 const READS_IN_FLIGHT: usize = 16;
 
-/// What is asked of the host terminal for our time: its title kept, alternate screen, hidden cursor, bracketed paste, focus,
-/// buttons and drags in the SGR form, changes of the colour scheme.
-const ENTER: &str = "\x1b[22;2t\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?2031h\x1b[2J";
+/// What crossterm has no command for: the title kept and changes of the colour scheme; buttons and drags in the SGR form without
+/// every move, for its mouse mode asks for those too.
+const ENTER_OURS: &str = "\x1b[22;2t\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?2031h";
+
+/// The title back, no `modifyOtherKeys` of [`HostKeys::Other`] and no changes of the colour scheme: likewise.
+const LEAVE_OURS: &str = "\x1b]2;\x1b\\\x1b[23;2t\x1b[>4m\x1b[?2031l";
 
 /// What we want to know of it; DA1 comes last because every terminal answers it. The answers come in with
 /// the keys: nothing waits for them.
 const QUERIES: &str = "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[?u\x1b[?2026$p\x1b[?996n\x1b[c";
 
-/// Everything of `ENTER` taken back, and what frames may have left: keyboard flags, moves of the mouse, attributes,
-/// cursor shape, a synchronized frame. Cleared first: a terminal that has grown since `ENTER` (tmux) keeps rows of ours else.
-const LEAVE: &str = "\x1b]2;\x1b\\\x1b[23;2t\x1b[?2026l\x1b[<u\x1b[>4m\x1b[?2031l\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[2J\x1b[0 q\x1b[?1049l\x1b[?25h";
+/// What is asked of the host terminal for our time.
+fn enter() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // A vector takes everything.
+    let _ = queue!(
+        bytes,
+        style::Print(ENTER_OURS),
+        terminal::EnterAlternateScreen,
+        cursor::Hide,
+        event::EnableBracketedPaste,
+        event::EnableFocusChange,
+        terminal::Clear(terminal::ClearType::All),
+    );
+    bytes
+}
+
+/// Everything of [`enter`] taken back, and what frames may have left: keyboard flags, moves of the mouse, attributes,
+/// cursor shape, a synchronized frame. Cleared first: a terminal that has grown since then (tmux) keeps rows of ours else.
+fn leave() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = queue!(
+        bytes,
+        style::Print(LEAVE_OURS),
+        terminal::EndSynchronizedUpdate,
+        event::PopKeyboardEnhancementFlags,
+        event::DisableMouseCapture,
+        event::DisableFocusChange,
+        event::DisableBracketedPaste,
+        style::ResetColor,
+        terminal::Clear(terminal::ClearType::All),
+        cursor::SetCursorStyle::DefaultUserShape,
+        terminal::LeaveAlternateScreen,
+        cursor::Show,
+    );
+    bytes
+}
 
 /// How the host terminal distinguishes keys that have one byte in common, such as Shift+Enter and Enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,22 +108,26 @@ impl HostKeys {
         }
     }
 
-    /// What asks for it; `LEAVE` takes it back. "Disambiguate" is enough, and so is the level that leaves every key as it is
+    /// What asks for it; [`leave`] takes it back. "Disambiguate" is enough, and so is the level that leaves every key as it is
     /// that has a form of its own. Terminals that take the second one for attributes are set right at once.
     #[must_use]
-    pub const fn request(self) -> &'static [u8] {
-        match self {
-            Self::Alike => b"",
-            Self::Kitty => b"\x1b[>1u",
-            Self::Other => b"\x1b[>4;1m\x1b[0m",
-        }
+    pub fn request(self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let flags = event::KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
+        let _ = match self {
+            Self::Alike => Ok(()),
+            Self::Kitty => queue!(bytes, event::PushKeyboardEnhancementFlags(flags)),
+            // crossterm knows the kitty protocol only.
+            Self::Other => queue!(bytes, style::Print("\x1b[>4;1m\x1b[0m")),
+        };
+        bytes
     }
 }
 
 /// Ends a sequence that a frame was cut in, and a link that it had begun.
 const CUT: &str = "\x18\x1b]8;;\x1b\\";
 
-/// How long the terminal has to take [`LEAVE`], and the last words likewise.
+/// How long the terminal has to take what [`leave`] says, and the last words likewise.
 const LEAVE_LIMIT: Duration = Duration::from_millis(500);
 
 /// How long the last frame may take before it is cut.
@@ -105,13 +146,13 @@ static TAKEN: AtomicU64 = AtomicU64::new(0);
 /// The terminal as it was found.
 static FOUND: OnceLock<Found> = OnceLock::new();
 
-/// Held during one write of a frame, which never waits: what a frame has left to say must not follow [`LEAVE`].
+/// Held during one write of a frame, which never waits: what a frame has left to say must not follow [`leave`].
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// How many frames are not whole on the terminal yet.
 static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
 
-/// The terminal did not take all of [`LEAVE`].
+/// The terminal did not take all of [`leave`].
 static STALLED: AtomicBool = AtomicBool::new(false);
 
 struct Found {
@@ -170,18 +211,18 @@ fn has_room(terminal: BorrowedFd<'_>, limit: Duration) -> bool {
 
 /// Makes the terminal ours, raw; gives the number of this taking.
 fn take() -> io::Result<u64> {
-    if FOUND.get().is_none() {
-        let found = Found {
-            direct: without_waits(),
-            line: tcgetattr(rustix::stdio::stdin())?,
-        };
-        let _ = FOUND.set(found);
-    }
-    if let Some(found) = FOUND.get() {
-        let mut raw = found.line.clone();
-        raw.make_raw();
-        tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw)?;
-    }
+    let stdin = rustix::stdio::stdin();
+    let found = if let Some(found) = FOUND.get() {
+        found
+    } else {
+        // Not by crossterm: it would take any other terminal where standard input is none.
+        let line = tcgetattr(stdin)?;
+        let direct = without_waits();
+        FOUND.get_or_init(|| Found { direct, line })
+    };
+    // What crossterm finds now it brings back: not the settings of an editor that has died.
+    tcsetattr(stdin, OptionalActions::Now, &found.line)?;
+    terminal::enable_raw_mode()?;
     Ok(TAKEN.fetch_add(1, Ordering::SeqCst) + 1)
 }
 
@@ -202,19 +243,18 @@ pub fn restore() -> bool {
         return !STALLED.load(Ordering::SeqCst);
     };
     // Needs no room, so it comes first.
-    let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &found.line);
+    let _ = terminal::disable_raw_mode();
     let end = Instant::now() + WRITER_PATIENCE;
     let mut writing = WRITING.try_lock();
     while writing.is_err() && Instant::now() < end {
         thread::yield_now();
         writing = WRITING.try_lock();
     }
-    let cut = if IN_FLIGHT.load(Ordering::SeqCst) > 0 {
-        CUT
-    } else {
-        ""
-    };
-    let whole = found.write_within(format!("{cut}{LEAVE}").as_bytes(), LEAVE_LIMIT);
+    let mut bytes = leave();
+    if IN_FLIGHT.load(Ordering::SeqCst) > 0 {
+        bytes.splice(..0, CUT.bytes());
+    }
+    let whole = found.write_within(&bytes, LEAVE_LIMIT);
     STALLED.store(!whole, Ordering::SeqCst);
     whole
 }
@@ -315,7 +355,7 @@ impl Host {
             frame_in_flight: false,
             lent: false,
         };
-        host.write(format!("{ENTER}{QUERIES}").into_bytes());
+        host.write([&enter(), QUERIES.as_bytes()].concat());
         Ok(host)
     }
 
@@ -355,11 +395,8 @@ impl Host {
     /// Leaves the terminal to another program until [`Host::take_back`]: no key is read and nothing is drawn meanwhile.
     pub fn lend(&mut self) -> io::Result<()> {
         let (reached, wait) = std_mpsc::channel();
-        *self
-            .paused
-            .reached
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(reached);
+        let slot = &self.paused.reached;
+        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(reached);
         self.paused.wanted.store(true, Ordering::SeqCst);
         rustix::io::write(&self.wake, b"p")?;
         // A reader that has ended (terminal gone) never answers.
@@ -378,7 +415,7 @@ impl Host {
         self.taken = take()?;
         self.paused.wanted.store(false, Ordering::SeqCst);
         rustix::io::write(&self.wake, b"r")?;
-        self.write(ENTER.as_bytes().to_vec());
+        self.write(enter());
         Ok(())
     }
 
@@ -426,8 +463,7 @@ fn write_frame(taken: u64, mut frame: &[u8]) {
     let Some(found) = FOUND.get() else { return };
     while !frame.is_empty() {
         let written = {
-            let _writing: MutexGuard<'_, ()> =
-                WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+            let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
             if TAKEN.load(Ordering::SeqCst) != taken {
                 return;
             }
@@ -523,10 +559,8 @@ fn read(sender: &mpsc::Sender<HostBytes>, paused: &Paused, woken: &OwnedFd) -> R
             Err(Errno::INTR) => continue,
             Err(_) => return ReadEnd::Closed,
         }
-        let (wake_ready, input_ready) = (
-            !both[0].revents().is_empty(),
-            !pausing && !both[1].revents().is_empty(),
-        );
+        let wake_ready = !both[0].revents().is_empty();
+        let input_ready = !pausing && !both[1].revents().is_empty();
         if wake_ready {
             let mut byte = [0; 16];
             // The other end is closed when the host is dropped.

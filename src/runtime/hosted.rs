@@ -223,8 +223,8 @@ impl Shell {
         !refused
     }
 
-    /// Reads the agent's prompt box off its screen. Its text is followed only while something waits for it: a person who types
-    /// there changes it with each key.
+    /// Reads the agent's prompt box off its screen. The client's own side tells its text where it can: then it is followed here only
+    /// while something waits for it, for a person who types there changes it with each key.
     pub(super) fn look_at_prompt_box(&mut self) {
         let Some(text) = self.pane.screen.drawn_text() else {
             self.pane.prompt_box_due = Some(Instant::now() + PROMPT_BOX_TIME);
@@ -238,12 +238,16 @@ impl Shell {
         let seen = PromptBox::read(&rows, text.cursor);
         let known = &self.core.view().session.agent.prompt_box;
         let asked = std::mem::take(&mut self.pane.prompt_box_asked);
-        let follows = self.core.view().session.submission.is_some()
-            || self.core.view().reboot.attempt.is_some();
+        let model = self.core.view();
+        let session = &model.session;
+        let waits = session.submission.is_some() || model.reboot.attempt.is_some();
+        let follows = waits || session.agent.bridge.of(session.id).is_none();
         let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
         if asked || (seen != *known && (follows || !alike)) {
             self.post(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
-            self.transcript_grown();
+            if waits || asked || !alike {
+                self.transcript_grown();
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::{
+    agent::claude::projects::directory_of,
     app::{
         Event,
         event::{PaneEvent, ReadEvent},
@@ -96,6 +97,9 @@ impl Shell {
         let session = self.core.view().session.id;
         if let Some(path) = self.agent.transcript_of(session) {
             tracing::info!("no hook has come: the transcript was found by the session's id");
+            if let Some(place) = directory_of(&path) {
+                self.works_at(session, place);
+            }
             self.follow(session, path.to_string_lossy().into_owned());
             return;
         }

@@ -106,6 +106,8 @@ pub struct Setup {
     pub first: Vec<Effect>,
     /// How agents are started.
     pub agent: AgentPlan,
+    /// Where the agent has worked before, if that is known.
+    pub place: Option<PathBuf>,
     /// The owner of everything kept.
     pub store_writer: mpsc::Sender<Job>,
     /// Answers from tasks.
@@ -260,7 +262,7 @@ impl Shell {
             frames,
             pane: Hosted::new(screen, messages),
             files: Files::new(places, events.clone(), starts),
-            services: Services::new(setup.store_writer, &events),
+            services: Services::new(setup.store_writer, setup.place, &events),
             calls: Calls::new(setup.feed, setup.mailbox),
             events,
             agent: Arc::new(setup.agent),

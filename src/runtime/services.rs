@@ -10,7 +10,7 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    agent::{AgentEvent, parse_hook, parse_status_line},
+    agent::{AgentEvent, parse_hook, parse_place, parse_status_line},
     api::{
         Call, Feed,
         server::Mailbox,
@@ -49,6 +49,8 @@ pub(super) struct Services {
     pub follower: Worker<FollowCommand>,
     /// The transcript that is followed.
     pub transcript: Option<PathBuf>,
+    /// Where the agent works, once that is known.
+    pub place: Option<PathBuf>,
     /// The session that was started last, and how much of its transcript was there before, in bytes.
     pub begun: Option<(SessionId, u64)>,
     pub trimmer: Worker<Ask>,
@@ -62,11 +64,16 @@ pub(super) struct Services {
 
 impl Services {
     /// Those that answer to `events`; threads begin with their first order.
-    pub fn new(store_writer: mpsc::Sender<Job>, events: &mpsc::Sender<Event>) -> Self {
+    pub fn new(
+        store_writer: mpsc::Sender<Job>,
+        place: Option<PathBuf>,
+        events: &mpsc::Sender<Event>,
+    ) -> Self {
         Self {
             store_writer,
             follower: Worker::new("transcript", follower::follow, events.clone()),
             transcript: None,
+            place,
             begun: None,
             trimmer: Worker::new("trim", trim::work, events.clone()),
             watcher: Watcher::default(),
@@ -143,6 +150,9 @@ impl Shell {
                         self.calls.feed.publish(hook_event(&event, &parsed));
                         refusal = compaction::refusal(self.core.view(), &parsed);
                         self.post(Event::Agent(parsed));
+                        if let Some((session, place)) = parse_place(&body) {
+                            self.works_at(session, place);
+                        }
                     }
                     Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
                 }

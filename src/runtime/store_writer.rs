@@ -16,6 +16,7 @@ use crate::{
         Event,
         event::{Kept, StoreEvent},
         history::EarlierRun,
+        model::carried::Carried,
         report,
     },
     clean::chain,
@@ -33,7 +34,7 @@ use crate::{
     transcript::SessionId,
 };
 
-use super::{notices::Notices, recovery};
+use super::{notices::Notices, recovery, wall};
 
 /// How many writes may wait; the core asks for a handful a second.
 const JOBS_IN_FLIGHT: usize = 1024;
@@ -61,6 +62,15 @@ pub enum Job {
     Agent(IterationId, ProcessStamp),
     /// That process is gone.
     AgentGone(ProcessStamp),
+    /// What a session carries of its lineage.
+    Carried(SessionId, Box<Carried>),
+    /// What a session carries is asked for.
+    FindCarried {
+        /// Whose is read.
+        of: SessionId,
+        /// The session that goes on from it.
+        session: SessionId,
+    },
     /// What is kept of a session is asked for.
     FindHandoff(SessionId, oneshot::Sender<Reply>),
     /// What is kept of an iteration is asked for.
@@ -173,29 +183,37 @@ impl StoreWriter {
                 None
             }
             Job::FindPast(run, iteration) => {
-                let (store, events) = (self.store.clone(), events.clone());
-                tokio::spawn(async move {
-                    let event = StoreEvent::PastRead {
+                let store = self.store.clone();
+                beside(events, async move {
+                    StoreEvent::PastRead {
                         found: find_past(&store, &run, iteration).await,
                         run,
                         iteration,
-                    };
-                    // The loop is gone, then.
-                    let _ = events.send(Event::Store(event)).await;
+                    }
                 });
                 None
             }
             Job::Search(text) => {
-                let (store, events) = (self.store.clone(), events.clone());
-                let project = self.project.clone();
-                tokio::spawn(async move {
+                let (store, project) = (self.store.clone(), self.project.clone());
+                beside(events, async move {
                     let found = store.search(&project, &text, EARLIER_ITERATIONS).await;
-                    let event = StoreEvent::HistoryFound {
+                    StoreEvent::HistoryFound {
                         found: found.map_err(|error| chain(&error)),
                         text,
-                    };
-                    // The loop is gone, then.
-                    let _ = events.send(Event::Store(event)).await;
+                    }
+                });
+                None
+            }
+            Job::Carried(session, carried) => {
+                let state = serde_json::to_value(*carried).unwrap_or_default();
+                let at = wall();
+                error_of(self.store.put_carried(&self.run, session, at, state).await)
+            }
+            Job::FindCarried { of, session } => {
+                let store = self.store.clone();
+                beside(events, async move {
+                    let found = find_carried(&store, of).await;
+                    StoreEvent::CarriedRead { session, found }
                 });
                 None
             }
@@ -301,6 +319,15 @@ impl StoreWriter {
     }
 }
 
+/// Reads beside the writes: a slow database holds up none of them for a reader.
+fn beside(events: &mpsc::Sender<Event>, read: impl Future<Output = StoreEvent> + Send + 'static) {
+    let events = events.clone();
+    tokio::spawn(async move {
+        // The loop is gone, then.
+        let _ = events.send(Event::Store(read.await)).await;
+    });
+}
+
 /// Does what waits for a disk, without holding up the other tasks of this thread.
 fn off_the_runtime<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
@@ -346,6 +373,17 @@ async fn find_past(
         Ok(None) => Err("the store has nothing of it yet".to_owned()),
         Err(error) => Err(chain(&error)),
     }
+}
+
+/// What a session carries of its lineage, if the store knows of it, or why that is not known.
+pub async fn find_carried(
+    store: &Store,
+    session: SessionId,
+) -> Result<Option<Box<Carried>>, String> {
+    let found = store.carried(session).await;
+    let found = found.map_err(|error| chain(&error))?;
+    let carried = found.map(serde_json::from_value).transpose();
+    carried.map_err(|error| chain(&error))
 }
 
 /// The handoff of a session that the store knows.

@@ -348,13 +348,15 @@ fn ask_client(
     let pipes = Pipes::of(&mut child);
     let mut side = Side {
         pid: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
+        began,
+        limit: ask.timeout,
         ending: None,
         killed: false,
         why: None,
     };
     let (stdout, stderr) = match pipes {
         Ok(mut pipes) => {
-            pipes.serve(prompt, &mut side, began + ask.timeout, stop);
+            pipes.serve(prompt, &mut side, stop);
             (pipes.printed, pipes.complained)
         }
         Err(error) => {
@@ -387,6 +389,9 @@ fn how(status: Option<ExitStatus>) -> String {
 /// The process as something to be ended.
 struct Side {
     pid: Option<Pid>,
+    began: Instant,
+    /// How long it may take.
+    limit: Duration,
     /// Since when it has been ending.
     ending: Option<Instant>,
     killed: bool,
@@ -410,11 +415,11 @@ impl Side {
     }
 
     /// What is due by the clock.
-    fn look_after(&mut self, deadline: Instant, stop: &AtomicBool) {
+    fn look_after(&mut self, stop: &AtomicBool) {
         if stop.load(Ordering::Relaxed) {
             self.end(Ended::Cancelled);
-        } else if Instant::now() >= deadline {
-            self.end(Ended::TimedOut);
+        } else if self.began.elapsed() >= self.limit {
+            self.end(Ended::TimedOut(self.limit));
         }
         if !self.killed && self.ending.is_some_and(|since| since.elapsed() >= GRACE) {
             self.killed = true;
@@ -461,10 +466,10 @@ impl Pipes {
     }
 
     /// Feeds the prompt and takes what comes, until the process is dead.
-    fn serve(&mut self, prompt: &[u8], side: &mut Side, deadline: Instant, stop: &AtomicBool) {
+    fn serve(&mut self, prompt: &[u8], side: &mut Side, stop: &AtomicBool) {
         let mut unsent = prompt;
         loop {
-            side.look_after(deadline, stop);
+            side.look_after(stop);
             let dead = side.is_dead();
             self.wait();
             unsent = self.write(unsent);
@@ -593,7 +598,7 @@ mod tests {
         let mut slow = shell("sleep 600 & sleep 600");
         slow.timeout = Duration::from_millis(100);
         let (ran, group) = asked(slow, b"");
-        assert_eq!(ran.ended, Ended::TimedOut);
+        assert_eq!(ran.ended, Ended::TimedOut(Duration::from_millis(100)));
         gone(group);
         let (ran, group) = asked(shell("yes"), b"");
         assert_eq!(ran.ended, Ended::Flooded);
@@ -606,7 +611,11 @@ mod tests {
         let mut stubborn = shell("trap '' TERM; echo on; while :; do sleep 1; done");
         stubborn.timeout = Duration::from_millis(300);
         let (ran, group) = asked(stubborn, b"");
-        assert_eq!((ran.ended, ran.stdout), (Ended::TimedOut, b"on\n".to_vec()));
+        let limit = Duration::from_millis(300);
+        assert_eq!(
+            (ran.ended, ran.stdout),
+            (Ended::TimedOut(limit), b"on\n".to_vec())
+        );
         gone(group);
         // A child that holds the pipes open does not hold us. Its parent stays until its input is closed: one that is
         // dead before it was looked at has no stamp.

@@ -184,7 +184,7 @@ impl Shell {
     /// Redraws everything: another program has drawn on the host terminal.
     pub(super) fn redraw(&mut self) {
         self.frames.canvas.renew(self.core.view().view.host);
-        self.terminal.host_output.raw(self.terminal.keys.request());
+        self.terminal.host_output.raw(&self.terminal.keys.request());
         self.terminal.pointer = Pointer::default();
         self.terminal.cursor_shape = None;
         self.resized();
@@ -246,7 +246,7 @@ impl Shell {
                 let kitty = matches!(reply, HostReply::KittyFlags(_));
                 let keys = self.terminal.keys.learned(kitty);
                 if keys != std::mem::replace(&mut self.terminal.keys, keys) {
-                    self.terminal.host_output.raw(keys.request());
+                    self.terminal.host_output.raw(&keys.request());
                     self.frames.dirty = true;
                 }
             }
@@ -424,9 +424,8 @@ impl Shell {
 
     /// The host's cursor has the child's shape.
     pub(super) fn cursor_shape(&mut self) -> Vec<u8> {
-        let mut bytes = Vec::new();
         let Some(cursor) = crate::ui::cursor(self.core.view(), &self.pane.screen) else {
-            return bytes;
+            return Vec::new();
         };
         // DECSCUSR: the blinking form of a shape is the one before its steady form.
         let steady = match cursor.shape {
@@ -435,11 +434,10 @@ impl Shell {
             CursorShape::Bar => 6,
         };
         let shape: u8 = steady - u8::from(cursor.blinking);
-        if self.terminal.cursor_shape != Some(shape) {
-            self.terminal.cursor_shape = Some(shape);
-            bytes.extend_from_slice(format!("\x1b[{shape} q").as_bytes());
+        if self.terminal.cursor_shape.replace(shape) == Some(shape) {
+            return Vec::new();
         }
-        bytes
+        format!("\x1b[{shape} q").into_bytes()
     }
 }
 

@@ -43,10 +43,11 @@ const MIGRATIONS: [(i64, &str); SCHEMA as usize] = [
     (2, include_str!("migrations/0002-compactions.sql")),
     (3, include_str!("migrations/0003-summaries.sql")),
     (4, include_str!("migrations/0004-turns.sql")),
+    (5, include_str!("migrations/0005-carried.sql")),
 ];
 
 /// The schema version this program knows.
-pub(super) const SCHEMA: i64 = 4;
+pub(super) const SCHEMA: i64 = 5;
 
 /// Keeps two supervisors from migrating one Postgres at once; any number does that is ours alone.
 #[cfg(feature = "postgres")]

@@ -174,6 +174,15 @@ impl Pending {
         places.max()
     }
 
+    /// What a session carries, if that waits.
+    pub(super) fn carried(&self, of: SessionId) -> Option<serde_json::Value> {
+        // An older one makes room for it.
+        self.writes().find_map(|write| match write {
+            Write::Carried { session, state, .. } if *session == of => Some((**state).clone()),
+            _ => None,
+        })
+    }
+
     /// Lays what waits over the reboots of a run that were read, newest first.
     pub(super) fn over_reboots(&self, of: &RunId, entries: &mut Vec<JournalEntry>) {
         for write in self.writes() {
@@ -279,6 +288,7 @@ fn replaces(new: &Write, old: &Write) -> bool {
             Write::Iteration { run, iteration },
         ) => new_run == run && new.iteration == iteration.iteration,
         (Write::Journal(new), Write::Journal(old)) => new.reboot_id == old.reboot_id,
+        (Write::Carried { session: new, .. }, Write::Carried { session: old, .. }) => new == old,
         _ => false,
     }
 }
@@ -289,7 +299,7 @@ const fn worth(write: &Write) -> u8 {
         Write::Metric { .. } | Write::ForgetRun(_) | Write::ForgetCheckpoint(_) => 0,
         Write::Checkpoint { .. } => 1,
         Write::AgentGone { .. } => 2,
-        Write::Iteration { .. } => 3,
+        Write::Iteration { .. } | Write::Carried { .. } => 3,
         Write::Agent(_) => 4,
         Write::Journal(_) | Write::JournalClose { .. } => 5,
         Write::Run(_) | Write::RunEnd { .. } => 6,

@@ -119,6 +119,20 @@ impl Store {
         Ok(Some(past))
     }
 
+    /// What a session carries of its lineage; none if the store knows of nothing.
+    pub async fn carried(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<serde_json::Value>, StoreError> {
+        let waiting = self.waiting().pending.carried(session);
+        if waiting.is_some() {
+            return Ok(waiting);
+        }
+        let read = rows::read_carried(session);
+        self.record(read, rows::carried, "what the session carries")
+            .await
+    }
+
     /// The iterations of a project's runs but for one, newest first, at most `limit`: what a list shows, without the record
     /// of the reboot and without the summary, which may be large. [`Store::past`] has them.
     pub async fn earlier_iterations(

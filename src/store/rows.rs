@@ -56,6 +56,12 @@ pub(super) enum Write {
     },
     ForgetRun(RunId),
     ForgetCheckpoint(Uuid),
+    Carried {
+        run: RunId,
+        session: SessionId,
+        at: DateTime<Utc>,
+        state: Box<serde_json::Value>,
+    },
 }
 
 impl Write {
@@ -104,6 +110,23 @@ impl Write {
             Self::ForgetCheckpoint(id) => Statement {
                 sql: "DELETE FROM checkpoints WHERE id = $1",
                 binds: vec![text(id)],
+            },
+            Self::Carried {
+                run,
+                session,
+                at,
+                state,
+            } => Statement {
+                sql: "INSERT INTO carried (session_id, run_id, written_at, state) VALUES ($1, $2, $3, $4) \
+                      ON CONFLICT (session_id) DO UPDATE SET run_id = excluded.run_id, \
+                      written_at = excluded.written_at, state = excluded.state \
+                      WHERE carried.written_at <= excluded.written_at",
+                binds: vec![
+                    text(session),
+                    text(run),
+                    time(*at),
+                    Bind::Text(Some(json(state))),
+                ],
             },
             Self::Metric { run, metric } => Statement {
                 sql: "INSERT INTO metrics (run_id, iteration, name, measured_at, value) \
@@ -506,6 +529,18 @@ pub(super) fn read_checkpoint_of(
             number(FORMAT),
         ],
     }
+}
+
+/// What a session carries.
+pub(super) fn read_carried(session: SessionId) -> Statement {
+    Statement {
+        sql: "SELECT state FROM carried WHERE session_id = $1",
+        binds: vec![text(&session)],
+    }
+}
+
+pub(super) fn carried(row: &Cells) -> Option<serde_json::Value> {
+    serde_json::from_str(&Reader::new(row).text()?).ok()
 }
 
 /// The latest reboot of the project that is not over.

@@ -14,6 +14,7 @@ use crate::lineage::{
     journal::{JournalEntry, Step},
     metrics::Metric,
 };
+use crate::transcript::SessionId;
 
 impl Store {
     /// Records that a run began; everything else of the run comes after it.
@@ -86,6 +87,23 @@ impl Store {
             checkpoint: Box::new(checkpoint.clone()),
         };
         self.write(write, "the checkpoint").await
+    }
+
+    /// Keeps what a session carries of its lineage, in the place of what it carried before.
+    pub async fn put_carried(
+        &self,
+        run: &RunId,
+        session: SessionId,
+        at: DateTime<Utc>,
+        state: serde_json::Value,
+    ) -> Result<Written, StoreError> {
+        let write = Write::Carried {
+            run: run.clone(),
+            session,
+            at,
+            state: Box::new(state),
+        };
+        self.write(write, "what the session carries").await
     }
 
     /// Records the process of an agent, before anything else is done with it.

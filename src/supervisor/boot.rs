@@ -7,6 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use chrono::{DateTime, Utc};
 use futures_util::FutureExt as _;
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::mpsc;
@@ -16,7 +17,7 @@ use crate::{
     agent::claude,
     app::{
         self, Effect, Model,
-        model::{Beginning, Identity},
+        model::{Beginning, Identity, carried::Carried},
         tour::Tour,
     },
     clean::{self, chain},
@@ -32,10 +33,11 @@ use crate::{
         paint::Abilities,
         prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START, can_open},
         recovery,
-        store_writer::{Job, StoreWriter},
+        store_writer::{Job, StoreWriter, find_carried},
     },
     store::{
-        CrashPoint, PrivateDir, RunRecord, SCRATCHPAD, StoreOptions, StoreTarget, run_dir::RunDir,
+        CrashPoint, PrivateDir, RunRecord, SCRATCHPAD, Store, StoreOptions, StoreTarget,
+        run_dir::RunDir,
     },
     transcript::SessionId,
     ui::Depth,
@@ -89,8 +91,9 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     let mut plan = agent_plan(&start, &files);
     recover::end_registered(&claim.state, &mut warnings).await;
     plan.registry = recover::begin_registry(&claim.state, &mut warnings);
-    let kept = open_store(&start, &claim, &files, &plan, &mut warnings).await?;
+    let mut kept = open_store(&start, &claim, &files, &plan, &mut warnings).await?;
     plan.files.clone_from(&kept.store_writer.files);
+    start_as_before(&mut plan, &mut kept);
 
     let at = claim.at;
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
@@ -107,7 +110,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
 
     let (kind, speech) = (start.agent.kind, start.work.speech());
     let mut model = app::model_of(Beginning {
-        identity: identity(&start),
+        identity: identity(&start, &plan),
         config: start.config,
         lineage: kept.lineage,
         session: first_session(&plan),
@@ -115,21 +118,20 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         notes,
         generator: start.generator,
         host: speech.map_or_else(host::size, |_| front::HEADLESS),
-        now: At {
-            since_start: Duration::ZERO,
-            wall: at,
-            zone: runtime::zone(at),
-        },
+        now: start_of_time(at),
     });
     model.view.tour = start.tour.then(Tour::default);
-    show(&mut model, warnings, kept.died, speech.is_some());
+    show(&mut model, warnings, kept.said, speech.is_some());
+    app::carried::take_up(&mut model, kept.carried);
     let task = start.work.task().and_then(|task| task.file.clone());
     let (work, prompt) = (start.work, start.agent.prompt);
     let unfinished = kept.unfinished.as_deref();
     let first = first_effects(&mut model, &plan, work, unfinished, prompt);
+    let old = unfinished.and_then(|entry| entry.old_session);
     let setup = Setup {
         model,
         first,
+        place: old.and_then(|session| plan.place_of(session)),
         agent: plan,
         store_writer: store_writer.clone(),
         answers,
@@ -167,6 +169,14 @@ async fn supervised(
     Box::pin(close(ran, store_writer, doors)).await
 }
 
+fn start_of_time(wall: DateTime<Utc>) -> At {
+    At {
+        since_start: Duration::ZERO,
+        wall,
+        zone: runtime::zone(wall),
+    }
+}
+
 /// How the agent is started, as far as it is known before the run is.
 fn agent_plan(start: &Start, files: &PrivateDir) -> AgentPlan {
     let agent = &start.agent;
@@ -195,8 +205,10 @@ struct Kept {
     lineage: Lineage,
     /// A reboot that waits to be finished or rolled back: its run goes on.
     unfinished: Option<Box<JournalEntry>>,
-    /// How to go on with a run that ended without notice.
-    died: Option<String>,
+    /// What is to be shown: how to go on with a run that ended without notice.
+    said: Vec<String>,
+    /// What the session that is gone on with carries of its lineage, or why that is not known.
+    carried: Result<Option<Box<Carried>>, String>,
 }
 
 /// Opens the database, closes there what dead supervisors left, and records the run.
@@ -243,6 +255,7 @@ async fn open_store(
     if let Err(error) = store.begin_run(&record).await {
         warnings.push(chain(&error));
     }
+    let carried = carried(&store, start, plan, found.unfinished.as_ref()).await;
     let store_writer = StoreWriter {
         store,
         files: RunDir::open(files, &run)
@@ -258,8 +271,53 @@ async fn open_store(
         store_writer,
         lineage,
         unfinished: found.unfinished.map(Box::new),
-        died: found.died,
+        said: found.died.into_iter().collect(),
+        carried,
     })
+}
+
+/// What the session that is gone on with carries: that of a reboot that is finished now, of the checkpoint, or of the arguments.
+async fn carried(
+    store: &Store,
+    start: &Start,
+    plan: &AgentPlan,
+    unfinished: Option<&JournalEntry>,
+) -> Result<Option<Box<Carried>>, String> {
+    let of = match (unfinished, &start.work) {
+        (Some(entry), _) => [entry.new_session, entry.old_session],
+        (None, Work::Restore(checkpoint)) => [checkpoint.session, None],
+        (None, Work::Session | Work::Run(_)) => [claude::resumed(&plan.user_args), None],
+    };
+    let mut found = None;
+    for session in of.into_iter().flatten() {
+        if found.is_none() {
+            found = find_carried(store, session).await?;
+        }
+    }
+    if let (Work::Restore(_), Some(carried)) = (&start.work, &mut found) {
+        // A checkpoint has a state of its own.
+        let args = std::mem::take(&mut carried.args);
+        **carried = Carried {
+            args,
+            ..Carried::default()
+        };
+    }
+    Ok(found)
+}
+
+/// Has the agent started with the arguments that its session had before, unless new ones are given; says so if they are used.
+fn start_as_before(plan: &mut AgentPlan, kept: &mut Kept) {
+    let Ok(Some(carried)) = &kept.carried else {
+        return;
+    };
+    let args = &carried.args;
+    if args.is_empty() || !claude::lasting(&plan.user_args).is_empty() || !plan.kind.reports() {
+        return;
+    }
+    plan.user_args.splice(0..0, args.iter().cloned());
+    let args = claude::words(args);
+    kept.said
+        .push(format!("the agent has its arguments of before: {args}"));
 }
 
 /// Where the process is to kill itself, for tests of what is recovered.
@@ -273,8 +331,14 @@ const fn crash_point() -> Option<CrashPoint> {
     None
 }
 
-fn identity(start: &Start) -> Identity {
+fn identity(start: &Start, plan: &AgentPlan) -> Identity {
+    let mut agent_args = claude::lasting(&plan.user_args);
+    // A secret is not kept, and arguments with a hole are none.
+    if agent_args.iter().any(|arg| redact(arg) != *arg) {
+        agent_args.clear();
+    }
     Identity {
+        agent_args,
         version: env!("CARGO_PKG_VERSION"),
         pid: std::process::id(),
         project: start.project.display().to_string(),
@@ -287,10 +351,14 @@ fn identity(start: &Start) -> Identity {
 
 /// The session of the first agent: the one that the user named, or a new one.
 fn first_session(plan: &AgentPlan) -> SessionId {
-    match claude::user_session(&plan.user_args) {
-        claude::UserSession::Named(session) if plan.kind.reports() => session,
-        _ => SessionId::new(Uuid::new_v4()),
-    }
+    let named = match claude::user_session(&plan.user_args) {
+        claude::UserSession::Named(session) => Some(session),
+        claude::UserSession::Theirs if claude::forks(&plan.user_args) => None,
+        claude::UserSession::Theirs => claude::resumed(&plan.user_args),
+        claude::UserSession::Ours => None,
+    };
+    let named = named.filter(|_| plan.kind.reports());
+    named.unwrap_or_else(|| SessionId::new(Uuid::new_v4()))
 }
 
 fn variable(name: &str) -> String {
@@ -320,7 +388,7 @@ fn is_ascii() -> bool {
 }
 
 /// Shows what was found at the start.
-fn show(model: &mut Model, warnings: Vec<String>, died: Option<String>, headless: bool) {
+fn show(model: &mut Model, warnings: Vec<String>, said: Vec<String>, headless: bool) {
     for warning in warnings {
         tracing::warn!(warning);
         if headless {
@@ -329,9 +397,9 @@ fn show(model: &mut Model, warnings: Vec<String>, died: Option<String>, headless
         }
         model.error(warning);
     }
-    if let Some(died) = died {
-        tracing::warn!(died);
-        model.info(died);
+    for said in said {
+        tracing::warn!(said);
+        model.info(said);
     }
 }
 

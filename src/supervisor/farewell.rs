@@ -1,7 +1,7 @@
 //! What is printed when a supervisor has ended.
 
 use crate::{
-    agent::AgentKind,
+    agent::{AgentKind, claude},
     app::{Model, autopilot},
     clean,
     redact::redact,
@@ -22,7 +22,9 @@ pub(super) fn on_terminal(model: &Model, kind: AgentKind) {
     }
     if kind == AgentKind::Claude && model.session.agent.hooked {
         let session = model.session.id;
-        text = format!("{text}to go on: pitstop -- --resume {session}\n");
+        let args = claude::words(&model.identity.agent_args);
+        let args = if args.is_empty() { args } else { args + " " };
+        text = format!("{text}to go on: pitstop -- {args}--resume {session}\n");
     }
     for left in &model.outside.left_running {
         text = format!("{text}{}\n", clean::one_line(left));

@@ -129,6 +129,7 @@ pub struct UsageScan {
     last: Option<Usage>,
     model: Option<String>,
     totals: Usage,
+    before_compaction: Usage,
     calls: u64,
     turns: u64,
     compactions: u64,
@@ -166,6 +167,7 @@ impl UsageScan {
             Record::Assistant(said) => self.answered(said),
             Record::CompactBoundary => {
                 self.compactions += 1;
+                self.before_compaction = self.totals;
                 // The figure from before the compaction is void; the next call brings a new one.
                 self.last = None;
             }
@@ -189,6 +191,12 @@ impl UsageScan {
     #[must_use]
     pub const fn totals(&self) -> Usage {
         self.totals
+    }
+
+    /// Returns that sum as it was at the last compaction; nothing before the first.
+    #[must_use]
+    pub const fn before_compaction(&self) -> Usage {
+        self.before_compaction
     }
 
     /// Returns the number of calls to a model, subagents included.

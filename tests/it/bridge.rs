@@ -255,15 +255,13 @@ fn say(supervisor: &Supervisor, text: &str) {
 const SAID: &str = "second, from a script\n\twith a tab\nand\nfive\nlines";
 
 #[test]
-fn the_demo_is_given_prompts_by_its_bridge_and_the_first_one_is_typed() {
+fn the_demo_is_given_prompts_by_its_bridge_as_the_person_s_own() {
     let supervisor = demo().start();
     wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
     say(&supervisor, "first");
     wait_for(&supervisor, |bridge| bridge["prompt_origin"] == "composer");
     wait_for_figure(&supervisor, 28_000);
     say(&supervisor, SAID);
-    wait_for(&supervisor, |bridge| bridge["prompt_origin"] == "plugin");
-    supervisor.wait_for_state("idle", SOON);
     let prompts = |text: &str| {
         let transcript = transcript_of(&supervisor);
         transcript.matches(&json!(text).to_string()).count()
@@ -271,6 +269,7 @@ fn the_demo_is_given_prompts_by_its_bridge_and_the_first_one_is_typed() {
     supervisor.wait_until("the prompt is kept", || prompts(SAID) > 0, SOON);
     supervisor.wait_for_state("idle", SOON);
     assert_eq!((prompts("first"), prompts(SAID)), (1, 1));
+    wait_for(&supervisor, |bridge| bridge["prompt_origin"] == "composer");
 }
 
 /// The text of the agent's transcripts.
@@ -310,7 +309,7 @@ fn a_draft_is_read_and_filled_by_the_demo_s_bridge() {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_real_client_is_given_prompts_without_typing_once_it_has_sent_its_reminders() {
+fn the_real_client_is_given_prompts_as_the_person_s_own_in_each_conversation() {
     assert!(is_at_least(MODS_FROM), "this client runs no mods");
     let launch = live();
     let supervisor = launch.start();
@@ -325,10 +324,10 @@ fn the_real_client_is_given_prompts_without_typing_once_it_has_sent_its_reminder
     let calls = launch.api().wait_for_calls(2, SOON);
     let texts = user_texts(&calls[1]);
     assert_eq!(texts.last().map(String::as_str), Some(SAID));
-    supervisor.terminal.wait_for_text("pitstop plugin", SOON);
-
-    // A conversation of its own has no reminders yet.
     supervisor.wait_for_state("idle", SOON);
+    assert!(!supervisor.screen().contains("pitstop plugin"));
+
+    // A conversation of its own has no reminders yet: they come with the first prompt that is a person's.
     let before = supervisor.status()["session_id"].clone();
     supervisor.prompt("/clear");
     let cleared =

@@ -23,9 +23,9 @@ use alacritty_terminal::vte::ansi::Color;
 /// How the client draws.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Renderer {
-    /// In line: what is over goes to the pane's scrollback.
+    /// In line, which one sets: what is over goes to the pane's scrollback.
     InLine,
-    /// On the alternate screen, with the mouse and a scrollback of its own.
+    /// The default: on the alternate screen, with the mouse and a scrollback of its own.
     FullScreen,
 }
 
@@ -40,8 +40,8 @@ fn client(renderer: Renderer) -> Launch {
     state["theme"] = json!("auto");
     fs::write(file, state.to_string()).expect("written");
     match renderer {
-        Renderer::InLine => launch,
-        Renderer::FullScreen => launch.env("CLAUDE_CODE_NO_FLICKER", "1"),
+        Renderer::InLine => launch.env("CLAUDE_CODE_NO_FLICKER", "0"),
+        Renderer::FullScreen => launch,
     }
 }
 
@@ -276,7 +276,7 @@ fn gone(supervisor: &Supervisor, marks: &[&str], limit: Duration) {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_reboot_out_of_the_agent_view_leaves_nothing_of_the_old_session() {
-    let launch = client(Renderer::InLine);
+    let launch = client(Renderer::FullScreen);
     launch.api().answer([Answer::text("Twelve herons.")]);
     let supervisor = launch.start();
     let [before, moved] = moved_to_the_daemon(&supervisor);
@@ -316,7 +316,7 @@ fn a_reboot_out_of_the_agent_view_leaves_nothing_of_the_old_session() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_session_back_from_the_agent_view_goes_on_and_quitting_ends_it_in_the_daemon() {
-    let launch = client(Renderer::InLine);
+    let launch = client(Renderer::FullScreen);
     launch
         .api()
         .answer([Answer::text("Twelve herons."), Answer::text("No egrets.")]);

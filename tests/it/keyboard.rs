@@ -97,7 +97,7 @@ fn keys_differ_again_after_a_suspension() {
             .is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
     };
     supervisor.wait_until("it is stopped", stopped, SOON);
-    supervisor.wait_for_request("\x1b[<u", 1);
+    supervisor.wait_for_request("\x1b[<1u", 1);
     supervisor.terminal.signal(Signal::CONT);
     supervisor.wait_for_request("\x1b[>1u", 2);
     gives(&supervisor, &["\x1b[13;2u"], "\x1b[13;2u");

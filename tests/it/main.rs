@@ -60,3 +60,4 @@ mod tools;
 mod transcript;
 mod trim;
 mod ui;
+mod work_place;

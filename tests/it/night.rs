@@ -320,7 +320,7 @@ fn launch(shape: &Shape, order: &[&str]) -> Launch {
     for (name, value) in env::vars().filter(|(name, _)| name.starts_with("MALLOC_")) {
         launch = launch.env(&name, value);
     }
-    launch.default_renderer()
+    launch
 }
 
 /// The handoffs of a run, oldest first.

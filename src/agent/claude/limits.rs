@@ -335,14 +335,20 @@ pub enum Words {
 /// How many of the last lines may be the client's own footer.
 const FOOTER: usize = 2;
 
-/// Returns what the client says about its limit in the last lines of its screen.
+/// What the client says in the row above its prompt box stands at least so far to the right.
+const ASIDE: usize = 8;
+
+/// Returns what the client says about its limit in the last lines of its screen, or full screen in the row above its prompt box,
+/// at the right, which is a notice's alone.
 #[must_use]
 pub fn words_on_screen(text: &str) -> Option<Words> {
     let lines = text.lines().rev().map(str::trim_end);
-    lines
-        .filter(|line| !line.is_empty())
-        .take(FOOTER)
-        .find_map(words_in)
+    let footer = lines.clone().filter(|line| !line.is_empty()).take(FOOTER);
+    let mut above = lines.skip_while(|line| !line.starts_with('❯')).skip(1);
+    let rule = above.next().filter(|line| line.starts_with("───"));
+    let aside = rule.and_then(|_| above.next());
+    let aside = aside.filter(|line| line.starts_with(&" ".repeat(ASIDE)));
+    footer.chain(aside).find_map(words_in)
 }
 
 /// Behind a gap: the footer has two columns, and a row of full width may run on into the next.
@@ -597,6 +603,12 @@ mod tests {
         let footer = |said: &str| {
             format!("● text\n────\n❯ draft\n────\n  ⏸ manual mode on                {said}\n\n")
         };
+        let aside = |gap, said: &str| {
+            format!(
+                "● text\n{:gap$}{said}\n────\n❯ draft\n  more\n────\n  ok\n  manual",
+                ""
+            )
+        };
         let cases = [
             ("10% until auto-compact", Some(Words::Left(10))),
             (
@@ -614,6 +626,8 @@ mod tests {
         ];
         for (said, wanted) in cases {
             assert_eq!(words_on_screen(&footer(said)), wanted, "{said}");
+            assert_eq!(words_on_screen(&aside(40, said)), wanted, "{said}");
+            assert_eq!(words_on_screen(&aside(2, said)), None, "{said}");
         }
         let run_on = "  healthy 16% · $0.13          7% until auto-compact    ⏸ manual mode on";
         assert_eq!(words_on_screen(run_on), Some(Words::Left(7)));

@@ -8,6 +8,9 @@
 //!   ⏸ manual mode on · ? for shortcuts                   footers, or the list of commands
 //! ```
 //!
+//! Full screen the box is at most ⌊height / 2⌋ − 5 rows high, and its rules tell how many rows are above and below what they
+//! show: `─── ↑ 23 more ───`, `─── ↓ 1 more ───`. In line it is as high as its text, whose beginning may be above the screen.
+//!
 //! Every dialog, list, viewer or editor of the client takes the place of the box, and a selected answer there has an
 //! ordinary space behind its mark. So a box that is seen says that no dialog is open, whatever dialogs there are. The same in
 //! both renderers, and while a turn runs (measured with 2.1.197 and 2.1.330).
@@ -42,15 +45,17 @@ pub enum PromptBox {
 pub struct Draft {
     /// Its rows from top to bottom. Where a long line was broken cannot be seen.
     pub rows: Vec<String>,
-    /// Whether its beginning is on the screen: a text that is higher than the screen shows its end.
+    /// Whether all of it is on the screen: a text that is higher than the screen or the box shows its end.
     pub whole: bool,
+    /// The rows that the box says are above and below the ones it shows.
+    pub scrolled: Option<(usize, usize)>,
     /// The cells that a row of it has room for.
     pub room: usize,
 }
 
 impl Draft {
-    /// The text itself; `None` where it cannot be known: its beginning is above the screen, or the client shows a mark in the place
-    /// of a long paste or an image.
+    /// The text itself; `None` where it cannot be known: it is not all on the screen, or the client shows a mark in the place of a
+    /// long paste or an image.
     ///
     /// The client breaks lines between words, and drops the blanks there: one blank stands for them. A row that its next word
     /// would have fitted into was ended by the human (measured with 2.1.330: a break comes one cell early at times).
@@ -77,6 +82,23 @@ impl Draft {
         text.push_str(self.rows.last()?);
         Some(text)
     }
+
+    /// Whether a text may have as many rows as the box says that it has: more of it has not been lost, and less is of another's.
+    fn may_have_the_rows_of(&self, text: &str) -> bool {
+        let Some((above, below)) = self.scrolled else {
+            return true;
+        };
+        let room = self.room.max(4);
+        // Two neighbouring rows of a line hold more than one has room for, or the first word of the second were in the first.
+        let rows = |line: &str| {
+            let most = 1 + 2 * line.replace('\t', "    ").width() / (room - 2);
+            (letters(line).width().div_ceil(room).max(1), most)
+        };
+        let (least, most) = text.split('\n').map(rows).fold((0, 0), |sum, of_line| {
+            (sum.0 + of_line.0, sum.1 + of_line.1)
+        });
+        below == 0 && (least..=most).contains(&(above + self.rows.len()))
+    }
 }
 
 /// Whether a part of the box's text is a mark of the client's in the place of a long paste or an image. A mod is given the mark
@@ -97,6 +119,16 @@ const BEHIND_MARK: char = '\u{a0}';
 const STROKES: usize = 3;
 
 impl PromptBox {
+    /// The box by the client's own word of what it holds.
+    #[must_use]
+    pub fn said(text: &str) -> Self {
+        Self::Holds(Draft {
+            rows: text.split('\n').map(str::to_owned).collect(),
+            whole: true,
+            ..Draft::default()
+        })
+    }
+
     /// Reads the box off the rows of a screen, from top to bottom; `cursor` is the cursor's column and row, in cells from 0. It
     /// stands in the box, hidden or not, wherever a box is; what only looks like one is elsewhere.
     #[must_use]
@@ -115,7 +147,11 @@ impl PromptBox {
             return Self::Absent;
         };
         let mark = mark_of(&first.text);
-        let present = if above.is_some() {
+        let hidden_above = above.and_then(|above| hidden_rows(&rows[above].text, '↑'));
+        let hidden_below = hidden_rows(&lower[below].text, '↓');
+        let present = if hidden_above.is_some() {
+            inside.iter().all(|row| is_further(&row.text))
+        } else if above.is_some() {
             mark.is_some()
         } else {
             let texts = inside.iter().map(|row| row.text.as_str());
@@ -138,14 +174,17 @@ impl PromptBox {
         if let Some(mark) = mark.filter(|mark| *mark != MARKS[0]) {
             texts[0].insert(0, mark);
         }
-        if texts.iter().all(|text| text.trim().is_empty()) {
+        let scrolled = (hidden_above.is_some() || hidden_below.is_some())
+            .then(|| (hidden_above.unwrap_or(0), hidden_below.unwrap_or(0)));
+        if scrolled.is_none() && texts.iter().all(|text| text.trim().is_empty()) {
             return Self::Empty;
         }
         // Both rules are as wide as the screen; a row has its mark before it and two cells behind it.
         let columns = lower[below].text.trim_end().width();
         Self::Holds(Draft {
             rows: texts,
-            whole: above.is_some(),
+            whole: above.is_some() && scrolled.is_none(),
+            scrolled,
             room: columns.saturating_sub(4),
         })
     }
@@ -164,15 +203,16 @@ impl PromptBox {
         };
         let (seen, wanted) = (letters(&draft.rows.concat()), letters(text));
         let lines = text.matches('\n').count();
+        let rows = draft.rows.len() + draft.scrolled.map_or(0, |(above, _)| above);
         match left_out(&seen) {
             // How many lines are left out says that none has been lost among them.
             Some((head, hidden, tail)) => {
                 let head = !draft.whole || wanted.starts_with(head);
-                let count = hidden <= lines && lines - hidden <= draft.rows.len();
+                let count = hidden <= lines && lines - hidden <= rows;
                 head && count && !tail.is_empty() && wanted.ends_with(tail)
             }
             None if draft.whole => seen == wanted,
-            None => !seen.is_empty() && wanted.ends_with(&seen),
+            None => !seen.is_empty() && wanted.ends_with(&seen) && draft.may_have_the_rows_of(text),
         }
     }
 
@@ -208,10 +248,20 @@ fn letters(text: &str) -> String {
     letters
 }
 
+/// How many rows a rule says are beyond it.
+fn hidden_rows(rule: &str, arrow: char) -> Option<usize> {
+    let rest = rule.trim_start_matches('─').trim_start();
+    let (count, _) = rest.strip_prefix(arrow)?.split_once(" more ")?;
+    count.trim().parse().ok()
+}
+
 fn is_rule(text: &str) -> bool {
     let strokes = |text: &str| text.chars().filter(|c| *c == '─').count();
     text.chars().take_while(|c| *c == '─').count() >= STROKES
-        && strokes(text) * 2 >= text.trim_end().chars().count()
+        && (strokes(text) * 2 >= text.trim_end().chars().count()
+            || ['↑', '↓']
+                .iter()
+                .any(|arrow| hidden_rows(text, *arrow).is_some()))
 }
 
 fn mark_of(text: &str) -> Option<char> {
@@ -265,6 +315,7 @@ mod tests {
         PromptBox::Holds(Draft {
             rows: rows.iter().map(|row| (*row).to_owned()).collect(),
             whole,
+            scrolled: None,
             room: RULE.chars().count() - 4,
         })
     }
@@ -346,6 +397,67 @@ mod tests {
         assert_eq!(read(&below, (5, 2)), PromptBox::Absent);
     }
 
+    /// Rows of the client's own box (2.1.331, full screen) under a text's last lines, at heights of 14 to 60 rows.
+    #[test]
+    fn a_scrolled_box_holds_its_text_by_its_end_and_its_count() {
+        let lines = |count, line: &str| {
+            let lines: Vec<_> = (0..count).map(|n| format!("{n:02} {line}")).collect();
+            lines.join("\n")
+        };
+        let end = |text: &str, count: usize| {
+            let lines: Vec<_> = text.lines().collect();
+            lines[lines.len() - count..].join("\n  ")
+        };
+        let (short, long) = (lines(30, "of the text"), lines(100, "of the text"));
+        let words = "one more word ".repeat(570).trim_end().to_owned();
+        let wide = format!(
+            "start\n{}\n{}\nend",
+            "abcdefghi ".repeat(30),
+            "x".repeat(300)
+        );
+        let cjk = lines(30, "日本語のテキスト、長い行です。한국어도 있습니다");
+        for (columns, above, shown, text) in [
+            (100, 23, end(&short, 7), short.clone()),
+            (100, 11, end(&short, 19), short.clone()),
+            (100, 5, end(&short, 25), short),
+            (40, 97, end(&long, 3), long),
+            (40, 225, "word one more word one more word\n  one more word one more word one more\n  word one more word one more word".to_owned(), words),
+            (40, 18, format!("{}\n  {}\n  end", "x".repeat(36), "x".repeat(12)), wide),
+            (40, 57, "국어도 있습니다\n  29 日本語のテキスト、長い行です。한\n  국어도 있습니다".to_owned(), cjk),
+        ] {
+            let mark = format!("─── ↑ {above} more ");
+            let upper = format!("{mark}{}", "─".repeat(columns - mark.chars().count()));
+            let rule = "─".repeat(columns);
+            let screen = |upper: &str, lower: &str| format!("● Hm.\n{upper}\n  {shown}\n{lower}\n  ⏸ manual mode on");
+            let cursor = (4, u16::try_from(shown.lines().count() + 1).unwrap());
+            let seen = read(&screen(&upper, &rule), cursor);
+            assert!(seen.holds(&text), "{seen:?}");
+            assert!(!seen.holds(&format!("{text} more")));
+            // Somebody else's lines stand above it, or a part of it has been lost.
+            for other in [above * 4, above / 4] {
+                let upper = upper.replace(&format!("↑ {above} "), &format!("↑ {other} "));
+                assert!(!read(&screen(&upper, &rule), cursor).holds(&text), "{other} for {above}");
+            }
+            // Its cursor is not at its end.
+            let lower = format!("─── ↓ 1 more {}", "─".repeat(columns - 13));
+            assert!(!read(&screen(&upper, &lower), cursor).holds(&text));
+            assert!(matches!(seen, PromptBox::Holds(draft) if draft.text().is_none()));
+        }
+    }
+
+    #[test]
+    fn a_scrolled_box_is_no_empty_one_whatever_it_shows() {
+        let (up, down) = ("─── ↑ 1587 more ─", "─── ↓ 2 more ─");
+        for (upper, lower) in [(up, RULE), (up, down), (RULE, down)] {
+            let first = if upper == RULE { "❯\u{a0}" } else { "" };
+            let screen = format!("● Hm.\n{upper}\n{first}\n\n\n{lower}\n  ⏸ manual mode on");
+            let seen = read(&screen, (2, 4));
+            assert!(matches!(seen, PromptBox::Holds(draft) if draft.text().is_none()));
+        }
+        let dialog = format!("─── ↑ 39 more ───\n ❯ 1. Yes\n{RULE}");
+        assert_eq!(read(&dialog, (1, 1)), PromptBox::Absent);
+    }
+
     #[test]
     fn a_text_is_known_however_its_lines_are_broken() {
         let text = "one two\tthre\u{301}e, \u{1f469}\u{200d}\u{1f467} and four\u{fe0f}\n日本";
@@ -387,6 +499,7 @@ mod tests {
         let draft = |rows: &[&str]| Draft {
             rows: rows.iter().map(|row| (*row).to_owned()).collect(),
             whole: true,
+            scrolled: None,
             room: 56,
         };
         let words = [

@@ -223,3 +223,17 @@ fn a_project_slug_replaces_all_but_letters_and_digits() {
         "-tmp-proj-dir--x----"
     );
 }
+
+#[test]
+fn a_start_elsewhere_makes_no_work_tree_and_finds_what_relative_paths_name() {
+    for (given, left) in [
+        ("--worktree x --model opus", "--model opus"),
+        ("-w --verbose --tmux", "--verbose"),
+        ("--worktree=x --add-dir ./src .no", "--add-dir P/./src .no"),
+    ] {
+        let given: Vec<_> = given.split(' ').map(str::to_owned).collect();
+        let project = env!("CARGO_MANIFEST_DIR");
+        let args = elsewhere(&given, Path::new(project)).join(" ");
+        assert_eq!(args, left.replace('P', project));
+    }
+}

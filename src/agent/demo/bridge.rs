@@ -54,8 +54,6 @@ pub struct Bridge {
     peer: Peer,
     /// The turn that runs.
     turn: Option<String>,
-    /// Whether the client's reminders are in the conversation: they come with a typed prompt.
-    reminded: bool,
     /// The prompt box as it was reported last.
     draft: String,
 }
@@ -154,7 +152,6 @@ impl Bridge {
             facts,
             peer,
             turn: None,
-            reminded: options.resume.is_some(),
             draft: String::new(),
         })
     }
@@ -180,7 +177,6 @@ impl Session {
                 .session
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner) = id;
-            bridge.reminded = source == "resume";
             bridge.report(json!({ "fact": "session_started", "source": source }));
         }
         self.report_usage();
@@ -189,7 +185,6 @@ impl Session {
     /// A prompt was submitted by this origin.
     pub(super) fn report_prompt(&mut self, prompt: &str, origin: &str) {
         if let Some(bridge) = &mut self.bridge {
-            bridge.reminded |= origin == "composer";
             let text: String = prompt.chars().take(1_000).collect();
             let fact = json!({ "fact": "prompt_submitted", "origin": origin, "text": text });
             bridge.report(fact);
@@ -268,14 +263,6 @@ impl Session {
                     self.draft = text;
                 }
                 filled(refusal)
-            }
-            "submit_prompt" => {
-                if let Some(refusal) = self.submit_refusal() {
-                    json!({ "outcome": "refused", "refusal": refusal })
-                } else {
-                    self.submit_by(text, "plugin")?;
-                    json!({ "outcome": "submitted" })
-                }
             }
             "replace_conversation" if order["when"] == "next_step" => {
                 if self.turn.is_some() {
@@ -414,16 +401,5 @@ impl Session {
     fn box_refusal(&self) -> Option<&'static str> {
         let dialog = self.dialog.map(|_| "dialog");
         dialog.or((!self.draft.is_empty()).then_some("draft"))
-    }
-
-    /// Why no prompt is submitted, if so.
-    fn submit_refusal(&self) -> Option<&'static str> {
-        if self.is_busy() {
-            return Some("turn");
-        }
-        if self.bridge.as_ref().is_some_and(|bridge| !bridge.reminded) {
-            return Some("reminders");
-        }
-        self.box_refusal()
     }
 }

@@ -1,12 +1,13 @@
 //! The demo's terminal: raw mode, its modes on and off, and what comes in from it and by signal.
 
 use std::{
-    io::{self, Read as _},
+    io::{self, IsTerminal as _, Read as _},
     sync::mpsc::Sender,
     thread,
 };
 
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use rustix::termios::tcgetwinsize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use serde_json::Value;
@@ -43,20 +44,16 @@ pub enum Incoming {
 }
 
 /// The terminal in raw mode; restored when dropped.
-pub struct Terminal {
-    before: Option<Termios>,
-}
+pub struct Terminal;
 
 impl Terminal {
     /// Switches to raw mode and opens the session's modes.
     pub fn open() -> io::Result<Self> {
-        let before = tcgetattr(io::stdin()).ok();
-        if let Some(before) = &before {
-            let mut raw = before.clone();
-            raw.make_raw();
-            tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
+        // crossterm would take any other terminal where standard input is none.
+        if io::stdin().is_terminal() {
+            enable_raw_mode()?;
         }
-        let terminal = Self { before };
+        let terminal = Self;
         write_all(OPEN)?;
         Ok(terminal)
     }
@@ -71,9 +68,7 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         // A terminal that is gone needs no restoring.
         let _ = write_all(CLOSE);
-        if let Some(before) = &self.before {
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
-        }
+        let _ = disable_raw_mode();
     }
 }
 

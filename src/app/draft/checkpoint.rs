@@ -9,7 +9,10 @@ use crate::{
     api::wire::{CheckpointBody, CheckpointReply, Reply},
     clean,
     guard::{Advice, Crossing},
-    handoff::preserved::{Origin, texts},
+    handoff::{
+        PreservedState,
+        preserved::{Origin, texts},
+    },
     lineage::checkpoint::{AutoSave, Checkpoint, SavedScratchpad},
     redact::redact,
     scratchpad::HumanLines,
@@ -55,7 +58,7 @@ fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Ch
         context,
         next_steps: texts(&state.pending_items),
         tags,
-        state: serde_json::to_value(state).unwrap_or_default(),
+        state: state_of(model, state),
         scratchpad: Some(saved_scratchpad(
             &model.draft.notes.text,
             &model.draft.notes.human,
@@ -65,6 +68,21 @@ fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Ch
         iteration: Some(model.session.iteration),
         session: Some(model.session.id),
     }
+}
+
+/// Where the human's requests stand beside the preserved state: of an objective alone nobody could tell whether it is one of them.
+pub const REQUESTS: &str = "requests";
+
+/// The state of a checkpoint.
+fn state_of(model: &Model, state: &PreservedState) -> serde_json::Value {
+    let mut value = serde_json::to_value(state).unwrap_or_default();
+    if let (Some(state), Ok(requests)) = (
+        value.as_object_mut(),
+        serde_json::to_value(&model.draft.requests),
+    ) {
+        state.insert(REQUESTS.to_owned(), requests);
+    }
+    value
 }
 
 /// The scratchpad as a checkpoint keeps it: with no secrets in it.
@@ -175,7 +193,7 @@ pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> Uui
             state.set_custom(key, text, Origin::Signal);
         }
     }
-    checkpoint.state = serde_json::to_value(state).unwrap_or_default();
+    checkpoint.state = state_of(model, &state);
     checkpoint.keep_auto_save(known);
     if let Some(task) = &known.inferred_task {
         checkpoint.task = clean::one_line(task).into_owned();

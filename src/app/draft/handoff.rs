@@ -388,8 +388,10 @@ pub fn return_to_sources(model: &mut Model) {
     let objective = &mut state.current_objective;
     match objective.as_ref().map(|objective| objective.origin) {
         Some(Origin::Scratchpad) if *objective == notes.current_objective => *objective = None,
-        // A first prompt: an objective that is written into the scratchpad later wins over it.
-        Some(Origin::Human) if notes.current_objective.is_none() => {
+        // In one from before requests were kept, a first prompt: an objective that is written into the scratchpad later wins over it.
+        Some(Origin::Human)
+            if notes.current_objective.is_none() && model.draft.requests.first.is_none() =>
+        {
             model.draft.requests.first = objective.take().map(|objective| Said {
                 text: objective.text,
                 at: None,

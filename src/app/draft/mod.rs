@@ -3,6 +3,7 @@
 //! It knows neither the agent's process nor a reboot: those call it.
 
 pub mod breakpoint;
+pub mod carried;
 pub mod checkpoint;
 pub mod handoff;
 pub mod record;

@@ -2,7 +2,7 @@
 
 use crate::{
     autopilot::{Autopilot, End},
-    lineage::{Meta, RunEnd, metrics::TurnFigures},
+    lineage::{Meta, RunEnd, TokenTotals, metrics::TurnFigures},
 };
 
 use crate::app::{effect::Effect, model::Model};
@@ -14,6 +14,18 @@ pub fn save_iteration(model: &mut Model) {
     if let Some(last) = model.lineage.iterations().last().cloned() {
         model.emit(Effect::SaveIteration(Box::new(last), Box::new(meta)));
     }
+}
+
+/// Adds tokens to the iteration before that were read when it was over.
+pub fn add_late_tokens(model: &mut Model, late: TokenTotals) {
+    let parent = model.lineage.current().and_then(|current| current.parent);
+    let Some(before) = parent.and_then(|id| model.lineage.get_mut(id)) else {
+        return;
+    };
+    before.tokens = before.tokens.with(late, u64::saturating_add);
+    let before = Box::new(before.clone());
+    let meta = Box::new(meta(model));
+    model.emit(Effect::SaveIteration(before, meta));
 }
 
 /// The run's record. It has an end once its last iteration has: what is written last is the whole of it.

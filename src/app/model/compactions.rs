@@ -40,6 +40,12 @@ impl Compactions {
         }
     }
 
+    /// The boundaries before the one by which the iteration began, while that one was not read yet.
+    pub(in crate::app) fn before_our_own(self) -> Option<u64> {
+        self.inherited
+            .filter(|_| self.begins_with_one && self.boundaries == 0)
+    }
+
     fn reported(self) -> u32 {
         self.boundaries.max(self.rebuilt).max(self.finished)
     }

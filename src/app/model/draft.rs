@@ -9,6 +9,7 @@ use crate::{
 };
 
 use super::{
+    carried::Keeping,
     moments::Moments,
     panels::{HandoffPanel, NotesPanel},
     requests::Requests,
@@ -52,6 +53,8 @@ pub struct Draft {
     pub summary: Summaries,
     /// Commits and test runs, and whether now is a good moment.
     pub moments: Moments,
+    /// What the session carries of its lineage, on its way to disk.
+    pub keeping: Keeping,
     /// Checkpoints on their way to disk that a caller waits for, with what to answer.
     pub saves: Vec<(uuid::Uuid, CallId, Reply)>,
 }
@@ -76,6 +79,7 @@ impl Draft {
             preserved: PreservedState::default(),
             summary: Summaries::default(),
             moments: Moments::default(),
+            keeping: Keeping::default(),
             saves: Vec::new(),
         }
     }

@@ -66,6 +66,15 @@ impl Spending {
         self.tokens.observe(session, totals);
     }
 
+    /// Takes them where they belong to the iteration before, and gives what that was not told of yet.
+    pub(in crate::app) fn settle_tokens(
+        &mut self,
+        session: SessionId,
+        totals: TokenTotals,
+    ) -> Option<TokenTotals> {
+        self.tokens.settle(session, totals)
+    }
+
     /// What the iteration has cost so far, in US dollars; none before a figure was reported.
     #[must_use]
     pub fn cost(&self) -> Option<f64> {
@@ -131,7 +140,7 @@ impl Figure for TokenTotals {
 }
 
 impl TokenTotals {
-    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+    pub(in crate::app) fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             input: Tokens(of(self.input.0, other.input.0)),
             output: Tokens(of(self.output.0, other.output.0)),
@@ -189,6 +198,13 @@ impl<T: Figure> Meter<T> {
         let now = figure.at_least(before);
         self.present = Some((base, now));
         self.known.insert(session, now);
+    }
+
+    fn settle(&mut self, session: SessionId, figure: T) -> Option<T> {
+        let known = self.known.get_mut(&session)?;
+        let late = known.is_within(figure).then(|| figure.minus(*known));
+        *known = figure;
+        late
     }
 
     fn total(&self) -> Option<T> {

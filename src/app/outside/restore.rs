@@ -1,6 +1,7 @@
 //! Work is taken up from a checkpoint.
 
 use chrono::{DateTime, Utc};
+use serde::Deserialize as _;
 
 use crate::{
     clean,
@@ -14,9 +15,9 @@ use crate::{
 };
 
 use crate::app::{
-    draft::handoff::return_to_sources,
+    draft::{checkpoint::REQUESTS, handoff::return_to_sources},
     effect::Effect,
-    model::Model,
+    model::{Model, requests::Requests},
     reboot::{self, iteration},
 };
 
@@ -27,6 +28,14 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
         // Those of the directory that we are in count.
         state.modified_files.clear();
         state.created_files.clear();
+        if let Ok(requests) = Requests::deserialize(&checkpoint.state[REQUESTS]) {
+            let first = requests.first.as_ref().map(|said| said.text.trim());
+            // That is the objective of last resort, and follows from the requests.
+            state
+                .current_objective
+                .take_if(|objective| Some(objective.text.as_str()) == first);
+            model.draft.requests = requests;
+        }
         model.draft.signalled = state;
     }
     model.draft.notes.restored = checkpoint.scratchpad.as_ref().map(checked);

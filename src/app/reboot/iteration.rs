@@ -6,6 +6,7 @@ use crate::transcript::SessionId;
 
 use crate::app::{
     draft::{
+        carried,
         record::{keep_turn, note_figures, save_iteration},
         scratchpad, summary,
     },
@@ -147,6 +148,7 @@ pub fn close_iteration(model: &mut Model, reason: EndReason) {
         current.tokens_at_end = last.or(current.tokens_at_end);
     }
     summary::close(model);
+    carried::leave(model);
     model.emit_all(keep_turn(model));
     let closed = model.lineage.close(model.now.wall, reason).is_ok();
     // An agent that had ended before has its record; the run's end is still to be written.

@@ -3,7 +3,7 @@
 use crate::{api::wire::AgentState, lineage::EndReason};
 
 use crate::app::{
-    draft::{handoff, scratchpad, summary},
+    draft::{carried, handoff, scratchpad, summary},
     effect::Effect,
     model::{Model, Quitting},
     reboot::{self, ending, iteration::close_iteration},
@@ -13,6 +13,7 @@ use crate::app::{
 pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
     scratchpad::finish_edit(model);
     handoff::finish_edit(model);
+    carried::keep(model);
     reboot::abandon(model);
     summary::close(model);
     model.view.overlay = None;

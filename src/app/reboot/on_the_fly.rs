@@ -120,6 +120,16 @@ pub fn awaited(model: &Model) -> Option<OrderId> {
     }
 }
 
+/// Whether the client's trigger may be where our order has put it, and not where the client has it.
+#[must_use]
+pub fn has_lowered_trigger(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| {
+        attempt.kind == Kind::OnTheFly
+            && matches!(attempt.phase, Phase::Replacing(_) | Phase::Verifying(_))
+    })
+}
+
 /// A tool of the main turn has run: a client that goes on step by step and does not ask never will.
 pub fn tool_ended(model: &mut Model) {
     let Some(Attempt {

@@ -18,7 +18,7 @@ use super::{
     timing::{self, be_quiet, is_free, is_within_call},
 };
 use crate::app::{
-    draft::{checkpoint, handoff, record::save_iteration, summary},
+    draft::{carried, checkpoint, handoff, record::save_iteration, summary},
     effect::{Effect, StartAgent},
     event::TimerId,
     facts::{
@@ -362,6 +362,9 @@ fn start(model: &mut Model) {
     };
     open_iteration(model, session, Some(cause), parent);
     let undone = matches!(kind, Kind::Undo(..)).then_some(parent).flatten();
+    if matches!(kind, Kind::Undo(..)) {
+        carried::come_back(model, replaced.unwrap_or(session), parent);
+    }
     model.session.agent.holds_compaction |=
         undone.is_some_and(|iteration| is_above_trigger(model, iteration));
     match kind {
@@ -513,6 +516,7 @@ fn rolling_back(model: &mut Model, launch: &Launch) {
             attempt.phase = Phase::RollingBack(Launch::Ordered);
             let parent = model.lineage.newest_in(old);
             open_iteration(model, old, Some(Cause::Recovery), parent);
+            carried::come_back(model, old, parent);
             let iteration = model.session.iteration;
             return model.emit(Effect::Start(StartAgent {
                 iteration,

@@ -1,10 +1,10 @@
-//! A prompt that we give: by the client's own side, or typed: the text, its Enter, and the proof that it was taken.
+//! A prompt that we give: filled in by the client's own side, or typed; its Enter, and the proof that it was taken.
 //!
 //! ```text
-//!  bridge in force ─► order ─► submitted: done
-//!                       ├── nothing was done: not taken in time, or the client has not sent its reminders yet ─► typed
+//!  bridge in force ─► order to fill the box ─► filled: as if typed whole
+//!                       ├── nothing was done: not taken in time ─► typed
 //!                       ├── nothing was done: a dialog, or a draft of the person's ─► error
-//!                       └── may have been done ─► the proof by hook, or an error; never typed
+//!                       └── may have been done ─► error; never typed, and no Enter
 //!
 //!                    ┌─────── more to type ────────┐
 //! prompt box empty ─►▼ text ─► prompt box holds just this text ─► Enter ─0.8 s─► Enter ─3 s─► carriage return ─6 s─► error
@@ -18,17 +18,18 @@
 //! text in it and nothing else: no dialog is open then, and no draft of the human's is submitted. A client that was busy may
 //! lose an Enter, and another one is safe for the same reason. The text itself is never sent twice.
 //!
-//! What the client's side submits needs no Enter, and the client asserts that no dialog and no draft stand in its way. What it
-//! would not read as it reads typed words is typed all the same: commands, lines for the shell, and mentions of files.
+//! What the client's side has filled in and an Enter submits are the person's own words to the client, however long they are; it
+//! asserts that no dialog and no draft stand in their way, and says what the box holds where the screen shows its end alone. What
+//! changes the box's mode by being typed is typed all the same: commands, and lines for the shell.
 //!
 //! Of other programs we know no prompt box: they get the text and, a little later, a carriage return.
 
 use std::time::Duration;
 
 use crate::{
-    agent::claude,
+    agent::claude::{self, prompt_box::PromptBox},
     api::wire::AgentState,
-    bridge::{Order, Outcome, Refusal},
+    bridge::{Draft, Order, Outcome, Refusal},
     clean,
     clock::At,
     handoff,
@@ -64,6 +65,9 @@ const LOOKS: [Duration; 3] = [
 
 /// The Enters in the client's own form; the last one is for a client that does not know it any more.
 const OWN_FORM: usize = LOOKS.len() - 1;
+
+/// The most UTF-16 units of a prompt box that the bridge reports.
+const REPORTED: usize = 65_536;
 
 /// The most bytes that are typed before the prompt box shows them.
 const PORTION: usize = 4_000;
@@ -106,12 +110,12 @@ fn begin(
     if submits {
         model.session.agent.activity.elsewhere.submitted();
     }
-    let agent = &model.session.agent;
-    let order = agent.bridge.of(model.session.id).and_then(|_| {
+    let bridge = model.session.agent.bridge.of(model.session.id);
+    let order = bridge.and_then(|_| {
         if submits {
-            // A running turn is given a typed prompt between two of its steps, and one of a mod's at its end.
-            let at_once = agent.state == AgentState::Idle;
-            submit_order(&text).filter(|_| at_once)
+            let fills =
+                !text.starts_with(['/', '!', '#']) && text.encode_utf16().count() < REPORTED;
+            fills.then(|| fill_order(&claude::boxed(text.clone()), None))
         } else {
             Some(fill_order(given, cursor))
         }
@@ -138,25 +142,12 @@ fn begin(
     Ok(())
 }
 
-/// The order that submits a prompt, if the client reads it from a mod as it reads it typed.
-fn submit_order(text: &str) -> Option<Order> {
-    let text = text.to_owned();
-    (!text.starts_with(['/', '!', '#']) && !mentions_file(&text))
-        .then_some(Order::SubmitPrompt { text })
-}
-
 /// The order that puts a text into the prompt box, with the blanks at its end too.
 fn fill_order(text: &str, cursor: Option<usize>) -> Order {
     let text = clean::typed(text);
     let end = text.encode_utf16().count();
     let cursor = cursor.map_or(end, |cursor| cursor.min(end));
     Order::FillDraft { text, cursor }
-}
-
-/// Whether the client would read a file for a word of a text.
-fn mentions_file(text: &str) -> bool {
-    let mention = |word: &str| word.strip_prefix('@').is_some_and(|name| !name.is_empty());
-    text.split_whitespace().any(mention)
 }
 
 /// The order for the prompt that is on its way has ended.
@@ -169,41 +160,46 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
     }
     let (submits, text) = (submission.submits, submission.text.clone());
     match &ended.end {
-        OrderEnd::Answered(Outcome::Submitted) => model.session.submission = None,
+        OrderEnd::Answered(Outcome::Filled(Ok(()))) if submits => {
+            submission.order = None;
+            submission.typed.clone_from(&text);
+            submission.left.clear();
+            box_changed(model);
+        }
         OrderEnd::Answered(Outcome::Filled(Ok(()))) => {
             model.session.submission = None;
             stands(model, &text);
         }
-        OrderEnd::Answered(
-            Outcome::Refused(refusal @ (Refusal::Dialog | Refusal::Draft))
-            | Outcome::Filled(Err(refusal @ (Refusal::Dialog | Refusal::Draft))),
-        ) => {
-            model.session.submission = None;
-            if submits {
-                let why = match refusal {
-                    Refusal::Dialog => "a dialog of the agent's waits for you",
-                    _ => "the agent's prompt box holds a text that was not submitted",
-                };
-                model.error(format!("the prompt is not given: {why}"));
-            } else {
-                lost_sight(model);
-            }
+        OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) => {
+            not_filled(model, "a dialog of the agent's waits for you");
         }
-        OrderEnd::Answered(Outcome::Unsure(_)) | OrderEnd::Unanswered | OrderEnd::Gone => {
-            model.session.submission = None;
-            if submits {
-                model.error(
-                    "it is not known whether the agent took the prompt, so it is not given again: look at its last prompt",
-                );
-            } else {
-                lost_sight(model);
-            }
+        OrderEnd::Answered(Outcome::Filled(Err(Refusal::Draft))) => {
+            not_filled(
+                model,
+                "the agent's prompt box holds a text that was not submitted",
+            );
+        }
+        OrderEnd::Unanswered | OrderEnd::Gone => {
+            not_filled(
+                model,
+                "it is not known whether it stands in the agent's prompt box: look there",
+            );
         }
         OrderEnd::Answered(why) => {
             tracing::info!(?why, "the bridge does not give the prompt: it is typed");
             type_instead(model);
         }
         OrderEnd::NotTaken => type_instead(model),
+    }
+}
+
+/// The client's side has not filled the prompt box, or may not have.
+fn not_filled(model: &mut Model, why: &str) {
+    let submission = model.session.submission.take();
+    if submission.is_some_and(|submission| submission.submits) {
+        model.error(format!("the prompt is not given: {why}"));
+    } else {
+        lost_sight(model);
     }
 }
 
@@ -216,12 +212,8 @@ fn type_instead(model: &mut Model) {
         return;
     };
     if let Some(why) = typing_refusal(model) {
-        if submission.submits {
-            model.error(format!("the prompt is not given: {why}"));
-        } else {
-            lost_sight(model);
-        }
-        return;
+        model.session.submission = Some(submission);
+        return not_filled(model, why);
     }
     submission.order = None;
     submission.since = model.now;
@@ -284,6 +276,15 @@ fn arrived(text: &str) -> String {
     clean::composed(text.trim()).replace('\t', "    ")
 }
 
+/// Whether the prompt box is on the screen and holds this text, as far as the screen shows it or by the client's own word.
+fn shows(model: &Model, text: &str) -> bool {
+    let agent = &model.session.agent;
+    let said = |draft: &Draft| PromptBox::said(&draft.text).holds(text);
+    agent.prompt_box.holds(text)
+        || (matches!(agent.prompt_box, PromptBox::Holds(_))
+            && agent.bridge.draft(model.session.id).is_some_and(said))
+}
+
 /// The prompt box has changed: our text may be in it, or may have left it.
 pub fn box_changed(model: &mut Model) {
     let typed = |submission: &&Submission| submission.order.is_none();
@@ -291,12 +292,12 @@ pub fn box_changed(model: &mut Model) {
         return;
     };
     if submission.enters == 0 {
-        if model.session.agent.prompt_box.holds(&submission.typed) {
+        if shows(model, &submission.typed) {
             return go_on(model);
         }
         let timer = TimerId::Enter(submission.epoch);
         model.emit(Effect::SetTimer(timer, SHOWN_WITHIN));
-    } else if !submission.proves && !model.session.agent.prompt_box.holds(&submission.text) {
+    } else if !submission.proves && !shows(model, &submission.text) {
         model.session.submission = None;
     }
 }
@@ -326,7 +327,7 @@ pub fn timer(model: &mut Model, epoch: u64) {
         }
         return leave(model);
     }
-    if submission.enters < LOOKS.len() && model.session.agent.prompt_box.holds(&submission.text) {
+    if submission.enters < LOOKS.len() && shows(model, &submission.text) {
         return press_enter(model);
     }
     let Some(look) = LOOKS.get(submission.enters) else {

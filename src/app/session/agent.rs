@@ -11,7 +11,7 @@ use crate::{
 
 use crate::app::{
     autopilot,
-    draft::{signal, summary},
+    draft::{carried, record::add_late_tokens, signal, summary},
     effect::Effect,
     event::TranscriptFacts,
     facts::is_hookless,
@@ -98,7 +98,16 @@ fn follow(model: &mut Model, event: &AgentEvent) {
             daemon::forked(model, *session);
         } else if moves {
             tracing::info!(from = %model.session.id, to = %session, ?source, "the agent changed its session");
+            carried::keep(model);
             model.session.id = *session;
+            match source {
+                StartSource::Resume if model.session.agent.hooked => {
+                    carried::come_back(model, *session, None);
+                }
+                // What the first session goes on from may be known by the arguments, as of a fork: then it stays.
+                StartSource::Resume => carried::ask(model, *session),
+                _ => {}
+            }
             summary::close(model);
             new_session(model);
             if *source == StartSource::Clear {
@@ -213,6 +222,27 @@ fn limit_words(name: &str, limit: crate::agent::RateLimit, now: At) -> String {
     format!("{name} limit {} %{reset}", percent(limit.used_percentage))
 }
 
+/// The tokens that the session has used. Where a conversation was replaced, those up to its boundary are the iteration's before: a
+/// sign that it is replaced may come before the last call of that one is read.
+fn spent(model: &mut Model, facts: &TranscriptFacts) {
+    let session = model.session.id;
+    if let Some(before) = model.session.compactions.before_our_own() {
+        let is_behind = facts.compactions > before;
+        let totals = if is_behind {
+            facts.before_compaction
+        } else {
+            facts.totals
+        };
+        if let Some(late) = model.session.spending.settle_tokens(session, totals) {
+            add_late_tokens(model, late);
+        }
+        if !is_behind {
+            return;
+        }
+    }
+    model.session.spending.observe_tokens(session, facts.totals);
+}
+
 /// The transcript has grown.
 pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: TranscriptFacts) {
     if session != model.session.id {
@@ -240,12 +270,11 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if model.session.transcript.turns > 0 && facts.turns > model.session.transcript.turns {
         trim::session_seen(model, session);
     }
+    in_place::transcript_read(model, &facts);
     // While a file is read for the first time its sums are of a part.
     if facts.whole {
-        let spending = &mut model.session.spending;
-        spending.observe_tokens(session, facts.totals);
+        spent(model, &facts);
     }
-    in_place::transcript_read(model, &facts);
     let before = std::mem::replace(&mut model.session.transcript, facts);
     model.session.transcript_lost = false;
     elsewhere::transcript_read(model, &before);

@@ -157,7 +157,10 @@ fn happened(model: &mut Model, fact: Fact) {
                 in_place::replaced(model);
             }
         }
-        Fact::TurnStarted { .. } => reported.turn = Some(true),
+        Fact::TurnStarted { .. } => {
+            reported.turn = Some(true);
+            signs::turn_started(model);
+        }
         Fact::TurnEnded { reason, .. } => {
             reported.turn = Some(false);
             reported.turns_ended += 1;
@@ -170,7 +173,10 @@ fn happened(model: &mut Model, fact: Fact) {
             }
         }
         Fact::PromptSubmitted { origin, .. } => reported.origin = Some(origin),
-        Fact::DraftChanged(draft) => reported.draft = Some(draft),
+        Fact::DraftChanged(draft) => {
+            reported.draft = Some(draft);
+            submit::box_changed(model);
+        }
         Fact::Usage(usage) => {
             if usage.used.is_some() {
                 reported.turns_measured = reported.turns_ended;

@@ -7,7 +7,8 @@
 //!   its own figure by the bridge ─▶ instead of both, while it speaks ──┘
 //! ```
 //!
-//! What was learnt or reported holds until the limit by the settings changes: then it was about another one.
+//! What was learnt or reported holds until the limit by the settings changes: then it was about another one. What the client shows
+//! while a reboot on the fly has lowered its trigger is not its limit, and is not believed.
 
 use std::time::Duration;
 
@@ -93,7 +94,7 @@ pub fn judge(model: &mut Model) -> bool {
 
 /// The client reports its usage by the bridge, with its limit if that is the whole.
 pub fn reported(model: &mut Model, usage: &Usage) {
-    if usage.categories.is_empty() {
+    if usage.categories.is_empty() || on_the_fly::has_lowered_trigger(model) {
         return;
     }
     judge(model);
@@ -106,7 +107,8 @@ pub fn reported(model: &mut Model, usage: &Usage) {
 
 /// The client's footer says how near its limit is; returns whether the lines have moved.
 pub fn said(model: &mut Model, words: Words) -> bool {
-    let Some(used) = model.used() else {
+    let used = model.used();
+    let Some(used) = used.filter(|_| !on_the_fly::has_lowered_trigger(model)) else {
         return false;
     };
     learn(model, words.limit(used, model.session.guard.window()))

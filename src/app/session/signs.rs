@@ -92,6 +92,16 @@ pub fn probed(model: &mut Model, ended: &EndedOrder) {
     }
 }
 
+/// The client's own side says that a turn runs, also one that no hook has begun or that a hook has ended too early.
+pub fn turn_started(model: &mut Model) {
+    let agent = &mut model.session.agent;
+    // The hook of a prompt that the client refuses says more.
+    if matches!(agent.state, AgentState::Idle | AgentState::Unknown) {
+        agent.activity.turn = true;
+        set_state(model, AgentState::Busy);
+    }
+}
+
 /// The client's own side says that the turn was stopped: no hook does.
 pub fn turn_aborted(model: &mut Model) {
     if !model.session.agent.activity.turn || model.session.agent.state == AgentState::Exited {

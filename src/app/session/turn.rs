@@ -30,6 +30,9 @@ use crate::app::{
 pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     submit::prompted(model, prompt);
     elsewhere::prompted(model);
+    // What the bridge has said last is of the turn before: its word on this one may come later.
+    let reported = &mut model.session.agent.bridge.reported.turn;
+    reported.take_if(|runs| !*runs);
     model.emit_all(keep_turn(model));
     turn_begins(model);
     human::prompted(model, prompt);
@@ -116,7 +119,9 @@ fn goes_on_after_stop(model: &Model) -> bool {
     reported.unwrap_or_else(|| {
         let stop = agent.activity.stop.as_ref();
         let alone = stop.is_some_and(|stop| stop.background.is_empty());
-        alone && agent.activity.title == Some(TitleState::Spins)
+        // Under a question it is calm, too.
+        let spins = agent.activity.title == Some(TitleState::Spins);
+        alone && (spins || agent.activity.question.is_some())
     })
 }
 

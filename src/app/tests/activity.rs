@@ -116,6 +116,28 @@ fn a_stop_that_another_hook_answers_does_not_end_the_turn() {
 }
 
 #[test]
+fn a_question_behind_a_stop_leaves_the_turn_open() {
+    for about in ["Bash", "AskUserQuestion", "another agent needs your input"] {
+        let mut bench = working();
+        bench.tool_ends("Bash", "t1");
+        bench.turn_ended(OLD);
+        bench.turn_ended(OLD);
+        bench.asks(about);
+        bench.hides();
+        bench.titled("✳ work");
+        bench.stands();
+        assert_eq!(bench.blocks(), [Block::Dialog], "{about}");
+        bench.titled("⠂ work");
+        bench.ready();
+        bench.stands();
+        assert_eq!(bench.blocks(), [Block::Turn], "{about}");
+        bench.titled("✳ work");
+        assert_eq!(bench.model.session.agent.turns, 1, "{about}");
+        assert!(bench.blocks().is_empty(), "{about}");
+    }
+}
+
+#[test]
 fn a_stop_whose_calm_title_was_there_before_or_comes_late_ends_the_turn_once() {
     let mut bench = working();
     bench.tool_ends("Bash", "t1");

@@ -342,6 +342,44 @@ fn a_turn_that_the_bridge_says_runs_is_not_taken_for_stopped() {
     assert_eq!(bench.state(), AgentState::Idle);
 }
 
+#[test]
+fn a_turn_runs_while_the_bridge_says_so_whatever_hooks_have_said() {
+    // What it said last is of the turn before: its word on this one is late.
+    let mut bench = Bench::bridged();
+    bench.bridge_says(OLD, turn(false, TurnEnd::Answer));
+    bench.prompted(OLD, "work");
+    bench.titled("⠂ work");
+    for stop in 1..4 {
+        bench.turn_ended(OLD);
+        bench.stands();
+        assert_eq!((bench.state(), stop), (AgentState::Busy, stop));
+    }
+    bench.bridge_says(OLD, turn(true, TurnEnd::Answer));
+    bench.turn_ended(OLD);
+    bench.titled("✳ work");
+    assert_eq!(blocked_by(&bench.model), [Block::Turn]);
+    bench.bridge_says(OLD, turn(false, TurnEnd::Answer));
+    assert_eq!(bench.model.session.agent.turns, 1);
+
+    // One that a hook has ended too early, with a calm title, one that spins, subagents that go on, and none of these.
+    for (title, tasks) in [("✳ a", 0), ("⠂ a", 1), ("◐ a", 2), ("", 1)] {
+        let mut bench = Bench::bridged();
+        bench.send(Event::Agent(AgentEvent::TurnEnded {
+            session: session(OLD),
+            last_message: None,
+            background: in_background(&["a1", "a2"][..tasks]),
+            transcript_path: None,
+        }));
+        bench.titled(title);
+        bench.bridge_says(OLD, turn(true, TurnEnd::Answer));
+        bench.stands();
+        assert_eq!(bench.state(), AgentState::Busy, "{title} {tasks}");
+        bench.turn_ended(OLD);
+        bench.bridge_says(OLD, turn(false, TurnEnd::Answer));
+        assert_eq!(bench.state(), AgentState::Idle, "{title} {tasks}");
+    }
+}
+
 /// A session whose prompt box has gone, and the order to look for a dialog.
 fn hidden() -> (Bench, crate::bridge::OrderId) {
     let mut bench = Bench::bridged();

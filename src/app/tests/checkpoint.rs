@@ -414,3 +414,33 @@ fn an_unavailable_store_has_a_sign_until_it_is_well() {
     assert_eq!(bench.model.outside.store_error, None);
     assert!(!bench.model.view.notices.back().unwrap().bad);
 }
+
+#[test]
+fn a_task_that_a_person_has_named_is_the_objective_and_the_first_request_stays_theirs() {
+    for (asked, task) in [
+        ("Port the parser to Rust", Some("Ship the release")),
+        ("移植解析器", Some("Выпустить версию")),
+        ("Port the parser to Rust", None),
+    ] {
+        let mut bench = Bench::new();
+        bench.prompted(OLD, asked);
+        bench.turn_ended(OLD);
+        let effects = bench.send(Event::ControlAsked {
+            call: CallId(1),
+            control: Control::Save(CheckpointBody {
+                task: task.map(str::to_owned),
+                ..CheckpointBody::default()
+            }),
+        });
+        let mut later = restored(saved(&effects)[0], "");
+        for _ in 0..2 {
+            let objective = later.model.draft.preserved.current_objective.clone();
+            assert_eq!(objective.expect("one").text, task.unwrap_or(asked));
+            let first = later.model.draft.requests.first.clone();
+            assert_eq!(first.expect("the human's").text, asked);
+            later.rebooted();
+        }
+        let handoff = &later.model.draft.handoff.current().text;
+        assert!(handoff.contains(asked), "{handoff}");
+    }
+}

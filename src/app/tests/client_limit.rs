@@ -218,7 +218,7 @@ fn lean_lines_count_in_a_large_window_and_shares_in_a_small_one() {
 }
 
 /// The client's own word of its limit, by the bridge; without rows as in the middle of a turn.
-fn by_bridge(compacts_at: Option<u64>, rows: bool) -> Said {
+pub(super) fn by_bridge(compacts_at: Option<u64>, rows: bool) -> Said {
     let row = Category {
         name: "Messages".into(),
         tokens: Tokens(1),

@@ -17,6 +17,7 @@ fn unreadable() -> PromptBox {
     PromptBox::Holds(Draft {
         rows: vec!["the end of it".to_owned()],
         whole: false,
+        scrolled: None,
         room: 80,
     })
 }

@@ -2,14 +2,18 @@
 
 use crate::{
     app::{
-        event::BridgeEvent,
+        event::{BridgeEvent, TranscriptFacts},
         reboot::{blocked_by, in_place},
+        report,
     },
     bridge::{
         Category, CategoryKind, Draft, Fact, Order, OrderId, Outcome, ReplaceWhen, Said, Usage,
     },
     config::RebootWay,
-    lineage::journal::{Evidence, Marker as Told, Recovery, recover},
+    lineage::{
+        TokenTotals,
+        journal::{Evidence, Marker as Told, Recovery, recover},
+    },
 };
 
 use super::*;
@@ -111,7 +115,7 @@ impl Bench {
     }
 
     pub(super) fn boundaries(&mut self, compactions: u64) -> Vec<Effect> {
-        self.facts_read(crate::app::event::TranscriptFacts {
+        self.facts_read(TranscriptFacts {
             compactions,
             whole: true,
             ..Default::default()
@@ -691,5 +695,50 @@ fn where_the_client_begins_no_turn_behind_the_handoff_its_command_is_typed() {
             writes,
             bench.notice().contains("waits for a prompt of yours")
         );
+    }
+}
+
+/// The transcript has so many tokens in, and so many of them before so many boundaries.
+fn counted(bench: &mut Bench, input: u64, (compactions, before): (u64, u64)) {
+    let tokens = |input| TokenTotals {
+        input: Tokens(input),
+        output: Tokens(input / 100),
+    };
+    bench.facts_read(TranscriptFacts {
+        totals: tokens(input),
+        before_compaction: tokens(before),
+        compactions,
+        whole: true,
+        ..Default::default()
+    });
+}
+
+#[test]
+fn a_call_that_is_read_behind_the_sign_is_the_iteration_s_that_made_it() {
+    // What is read between the sign and the first call behind the boundary, as far as each read comes.
+    let reads: [&[(u64, (u64, u64))]; 4] = [
+        &[(1_500, (1, 1_500))],
+        &[(1_500, (0, 0)), (1_500, (1, 1_500))],
+        &[(1_500, (0, 0)), (1_700, (1, 1_500))],
+        &[(1_000, (0, 0)), (1_700, (1, 1_500))],
+    ];
+    for by_hook in [true, false] {
+        for read in reads {
+            let mut bench = Bench::bridged();
+            counted(&mut bench, 1_000, (0, 0));
+            bench.handed_out();
+            if by_hook {
+                bench.compacted();
+            }
+            for (input, boundary) in read {
+                counted(&mut bench, *input, *boundary);
+            }
+            counted(&mut bench, 1_800, (1, 1_500));
+            let iterations = report::history(&bench.model).iterations;
+            let input: Vec<_> = iterations.iter().map(|one| one.tokens.input).collect();
+            assert_eq!(input, [Some(1_500), Some(300)], "{by_hook} {read:?}");
+            let kept = &bench.model.lineage.iterations()[0].tokens;
+            assert_eq!((kept.input, kept.output), (Tokens(1_500), Tokens(15)));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A reboot on the fly: the handoff takes the place of the conversation between two steps of a turn, which goes on.
 
 use crate::{
+    agent::claude::limits::Words,
     app::{
         event::{BridgeEvent, ReadEvent, TranscriptFacts},
         facts::goes_on_the_fly,
@@ -11,7 +12,7 @@ use crate::{
     lineage::Way,
 };
 
-use super::{in_place::replaces, reboot::prefixed, *};
+use super::{client_limit::by_bridge, in_place::replaces, reboot::prefixed, *};
 
 fn turn(runs: bool) -> Said {
     let turn = "1".to_owned();
@@ -321,6 +322,33 @@ fn a_client_that_goes_on_without_asking_is_given_up_after_many_calls() {
     }
     assert!(restored);
     assert_eq!(bench.step(), Some(Step::Waiting));
+}
+
+#[test]
+fn what_the_client_shows_while_its_trigger_is_lowered_is_not_its_limit() {
+    let mut bench = Bench::at_work(RebootMode::Auto);
+    let limits = |bench: &Bench| {
+        let client = &bench.model.session.client;
+        (client.learned.clone(), client.reported.clone())
+    };
+    let shown = |bench: &mut Bench| {
+        bench.send(Event::Read(ReadEvent::ClientWords(Words::Next)));
+        bench.bridge_says(OLD, by_bridge(Some(2_000), true));
+        assert_eq!(limits(bench), (None, None));
+    };
+    let id = bench.fills().expect("the order");
+    shown(&mut bench);
+    bench.answered(id, Outcome::Lowered);
+    shown(&mut bench);
+    bench.tool_ends("Bash", "t1");
+    bench.bridge_says(OLD, Said::HandedOut(id));
+    shown(&mut bench);
+    bench.compacted();
+    shown(&mut bench);
+    // Behind it the client has its own again.
+    bench.is_replaced();
+    bench.bridge_says(OLD, by_bridge(Some(300_000), true));
+    assert_ne!(limits(&bench).1, None);
 }
 
 fn in_place_refusal(bench: &Bench) -> String {

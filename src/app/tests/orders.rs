@@ -66,7 +66,7 @@ fn an_order_that_no_process_takes_in_time_ends_as_not_taken() {
     assert_eq!(time_over(&mut bench, id), take_back);
     let ended = taken_back(&mut bench, id, false);
     assert_eq!(ended, (Some(OrderEnd::NotTaken), Vec::new()));
-    let late = answered(&mut bench.model, id, Outcome::Submitted);
+    let late = answered(&mut bench.model, id, Outcome::Filled(Ok(())));
     assert_eq!(late, None, "what was taken back has ended");
 }
 

@@ -247,14 +247,15 @@ fn nothing_is_said_into_the_agent_view() {
 /// A session with the bridge in force, that was asked to say this; with the order, if one was given.
 fn said_by_bridge(text: &str) -> (Bench, Vec<Effect>, Option<OrderId>) {
     let mut bench = Bench::bridged();
+    bench.shows = false;
     let effects = say(&mut bench, text);
     let order = effects.iter().find_map(|effect| match effect {
         Effect::OrderBridge {
             id,
-            order: Order::SubmitPrompt { text: given },
+            order: Order::FillDraft { text: given, .. },
             ..
         } => {
-            assert_eq!(given, text);
+            assert_eq!(given.trim_end(), text);
             Some(*id)
         }
         _ => None,
@@ -265,8 +266,25 @@ fn said_by_bridge(text: &str) -> (Bench, Vec<Effect>, Option<OrderId>) {
 /// The same, where the order must be given and nothing typed.
 fn ordered_prompt(text: &str) -> (Bench, OrderId) {
     let (bench, effects, order) = said_by_bridge(text);
-    assert_eq!(pasted(&effects), None);
-    (bench, order.expect("the client's own side is to give it"))
+    types_nothing(&effects);
+    (
+        bench,
+        order.expect("the client's own side is to fill it in"),
+    )
+}
+
+fn filled(id: OrderId) -> Said {
+    Said::Answered(id, Outcome::Filled(Ok(())))
+}
+
+/// A box that shows the end of a text, and no more.
+fn scrolled(end: &str) -> PromptBox {
+    PromptBox::Holds(Draft {
+        rows: vec![end.to_owned()],
+        whole: false,
+        scrolled: Some((7, 0)),
+        room: 80,
+    })
 }
 
 fn taken_back(bench: &mut Bench, id: OrderId, was_taken: bool) -> Vec<Effect> {
@@ -283,20 +301,61 @@ fn types_nothing(effects: &[Effect]) {
 }
 
 #[test]
-fn the_bridge_gives_a_prompt_without_typing() {
-    let (mut bench, id) = ordered_prompt("hello\nand more");
-    types_nothing(&bench.bridge_says(OLD, Said::Answered(id, Outcome::Submitted)));
-    assert!(bench.model.session.submission.is_none());
-    types_nothing(&bench.prompted(OLD, "hello\nand more"));
-    types_nothing(&order_timer(&mut bench, id));
+fn what_the_bridge_has_filled_in_gets_a_real_enter_once_the_box_holds_it() {
+    let long = "word ".repeat(9_000);
+    for text in [
+        "hello\nand more",
+        "look at @src/lib.rs",
+        "日本語\n\n\t한국어",
+        long.trim(),
+    ] {
+        // By the screen, and where that shows its end alone by the client's own word.
+        for by_screen in [true, false] {
+            let (mut bench, id) = ordered_prompt(text);
+            types_nothing(&bench.bridge_says(OLD, filled(id)));
+            types_nothing(&order_timer(&mut bench, id));
+            let effects = if by_screen {
+                bench.prompt_box(holds(text))
+            } else {
+                types_nothing(&bench.prompt_box(scrolled("of an end")));
+                let text = format!("{text} ");
+                let draft = crate::bridge::Draft { text, cursor: 0 };
+                bench.bridge_says(OLD, Said::Fact(crate::bridge::Fact::DraftChanged(draft)))
+            };
+            assert_eq!(enters(&effects), 1, "{text}");
+            types_nothing(&bench.prompted(OLD, text));
+            assert!(bench.model.session.submission.is_none());
+        }
+    }
 }
 
 #[test]
-fn a_prompt_that_the_bridge_is_known_not_to_have_given_is_typed_once() {
-    let turn = Outcome::Refused(Refusal::Turn);
-    let reminders = Outcome::Refused(Refusal::Reminders);
+fn no_enter_follows_what_the_bridge_has_filled_in_where_a_dialog_or_a_person_came_between() {
+    let (mut bench, id) = ordered_prompt("hello");
+    bench.prompt_box(PromptBox::Absent);
+    let mut effects = bench.bridge_says(OLD, filled(id));
+    let draft = crate::bridge::Draft {
+        text: "hello".into(),
+        cursor: 5,
+    };
+    effects.extend(bench.bridge_says(OLD, Said::Fact(crate::bridge::Fact::DraftChanged(draft))));
+    types_nothing(&effects);
+    // The dialog is gone.
+    assert_eq!(enters(&bench.prompt_box(holds("hello"))), 1);
+
+    let (mut bench, id) = ordered_prompt("hello");
+    bench.bridge_says(OLD, filled(id));
+    bench.press(KeyCode::Char('x'));
+    types_nothing(&bench.prompt_box(holds("hello")));
+    assert!(notice(&bench).contains("you typed"), "{}", notice(&bench));
+}
+
+#[test]
+fn a_prompt_that_the_bridge_is_known_not_to_have_filled_in_is_typed_once() {
+    let unanswered = Outcome::Filled(Err(Refusal::Unanswered));
+    let unknown = Outcome::Filled(Err(Refusal::Unknown));
     let failed = Outcome::Failed("dropped".into());
-    for outcome in [None, Some(turn), Some(reminders), Some(failed)] {
+    for outcome in [None, Some(unanswered), Some(unknown), Some(failed)] {
         let (mut bench, id) = ordered_prompt("hello");
         let effects = if let Some(outcome) = outcome {
             bench.bridge_says(OLD, Said::Answered(id, outcome))
@@ -307,7 +366,7 @@ fn a_prompt_that_the_bridge_is_known_not_to_have_given_is_typed_once() {
         };
         assert_eq!(pasted(&effects), Some(vec!["hello".to_owned()]));
         // What comes late changes nothing.
-        types_nothing(&bench.bridge_says(OLD, Said::Answered(id, Outcome::Submitted)));
+        types_nothing(&bench.bridge_says(OLD, filled(id)));
         types_nothing(&taken_back(&mut bench, id, false));
         bench.prompted(OLD, "hello");
         assert!(bench.model.session.submission.is_none());
@@ -315,23 +374,18 @@ fn a_prompt_that_the_bridge_is_known_not_to_have_given_is_typed_once() {
 }
 
 #[test]
-fn a_prompt_that_the_bridge_may_have_given_is_not_given_again() {
-    let unsure = Said::Answered(OrderId(2), Outcome::Unsure("time".into()));
-    for end in ["unsure", "unanswered", "gone"] {
+fn a_prompt_that_the_bridge_may_have_filled_in_is_not_given_again() {
+    for end in ["unanswered", "gone"] {
         let (mut bench, id) = ordered_prompt("hello");
-        let mut effects = match end {
-            "unsure" => bench.bridge_says(OLD, unsure.clone()),
-            "unanswered" => {
-                order_timer(&mut bench, id);
-                let effects = taken_back(&mut bench, id, true);
-                assert!(effects.contains(&Effect::SetTimer(TimerId::Order(id), GIVEN_WITHIN)));
-                order_timer(&mut bench, id);
-                taken_back(&mut bench, id, true)
-            }
-            _ => {
-                bench.exited(1);
-                taken_back(&mut bench, id, true)
-            }
+        let mut effects = if end == "unanswered" {
+            order_timer(&mut bench, id);
+            let effects = taken_back(&mut bench, id, true);
+            assert!(effects.contains(&Effect::SetTimer(TimerId::Order(id), GIVEN_WITHIN)));
+            order_timer(&mut bench, id);
+            taken_back(&mut bench, id, true)
+        } else {
+            bench.exited(1);
+            taken_back(&mut bench, id, true)
         };
         effects.extend(bench.prompt_box(PromptBox::Empty));
         types_nothing(&effects);
@@ -355,7 +409,7 @@ fn the_hook_s_proof_counts_before_the_bridge_s_answer() {
 fn a_prompt_goes_neither_into_a_dialog_nor_over_a_draft_that_the_bridge_knows_of() {
     for refusal in [Refusal::Dialog, Refusal::Draft] {
         let (mut bench, id) = ordered_prompt("hello");
-        let refused = Said::Answered(id, Outcome::Refused(refusal));
+        let refused = Said::Answered(id, Outcome::Filled(Err(refusal)));
         types_nothing(&bench.bridge_says(OLD, refused));
         assert!(notice(&bench).contains("not given"), "{}", notice(&bench));
     }
@@ -366,13 +420,11 @@ fn a_prompt_goes_neither_into_a_dialog_nor_over_a_draft_that_the_bridge_knows_of
 }
 
 #[test]
-fn what_the_client_reads_otherwise_from_a_mod_is_typed() {
-    for text in ["/compact", "!ls", "#note", "look at @src/lib.rs"] {
+fn what_changes_the_box_s_mode_by_being_typed_is_typed() {
+    for text in ["/compact", "!ls", "#note"] {
         let (_, effects, order) = said_by_bridge(text);
         assert_eq!(order, None, "{text}");
         let typed = pasted(&effects).map(|pieces| pieces.concat());
         assert_eq!(typed.as_deref().map(str::trim_end), Some(text));
     }
-    let (_, _, order) = said_by_bridge("write to a@b.c");
-    assert!(order.is_some());
 }

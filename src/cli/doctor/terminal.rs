@@ -9,12 +9,13 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr},
+    termios::tcgetwinsize,
 };
 
 use super::Check;
 use crate::{
     app::layout::SMALLEST,
+    cli::out::Raw,
     keymap::{Keymap, Trigger},
     pane::input::{Decoder, HostInput, HostReply},
     supervisor::boot::{depth, locale},
@@ -225,11 +226,7 @@ impl Answers {
 
 /// Asks the terminal, in raw mode for as long as it takes to answer.
 fn ask(tty: &File) -> Option<Answers> {
-    let before = tcgetattr(tty).ok()?;
-    let mut raw = before.clone();
-    raw.make_raw();
-    tcsetattr(tty, OptionalActions::Now, &raw).ok()?;
-    let _restored = Restore { tty, before };
+    let _raw = Raw::begin().ok()?;
     let mut out = tty;
     out.write_all(QUESTIONS).ok()?;
     let deadline = Instant::now() + ANSWER_TIME;
@@ -251,19 +248,6 @@ fn ask(tty: &File) -> Option<Answers> {
                 return Some(answers);
             }
         }
-    }
-}
-
-/// Gives the terminal back as it was, however this ends.
-struct Restore<'a> {
-    tty: &'a File,
-    before: Termios,
-}
-
-impl Drop for Restore<'_> {
-    fn drop(&mut self) {
-        // No reader is left.
-        let _ = tcsetattr(self.tty, OptionalActions::Now, &self.before);
     }
 }
 

@@ -18,8 +18,8 @@ const REASON_CAP: usize = 300;
 pub enum Ended {
     /// By itself, in these words: `exit code 1`.
     Exited(String),
-    /// It took longer than it may, and was ended.
-    TimedOut,
+    /// It took longer than this, which is as long as it may, and was ended.
+    TimedOut(Duration),
     /// It printed more than it may, and was ended.
     Flooded,
     /// It is not wanted any more; it was ended.
@@ -49,7 +49,7 @@ pub fn outcome(ran: &Ran) -> Outcome {
     let cost = field("total_cost_usd").as_f64();
     let took = u64::try_from(ran.took.as_millis()).unwrap_or(u64::MAX);
     let text = match &ran.ended {
-        Ended::TimedOut => Err(format!("no answer within {} s", ran.took.as_secs())),
+        Ended::TimedOut(limit) => Err(format!("no answer within {} s", limit.as_secs())),
         Ended::Flooded => Err("the client printed more than a summary can have".to_owned()),
         Ended::Cancelled => Err("cancelled".to_owned()),
         Ended::NotStarted(why) => Err(format!("the client cannot be started: {why}")),
@@ -230,7 +230,10 @@ mod tests {
             };
             outcome(&ran).text.unwrap_err()
         };
-        assert_eq!(ended(Ended::TimedOut), "no answer within 1 s");
+        assert_eq!(
+            ended(Ended::TimedOut(Duration::from_secs(4))),
+            "no answer within 4 s"
+        );
         assert_eq!(ended(Ended::Cancelled), "cancelled");
         assert_eq!(
             ended(Ended::Flooded),

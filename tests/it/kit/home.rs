@@ -173,8 +173,6 @@ pub fn client_env(base_url: &str) -> Vec<(OsString, OsString)> {
         ("ANTHROPIC_API_KEY", KEY),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("CLAUDE_CODE_MAX_RETRIES", "1"),
-        // In line: newer clients draw on the alternate screen unless they are asked not to.
-        ("CLAUDE_CODE_NO_FLICKER", "0"),
         // A session of a test is over before the optimizing compilers, a tenth of its processor time, have paid.
         ("BUN_JSC_useDFGJIT", "0"),
         ("BUN_JSC_useFTLJIT", "0"),

@@ -93,8 +93,6 @@ pub struct Launch {
     settings: Vec<String>,
     agent_args: Vec<String>,
     env: Vec<(OsString, OsString)>,
-    /// Variables that are not handed on.
-    unset: Vec<OsString>,
     size: (u16, u16),
     answers: Answers,
     directory: Option<PathBuf>,
@@ -118,7 +116,6 @@ impl Launch {
             settings: vec!["summary.generate_summaries=false".to_owned()],
             agent_args: Vec::new(),
             env: Vec::new(),
-            unset: Vec::new(),
             size: (140, 45),
             answers: Answers::All,
             directory: None,
@@ -232,19 +229,11 @@ impl Launch {
         self
     }
 
-    /// With the real client's default renderer, which is full screen; the kit asks for the one in line, whose text is easier to
-    /// read from a screen.
-    pub fn default_renderer(mut self) -> Self {
-        self.unset.push("CLAUDE_CODE_NO_FLICKER".into());
-        self
-    }
-
     /// With a model that plays this shape, and a client as people have it that may run the shape's tools.
     #[track_caller]
     pub fn playing(self, shape: &Shape) -> Self {
         self.api().play(shape, self.project());
         self.agent_args(["--allowed-tools", TOOLS])
-            .default_renderer()
     }
 
     /// In this directory instead of the home's project.
@@ -327,7 +316,6 @@ impl Launch {
             None => self.home.env(),
         };
         env.retain(|(name, _)| !self.env.iter().any(|(own, _)| own == name));
-        env.retain(|(name, _)| !self.unset.contains(name));
         env.extend(self.env.clone());
         env
     }

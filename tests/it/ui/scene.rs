@@ -123,6 +123,7 @@ fn identity() -> Identity {
         environment: "ledger".to_owned(),
         agent_kind: AgentKind::Claude,
         agent_command: "claude".to_owned(),
+        agent_args: Vec::new(),
         todo_tools: true,
     }
 }

@@ -130,8 +130,6 @@ export const register = (on) => {
     return next(e);
   });
   on("classic.SessionStart", async ($, e, next) => {
-    // A conversation that is resumed has the reminders of its first turn.
-    conversation.isReminded = ["resume", "fork"].includes(e.source);
     if (e.source === "compact") conversation.calls = 0;
     report($, { fact: "session_started", source: e.source });
     reportUsage($, true);
@@ -166,8 +164,6 @@ export const register = (on) => {
     return next(e);
   });
   on("prompt.submit", async ($, e, next) => {
-    // With a typed prompt and with a command the client sends its reminders.
-    if (e.origin.kind === "composer" || e.command) conversation.isReminded = true;
     report($, { fact: "prompt_submitted", origin: e.origin.kind, text: e.text.slice(0, PROMPT_LIMIT) });
     return next(e);
   });
