@@ -13,6 +13,10 @@ use pitstop::cli::{
 };
 use pitstop::runtime::agent::SHIM;
 
+/// What the system's allocator keeps grows over a night of reboots, each of which frees a pane in thousands of pieces.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// A terminal supervisor for Claude Code: watches its context window fill and reboots it into a fresh
 /// session that carries on from a handoff you have seen.
 #[derive(Parser)]

@@ -29,6 +29,9 @@ use crate::app::{
 /// How long a change may wait for others that come with it.
 const KEPT_AFTER: Duration = Duration::from_millis(400);
 
+/// Of so many iterations what they carried at their ends is in memory; behind an older one stands what the store has of its session.
+const ENDS_KEPT: usize = 64;
+
 /// Something has happened: what has changed is kept in a moment.
 pub fn watch(model: &mut Model) {
     // A reboot orders it, too.
@@ -96,7 +99,11 @@ pub fn leave(model: &mut Model) {
     keep(model);
     let carried = now(model);
     let iteration = model.session.iteration;
-    model.draft.keeping.at_ends.insert(iteration, carried);
+    let at_ends = &mut model.draft.keeping.at_ends;
+    at_ends.insert(iteration, carried);
+    if at_ends.len() > ENDS_KEPT {
+        at_ends.pop_first();
+    }
 }
 
 /// The agent goes on from a session that was here before, as that was at the end of this iteration if that is known.

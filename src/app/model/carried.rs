@@ -56,7 +56,7 @@ pub struct Keeping {
     pub(in crate::app) asked: Option<SessionId>,
     /// Whether a change is kept in a moment.
     pub(in crate::app) due: bool,
-    /// What the iterations of this run carried at their ends.
+    /// What the newest iterations of this run carried at their ends.
     pub(in crate::app) at_ends: BTreeMap<IterationId, Carried>,
     /// The prompt in the agent's box that is kept on disk.
     pub(in crate::app) draft: Option<String>,
