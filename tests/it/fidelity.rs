@@ -663,9 +663,9 @@ fn strings_without_an_end_take_no_memory_and_what_follows_is_seen() {
         "6 × {megabytes} MB in {:?}, memory +{grown} KiB",
         began.elapsed()
     );
-    // What is in flight takes 10 to 17 MB in a debug build, however long the strings are; one string that were kept
-    // would take twice the limit.
-    let limit = scaled(8, 24) as u64 * 1024;
+    // What is in flight, and what the allocator gives back only after ten seconds, takes up to 37 MB in a debug build, however long
+    // the strings are; one string that were kept would take 48 more.
+    let limit = 44 * 1024;
     assert!(grown <= limit, "{grown} KiB more");
 }
 
