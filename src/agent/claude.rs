@@ -353,6 +353,12 @@ pub fn user_session(args: &[String]) -> UserSession {
     found
 }
 
+/// The agent whose role the user's arguments give it.
+#[must_use]
+pub fn role(args: &[String]) -> Option<String> {
+    Arguments(args).last("--agent").map(str::to_owned)
+}
+
 /// The session that the user's own arguments resume, if they name it.
 #[must_use]
 pub fn resumed(args: &[String]) -> Option<SessionId> {

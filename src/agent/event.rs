@@ -19,6 +19,13 @@ pub enum AgentEvent {
         /// Where the transcript will be.
         transcript_path: Option<String>,
     },
+    /// A hook says which permission mode holds.
+    ModeSeen {
+        /// The session.
+        session: SessionId,
+        /// The mode.
+        mode: String,
+    },
     /// A prompt reached the agent: the proof that a handoff arrived.
     PromptSubmitted {
         /// The session that took it; a fork shows its new id here first.
@@ -126,6 +133,7 @@ impl AgentEvent {
     pub fn session(&self) -> Option<SessionId> {
         match self {
             Self::SessionStarted { session, .. }
+            | Self::ModeSeen { session, .. }
             | Self::PromptSubmitted { session, .. }
             | Self::ToolStarted { session, .. }
             | Self::ToolFinished { session, .. }

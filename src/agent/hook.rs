@@ -135,6 +135,15 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
     })
 }
 
+/// The permission mode that a hook's payload names beside its event.
+#[must_use]
+pub fn parse_mode(body: &[u8]) -> Option<AgentEvent> {
+    let body = object(body).ok()?;
+    let at = Payload(&body);
+    let (session, mode) = (at.session().ok()?, at.text("permission_mode", SHORT)?);
+    Some(AgentEvent::ModeSeen { session, mode })
+}
+
 /// Where the agent works by the payload of any hook, and in which session. A subagent may have a place of its own.
 #[must_use]
 pub fn parse_place(body: &[u8]) -> Option<(SessionId, PathBuf)> {

@@ -20,7 +20,7 @@ pub use event::{
     AgentEvent, Background, BackgroundTask, EndReason, Failure, PromptCache, RateLimit,
     StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput,
 };
-pub use hook::{HookError, parse_hook, parse_place, parse_status_line};
+pub use hook::{HookError, parse_hook, parse_mode, parse_place, parse_status_line};
 
 /// Which program the pane hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]

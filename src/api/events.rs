@@ -46,6 +46,8 @@ pub enum ApiEventKind {
     Tests,
     /// A checkpoint is being kept.
     Checkpoint,
+    /// A model was asked for a summary in vain.
+    Summary,
     /// What the footer says.
     Notice,
 }

@@ -150,8 +150,6 @@ pub enum Reply {
         /// The reason, for people, with what would have to be true.
         why: String,
     },
-    /// A field of the request is wrong, which only the loop can know.
-    Wrong(FieldError),
     /// What was asked for does not exist.
     NotFound {
         /// The reason, for people.
@@ -181,7 +179,7 @@ pub enum Reply {
 
 /// An order that needs the control token.
 #[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Control {
     /// Begin a reboot: its handoff is drafted and waits for an approval.
     Reboot,
@@ -200,6 +198,8 @@ pub enum Control {
     Resume,
     /// End the new session and resume the one before the last reboot.
     Undo,
+    /// Forget the preserved state, after a checkpoint of it; [`Control::Undo`] brings it back.
+    ClearState,
     /// End the agent cleanly, and the supervisor.
     Stop,
     /// Type this text as a prompt.
@@ -208,7 +208,7 @@ pub enum Control {
 
 impl Control {
     /// The orders that need no text, by the names they have in URLs and on the command line.
-    pub const PLAIN: [(&'static str, Self); 8] = [
+    pub const PLAIN: [(&'static str, Self); 9] = [
         ("reboot", Self::Reboot),
         ("approve", Self::Approve),
         ("defer", Self::Defer),
@@ -216,6 +216,7 @@ impl Control {
         ("pause", Self::Pause),
         ("resume", Self::Resume),
         ("undo", Self::Undo),
+        ("clear-state", Self::ClearState),
         ("stop", Self::Stop),
     ];
 

@@ -8,6 +8,7 @@ use crate::{
     api::wire::{ApiEvent, Reply},
     autopilot::RunEvent,
     bridge::{CompactionId, Decision, Order, OrderId},
+    handoff::PreservedState,
     lineage::{
         Cause, Iteration, IterationId, Meta, RunId, Way, checkpoint::Checkpoint,
         journal::JournalEntry, metrics::TurnFigures,
@@ -349,6 +350,8 @@ pub struct RebootResult {
     pub used_tokens: Option<u64>,
     /// The message, where one is sent.
     pub handoff: Option<String>,
+    /// What is preserved over it.
+    pub preserved_state: PreservedState,
     /// How it came out: `done`, `rolled_back` or `failed`; absent before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'static str>,

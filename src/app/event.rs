@@ -278,7 +278,7 @@ pub enum ReadEvent {
         /// Whose pane.
         iteration: IterationId,
         /// The text.
-        commands: String,
+        commands: Vec<String>,
     },
     /// What the transcript says by now.
     Transcript {
@@ -533,7 +533,7 @@ pub struct TranscriptFacts {
     /// The human's own words in this session, if there were new ones since then.
     pub human: Option<HumanWords>,
     /// The last shell commands as they would be shown, if there were new ones since then.
-    pub commands: Option<String>,
+    pub commands: Option<Vec<String>>,
     /// The shell commands that have ended since then, in order.
     pub ran: Vec<Ran>,
     /// Calls of tools on the main chain that have no result yet, of those since we began to follow.

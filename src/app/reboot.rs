@@ -240,9 +240,14 @@ pub fn request_by(model: &mut Model, way: Way) -> Result<(), Refusal> {
     trim::choose(model, way)
 }
 
-/// Resumes the session that the last reboot ended; the present one stays in the history. A reboot whose new agent runs need not
+/// Takes back that the state was forgotten, if that came last. Else resumes the session that the last reboot ended; the present one stays in the history. A reboot whose new agent runs need not
 /// wait for its proof: it is closed as one that was not confirmed.
 pub fn undo(model: &mut Model) -> Result<(), Refusal> {
+    if let Some(cleared) = model.draft.cleared.take() {
+        (model.draft.signalled, model.draft.todo) = *cleared;
+        model.info("what was forgotten is preserved again");
+        return Ok(());
+    }
     if let Some(attempt) = &model.reboot.attempt {
         if !attempt.awaits_proof() {
             return Err(Refusal::UnderWay(attempt.step()));
@@ -417,7 +422,8 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
         _ => return Err(Refusal::Approved(attempt.step())),
     }
     close_review(model);
-    summary::settle(model);
+    let late = "the reboot was approved before the model had answered";
+    summary::settle(model, late);
     Ok(())
 }
 

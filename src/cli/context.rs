@@ -177,7 +177,7 @@ fn from_transcript(id: String, path: &Path) -> Result<Session, ContextError> {
 fn as_text(sessions: &[Session], heads: bool) -> String {
     let texts = sessions
         .iter()
-        .map(|one| (&one.id, strategy::context(&one.log)))
+        .map(|one| (&one.id, strategy::commands(&one.log).join("\n")))
         .filter(|(_, text)| !text.is_empty());
     if !heads {
         return texts.map(|(_, text)| text).collect();

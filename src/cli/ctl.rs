@@ -1,5 +1,7 @@
 //! `pitstop ctl ACTION`: gives the supervisor of this directory an order.
 
+use std::io::{self, IsTerminal as _};
+
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -24,6 +26,9 @@ pub struct CtlArgs {
     /// With `reboot`: how the context goes over: fresh, in-place or trim
     #[arg(long, value_name = "WAY", value_parser = way)]
     pub way: Option<Way>,
+    /// With `clear-state`: do not ask
+    #[arg(long)]
+    pub yes: bool,
     /// Print the answer as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -51,6 +56,8 @@ pub enum Action {
     Resume,
     /// End the new session and resume the one before the last reboot
     Undo,
+    /// Forget the preserved state (decisions, issues, items, tests), once you say yes; `undo` brings it back
+    ClearState,
     /// End the agent cleanly, and the supervisor
     Stop,
     /// Type a text as a prompt, if the agent waits for one
@@ -68,6 +75,7 @@ impl Action {
             Self::Pause => Control::Pause,
             Self::Resume => Control::Resume,
             Self::Undo => Control::Undo,
+            Self::ClearState => Control::ClearState,
             Self::Stop => Control::Stop,
             Self::Say => Control::Say(text),
         }
@@ -92,6 +100,10 @@ pub fn run(args: &CtlArgs) -> i32 {
             "for example: pitstop ctl reboot --way trim",
         );
     }
+    if args.action == Action::ClearState && !args.yes && !agreed() {
+        let hint = "`pitstop ctl clear-state --yes` does not ask";
+        return out::failed("nothing is forgotten: you have not said yes", hint);
+    }
     let text = match args.text.as_deref() {
         // One that is too long is read just as far as to be refused for it.
         Some("-") => match out::piped(SAY_LIMIT as u64 + 4) {
@@ -112,6 +124,16 @@ pub fn run(args: &CtlArgs) -> i32 {
         Ok(answer) => out::print(&shown(args, &answer.body)),
         Err(code) => code,
     }
+}
+
+/// Asks a person whether the preserved state is to be forgotten; where none is there, nobody agrees.
+fn agreed() -> bool {
+    let mut answer = String::new();
+    if io::stdin().is_terminal() {
+        eprint!("Forget the decisions, issues, items and tests that are preserved here? [y/N] ");
+        let _ = io::stdin().read_line(&mut answer);
+    }
+    matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
 /// The supervisor's answer, for people unless JSON is wanted. One of another version may answer something else: that

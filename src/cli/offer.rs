@@ -148,6 +148,9 @@ impl Past {
             let used = iteration.tokens_at_end;
             parts.extend(used.map(|used| format!("{} tokens", format::tokens(used.0))));
             parts.extend(task.as_deref().map(start));
+            let of_it = |one: &&Checkpoint| one.session == Some(*id);
+            let of_it = self.checkpoint.as_ref().filter(of_it);
+            parts.extend(of_it.and_then(Checkpoint::progress));
             lines.push(parts.join(" · "));
         }
         if let Some(one) = &self.checkpoint {
@@ -160,6 +163,7 @@ impl Past {
             ];
             let task = start(&one.task);
             parts.extend((!task.is_empty()).then_some(task));
+            parts.extend(one.progress());
             lines.push(parts.join(" · "));
         }
         lines

@@ -294,7 +294,7 @@ fn as_json(found: &[Checkpoint]) -> Value {
             "id": one.id, "environment": one.environment, "task": one.task, "next_steps": one.next_steps,
             "tags": one.tags, "created_at": one.created_at, "run_id": one.run, "iteration": one.iteration,
             "session_id": one.session, "handoff_bytes": one.context.len(), "auto_save": one.auto_save(),
-            "breakpoint": one.state.get("breakpoint"),
+            "breakpoint": one.state.get("breakpoint"), "last_error": one.last_error(), "progress": one.progress(),
             "scratchpad_bytes": one.scratchpad.as_ref().map(|saved| saved.text.len()),
         })
     };

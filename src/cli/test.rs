@@ -129,8 +129,15 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
     let printed = String::from_utf8_lossy(&ran.printed);
     let outcomes = test_run::recognise(Some(&command), &printed);
     let total = test_run::total(&outcomes);
-    let failing = outcomes.into_iter().flat_map(|one| one.failing);
-    let failing: Vec<String> = failing.take(TEST_NAMES_LIMIT).collect();
+    let (mut failing, mut passing) = (Vec::new(), Vec::new());
+    for one in outcomes {
+        failing.extend(one.failing);
+        passing.extend(one.passing);
+    }
+    let named = |mut names: Vec<String>| {
+        names.truncate(TEST_NAMES_LIMIT);
+        (!names.is_empty()).then_some(names)
+    };
     let body = TestBody {
         environment: None,
         passed: ran.code == 0,
@@ -138,7 +145,8 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         failed_count: total.and_then(|total| total.failed),
         duration_seconds: Some((took.as_secs_f64() * 1e3).round() / 1e3),
         test_command: Some(command),
-        failing_tests: (!failing.is_empty()).then_some(failing),
+        failing_tests: named(failing),
+        passing_tests: named(passing),
     };
     observer::report(&door, "/hooks/test-result", &body);
 }

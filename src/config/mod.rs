@@ -222,6 +222,8 @@ pub struct HandoffConfig {
     pub include_git_history: bool,
     /// How many of them.
     pub git_history_count: usize,
+    /// How it tells what was done last.
+    pub recent_activity: RecentActivity,
     /// Whether the outcome of the tests goes in.
     pub include_test_state: bool,
 }
@@ -233,10 +235,20 @@ impl Default for HandoffConfig {
             max_state_size: 50_000,
             include_files: Vec::new(),
             include_git_history: true,
-            git_history_count: 10,
+            git_history_count: 5,
+            recent_activity: RecentActivity::LastSteps,
             include_test_state: true,
         }
     }
+}
+
+/// How the handoff tells what was done last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecentActivity {
+    /// By the last steps of the transcript.
+    LastSteps,
+    /// By the last shell commands with their output.
+    RecentCommands,
 }
 
 /// Who decides that a reboot happens.

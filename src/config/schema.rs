@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, net::SocketAddr, sync::LazyLock, time::Duration
 
 use super::{
     ClipboardPolicy, Config, Delivery, LogLevel, Notifications, Preset, RebootMode, RebootWay,
-    ThemeName, Unanswered,
+    RecentActivity, ThemeName, Unanswered,
 };
 use crate::keymap::{Action, Chord, Trigger};
 
@@ -174,6 +174,10 @@ static SETTINGS: &[Key] = &[
     key("handoff", "include_files", Owner, Texts("a path", is_path, |d, v| d.config.handoff.include_files = v)),
     key("handoff", "include_git_history", Anyone, Flag(|d, v| d.config.handoff.include_git_history = v)),
     key("handoff", "git_history_count", Anyone, Whole(0, 1_000, |d, v| d.config.handoff.git_history_count = v as usize)),
+    key("handoff", "recent_activity", Anyone, OneOf(&[
+        ("last_steps", |d| d.config.handoff.recent_activity = RecentActivity::LastSteps),
+        ("recent_commands", |d| d.config.handoff.recent_activity = RecentActivity::RecentCommands),
+    ])),
     key("handoff", "include_test_state", Anyone, Flag(|d, v| d.config.handoff.include_test_state = v)),
 
     key("reboot", "mode", Owner, OneOf(&[
@@ -383,6 +387,7 @@ mod tests {
                 "handoff.max_state_size",
                 "handoff.include_git_history",
                 "handoff.git_history_count",
+                "handoff.recent_activity",
                 "handoff.include_test_state",
                 "ui.theme",
                 "ui.scrollback_lines",

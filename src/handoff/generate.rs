@@ -9,8 +9,11 @@ use std::collections::{BTreeMap, HashSet};
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig};
 
 use super::{
-    Handoff, Marker, PreservedState, TurnStanding, quality, sections, sections::CONTINUATION,
-    sendable, work,
+    Handoff, Marker, PreservedState, TurnStanding, quality, sections,
+    sections::CONTINUATION,
+    sendable,
+    strategy::{ContextStrategy, LastSteps, RecentCommands},
+    work,
 };
 use crate::{
     clean, redact,
@@ -27,13 +30,13 @@ pub const DEFAULT_TEMPLATE: &str = include_str!("../../assets/handoff.md");
 /// The most that is shown of one included file, in bytes.
 pub const FILE_CAP: usize = 8 * 1024;
 
-/// How large a message is that the last steps of the turn fill up, in bytes: the client's own summaries have 14 kB in the mean.
+/// How large a message is that what was done last fills up, in bytes: the client's own summaries have 14 kB in the mean.
 /// Figures in BENCHMARKS.md.
 const FILLED: usize = 14 * 1024;
 
-/// What the last steps may take in any case, in bytes, and the share of the message's limit that is the most of it.
-const STEPS_LEAST: usize = 4 * 1024;
-const STEPS_SHARE: usize = 4;
+/// What that may take in any case, in bytes, and the share of the message's limit that is the most of it.
+const ACTIVITY_LEAST: usize = 4 * 1024;
+const ACTIVITY_SHARE: usize = 4;
 
 /// A template that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +95,9 @@ pub struct Sources<'a> {
     /// The summary of the session, if there is one.
     pub summary: Option<&'a str>,
     /// The last shell commands with their output, as [`super::strategy`] shows them.
-    pub recent_commands: &'a str,
+    pub recent_commands: &'a [String],
+    /// Whether they tell what was done last; else the last steps do, where there are any.
+    pub commands_first: bool,
     /// The first request of the human, where it is not the objective.
     pub first_request: &'a str,
     /// The latest request of the human.
@@ -121,7 +126,8 @@ impl<'a> Sources<'a> {
             scratchpad: &NO_NOTES,
             git: &[],
             summary: None,
-            recent_commands: "",
+            recent_commands: &[],
+            commands_first: false,
             first_request: "",
             latest_request: "",
             work: None,
@@ -165,10 +171,8 @@ const KEPT: [&str; 4] = ["objective", "constraints", "next_step", "pending"];
 #[derive(Debug)]
 pub struct Generator {
     engine: Environment<'static>,
-    /// Whether the template has a place for the next step; a user's own may be older than that.
-    has_next_step: bool,
-    /// Whether it has one for the last steps.
-    has_steps: bool,
+    /// What the template has a place for; a user's own may be older than some of it.
+    places: HashSet<String>,
 }
 
 impl Default for Generator {
@@ -187,8 +191,7 @@ impl Generator {
         let named = engine.get_template("handoff")?.undeclared_variables(false);
         let generator = Self {
             engine,
-            has_next_step: named.contains("next_step"),
-            has_steps: named.contains("steps"),
+            places: named,
         };
         // A fault inside a section shows only when there is something to show in it.
         let full = CUT_ORDER.iter().map(|(key, _)| *key);
@@ -212,7 +215,7 @@ impl Generator {
     /// Makes the message, its secrets masked, cut to at most `max` bytes.
     pub fn generate(&self, sources: &Sources<'_>, max: usize) -> Result<Handoff, TemplateError> {
         let marker = sources.marker.to_string();
-        let mut sections = sections::all(sources, self.has_next_step);
+        let mut sections = sections::all(sources, self.places.contains("next_step"));
         let most_worth = CUT_ORDER.iter().rev().map(|(key, _)| *key);
         let mut kept = 0;
         for key in KEPT.into_iter().chain(most_worth) {
@@ -224,9 +227,7 @@ impl Generator {
             *body = if lost { "-".to_owned() } else { fit(body, max) };
             kept += body.len();
         }
-        if self.has_steps {
-            fill_with_steps(&mut sections, sources, max);
-        }
+        self.fill_with_activity(&mut sections, sources, max);
         let all: String = sections.values().map(String::as_str).collect();
         sections.insert(MASKED, masked_note(&all));
         let mut left_out = Vec::new();
@@ -287,31 +288,49 @@ impl Generator {
             warnings,
         })
     }
-}
 
-/// Fills the message up with the last steps; what they say needs no line in a list.
-fn fill_with_steps(
-    sections: &mut BTreeMap<&'static str, String>,
-    sources: &Sources<'_>,
-    max: usize,
-) {
-    let Some(at_hand) = sources.work.filter(|work| !work.steps.is_empty()) else {
-        return;
-    };
-    // What the lists lose is room for more steps.
-    for _ in 0..2 {
-        let others = sections.iter().filter(|(key, _)| **key != "steps");
-        let taken: usize = others.map(|(_, body)| body.len()).sum();
-        let room = FILLED.saturating_sub(taken).max(STEPS_LEAST);
-        let steps = work::steps(at_hand, sources.turn, room.min(max / STEPS_SHARE));
-        let unsaid = work::unsaid_by(&steps, at_hand);
-        for (key, body) in [
-            ("commands", work::commands(&unsaid)),
-            ("failure", work::failure(&unsaid)),
-            ("tried", work::tried(&unsaid)),
-            ("steps", steps),
-        ] {
-            sections.insert(key, fit(&body, max));
+    /// Fills the message up with what was done last, told by the strategy that is set, or by the other one where that has
+    /// nothing to tell or no place.
+    fn fill_with_activity(
+        &self,
+        sections: &mut BTreeMap<&'static str, String>,
+        sources: &Sources<'_>,
+        max: usize,
+    ) {
+        let nothing = WorkAtHand::default();
+        let at_hand = sources.work.unwrap_or(&nothing);
+        let steps = LastSteps(at_hand, sources.turn);
+        let commands = RecentCommands(sources.recent_commands);
+        let mut strategies: [&dyn ContextStrategy; 2] = [&steps, &commands];
+        if sources.commands_first {
+            strategies.reverse();
+        }
+        let mut strategies = strategies.into_iter();
+        let Some(strategy) = strategies.find(|one| {
+            self.places.contains(one.section()) && !one.context(max / ACTIVITY_SHARE).is_empty()
+        }) else {
+            return;
+        };
+        let section = strategy.section();
+        // What the lists lose is room for more.
+        for _ in 0..2 {
+            let others = sections.iter().filter(|(key, _)| **key != section);
+            let taken: usize = others.map(|(_, body)| body.len()).sum();
+            let room = FILLED.saturating_sub(taken).max(ACTIVITY_LEAST);
+            let told = strategy.context(room.min(max / ACTIVITY_SHARE));
+            // The next session reads them back from the steps, else from the lists.
+            let unsaid = match section {
+                "steps" => work::unsaid_by(&told, at_hand),
+                _ => at_hand.clone(),
+            };
+            for (key, body) in [
+                ("commands", work::commands(&unsaid)),
+                ("failure", work::failure(&unsaid)),
+                ("tried", work::tried(&unsaid)),
+                (section, told),
+            ] {
+                sections.insert(key, fit(&body, max));
+            }
         }
     }
 }

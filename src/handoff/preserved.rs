@@ -255,7 +255,7 @@ pub struct TestState {
     pub named: Vec<String>,
 }
 
-/// A test run as a report describes it: what passed is counted, and only what failed has names.
+/// A test run as a report describes it: not every name is known.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportedRun<'a> {
     /// The command line; empty if it is not known.
@@ -266,6 +266,8 @@ pub struct ReportedRun<'a> {
     pub failed: Option<u64>,
     /// The names of those that failed, as far as known.
     pub failing: &'a [String],
+    /// The names of those that passed.
+    pub passing: &'a [String],
 }
 
 /// Stands among the failing tests for those that a report did not name.
@@ -407,6 +409,11 @@ impl TestState {
             if failing.contains(&name) {
                 self.regressed.push(name);
             } else {
+                self.passing.push(name);
+            }
+        }
+        for name in run.passing.iter().map(|name| test_run::name(name)) {
+            if !name.is_empty() && !failing.contains(&name) && !self.passing.contains(&name) {
                 self.passing.push(name);
             }
         }
@@ -654,9 +661,23 @@ impl PreservedState {
         }
     }
 
-    /// Forgets everything.
+    /// Forgets everything. Rules that a transcript still has do not come back by it.
     pub fn clear(&mut self) {
-        *self = Self::default();
+        let withdrawn = self.constraints.iter();
+        let withdrawn = withdrawn.map(|rule| rules::key(&rule.said.text));
+        let withdrawn = self.withdrawn.iter().cloned().chain(withdrawn).collect();
+        *self = Self {
+            withdrawn,
+            ..Self::default()
+        };
+    }
+
+    /// How far the work is: `3 of 7 done`; none where nothing is listed.
+    #[must_use]
+    pub fn progress(&self) -> Option<String> {
+        let done = self.completed_items.len();
+        let all = done + self.pending_items.len();
+        (all > 0).then(|| format!("{done} of {all} done"))
     }
 
     /// Takes in what the scratchpad says: its checklists, its *Key Decisions*, its *Blockers* and, if none is known, its
@@ -759,8 +780,15 @@ impl PreservedState {
         for (key, value) in &self.custom {
             all.push(("custom", format!("{key}={value}"), value.origin));
         }
-        for name in &self.test_state.failing {
-            all.push(("test_state.failing", name.clone(), Origin::Tests));
+        for (field, names) in [
+            ("test_state.passing", &self.test_state.passing),
+            ("test_state.failing", &self.test_state.failing),
+        ] {
+            all.extend(
+                names
+                    .iter()
+                    .map(|name| (field, name.clone(), Origin::Tests)),
+            );
         }
         all.extend(of("modified_files", &self.modified_files));
         all.extend(of("created_files", &self.created_files));
@@ -813,6 +841,19 @@ pub fn key(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_state_says_how_much_of_its_items_is_done() {
+        let mut state = PreservedState::default();
+        assert_eq!(state.progress(), None);
+        for (done, open, progress) in [("a", "b", "1 of 2 done"), ("c", "ö", "2 of 4 done")] {
+            state.mark_completed(done, Origin::Human);
+            state.add_pending(open, Origin::Human);
+            assert_eq!(state.progress().as_deref(), Some(progress));
+        }
+        state.mark_completed("ö", Origin::Human);
+        assert_eq!(state.progress().as_deref(), Some("3 of 4 done"));
+    }
 
     #[test]
     fn marking_an_item_completed_takes_it_out_of_pending() {
@@ -994,6 +1035,7 @@ mod tests {
             command,
             passed: failed == 0,
             failed: Some(failed),
+            passing: &[],
             failing: &failing,
         });
     }

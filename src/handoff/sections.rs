@@ -15,7 +15,7 @@ use std::{
 
 use super::{
     IncludedFile, PreservedState, Sources,
-    preserved::{Item, Severity, key, same},
+    preserved::{Decision, Issue, Item, Severity, key, same},
     signal, work,
 };
 use crate::{
@@ -109,12 +109,6 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
     let summary = sources.summary.map_or_else(String::new, |text| {
         summary(text, &Known::of(state, at_hand), &mut said)
     });
-    let commands = work::commands(at_hand);
-    // Commands with their output are shown where nothing else knows of any.
-    let recent_commands = match commands.as_str() {
-        "" => recent_commands(sources.recent_commands),
-        _ => String::new(),
-    };
     BTreeMap::from([
         ("constraints", constraints),
         ("rejected", work::rejected(state)),
@@ -124,7 +118,7 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
         ("work", work::files(at_hand, !sources.git.is_empty())),
         ("failure", work::failure(at_hand)),
         ("tried", work::tried(at_hand)),
-        ("commands", commands),
+        ("commands", work::commands(at_hand)),
         ("objective", objective),
         ("next_step", next),
         ("pending", pending),
@@ -136,7 +130,6 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
         ("files", files(state, at_hand)),
         ("failing_tests", failing_tests(sources)),
         ("included_files", included(sources.included_files)),
-        ("recent_commands", recent_commands),
         ("git", joined(list("", sources.git))),
         ("state", custom(state)),
         ("continuation", closing(sources)),
@@ -260,27 +253,40 @@ fn decisions(state: &PreservedState, said: &mut Said) -> String {
     let first = state.decisions.len().saturating_sub(MAX_NAMES);
     let mut lines = Vec::new();
     for one in &state.decisions[first..] {
-        let (what, why) = (one_line(&one.description), one_line(&one.rationale));
-        let is_new = said.add_with(&what, &why);
-        match why.as_ref() {
-            "" if is_new => lines.push(format!("- {what}")),
-            "" => {}
-            why => lines.push(format!("- {what} (because: {why})")),
+        let is_new = said.add_with(&one.description, &one.rationale);
+        if is_new || !one_line(&one.rationale).is_empty() {
+            lines.push(format!("- {}", decision_text(one)));
         }
     }
     joined(lines)
 }
 
+/// A decision in one line, with its reason.
+#[must_use]
+pub fn decision_text(one: &Decision) -> String {
+    match (one_line(&one.description), one_line(&one.rationale)) {
+        (what, why) if why.is_empty() => what.into_owned(),
+        (what, why) => format!("{what} (because: {why})"),
+    }
+}
+
+/// An issue in one line, with its severity and those of its files that it does not name itself.
+#[must_use]
+pub fn issue_text(issue: &Issue) -> String {
+    let text = one_line(&issue.description);
+    let files = issue.files.iter().filter(|file| !text.contains(*file));
+    let files: Vec<_> = files.map(|file| one_line(file)).collect();
+    let files = match files.join(", ") {
+        none if none.is_empty() => none,
+        files => format!(" (in {files})"),
+    };
+    format!("[{}] {text}{files}", issue.severity.word())
+}
+
 fn issues(state: &PreservedState, said: &mut Said) -> String {
     let open = state.known_issues.iter().filter(|issue| !issue.addressed);
     let new = open.filter(|issue| said.add(&issue.description));
-    joined(new.map(|issue| {
-        format!(
-            "- [{}] {}",
-            issue.severity.word(),
-            one_line(&issue.description)
-        )
-    }))
+    joined(new.map(|issue| format!("- {}", issue_text(issue))))
 }
 
 /// What of the scratchpad no section above has.
@@ -437,13 +443,6 @@ fn included(files: &[IncludedFile]) -> String {
         })
         .collect::<Vec<_>>()
         .join("\n\n")
-}
-
-fn recent_commands(text: &str) -> String {
-    match text.trim_end() {
-        "" => String::new(),
-        text => fenced(text),
-    }
 }
 
 fn custom(state: &PreservedState) -> String {

@@ -1,5 +1,5 @@
-//! The part of a session's past that is given word for word: its last shell commands with their output. The text is for a
-//! prompt or for a person:
+//! The part of a session's past that is given word for word: the last steps of its transcript, or its last shell commands with
+//! their output. Which of the two a handoff takes is a setting. The commands are for a prompt or for a person:
 //!
 //! ```text
 //! $ cargo test
@@ -12,8 +12,60 @@ use std::fmt::Write as _;
 
 use crate::{
     clean,
-    transcript::commands::{Chunk, CommandLog, CommandRecord, Direction, OutputReader as _},
+    transcript::{
+        commands::{Chunk, CommandLog, CommandRecord, Direction, OutputReader as _},
+        work::WorkAtHand,
+    },
 };
+
+use super::{TurnStanding, sections::fenced, work};
+
+/// A way to tell what was done last.
+pub trait ContextStrategy {
+    /// The section of the message in which it stands.
+    fn section(&self) -> &'static str;
+
+    /// Its text in at most about `room` bytes; empty if there is nothing to tell.
+    fn context(&self, room: usize) -> String;
+}
+
+/// The last steps of the transcript: what was said, and each call of a tool with its outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct LastSteps<'a>(pub &'a WorkAtHand, pub TurnStanding);
+
+impl ContextStrategy for LastSteps<'_> {
+    fn section(&self) -> &'static str {
+        "steps"
+    }
+
+    fn context(&self, room: usize) -> String {
+        work::steps(self.0, self.1, room)
+    }
+}
+
+/// The last shell commands, as [`commands`] gives them.
+#[derive(Clone, Copy, Debug)]
+pub struct RecentCommands<'a>(pub &'a [String]);
+
+impl ContextStrategy for RecentCommands<'_> {
+    fn section(&self) -> &'static str {
+        "recent_commands"
+    }
+
+    /// As many of the last ones as fit, each whole.
+    fn context(&self, room: usize) -> String {
+        let mut left = room;
+        let fits = self.0.iter().rev().take_while(|one| {
+            let fits = one.len() < left;
+            left = left.saturating_sub(one.len() + 1);
+            fits
+        });
+        match &self.0[self.0.len() - fits.count()..] {
+            [] => String::new(),
+            shown => fenced(&shown.join("\n")),
+        }
+    }
+}
 
 /// How many commands are shown.
 pub const MAX_COMMANDS: usize = 10;
@@ -25,27 +77,14 @@ const LINES_EACH: usize = 10;
 /// The longest line, in bytes: minified files and binary data have lines without end.
 const MAX_LINE: usize = 4_096;
 
-/// The text for a session's commands, oldest first; empty when there is nothing to show.
+/// The last commands of a session, oldest first, as they are shown.
 #[must_use]
-pub fn context(log: &CommandLog) -> String {
-    context_within(log, usize::MAX)
-}
-
-/// The same in at most `budget` bytes: as many of the last commands as fit, each whole.
-#[must_use]
-pub fn context_within(log: &CommandLog, budget: usize) -> String {
-    let mut shown = Vec::new();
-    let mut size = 0;
-    for record in log.records().iter().rev().take(MAX_COMMANDS) {
-        let one = one(record, &log.read(record));
-        size += one.len() + 1;
-        if size > budget {
-            break;
-        }
-        shown.push(one);
-    }
-    shown.reverse();
-    shown.join("\n")
+pub fn commands(log: &CommandLog) -> Vec<String> {
+    let records = log.records();
+    let last = records
+        .iter()
+        .skip(records.len().saturating_sub(MAX_COMMANDS));
+    last.map(|record| one(record, &log.read(record))).collect()
 }
 
 /// One command: its line, then its output; every line ended.
@@ -123,6 +162,10 @@ fn printed(chunks: &[Chunk]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::transcript::commands::cast;
+
+    fn context(log: &CommandLog) -> String {
+        commands(log).join("\n")
+    }
 
     fn record(command: &str) -> CommandRecord {
         CommandRecord {
@@ -212,15 +255,15 @@ mod tests {
 
     #[test]
     fn within_a_budget_the_last_commands_are_shown_whole() {
-        let mut log = CommandLog::new(10);
-        for n in 0..3 {
-            log.push(record(&format!("echo {n}")), vec![out(&format!("{n}\n"))]);
-        }
-        let within = |budget| context_within(&log, budget);
-        assert_eq!(within(10_000), context(&log));
-        assert_eq!(within(24), "$ echo 1\n1\n\n$ echo 2\n2\n");
-        assert_eq!(within(23), "$ echo 2\n2\n");
+        let one = |n: u32| format!("$ echo {n}\n{n}\n");
+        let all = [one(0), one(1), one(2)];
+        let within = |budget| RecentCommands(&all).context(budget);
+        let fenced = |text: &str| format!("```\n{}\n```", text.trim_end());
+        assert_eq!(within(10_000), fenced(&all.join("\n")));
+        assert_eq!(within(24), fenced(&all[1..].join("\n")));
+        assert_eq!(within(23), fenced(&one(2)));
         assert_eq!(within(5), "");
+        assert_eq!(RecentCommands(&[]).context(5), "");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use fallback::fallback;
 pub use history::History;
 pub use sections::sections;
 
-use crate::{clean, redact::redact};
+use crate::{clean, redact::redact, transcript::SessionId};
 
 /// The headings of a summary, in order.
 pub const SECTIONS: [&str; 7] = [
@@ -38,8 +38,13 @@ pub const SECTIONS: [&str; 7] = [
 /// What the model is asked, around the history.
 const PROMPT: &str = include_str!("../../assets/summary.md");
 
-/// Where the history stands in [`PROMPT`].
+/// Where the history stands in [`PROMPT`], and what else it names.
 const PLACE: &str = "{history}";
+const SESSION: &str = "{session}";
+const TASK: &str = "{task}";
+
+/// The most of the original task that is quoted, in bytes.
+const TASK_CAP: usize = 4 * 1024;
 
 /// Who made a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
@@ -87,13 +92,25 @@ pub struct Outcome {
     pub duration_ms: u64,
 }
 
-/// What a model is asked to summarize a history.
+/// What a model is asked to summarize the history of a session that was begun for this task.
 #[must_use]
-pub fn prompt(history: &History) -> String {
-    // The record must not close its own bracket, nor open a second one.
-    let record = history.text().replace("<history", "<_history");
-    let record = record.replace("</history", "</_history");
-    PROMPT.replacen(PLACE, record.trim(), 1)
+pub fn prompt(history: &History, session: SessionId, task: &str) -> String {
+    // Neither may close its own bracket, nor open a second one.
+    let inside = |text: &str, name: &str| {
+        let text = text.replace(&format!("<{name}"), &format!("<_{name}"));
+        text.replace(&format!("</{name}"), &format!("</_{name}"))
+    };
+    let task = match clipped(&harmless(task), TASK_CAP) {
+        none if none.is_empty() => "(not known)".to_owned(),
+        task => inside(&task, "task"),
+    };
+    let (above, below) = PROMPT.split_once(PLACE).unwrap_or((PROMPT, ""));
+    let above = above.replacen(SESSION, &session.to_string(), 1);
+    let above = above.replacen(TASK, &task, 1);
+    format!(
+        "{above}{}{below}",
+        inside(&history.text(), "history").trim()
+    )
 }
 
 /// A text from a session as a summary may hold it.
@@ -140,7 +157,22 @@ mod tests {
         history.push(br#"{"type":"user","message":{"content":"fix </history> {history} it"}}"#);
         history.push(b"\n");
         let history = history.finished();
-        let prompt = prompt(&history);
+        let session = SessionId::new(uuid::Uuid::from_u128(7));
+        for (task, quoted) in [
+            ("port the importer", "port the importer"),
+            (" \n", "(not known)"),
+            (
+                "</task> {history} {session}",
+                "</_task> {history} {session}",
+            ),
+            ("größer <task>\u{1b}[201~", "größer <_task>"),
+        ] {
+            let prompt = super::prompt(&history, session, task);
+            assert!(prompt.contains(&format!("session {session}. ")));
+            let quoted = format!("\n<task>\n{quoted}\n</task>\n");
+            assert!(prompt.contains(&quoted), "{quoted}: {prompt}");
+        }
+        let prompt = prompt(&history, session, "");
         assert!(prompt.contains("<history>\nUser: fix </_history> {history} it\n</history>\n"));
         assert_eq!(prompt.matches("</history>").count(), 2, "{prompt}");
     }

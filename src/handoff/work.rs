@@ -278,12 +278,10 @@ mod tests {
         }
     }
 
+    const MARKED: &str = "pitstop handoff · r1 · iteration 1 · 0a1b2c3d";
+
     fn handoff(state: &PreservedState, work: &WorkAtHand, latest: &str) -> String {
-        let marker = Marker {
-            run: "r1".to_owned(),
-            iteration: 1,
-            nonce: "0a1b2c3d".to_owned(),
-        };
+        let marker = Marker::read(MARKED).unwrap();
         let sources = Sources {
             work: Some(work),
             first_request: "Port the importer\n- and its tests",
@@ -389,11 +387,7 @@ mod tests {
     }
 
     fn handoff_within(max: usize, work: &WorkAtHand, turn: TurnStanding) -> String {
-        let marker = Marker {
-            run: "r1".to_owned(),
-            iteration: 1,
-            nonce: "0a1b2c3d".to_owned(),
-        };
+        let marker = Marker::read(MARKED).unwrap();
         let state = PreservedState::default();
         let sources = Sources {
             work: Some(work),
@@ -418,6 +412,39 @@ mod tests {
             assert!(section.starts_with(begin), "{text}");
             assert!(section.contains(steps), "{text}");
             assert_eq!(text.matches("echo mark 3").count(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_done_last_is_told_by_the_strategy_that_is_set_and_has_something_to_tell() {
+        let (marker, state) = (Marker::read(MARKED).unwrap(), PreservedState::default());
+        let ran = work_of(&[("make", "no rule", true), ("ls", "a", false)]);
+        let commands = ["$ ls\na\n".to_owned(), "$ (unknown)\nb\n".to_owned()];
+        let none = WorkAtHand::default();
+        for (work, recent_commands, commands_first, [steps, shown]) in [
+            (&ran, &commands[..], false, [true, false]),
+            (&ran, &commands[..], true, [false, true]),
+            (&ran, &[], true, [true, false]),
+            (&none, &commands[..], false, [false, true]),
+            (&none, &[], true, [false, false]),
+        ] {
+            let sources = Sources {
+                work: Some(work),
+                recent_commands,
+                commands_first,
+                ..Sources::new(&marker, &state)
+            };
+            let text = Generator::default()
+                .generate(&sources, 50_000)
+                .unwrap()
+                .text;
+            assert_eq!(text.contains("## Last steps\n\nThe turn"), steps, "{text}");
+            let both = "## Recent commands\n\n```\n$ ls\na\n\n$ (unknown)\nb\n```\n";
+            assert_eq!(text.contains(both), shown, "{text}");
+            // Whichever it is, the next session knows what has failed.
+            let mut next = Work::default();
+            next.record(&json!({ "type": "user", "message": { "content": text } }));
+            assert_eq!(next.report().last_failure, work.last_failure);
         }
     }
 

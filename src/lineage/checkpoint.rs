@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
+    handoff::PreservedState,
     lineage::{IterationId, RunId, json, moment},
     transcript::SessionId,
 };
@@ -87,6 +88,20 @@ pub struct AutoSave {
     pub inferred_context: Option<String>,
 }
 
+/// What failed last before a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastError {
+    /// What failed, with its words.
+    pub message: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// How to go on from it.
+    pub hint: String,
+}
+
+/// Where it stands beside the preserved state.
+pub const LAST_ERROR: &str = "last_error";
+
 /// Where [`AutoSave`] stands beside the preserved state, as what is known of a commit or test run stands under `breakpoint`.
 const AUTO_SAVE: &str = "auto_save";
 
@@ -138,6 +153,18 @@ impl Checkpoint {
     #[must_use]
     pub fn auto_save(&self) -> Option<AutoSave> {
         serde_json::from_value(self.state.get(AUTO_SAVE)?.clone()).ok()
+    }
+
+    /// What had failed last.
+    #[must_use]
+    pub fn last_error(&self) -> Option<LastError> {
+        serde_json::from_value(self.state.get(LAST_ERROR)?.clone()).ok()
+    }
+
+    /// How far the work was: `3 of 7 done`.
+    #[must_use]
+    pub fn progress(&self) -> Option<String> {
+        PreservedState::deserialize(&self.state).ok()?.progress()
     }
 
     /// Reads what [`Checkpoint::to_json`] wrote, in this version or an older one.

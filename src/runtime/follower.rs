@@ -13,26 +13,19 @@ use crate::{
     clean::chain,
     handoff::{
         signal,
-        strategy::{MAX_COMMANDS, context_within},
+        strategy::{MAX_COMMANDS, commands},
     },
     lineage::{IterationId, TokenTotals},
     pane::recording::Flushing,
     private_file,
     transcript::{
-        SessionId,
-        commands::{CommandLog, cast::CastReader},
-        digest::Digest,
-        record::Splitter,
-        tail::Tail,
+        SessionId, commands::cast::CastReader, digest::Digest, record::Splitter, tail::Tail,
         usage::Usage,
     },
 };
 
 /// Bytes read before the figures are sent: a large transcript shows its progress.
 const BUDGET: u64 = 64 * 1024 * 1024;
-
-/// The most that is shown of recent commands, in bytes: a share of the handoff's default size that leaves room for the rest.
-const COMMANDS_BUDGET: usize = 16 * 1024;
 
 /// What the follower is asked for.
 #[derive(Debug)]
@@ -177,7 +170,7 @@ impl Following {
         let total = self.digest.commands().total();
         // Long texts are only made when there is something new.
         let commands =
-            (total != self.commands || self.resend).then(|| shown(self.digest.commands()));
+            (total != self.commands || self.resend).then(|| commands(self.digest.commands()));
         self.commands = total;
         if self.resend {
             self.digest.send_again();
@@ -216,11 +209,6 @@ impl Following {
             calls_open: self.digest.calls_open(),
         }
     }
-}
-
-/// The last commands as the handoff shows them.
-fn shown(log: &CommandLog) -> String {
-    context_within(log, COMMANDS_BUDGET)
 }
 
 /// A recording that is read as it grows.
@@ -269,7 +257,7 @@ impl Recorded {
         let log = self.reader.log();
         if log.total() != self.commands {
             self.commands = log.total();
-            let (iteration, commands) = (self.iteration, shown(log));
+            let (iteration, commands) = (self.iteration, commands(log));
             send(
                 events,
                 ReadEvent::Recorded {

@@ -323,6 +323,7 @@ mod tests {
             old_session: session,
             new_session: session,
             used_tokens: Some(12),
+            preserved_state: crate::handoff::PreservedState::default(),
             handoff: Some("# Handoff".to_owned()),
             result: None,
             reason: None,

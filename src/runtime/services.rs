@@ -10,7 +10,7 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    agent::{AgentEvent, parse_hook, parse_place, parse_status_line},
+    agent::{AgentEvent, parse_hook, parse_mode, parse_place, parse_status_line},
     api::{
         Call, Feed,
         server::Mailbox,
@@ -150,6 +150,9 @@ impl Shell {
                         self.calls.feed.publish(hook_event(&event, &parsed));
                         refusal = compaction::refusal(self.core.view(), &parsed);
                         self.post(Event::Agent(parsed));
+                        if let Some(seen) = parse_mode(&body) {
+                            self.post(Event::Agent(seen));
+                        }
                         if let Some((session, place)) = parse_place(&body) {
                             self.works_at(session, place);
                         }

@@ -42,13 +42,14 @@ use crate::{
     app::{
         Event,
         event::{ReadEvent, SummaryId},
+        facts::run_task,
     },
     clean::chain,
     config::SummaryConfig,
     handoff::summary::{self, Ended, Evidence, History, Ran},
     lineage::{IterationId, ProcessStamp},
     process,
-    transcript::tail::read_pieces,
+    transcript::{SessionId, tail::read_pieces},
 };
 
 use super::{
@@ -143,6 +144,9 @@ impl Drop for SideProcesses {
 struct Errand {
     id: SummaryId,
     iteration: IterationId,
+    session: SessionId,
+    /// What the session was begun for.
+    task: String,
     transcript: Option<PathBuf>,
     /// What pitstop types after a reboot, which is no person's.
     warmup: Option<String>,
@@ -162,17 +166,22 @@ struct Ask {
 impl Shell {
     /// Reads the transcript and, if wanted, has a model write a summary of it.
     pub(super) fn summarize(&mut self, id: SummaryId, ask: bool) {
-        let settings = &self.core.view().config.summary;
+        let model = self.core.view();
+        let settings = &model.config.summary;
+        let first = model.draft.requests.first.as_ref();
+        let task = run_task(model).or_else(|| first.map(|said| said.text.as_str()));
         let errand = Errand {
             id,
-            iteration: self.core.view().session.iteration,
+            iteration: model.session.iteration,
+            session: model.session.id,
+            task: task.unwrap_or_default().to_owned(),
             transcript: self.services.transcript.clone(),
-            warmup: self.core.view().config.reboot.warmup_prompt.clone(),
+            warmup: model.config.reboot.warmup_prompt.clone(),
             ask: ask.then(|| Ask {
                 command: command(
                     &self.agent,
                     settings,
-                    self.core.view().session.agent.model_id.as_deref(),
+                    model.session.agent.model_id.as_deref(),
                 ),
                 timeout: settings.timeout,
             }),
@@ -240,7 +249,7 @@ impl Errand {
         let (Some(ask), Ok(history)) = (self.ask.take(), history) else {
             return;
         };
-        let prompt = summary::prompt(&history);
+        let prompt = summary::prompt(&history, self.session, &self.task);
         drop(history);
         let started = |stamp: &ProcessStamp| {
             let job = Job::Agent(self.iteration, stamp.clone());
@@ -647,6 +656,8 @@ mod tests {
         let errand = Errand {
             id: SummaryId(1),
             iteration: IterationId::FIRST,
+            session: SessionId::new(uuid::Uuid::nil()),
+            task: String::new(),
             transcript: Some(transcript),
             warmup: None,
             ask: Some(shell(
@@ -679,6 +690,8 @@ mod tests {
         let errand = Errand {
             id: SummaryId(1),
             iteration: IterationId::FIRST,
+            session: SessionId::new(uuid::Uuid::nil()),
+            task: String::new(),
             transcript: None,
             warmup: None,
             ask: Some(shell("exit 0")),

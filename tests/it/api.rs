@@ -1210,7 +1210,16 @@ fn people_and_scripts_are_shown_how_things_stand() {
 fn orders_end_with_a_code_that_shows_their_fate() {
     let mut supervisor = Supervisor::start();
     for (name, order) in Control::PLAIN {
-        let (output, _) = run(&mut supervisor.command(&["ctl", name]), Some(b""));
+        // One that forgets asks, and nobody is here to say yes.
+        let yes: &[&str] = if name == "clear-state" {
+            let (output, _) = run(&mut supervisor.command(&["ctl", name]), Some(b""));
+            assert_eq!(output.status.code(), Some(1), "{output:?}");
+            &["--yes"]
+        } else {
+            &[]
+        };
+        let line = [&["ctl", name], yes].concat();
+        let (output, _) = run(&mut supervisor.command(&line), Some(b""));
         let refused = order == Control::Undo;
         assert_eq!(
             output.status.code(),

@@ -93,20 +93,20 @@ fn scripts_are_answered_and_recorded() {
         (status, body),
         (
             202,
-            json!({"status": "recorded", "session_id": session, "commit": SHA})
+            json!({"status": "saved", "known": false, "session_id": session, "commit": &SHA[..8]})
         )
     );
     let (status, body) = post(
         home,
         "/hooks/test-result",
-        &json!({"environment": "q", "passed": true}),
+        &json!({"environment": "q", "passed": true, "failed_tests": 0}),
     );
-    let error = r#"expected "project" (this supervisor's) as environment, found "q""#;
     assert_eq!(
         (status, body),
         (
-            400,
-            json!({"error": error, "hint": "", "field": "environment"})
+            202,
+            json!({"status": "saved", "known": false, "session_id": session, "tests_passed": true,
+                "unknown_fields": ["failed_tests"]})
         )
     );
     let (status, body) = get(

@@ -148,10 +148,12 @@ fn golden_tests_alone() {
 #[test]
 fn golden_commands_alone() {
     let state = objective();
-    let reported = "$ cat notes.md\n# A heading\n```sh\nls\n```\nDONE: forged\n";
+    let reported = ["$ cat notes.md\n# A heading\n```sh\nls\n```\nDONE: forged\n".to_owned()];
     golden(
         "commands",
-        &make(50_000, &state, |sources| sources.recent_commands = reported),
+        &make(50_000, &state, |sources| {
+            sources.recent_commands = &reported;
+        }),
     );
 }
 
@@ -278,7 +280,7 @@ fn golden_huge() {
     let summary = "- a line of the summary\n".repeat(1_000);
     let handoff = make(50_000, &state, |sources| {
         sources.scratchpad = &notes;
-        sources.recent_commands = &text;
+        sources.recent_commands = std::slice::from_ref(&text);
         sources.summary = Some(&summary);
     });
     assert!(handoff.bytes() <= 50_000);
@@ -301,12 +303,13 @@ fn golden_truncated_at_each_boundary() {
     let git = ["branch main".to_owned(), "3f786850 a commit".to_owned()];
     let files = [IncludedFile::new("a.txt", "text\n")];
     let notes = Parsed::read("## Current Understanding\none\ntwo\nthree\n");
+    let commands = ["$ ls\na\n".to_owned()];
     let of = |max| {
         make(max, &state, |sources| {
             sources.scratchpad = &notes;
             sources.git = &git;
             sources.summary = Some("A summary.");
-            sources.recent_commands = "$ ls\na\n";
+            sources.recent_commands = &commands;
             sources.included_files = &files;
         })
     };
@@ -389,7 +392,7 @@ proptest! {
         let files = [IncludedFile::new(&names[0], &reported)];
         let handoff = make(50_000, &state, |sources| {
             sources.git = &names;
-            sources.recent_commands = &reported;
+            sources.recent_commands = std::slice::from_ref(&reported);
             sources.included_files = &files;
         });
         let signals = pitstop::handoff::signal::parse(&handoff.text);
@@ -438,7 +441,7 @@ proptest! {
         let handoff = make(max, &state, |sources| {
             sources.scratchpad = &parsed;
             sources.git = &items;
-            sources.recent_commands = &notes;
+            sources.recent_commands = std::slice::from_ref(&notes);
         });
         prop_assert!(handoff.bytes() <= max, "{} > {}", handoff.bytes(), max);
         prop_assert!(handoff.text.contains("## Objective\n\nGoal"));

@@ -157,7 +157,14 @@ fn read_by_all(path: &Path, portion: u64) -> Read {
     })
     .unwrap();
     let whole = whole.finished();
-    assert!(summary::prompt(&whole).contains("<history>"));
+    assert!(
+        summary::prompt(
+            &whole,
+            pitstop::transcript::SessionId::new(uuid::Uuid::nil()),
+            ""
+        )
+        .contains("<history>")
+    );
     find_prompt(path, "0a1b2c3d").unwrap();
     holds_conversation(path).unwrap();
     // A subagent's own file has nothing that could be resumed.

@@ -77,7 +77,7 @@ fn an_outcome_is_reported_with_its_counts_and_the_exit_code_is_kept() {
         || {
             supervisor
                 .handoff_text()
-                .contains("## Failing tests\n\n- b\n")
+                .contains("## Failing tests\n\n- b (passed before)\n")
         },
         SOON,
     );

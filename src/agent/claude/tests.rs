@@ -225,6 +225,19 @@ fn a_project_slug_replaces_all_but_letters_and_digits() {
 }
 
 #[test]
+fn the_role_is_the_agent_that_the_arguments_name_last() {
+    for (args, found) in [
+        (&["--agent", "reviewer"][..], Some("reviewer")),
+        (&["--model", "x", "--agent=größe"], Some("größe")),
+        (&["--agent", "a", "--agent", "b"], Some("b")),
+        (&["--agents", "{}"], None),
+    ] {
+        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+        assert_eq!(role(&args).as_deref(), found, "{args:?}");
+    }
+}
+
+#[test]
 fn a_start_elsewhere_makes_no_work_tree_and_finds_what_relative_paths_name() {
     for (given, left) in [
         ("--worktree x --model opus", "--model opus"),

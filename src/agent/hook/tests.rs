@@ -402,3 +402,14 @@ fn any_json() -> impl Strategy<Value = Value> {
         ]
     })
 }
+
+#[test]
+fn the_permission_mode_is_read_beside_any_event() {
+    for mode in ["plan", "acceptEdits", "größe"] {
+        let (session, mode) = (id(), mode.to_owned());
+        let body = body(&format!(r#""permission_mode":"{mode}""#));
+        let seen = Some(AgentEvent::ModeSeen { session, mode });
+        assert_eq!(parse_mode(body.as_bytes()), seen);
+    }
+    assert_eq!(parse_mode(body("").as_bytes()), None);
+}

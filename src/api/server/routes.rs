@@ -4,6 +4,7 @@
 //!   front (shape: Origin, Host, URI, size)  →  route  →  enter (token, lane)  →  body  →  the loop
 //! ```
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,7 +18,10 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use futures_util::StreamExt;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::json;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{timeout, timeout_at};
@@ -38,7 +42,7 @@ use crate::api::wire::{
     is_event_name, is_sha, is_shallow,
 };
 use crate::bridge::{Tool, ToolBody};
-use crate::redact;
+use crate::{clean, redact};
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
 const PRESENT_SESSION: &str = "current";
@@ -54,6 +58,9 @@ const PLACE_LIMIT: Duration = Duration::from_millis(250);
 
 /// The largest count taken of tests or files.
 const COUNT_LIMIT: u64 = 1_000_000_000;
+
+/// How many unknown fields are named, and with how many characters.
+const NAMED: usize = 80;
 
 /// What every endpoint needs.
 #[derive(Clone, Debug)]
@@ -331,7 +338,7 @@ async fn hook(
         return Ok(accepted());
     }
     Ok(match timeout(REFUSAL_LIMIT, answer).await {
-        Ok(Ok(reply @ Reply::Blocked { .. })) => respond(reply),
+        Ok(Ok(reply @ Reply::Blocked { .. })) => respond(reply, Vec::new()),
         // The hook no longer waits: the agent does as it likes.
         _ => accepted(),
     })
@@ -372,7 +379,40 @@ async fn usage(
         used_tokens: figure(&given, "used_tokens", 0)?,
         max_tokens: figure(&given, "max_tokens", 1)?,
     };
-    ask(&state, slot_of(&request), Request::Usage(query)).await
+    let unknown = unknown(given.into_iter().map(|(name, _)| name), &query);
+    let reply = call(&state, &slot_of(&request), Request::Usage(query)).await?;
+    Ok(respond(reply, unknown))
+}
+
+/// The fields that an endpoint does not know. They are passed over, for a newer or older caller may send some, and its answer
+/// names them, for one may be misspelt.
+fn unknown(given: impl Iterator<Item = String>, read: &impl Serialize) -> Vec<String> {
+    let known = serde_json::to_value(read).unwrap_or_default();
+    let unknown = given.filter(|name| known.get(name).is_none());
+    let shown = unknown.map(|name| clean::stripped(&name, NAMED));
+    shown.take(NAMED).collect()
+}
+
+/// The body of an order that takes none.
+#[derive(Serialize, Deserialize)]
+struct NoBody {}
+
+/// Reads a body, and has the loop answer what was made of it and name what was not.
+async fn ask_by<T: DeserializeOwned + Serialize>(
+    state: &ServerState,
+    slot: Arc<ConnectionSlot>,
+    body: &[u8],
+    check: impl FnOnce(&T) -> Result<(), FieldError>,
+    request: impl FnOnce(T) -> Request,
+) -> Answered {
+    let read: T = parse(body)?;
+    check(&read)?;
+    // What they hold need not even be valid.
+    #[allow(clippy::zero_sized_map_values, reason = "only a map reads an object")]
+    let given: BTreeMap<String, IgnoredAny> = parse(body)?;
+    let unknown = unknown(given.into_keys(), &read);
+    let reply = call(state, &slot, request(read)).await?;
+    Ok(respond(reply, unknown))
 }
 
 /// The number of tokens of that name in a query, if it is given.
@@ -395,13 +435,9 @@ fn figure(given: &[(String, String)], name: &str, least: u64) -> Result<Option<u
 
 async fn auto_save(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let (body, slot) = read_body(request).await?;
-    let body = if body.is_empty() {
-        SaveBody::default()
-    } else {
-        parse(&body)?
-    };
-    check_save(&body)?;
-    ask(&state, slot, Request::Reported(Report::AutoSave(body))).await
+    let body = if body.is_empty() { b"{}" } else { &body[..] };
+    let request = |body| Request::Reported(Report::AutoSave(body));
+    ask_by(&state, slot, body, check_save, request).await
 }
 
 fn check_save(body: &SaveBody) -> Result<(), FieldError> {
@@ -427,21 +463,23 @@ fn check_save(body: &SaveBody) -> Result<(), FieldError> {
 
 async fn git_commit(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let (body, slot) = read_body(request).await?;
-    let body: CommitBody = parse(&body)?;
+    let request = |body| Request::Reported(Report::Commit(body));
+    ask_by(&state, slot, &body, check_commit, request).await
+}
+
+fn check_commit(body: &CommitBody) -> Result<(), FieldError> {
     if !is_sha(&body.commit_sha) {
         let (least, most) = (SHA_DIGITS.start(), SHA_DIGITS.end());
         let expected = format!("{least} to {most} hexadecimal digits");
-        return Err(FieldError::text("commit_sha", expected, &body.commit_sha).into());
+        return Err(FieldError::text("commit_sha", expected, &body.commit_sha));
     }
-    check_count("files_changed", body.files_changed)?;
-    ask(&state, slot, Request::Reported(Report::Commit(body))).await
+    check_count("files_changed", body.files_changed)
 }
 
 async fn test_result(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let (body, slot) = read_body(request).await?;
-    let body: TestBody = parse(&body)?;
-    check_tests(&body)?;
-    ask(&state, slot, Request::Reported(Report::Tests(body))).await
+    let request = |body| Request::Reported(Report::Tests(body));
+    ask_by(&state, slot, &body, check_tests, request).await
 }
 
 fn check_tests(body: &TestBody) -> Result<(), FieldError> {
@@ -460,18 +498,23 @@ fn check_tests(body: &TestBody) -> Result<(), FieldError> {
             seconds,
         ));
     }
-    let names = body.failing_tests.as_deref().unwrap_or_default();
-    let most = body.failed_count.unwrap_or(u64::MAX);
-    let most = most.min(TEST_NAMES_LIMIT as u64);
+    let failed = body.failed_count;
+    check_names("failing_tests", body.failing_tests.as_deref(), failed)?;
+    let passed = body.test_count.map(|all| all - failed.unwrap_or(0));
+    check_names("passing_tests", body.passing_tests.as_deref(), passed)
+}
+
+fn check_names(list: &str, names: Option<&[String]>, count: Option<u64>) -> Result<(), FieldError> {
+    let names = names.unwrap_or_default();
+    let most = count.unwrap_or(u64::MAX).min(TEST_NAMES_LIMIT as u64);
     if names.len() as u64 > most {
         let expected = format!("a list of at most {most} names");
-        return Err(FieldError::new("failing_tests", expected, names.len()));
+        return Err(FieldError::new(list, expected, names.len()));
     }
     for (at, name) in names.iter().enumerate() {
         if name.trim().is_empty() || name.len() > TEST_NAME_LIMIT {
             let expected = format!("a name of 1 to {TEST_NAME_LIMIT} bytes");
-            let field = format!("failing_tests[{at}]");
-            return Err(FieldError::text(field, expected, name));
+            return Err(FieldError::text(format!("{list}[{at}]"), expected, name));
         }
     }
     Ok(())
@@ -532,26 +575,24 @@ async fn order(
         return Err(HttpError::new(
             StatusCode::NOT_FOUND,
             "there is no such order",
-            "known are reboot, approve, defer, save, pause, resume, undo, stop and say",
+            "known are reboot, approve, defer, save, pause, resume, undo, clear-state, stop and say",
         ));
     };
     let (body, slot) = read_body(request).await?;
-    if !body.is_empty() {
-        parse::<serde_json::Map<String, serde_json::Value>>(&body)?;
-    }
-    let order = match order {
-        order if body.is_empty() => order,
-        Control::Reboot => parse::<RebootBody>(&body)?
-            .way
-            .map_or(order, Control::RebootBy),
-        Control::Save(_) => {
-            let body: CheckpointBody = parse(&body)?;
-            body.check()?;
-            Control::Save(body)
+    let body = if body.is_empty() { b"{}" } else { &body[..] };
+    let any = |_: &_| Ok(());
+    let all = Request::Control;
+    match order {
+        Control::Reboot => {
+            let by = |body: RebootBody| body.way.map_or(Control::Reboot, Control::RebootBy);
+            ask_by(&state, slot, body, any, |body| all(by(body))).await
         }
-        order => order,
-    };
-    ask(&state, slot, Request::Control(order)).await
+        Control::Save(_) => {
+            let check = CheckpointBody::check;
+            ask_by(&state, slot, body, check, |body| all(Control::Save(body))).await
+        }
+        order => ask_by(&state, slot, body, |_: &NoBody| Ok(()), |_| all(order)).await,
+    }
 }
 
 async fn tool(
@@ -574,17 +615,19 @@ async fn tool(
 
 async fn prompt(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let (body, slot) = read_body(request).await?;
-    let SayBody { text } = parse(&body)?;
-    if text.len() > SAY_LIMIT {
+    let length = parse::<SayBody>(&body)?.text.len();
+    if length > SAY_LIMIT {
         return Err(HttpError {
             status: StatusCode::PAYLOAD_TOO_LARGE,
-            ..FieldError::bytes("text", SAY_LIMIT, text.len()).into()
+            ..FieldError::bytes("text", SAY_LIMIT, length).into()
         });
     }
-    if text.trim().is_empty() {
-        return Err(FieldError::text("text", "some text", &text).into());
-    }
-    ask(&state, slot, Request::Control(Control::Say(text))).await
+    let check = |SayBody { text }: &SayBody| match text.trim() {
+        "" => Err(FieldError::text("text", "some text", text)),
+        _ => Ok(()),
+    };
+    let request = |body: SayBody| Request::Control(Control::Say(body.text));
+    ask_by(&state, slot, &body, check, request).await
 }
 
 /// Reads a state-changing request's body, within the limits of size and time.
@@ -709,7 +752,8 @@ pub(super) async fn send(
 }
 
 async fn ask(state: &ServerState, slot: Arc<ConnectionSlot>, request: Request) -> Answered {
-    call(state, &slot, request).await.map(respond)
+    let reply = call(state, &slot, request).await?;
+    Ok(respond(reply, Vec::new()))
 }
 
 /// Has the loop answer a request, within the limit of time.
@@ -735,26 +779,41 @@ fn late(limit: Duration) -> HttpError {
     )
 }
 
-fn respond(reply: Reply) -> Response {
+/// An answer that names the fields of the request that are not known.
+#[derive(Serialize)]
+struct Naming<T> {
+    #[serde(flatten)]
+    reply: T,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown_fields: Vec<String>,
+}
+
+fn naming<T>(reply: T, unknown_fields: Vec<String>) -> Json<Naming<T>> {
+    Json(Naming {
+        reply,
+        unknown_fields,
+    })
+}
+
+fn respond(reply: Reply, unknown: Vec<String>) -> Response {
     match reply {
         Reply::Accepted => accepted(),
-        Reply::Ordered(ordered) => (StatusCode::ACCEPTED, Json(ordered)).into_response(),
+        Reply::Ordered(ordered) => (StatusCode::ACCEPTED, naming(ordered, unknown)).into_response(),
         Reply::Blocked { reason } => Json(HookVerdict {
             decision: HookVerdict::BLOCK.to_owned(),
             reason,
         })
         .into_response(),
         Reply::Refused { why } => HttpError::new(StatusCode::CONFLICT, why, "").into_response(),
-        Reply::Wrong(error) => HttpError::from(error).into_response(),
         Reply::NotFound { why } => HttpError::new(StatusCode::NOT_FOUND, why, "").into_response(),
         Reply::StatusLine(line) => Json(line).into_response(),
         Reply::Status(report) => Json(report).into_response(),
         Reply::History(report) => Json(report).into_response(),
         Reply::Handoff(report) => Json(report).into_response(),
-        Reply::Usage(usage) => Json(usage).into_response(),
-        Reply::Checkpoint(saved) => (StatusCode::ACCEPTED, Json(saved)).into_response(),
-        Reply::Noted(noted) => (StatusCode::ACCEPTED, Json(noted)).into_response(),
-        Reply::Saved(saved) => (StatusCode::ACCEPTED, Json(saved)).into_response(),
+        Reply::Usage(usage) => naming(usage, unknown).into_response(),
+        Reply::Checkpoint(saved) => (StatusCode::ACCEPTED, naming(saved, unknown)).into_response(),
+        Reply::Noted(noted) => (StatusCode::ACCEPTED, naming(noted, unknown)).into_response(),
+        Reply::Saved(saved) => (StatusCode::ACCEPTED, naming(saved, unknown)).into_response(),
         Reply::Tool(said) => Json(said).into_response(),
         // Only its own endpoint asks for these, and words them as text.
         Reply::Metrics(_) => HttpError::ending().into_response(),

@@ -12,7 +12,6 @@ pub const SAY_LIMIT: usize = 64 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RebootBody {
     /// The way: `fresh`, `in-place` or `trim`; nothing leaves it to the review.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub way: Option<Way>,
 }
 
@@ -133,7 +132,7 @@ pub struct CheckpointReply {
 /// The body of `POST /hooks/git-commit`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitBody {
-    /// The environment that is meant; nothing means the supervisor's own.
+    /// The environment that the reporter means. It is kept with what it says; the checkpoint is filed under the supervisor's own.
     pub environment: Option<String>,
     /// The commit's id: 7 to 64 hexadecimal digits.
     pub commit_sha: String,
@@ -148,7 +147,7 @@ pub struct CommitBody {
 /// The body of `POST /hooks/test-result`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TestBody {
-    /// The environment that is meant; nothing means the supervisor's own.
+    /// The environment that the reporter means. It is kept with what it says; the checkpoint is filed under the supervisor's own.
     pub environment: Option<String>,
     /// Whether the run passed.
     pub passed: bool,
@@ -162,6 +161,8 @@ pub struct TestBody {
     pub test_command: Option<String>,
     /// The names of those that failed, if known: at most [`TEST_NAMES_LIMIT`] of at most [`TEST_NAME_LIMIT`] bytes.
     pub failing_tests: Option<Vec<String>>,
+    /// The names of those that passed, if known, within the same limits.
+    pub passing_tests: Option<Vec<String>>,
 }
 
 /// The most names of failing tests that a report may have: more than a person reads, and a bound for what is kept.
@@ -174,7 +175,7 @@ pub const TEST_NAME_LIMIT: usize = 1_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SaveBody {
-    /// The environment that is meant; nothing means the supervisor's own.
+    /// The environment that the reporter means. It is kept with what it says; the checkpoint is filed under the supervisor's own.
     pub environment: Option<String>,
     /// How many tokens are in use, as the caller counts them; nothing means the supervisor's own figure.
     pub used_tokens: Option<u64>,
@@ -190,11 +191,13 @@ pub const SAVE_CONTEXT_LIMIT: usize = 32 * 1024;
 /// What a reported commit or test run is answered with; the field of the other kind is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotedReply {
-    /// `recorded`, or `known` for what was seen before.
+    /// `saved`: a checkpoint of it is kept. `recorded`: none, for those of its kind are switched off, or too many.
     pub status: String,
+    /// Whether it was seen before.
+    pub known: bool,
     /// The session it belongs to.
     pub session_id: Option<String>,
-    /// The commit's id as it was sent.
+    /// The first eight digits of the commit's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Whether the tests passed.

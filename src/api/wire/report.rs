@@ -367,6 +367,9 @@ pub struct IterationReport {
     pub cost_usd: Option<f64>,
     /// How long each step of the reboot that began it took, in milliseconds by the step's word.
     pub transition_time_ms: BTreeMap<String, u64>,
+    /// What was preserved over that reboot, where it is still known.
+    #[serde(default)]
+    pub preserved_state: Option<serde_json::Value>,
     /// The size of the handoff it was given, in bytes; nothing for the first one and after a trim.
     pub handoff_bytes: Option<u64>,
     /// How the context went over in the reboot that began it: `fresh` or `trim`.
@@ -399,6 +402,9 @@ pub struct HandoffReport {
     pub generated_at: Option<DateTime<Utc>>,
     /// The objective.
     pub task_title: Option<String>,
+    /// The agent's role: the name that `--agent` gave it, else its permission mode.
+    #[serde(default)]
+    pub current_hat: Option<String>,
     /// The git branch.
     pub branch: Option<String>,
     /// The commit the branch points at.
@@ -417,6 +423,9 @@ pub struct HandoffReport {
     pub next_step: Option<String>,
     /// Decisions with their reasons.
     pub key_decisions: Vec<KeyDecision>,
+    /// The same as texts.
+    #[serde(default)]
+    pub key_decision_texts: Vec<String>,
     /// The closing instruction.
     pub continuation_prompt: Option<String>,
     /// The session it was made in.

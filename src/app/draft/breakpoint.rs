@@ -180,14 +180,14 @@ fn new_head(model: &Model, before: &GitState) -> Option<Made> {
     new_here.then(|| Made::reported(&top.sha, new.branch.as_deref(), &top.subject, None))
 }
 
-/// A commit was made; false if it was known.
-pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> bool {
+/// A commit was made: whether a checkpoint of it is kept; none if it was known.
+pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<bool> {
     let moments = &mut model.draft.moments;
     if let Some(known) = moments.commits.iter_mut().find(|sha| made.is(sha)) {
         if known.len() < made.sha.len() {
             known.clone_from(&made.sha);
         }
-        return false;
+        return None;
     }
     moments.commits.push_back(made.sha.clone());
     if moments.commits.len() > COMMITS_KEPT {
@@ -208,8 +208,9 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> bool {
     };
     let what = described(&kind);
     model.info(what.clone());
-    let sha = Some(made.sha.clone());
-    seen(model, kind, ApiEventKind::Commit, tags, about, sha);
+    let subject = Some(made.subject.as_str()).filter(|subject| !subject.is_empty());
+    let task = format!("Commit: {}", subject.unwrap_or(made.short()));
+    let saved = seen(model, kind, task, tags, about, Some(made.sha.clone()));
     if model.autopilot.is_some() {
         model.emit(run_event(RunEvent::Committed {
             iteration: model.session.iteration,
@@ -217,7 +218,7 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> bool {
             what,
         }));
     }
-    true
+    Some(saved)
 }
 
 /// Whether this is the run that was seen last, seen in another way.
@@ -226,18 +227,18 @@ pub(in crate::app) fn is_known(model: &Model, total: Total) -> bool {
     last.is_some_and(|(last, at)| last == total && model.now.since(at) < SAME_RUN)
 }
 
-/// A test run has ended; false if it was known.
+/// A test run has ended: whether a checkpoint of it is kept; none if it was known.
 pub(in crate::app) fn tested(
     model: &mut Model,
     total: Total,
     command: &str,
     seconds: Option<f64>,
     failing: &[String],
-) -> bool {
+) -> Option<bool> {
     let known = is_known(model, total);
     model.draft.moments.tests = Some((total, model.now));
     if known {
-        return false;
+        return None;
     }
     let word = if total.passed { "passed" } else { "failed" };
     if total.passed {
@@ -260,7 +261,7 @@ pub(in crate::app) fn tested(
         BreakpointKind::TestsFailed { failed }
     };
     let what = described(&kind);
-    seen(model, kind, ApiEventKind::Tests, tags, about, None);
+    let saved = seen(model, kind, run_task(total, seconds), tags, about, None);
     if model.autopilot.is_some() {
         model.emit(run_event(RunEvent::TestsEnded {
             iteration: model.session.iteration,
@@ -271,26 +272,37 @@ pub(in crate::app) fn tested(
             command: command.to_owned(),
         }));
     }
-    true
+    Some(saved)
 }
 
-/// What every breakpoint brings: an event, a standing moment, and where that is wanted a checkpoint behind the next answer of git.
+/// What the checkpoint of a test run is of: `Tests passed: 5 tests in 0.3s`.
+fn run_task(total: Total, seconds: Option<f64>) -> String {
+    let word = if total.passed { "passed" } else { "failed" };
+    let failed = total.failed.filter(|failed| *failed > 0);
+    let failed = failed.map_or_else(String::new, |failed| format!(" {failed} of"));
+    let count = total.count.map_or_else(String::new, |count| {
+        format!("{failed} {count} test{}", if count == 1 { "" } else { "s" })
+    });
+    let time = seconds.map_or_else(String::new, |seconds| format!(" in {seconds:.1}s"));
+    let text = format!("Tests {word}:{count}{time}");
+    text.trim_end_matches(':').to_owned()
+}
+
+/// What every breakpoint brings: an event, a standing moment, and where that is wanted a checkpoint behind the next answer of
+/// git, as which `task` names it. Says whether one is kept.
 fn seen(
     model: &mut Model,
     kind: BreakpointKind,
-    event: ApiEventKind,
+    task: String,
     tags: Vec<String>,
     about: Value,
     sha: Option<String>,
-) {
+) -> bool {
     let at = model.now;
-    let task = match &kind {
-        BreakpointKind::Committed { subject, .. } if !subject.is_empty() => Some(subject.clone()),
-        _ => None,
-    };
-    let wanted = match event {
-        ApiEventKind::Commit => model.config.context.checkpoint_at_commits,
-        _ => model.config.context.checkpoint_at_tests,
+    let settings = &model.config.context;
+    let (event, wanted) = match &kind {
+        BreakpointKind::Committed { .. } => (ApiEventKind::Commit, settings.checkpoint_at_commits),
+        _ => (ApiEventKind::Tests, settings.checkpoint_at_tests),
     };
     if kind.merit() == Merit::Good {
         model.draft.moments.good = Some(Breakpoint { kind, at });
@@ -300,9 +312,10 @@ fn seen(
     let data = about.clone();
     model.emit(Effect::Publish(Box::new(ApiEvent { kind: event, data })));
     if !wanted {
-        return;
+        return false;
     }
-    if may_save(model) {
+    let saves = may_save(model);
+    if saves {
         model.draft.moments.waiting.push(Waiting {
             task,
             tags,
@@ -314,6 +327,7 @@ fn seen(
     } else {
         tracing::warn!(?tags, "too many checkpoints a minute: this one is not kept");
     }
+    saves
 }
 
 pub(in crate::app) fn may_save(model: &mut Model) -> bool {
@@ -331,9 +345,7 @@ fn save(model: &mut Model, what: Waiting) {
     scratchpad::save(model);
     let id = checkpoint::next_id(model);
     let mut checkpoint = checkpoint::snapshot(model, id, what.tags);
-    if let Some(task) = what.task {
-        checkpoint.task = task;
-    }
+    checkpoint.task = what.task;
     if let Value::Object(fields) = &mut checkpoint.state {
         fields.insert("breakpoint".to_owned(), what.about);
     }

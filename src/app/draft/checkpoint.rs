@@ -13,7 +13,7 @@ use crate::{
         PreservedState,
         preserved::{Origin, texts},
     },
-    lineage::checkpoint::{AutoSave, Checkpoint, SavedScratchpad},
+    lineage::checkpoint::{AutoSave, Checkpoint, LAST_ERROR, LastError, SavedScratchpad},
     redact::redact,
     scratchpad::HumanLines,
 };
@@ -27,6 +27,9 @@ use crate::app::{
 
 /// The tag of checkpoints that are saved without being asked for.
 pub const AUTO_SAVE: &str = "auto-save";
+
+/// How much of an error is kept, in bytes.
+const ERROR_CAP: usize = 500;
 
 /// The tag of those that a person or a script asked for.
 pub const MANUAL: &str = "manual";
@@ -81,6 +84,8 @@ fn state_of(model: &Model, state: &PreservedState) -> serde_json::Value {
         serde_json::to_value(&model.draft.requests),
     ) {
         state.insert(REQUESTS.to_owned(), requests);
+        let error = serde_json::to_value(&model.draft.last_error);
+        state.insert(LAST_ERROR.to_owned(), error.unwrap_or_default());
     }
     value
 }
@@ -104,6 +109,26 @@ pub fn next_id(model: &mut Model) -> Uuid {
 fn id(drawn: Uuid, number: u64) -> Uuid {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Uuid::from_u128(drawn.as_u128() ^ (u128::from(spread) << 64))
+}
+
+/// Forgets what is preserved, once that is saved.
+pub fn clear_state(model: &mut Model) {
+    save(model, vec![MANUAL.to_owned(), "clear-state".to_owned()]);
+    let todo = std::mem::take(&mut model.draft.todo);
+    model.draft.cleared = Some(Box::new((model.draft.signalled.clone(), todo)));
+    model.draft.signalled.clear();
+    model.info("the preserved state is forgotten; undo brings it back");
+}
+
+/// Something has failed: a call of a tool, a turn or the agent. The hint says how to go on.
+pub(in crate::app) fn erred(model: &mut Model, message: &str, hint: &'static str) {
+    let message = redact(message);
+    let message = clean::one_line(&message);
+    model.draft.last_error = Some(LastError {
+        message: message[..message.floor_char_boundary(ERROR_CAP)].to_owned(),
+        at: model.now.wall,
+        hint: hint.to_owned(),
+    });
 }
 
 /// The key.

@@ -9,6 +9,7 @@ use crate::{
     api::wire::AgentState,
     breakpoint::git::GitState,
     clean,
+    config::RecentActivity,
     handoff::{
         Check, Generator, Handoff, Marker, PreservedState, Sources, TurnStanding, check,
         check::with_missing,
@@ -132,6 +133,7 @@ fn make(model: &mut Model) {
         closing: &closing,
         summary: summary.as_deref(),
         recent_commands: &model.draft.commands,
+        commands_first: model.config.handoff.recent_activity == RecentActivity::RecentCommands,
         first_request: first_request.map_or("", |said| &said.text),
         latest_request: latest_request.map_or("", |said| &said.text),
         work: Some(&model.draft.work),
@@ -223,7 +225,7 @@ pub fn read_handoff_files(model: &mut Model) {
 }
 
 /// The pane's recording shows commands.
-pub fn recorded(model: &mut Model, iteration: IterationId, commands: String) {
+pub fn recorded(model: &mut Model, iteration: IterationId, commands: Vec<String>) {
     if iteration == model.session.iteration {
         model.draft.commands = commands;
     }

@@ -11,7 +11,10 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::{
+    api::wire::{ApiEvent, ApiEventKind},
     guard::Level,
     handoff::summary::{Outcome, SummaryMade, SummarySource, marks},
 };
@@ -37,8 +40,9 @@ const READ_LIMIT: Duration = Duration::from_secs(5);
 /// How much later than its own limit the answer is given up: the shell is quicker unless something hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why a model's summary is not there yet.
+/// Why a model's summary is not there yet, or not wanted.
 const NOT_YET: &str = "the model has not answered yet";
+const OFF: &str = "generate_summaries is off";
 
 /// Whether a model is to be asked at all.
 fn wants_model(model: &Model) -> bool {
@@ -143,21 +147,29 @@ pub fn transcript_read(model: &mut Model, id: SummaryId, read: &Result<(), Strin
 
 /// How a summary without a model came about: what asking one has cost stays on record.
 fn made_without_model(model: &Model, order: Order, before: Option<SummaryMade>) -> SummaryMade {
-    let fresh = SummaryMade {
-        source: SummarySource::Fallback,
-        cost_usd: None,
-        duration_ms: None,
-        reason: None,
-    };
-    let made = before.unwrap_or(fresh);
+    let made = before.unwrap_or_else(made_by_none);
     let reason = if order.asking {
         Some(NOT_YET.to_owned())
     } else if wants_model(model) {
         made.reason
     } else {
-        Some("generate_summaries is off".to_owned())
+        Some(OFF.to_owned())
     };
     SummaryMade { reason, ..made }
+}
+
+const fn made_by_none() -> SummaryMade {
+    SummaryMade {
+        source: SummarySource::Fallback,
+        cost_usd: None,
+        duration_ms: None,
+        reason: None,
+    }
+}
+
+/// The line that stands above the summary without a model where one was asked in vain.
+fn failure(why: &str) -> String {
+    format!("Summary generation failed: {why}")
 }
 
 /// The model has answered, or has not.
@@ -218,12 +230,19 @@ fn missed(model: &Model, why: &str) -> String {
     format!("no summary by the model: {why}; {instead} ([summary] sets the model and its limits)")
 }
 
-/// Notes on the summary that stays why there is no newer one by a model, and what that has cost.
+/// Notes on the summary that stays why there is no newer one by a model, and what that has cost; those who listen are told.
 fn note(model: &mut Model, why: &str, cost_usd: Option<f64>, duration_ms: Option<u64>) {
+    let (iteration, session) = (model.session.iteration, model.session.id);
+    let data = json!({"iteration": iteration, "session_id": session, "message": failure(why)});
+    let kind = ApiEventKind::Summary;
+    model.emit(Effect::Publish(Box::new(ApiEvent { kind, data })));
     let turns = model.session.agent.turns;
-    let Some(current) = &mut model.draft.summary.current else {
-        return;
-    };
+    // Of a session of which nothing is known the record has that alone.
+    let current = model.draft.summary.current.get_or_insert_with(|| Summary {
+        text: String::new(),
+        made: made_by_none(),
+        turns,
+    });
     let made = &mut current.made;
     made.reason = Some(match made.source {
         SummarySource::Fallback => why.to_owned(),
@@ -272,15 +291,14 @@ pub fn timer(model: &mut Model, epoch: u64) {
     }
 }
 
-/// The message is fixed: what has not come by now is not waited for, and the record says so.
-pub fn settle(model: &mut Model) {
+/// The message is fixed, or pitstop leaves: what has not come by now is not waited for, and the record says so.
+pub fn settle(model: &mut Model, why: &str) {
     model.draft.summary.due = None;
     let Some(order) = model.draft.summary.order.take() else {
         return;
     };
     model.emit(Effect::CancelSummary);
     if order.asking && model.draft.summary.current.is_some() {
-        let why = "the reboot was approved before the model had answered";
         note(model, why, None, None);
         keep(model);
     }
@@ -306,6 +324,11 @@ fn keep(model: &mut Model) {
         current.text = text;
     }
     model.draft.summary.current = Some(current.clone());
+    let why = current.made.reason.as_deref();
+    let why = why.filter(|why| ![NOT_YET, OFF].contains(why));
+    if let (Some(why), SummarySource::Fallback) = (why, current.made.source) {
+        current.text = format!("{}\n\n{}", failure(why), current.text);
+    }
     let iteration = model.session.iteration;
     if let Some(record) = model.lineage.get_mut(iteration) {
         record.summary = Some(current.text.clone());

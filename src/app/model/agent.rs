@@ -46,6 +46,8 @@ pub struct AgentView {
     pub progress: Option<Progress>,
     /// Whether it has asked for the mouse.
     pub takes_mouse: bool,
+    /// Its permission mode, as its hooks say.
+    pub mode: Option<String>,
     /// When the human last typed into the pane.
     pub typed_at: Option<At>,
     /// Whether the agent's prompt may hold text that was not submitted.

@@ -5,6 +5,7 @@ use crate::{
     app::event::{CallId, HandoffFiles},
     breakpoint::git::GitState,
     handoff::{Generator, Marker, PreservedState},
+    lineage::checkpoint::LastError,
     transcript::work::WorkAtHand,
 };
 
@@ -36,7 +37,7 @@ pub struct Draft {
     /// The files that the handoff names and includes.
     pub handoff_files: HandoffFiles,
     /// The last shell commands, as the handoff shows them.
-    pub commands: String,
+    pub commands: Vec<String>,
     /// The agent's own to-do list.
     pub todo: TodoList,
     /// Which signals were read where.
@@ -47,6 +48,10 @@ pub struct Draft {
     pub work: WorkAtHand,
     /// What the agent's signals said in this run.
     pub signalled: PreservedState,
+    /// What a person has had forgotten in this session, to be undone.
+    pub(in crate::app) cleared: Option<Box<(PreservedState, TodoList)>>,
+    /// The last error.
+    pub(in crate::app) last_error: Option<LastError>,
     /// The preserved facts as of the last drafting.
     pub preserved: PreservedState,
     /// The summary of the session.
@@ -70,12 +75,14 @@ impl Draft {
             generator,
             git: GitState::NoRepository,
             handoff_files: HandoffFiles::default(),
-            commands: String::new(),
+            commands: Vec::new(),
             todo: TodoList::default(),
             seen_signals: SeenSignals::default(),
             requests: Requests::default(),
             work: WorkAtHand::default(),
             signalled: PreservedState::default(),
+            cleared: None,
+            last_error: None,
             preserved: PreservedState::default(),
             summary: Summaries::default(),
             moments: Moments::default(),

@@ -41,8 +41,8 @@ impl Moments {
 /// A checkpoint that waits for git, so that it does not name files as changed which have just been committed.
 #[derive(Debug)]
 pub(in crate::app) struct Waiting {
-    /// What the checkpoint is of, where that is not the objective: a commit's subject.
-    pub(in crate::app) task: Option<String>,
+    /// What the checkpoint is of: `Commit: fix it`.
+    pub(in crate::app) task: String,
     pub(in crate::app) tags: Vec<String>,
     pub(in crate::app) about: Value,
     /// The commit that git must show.

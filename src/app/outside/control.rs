@@ -48,6 +48,10 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
         }
         Control::Resume => autopilot::go_on(model),
         Control::Undo => reboot::undo(model),
+        Control::ClearState => {
+            checkpoint::clear_state(model);
+            Ok(())
+        }
         Control::Stop => {
             quit(model, 0, None);
             Ok(())

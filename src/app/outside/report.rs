@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize as _;
 
 use crate::{
-    agent::AgentKind,
+    agent::{AgentKind, claude::role},
     api::wire::{
         AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport,
         HeldReport, HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport,
@@ -18,7 +18,12 @@ use crate::{
     config::RebootMode,
     format::{dollars, percent as whole},
     guard::{Advice, Assessment, Level, Threshold, assess},
-    handoff::{Check, PreservedState, preserved::Item, tokens_of},
+    handoff::{
+        Check, PreservedState,
+        preserved::Item,
+        sections::{decision_text, issue_text},
+        tokens_of,
+    },
     lineage::{
         Iteration,
         past::{MessageKind, PastSession},
@@ -233,6 +238,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
                 .map(|(step, ms)| (step.to_string(), *ms))
                 .collect()
         }),
+        preserved_state: record.and_then(|one| one.preserved_state.clone()),
         handoff_bytes: record
             .filter(|one| one.trim.is_none())
             .map(|one| one.handoff_bytes),
@@ -256,6 +262,7 @@ pub fn handoff(model: &Model) -> HandoffReport {
         generated_at: Some(model.now.wall),
         branch,
         head_commit: head,
+        current_hat: role(&model.identity.agent_args).or_else(|| model.session.agent.mode.clone()),
         next_step: crate::handoff::next_step(state, notes),
         continuation_prompt: Some(crate::handoff::continuation(state, notes)),
         session_id: Some(model.session.id.to_string()),
@@ -328,7 +335,7 @@ fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
             .known_issues
             .iter()
             .filter(|issue| !issue.addressed)
-            .map(|issue| format!("[{}] {}", issue.severity.word(), issue.description))
+            .map(issue_text)
             .collect(),
         modified_files: items(&state.modified_files),
         created_files: items(&state.created_files),
@@ -341,6 +348,7 @@ fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
                 decided_at: decision.timestamp,
             })
             .collect(),
+        key_decision_texts: state.decisions.iter().map(decision_text).collect(),
         text: text.to_owned(),
         tokens: tokens_of(text).0,
         bytes: text.len() as u64,
@@ -412,7 +420,7 @@ pub fn usage(model: &Model, query: UsageQuery) -> UsageReply {
 }
 
 fn action(assessed: Option<&Assessment>, auto: bool) -> UsageAction {
-    let (kind, message) = match assessed.map(|one| one.advice) {
+    let (kind, what) = match assessed.map(|one| one.advice) {
         None => (UsageActionKind::None, "no figure yet"),
         Some(Advice::None) => (UsageActionKind::None, "nothing to do"),
         Some(Advice::Save) => (UsageActionKind::Save, "save: the window is filling up"),
@@ -421,10 +429,11 @@ fn action(assessed: Option<&Assessment>, auto: bool) -> UsageAction {
             "save and reboot: the window is nearly full",
         ),
     };
+    let percent = assessed.map(|one| format!(" (at {:.0} %)", one.percent));
     let auto = auto && kind == UsageActionKind::SaveAndRestart;
     UsageAction {
         kind,
-        message: message.to_owned(),
+        message: format!("{what}{}", percent.unwrap_or_default()),
         auto,
     }
 }

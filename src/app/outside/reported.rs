@@ -1,12 +1,8 @@
 //! What scripts and hooks of the user's report: commits, test runs, and that everything is to be saved.
 
 use crate::{
-    api::wire::{
-        CommitBody, FieldError, NotedReply, Reply, Report, SaveBody, SaveReply, TestBody,
-        UsageQuery,
-    },
+    api::wire::{CommitBody, NotedReply, Reply, Report, SaveBody, SaveReply, TestBody, UsageQuery},
     breakpoint::{commit::Made, test_run::Total},
-    clean,
     format::percent,
     handoff::preserved::ReportedRun,
     lineage::checkpoint::AutoSave,
@@ -25,32 +21,33 @@ use crate::app::{
 
 /// A program outside has seen something.
 pub fn reported(model: &mut Model, call: CallId, report: Report) {
-    let own = model.identity.environment.as_str();
-    if let Some(named) = report.environment().filter(|named| *named != own) {
-        let expected = format!("{:?} (this supervisor's)", clean::one_line(own));
-        let wrong = FieldError::text("environment", expected, named);
-        return model.answer(call, Reply::Wrong(wrong));
-    }
+    // A script may name what it likes: it is kept with what it says, and filed under our own.
+    let named = report.environment().map(quote);
+    let named = named.filter(|named| !named.trim().is_empty());
     let noted = match report {
-        Report::Commit(body) => commit_reported(model, body),
-        Report::Tests(body) => tests_reported(model, &body),
-        Report::AutoSave(body) => return auto_save(model, call, body),
+        Report::Commit(body) => commit_reported(model, &body, named),
+        Report::Tests(body) => tests_reported(model, &body, named),
+        Report::AutoSave(body) => return auto_save(model, call, body, named),
     };
     model.answer(call, Reply::Noted(noted));
 }
 
-fn commit_reported(model: &mut Model, body: CommitBody) -> NotedReply {
+fn commit_reported(model: &mut Model, body: &CommitBody, named: Option<String>) -> NotedReply {
     let message = body.commit_message.as_deref().unwrap_or_default();
     let branch = body.branch.as_deref();
     let made = Made::reported(&body.commit_sha, branch, message, body.files_changed);
-    let new = committed(model, &made);
+    let saved = committed(model, &made);
     NotedReply {
-        commit: Some(body.commit_sha),
-        ..noted_reply(model, new)
+        commit: body
+            .commit_sha
+            .get(..8)
+            .or(Some(&body.commit_sha))
+            .map(str::to_owned),
+        ..noted_reply(model, saved, named)
     }
 }
 
-fn tests_reported(model: &mut Model, body: &TestBody) -> NotedReply {
+fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> NotedReply {
     let total = Total {
         passed: body.passed,
         count: body.test_count,
@@ -58,16 +55,17 @@ fn tests_reported(model: &mut Model, body: &TestBody) -> NotedReply {
     };
     let command = quote(body.test_command.as_deref().unwrap_or_default());
     let failing = body.failing_tests.as_deref().unwrap_or_default();
-    take_report(model, total, &command, failing);
-    let new = tested(model, total, &command, body.duration_seconds, failing);
+    let passing = body.passing_tests.as_deref().unwrap_or_default();
+    take_report(model, total, &command, [failing, passing]);
+    let saved = tested(model, total, &command, body.duration_seconds, failing);
     NotedReply {
         tests_passed: Some(body.passed),
-        ..noted_reply(model, new)
+        ..noted_reply(model, saved, named)
     }
 }
 
 /// Takes the outcome into what survives a reboot.
-fn take_report(model: &mut Model, total: Total, command: &str, failing: &[String]) {
+fn take_report(model: &mut Model, total: Total, command: &str, [failing, passing]: [&[String]; 2]) {
     let again = is_known(model, total);
     let tests = &mut model.draft.signalled.test_state;
     let before = tests.clone();
@@ -76,22 +74,29 @@ fn take_report(model: &mut Model, total: Total, command: &str, failing: &[String
         passed: total.passed,
         failed: total.failed,
         failing,
+        passing,
     });
     if again {
         tests.keep_changes(before);
     }
 }
 
-fn noted_reply(model: &Model, new: bool) -> NotedReply {
+fn noted_reply(model: &mut Model, saved: Option<bool>, named: Option<String>) -> NotedReply {
+    let kept = saved.is_some_and(|saved| saved) && named.is_some();
+    if let Some(one) = model.draft.moments.waiting.last_mut().filter(|_| kept) {
+        one.about["environment"] = named.into();
+    }
+    let is_kept = saved.unwrap_or(true);
     NotedReply {
-        status: if new { "recorded" } else { "known" }.to_owned(),
+        status: if is_kept { "saved" } else { "recorded" }.to_owned(),
+        known: saved.is_none(),
         session_id: Some(model.session.id.to_string()),
         ..NotedReply::default()
     }
 }
 
 /// Saves everything with what the caller knows of the work; answered once it is kept.
-fn auto_save(model: &mut Model, call: CallId, body: SaveBody) {
+fn auto_save(model: &mut Model, call: CallId, body: SaveBody, environment: Option<String>) {
     if !may_save(model) {
         let why = format!(
             "too many checkpoints: at most {SAVES_A_MINUTE} a minute are kept, try again later"
@@ -100,7 +105,7 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody) {
     }
     let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let known = AutoSave {
-        environment: body.environment,
+        environment,
         used_tokens: body.used_tokens,
         inferred_task: said(body.inferred_task),
         inferred_context: said(body.inferred_context),

@@ -8,7 +8,7 @@ use crate::{
     handoff::{Handoff, Marker, PreservedState},
     lineage::{
         Cause, Way,
-        checkpoint::{Checkpoint, SavedScratchpad},
+        checkpoint::{Checkpoint, LastError, SavedScratchpad},
         journal::{JournalEntry, Step},
     },
     scratchpad::MAX_BYTES,
@@ -67,10 +67,20 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
     };
     let saved = model.now.local(checkpoint.created_at);
     let saved = saved.format("%Y-%m-%d %H:%M");
-    model.info(format!(
+    let mut parts = vec![format!(
         "goes on from the checkpoint of {} saved {saved}",
         checkpoint.environment
-    ));
+    )];
+    parts.extend(checkpoint.progress());
+    parts.extend(checkpoint.last_error().map(|error| {
+        let at = model.now.local(error.at);
+        let LastError { message, hint, .. } = error;
+        format!(
+            "last error {}: {message}; {hint}",
+            at.format("%Y-%m-%d %H:%M")
+        )
+    }));
+    model.info(parts.join(" · "));
     if handoff.body().trim().is_empty() {
         // Saved where handoffs are switched off: there is nothing to deliver.
         return iteration::begin(model, false, Some(Cause::Restore), None);

@@ -137,6 +137,7 @@ pub(in crate::app) fn new_session(model: &mut Model) {
     model.draft.todo.carry_over();
     model.draft.seen_signals.forget();
     model.draft.commands.clear();
+    model.draft.cleared = None;
     model.draft.summary = Summaries::default();
 }
 

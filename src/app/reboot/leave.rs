@@ -15,7 +15,7 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
     handoff::finish_edit(model);
     carried::keep(model);
     reboot::abandon(model);
-    summary::close(model);
+    summary::settle(model, "pitstop was left before the model had answered");
     model.view.overlay = None;
     model.outside.quitting = Some(Quitting { code, reason });
     // An agent that never ran, or is gone, needs no ending.

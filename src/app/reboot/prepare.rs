@@ -87,6 +87,7 @@ fn result(model: &Model, attempt: &Attempt, hook: &'static str) -> RebootResult 
         new_session: attempt.next(),
         used_tokens: attempt.used.map(|used| used.0),
         handoff: message(attempt),
+        preserved_state: model.draft.preserved.clone(),
         result: None,
         reason: None,
         verified: None,

@@ -79,6 +79,7 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         | AgentEvent::SubagentStarted { .. }
         | AgentEvent::SubagentStopped { .. }
         | AgentEvent::Unknown { .. } => {}
+        AgentEvent::ModeSeen { mode, .. } => model.session.agent.mode = Some(mode),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
 
 use crate::app::{
     autopilot,
-    draft::{handoff, record::save_iteration},
+    draft::{checkpoint, handoff, record::save_iteration},
     effect::Effect,
     event::{Exit, NewIds},
     facts::{end_reason, undelivered},
@@ -89,6 +89,8 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
     } else if *exit == Exit::Code(0) {
         EndReason::Natural
     } else {
+        let hint = "start pitstop: it resumes the session, or restores this in a fresh one";
+        checkpoint::erred(model, &format!("the agent has ended: {exit}"), hint);
         EndReason::Crash
     };
     // A new agent that died before its proof is closed by the roll-back.

@@ -148,6 +148,14 @@ pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, backg
 pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     autopilot::tool_finished(model, call, output);
     let failed = output.failed && !output.interrupted;
+    if failed {
+        let file = call.file.as_deref().unwrap_or_default();
+        let named = format!("{} {file}", call.name);
+        let named = call.command.as_deref().unwrap_or(named.trim_end());
+        let said = format!("{}\n{}", output.stderr, output.stdout);
+        let hint = "mend its cause, then try it again";
+        checkpoint::erred(model, &format!("{named}: {}", said.trim()), hint);
+    }
     let progress = &mut model.reboot.progress;
     progress.tool_ran(&call.name, call.command.as_deref(), failed);
     if !call.by_subagent {
@@ -175,6 +183,13 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
     activity::turn_ends(model, state);
     count(model);
     model.error(format!("the turn failed: {message}"));
+    let hint = match failure {
+        Failure::UsageLimit => "wait until the usage limit is reset, then send the prompt again",
+        Failure::ContextLimit => "reboot, or restore this in a fresh session",
+        Failure::Service => "wait a moment, then send the prompt again",
+        Failure::Other => "see what the agent's screen says, then send the prompt again",
+    };
+    checkpoint::erred(model, &format!("the turn failed: {message}"), hint);
     checkpoint::after_turn(model);
     if failure == Failure::ContextLimit {
         activity::turn_ends(model, AgentState::Limit);

@@ -82,6 +82,7 @@ impl Bench {
 
     fn status_of(&mut self, report: Report) -> String {
         match self.report(report).0 {
+            Reply::Noted(noted) if noted.known => format!("{}, known", noted.status),
             Reply::Noted(noted) => noted.status,
             other => panic!("{other:?}"),
         }
@@ -158,9 +159,10 @@ fn a_reported_commit_is_saved_once_git_shows_it() {
     let mut bench = Bench::new();
     let (reply, effects) = bench.report(commit(SHA));
     let expected = NotedReply {
-        status: "recorded".to_owned(),
+        status: "saved".to_owned(),
+        known: false,
         session_id: Some(session(OLD).to_string()),
-        commit: Some(SHA.to_owned()),
+        commit: Some("1a2b3c4d".to_owned()),
         tests_passed: None,
     };
     assert_eq!(reply, Reply::Noted(expected));
@@ -174,12 +176,12 @@ fn a_reported_commit_is_saved_once_git_shows_it() {
     let saved = saved(&effects);
     assert_eq!(saved[0].tags, ["git-commit", "main", "1a2b3c4", "files-3"]);
     assert_eq!(saved[0].environment, "p");
-    assert_eq!(saved[0].task, "parser: read dates");
+    assert_eq!(saved[0].task, "Commit: parser: read dates");
     assert_eq!(
         saved[0].state["breakpoint"],
         json!({"commit_sha": SHA, "branch": "main", "commit_message": "parser: read dates\n\nlong", "files_changed": 3})
     );
-    assert_eq!(bench.status_of(commit(SHA)), "known");
+    assert_eq!(bench.status_of(commit(SHA)), "saved, known");
     assert!(tags(&bench.git_is(SHA)).is_empty());
     assert_eq!(metrics::metrics(&bench.model).commits, 1);
     assert_eq!(metrics::metrics(&bench.model).checkpoints, 1);
@@ -227,7 +229,7 @@ fn a_commit_that_is_seen_in_two_ways_counts_once() {
     assert_eq!(tags(&bench.git_is(SHA)).len(), 1);
     let mut bench = Bench::new();
     bench.shell(command, printed);
-    assert_eq!(bench.status_of(commit(&SHA.to_uppercase())), "known");
+    assert_eq!(bench.status_of(commit(&SHA.to_uppercase())), "saved, known");
     let effects = bench.git_is(SHA);
     assert_eq!(
         tags(&effects),
@@ -267,7 +269,7 @@ fn a_head_that_git_shows_before_its_hook_reports_keeps_the_hooks_words() {
     bench.git_is("aaaaaaaa1");
     let effects = bench.git_is(SHA);
     let timer = new_head(&effects).expect("a timer");
-    assert_eq!(bench.status_of(commit(SHA)), "recorded");
+    assert_eq!(bench.status_of(commit(SHA)), "saved");
     assert_eq!(tags(&bench.git_is(SHA))[0][3], "files-3");
     let effects = bench.send(Event::TimerFired(timer));
     assert!(!effects.contains(&Effect::ReadGit));
@@ -284,7 +286,7 @@ fn new_head(effects: &[Effect]) -> Option<TimerId> {
 #[test]
 fn a_test_run_is_saved_with_its_counts() {
     let mut bench = Bench::new();
-    assert_eq!(bench.status_of(tests(false)), "recorded");
+    assert_eq!(bench.status_of(tests(false)), "saved");
     assert_eq!(
         tags(&bench.git()),
         [["tests-failed", "tests-14", "failed-2"]]
@@ -376,7 +378,7 @@ fn a_run_that_is_reported_and_seen_counts_once() {
     assert_eq!(tags(&bench.git()), [["tests-passed", "tests-2"]]);
     // The same outcome later is another run.
     bench.wait(Duration::from_secs(61));
-    assert_eq!(bench.status_of(report), "recorded");
+    assert_eq!(bench.status_of(report), "saved");
 }
 
 #[test]
@@ -492,29 +494,65 @@ fn a_good_moment_that_was_turned_down_does_not_come_back() {
 }
 
 #[test]
-fn a_report_for_another_environment_is_refused() {
-    let mut bench = Bench::new();
-    let body = SaveBody {
-        environment: Some("q\u{1b}".to_owned()),
-        ..SaveBody::default()
-    };
-    let (reply, effects) = bench.report(Report::AutoSave(body));
-    let Reply::Wrong(wrong) = reply else {
-        panic!("{reply:?}")
-    };
-    assert_eq!(
-        (wrong.field.as_str(), wrong.to_string().as_str()),
+fn a_report_may_name_any_environment_and_is_filed_under_our_own() {
+    for (named, kept) in [
+        ("staging", json!("staging")),
+        ("q\u{1b}", json!("q")),
+        (" ", json!(null)),
+    ] {
+        let mut bench = Bench::new();
+        let saves = SaveBody {
+            environment: Some(named.to_owned()),
+            ..SaveBody::default()
+        };
+        let of_save = saved(&bench.auto_save(saves).1)[0].clone();
+        assert_eq!(
+            (
+                &*of_save.environment,
+                &of_save.state["auto_save"]["environment"]
+            ),
+            ("p", &kept)
+        );
+        for mut report in [commit(SHA), tests(true)] {
+            match &mut report {
+                Report::Commit(body) => body.environment = Some(named.to_owned()),
+                Report::Tests(body) => body.environment = Some(named.to_owned()),
+                Report::AutoSave(_) => {}
+            }
+            assert_eq!(bench.status_of(report), "saved");
+            let one = saved(&bench.git_is(SHA))[0].clone();
+            assert_eq!(
+                (&*one.environment, &one.state["breakpoint"]["environment"]),
+                ("p", &kept)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_of_a_test_run_says_how_many_ran_and_how_long() {
+    for (body, task) in [
         (
-            "environment",
-            r#"expected "p" (this supervisor's) as environment, found "q\u{1b}""#
-        )
-    );
-    assert_eq!(effects, []);
-    let body = SaveBody {
-        environment: Some("p".to_owned()),
-        ..SaveBody::default()
-    };
-    assert!(matches!(bench.auto_save(body).0, Reply::Saved(_)));
+            r#"true, "test_count": 5, "duration_seconds": 0.3"#,
+            "passed: 5 tests in 0.3s",
+        ),
+        (
+            r#"true, "test_count": 1, "failed_count": 0"#,
+            "passed: 1 test",
+        ),
+        (r#"true, "duration_seconds": 61.04"#, "passed: in 61.0s"),
+        (
+            r#"false, "test_count": 14, "failed_count": 2"#,
+            "failed: 2 of 14 tests",
+        ),
+        ("false", "failed"),
+    ] {
+        let body = format!(r#"{{"passed": {body}}}"#);
+        let mut bench = Bench::new();
+        bench.report(Report::Tests(serde_json::from_str(&body).unwrap()));
+        let task = format!("Tests {task}");
+        assert_eq!(saved(&bench.git_is(SHA))[0].task, task);
+    }
 }
 
 #[test]

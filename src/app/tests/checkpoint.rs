@@ -1,9 +1,9 @@
 //! Checkpoints: when one is saved, what it holds, who is answered, and how work is taken up from one.
 
 use crate::{
-    agent::{ToolCall, ToolOutput},
+    agent::{Failure, ToolCall, ToolOutput},
     api::wire::CheckpointBody,
-    app::{event::Kept, model::Editor, model::todo::tests::list},
+    app::{draft::signal, event::Kept, model::Editor, model::todo::tests::list},
     handoff::preserved::{Item, Origin},
     lineage::{Cause, checkpoint::Checkpoint},
     scratchpad::{TEMPLATE, versions::Versions},
@@ -413,6 +413,95 @@ fn an_unavailable_store_has_a_sign_until_it_is_well() {
     bench.send(error(None));
     assert_eq!(bench.model.outside.store_error, None);
     assert!(!bench.model.view.notices.back().unwrap().bad);
+}
+
+#[test]
+fn a_cleared_state_is_saved_first_and_an_undo_brings_it_back() {
+    let said = "DECISION: sqlite | small\nTODO: port\nCONSTRAINT: never push";
+    for reboots in [false, true] {
+        let mut bench = Bench::new();
+        signal::by_hook(&mut bench.model, said);
+        let before = bench.model.draft.signalled.clone();
+        let order = |bench: &mut Bench, control| {
+            let call = CallId(1);
+            bench.send(Event::ControlAsked { call, control })
+        };
+        let effects = order(&mut bench, Control::ClearState);
+        let [kept] = saved(&effects)[..] else {
+            panic!("{effects:?}")
+        };
+        assert_eq!(kept.tags, ["manual", "clear-state"]);
+        assert_eq!(kept.state["decisions"][0]["description"], "sqlite");
+        let text = bench.model.draft.handoff.current().text.clone();
+        assert!(!text.contains("sqlite") && !text.contains("port"), "{text}");
+        // What the transcript says once more does not come back by it.
+        let rule = before.constraints[0].said.clone();
+        bench
+            .model
+            .draft
+            .signalled
+            .add_constraint(rule, Origin::Human);
+        assert!(bench.model.draft.signalled.constraints.is_empty());
+        if reboots {
+            bench.rebooted_to_new();
+        }
+        order(&mut bench, Control::Undo);
+        // Behind a reboot it is the reboot that is undone.
+        assert_eq!(bench.model.draft.signalled == before, !reboots);
+    }
+}
+
+#[test]
+fn a_checkpoint_keeps_the_last_error_and_restoring_it_says_so() {
+    let failed = |failure, message: &str| AgentEvent::TurnFailed {
+        session: session(OLD),
+        failure,
+        message: message.to_owned(),
+    };
+    let tool = |command: Option<&str>, stderr: &str| AgentEvent::ToolFinished {
+        session: session(OLD),
+        call: ToolCall {
+            name: "Edit".to_owned(),
+            command: command.map(str::to_owned),
+            ..ToolCall::default()
+        },
+        output: ToolOutput {
+            stderr: stderr.to_owned(),
+            failed: true,
+            ..ToolOutput::default()
+        },
+    };
+    for (event, said, hint) in [
+        (
+            tool(Some("make größe"), "no rule\n"),
+            "make größe: no rule",
+            "try it again",
+        ),
+        (tool(None, ""), "Edit: ", "try it again"),
+        (
+            failed(Failure::Service, "529"),
+            "the turn failed: 529",
+            "send the prompt again",
+        ),
+        (
+            failed(Failure::UsageLimit, "5h"),
+            "the turn failed: 5h",
+            "is reset",
+        ),
+    ] {
+        let mut bench = Bench::new();
+        bench.send(Event::Agent(event));
+        let effects = bench.used(127_000);
+        let one = saved(&effects)[0].clone();
+        let error = one.last_error().unwrap();
+        assert_eq!((error.message.as_str(), error.at), (said, bench.at().wall));
+        assert!(error.hint.contains(hint), "{}", error.hint);
+        let mut bench = Bench::bare(Config::default());
+        crate::app::restore::begin(&mut bench.model, &one);
+        let notice = &bench.model.view.notices.back().unwrap().text;
+        let parts = ["0 of 1 done", said.trim(), &error.hint];
+        assert!(parts.iter().all(|part| notice.contains(part)), "{notice}");
+    }
 }
 
 #[test]

@@ -222,14 +222,14 @@ fn a_fork_is_the_same_conversation_and_its_transcript_is_read_when_it_has_one() 
         &[("a", crate::transcript::todo::Status::Pending)],
     );
     bench.model.draft.todo.hooked(&call);
-    bench.model.draft.commands = "cargo test".to_owned();
+    bench.model.draft.commands = vec!["cargo test".to_owned()];
     let follows = |effects: &[Effect]| {
         effects
             .iter()
             .any(|effect| matches!(effect, Effect::FollowTranscript { .. }))
     };
     assert!(!follows(&forked(&mut bench)), "there is none yet");
-    assert_eq!(bench.model.draft.commands, "cargo test");
+    assert_eq!(bench.model.draft.commands, ["cargo test"]);
     assert!(bench.model.draft.todo.is_kept());
     let stopped = AgentEvent::TurnEnded {
         session: session(MOVED),

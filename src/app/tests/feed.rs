@@ -202,7 +202,7 @@ fn to_dos_come_from_hooks_and_from_the_transcript_and_stay_over_a_reboot() {
 #[test]
 fn the_last_commands_are_carried_while_their_session_lasts() {
     let mut bench = Bench::new();
-    let commands = Some("$ ls\na\n".to_owned());
+    let commands = Some(vec!["$ ls\na\n".to_owned()]);
     facts(
         &mut bench,
         TranscriptFacts {
@@ -218,7 +218,7 @@ fn the_last_commands_are_carried_while_their_session_lasts() {
         "{text}"
     );
     let iteration = bench.model.session.iteration;
-    let commands = "$ make\n".to_owned();
+    let commands = vec!["$ make\n".to_owned()];
     bench.send(Event::Read(ReadEvent::Recorded {
         iteration,
         commands,

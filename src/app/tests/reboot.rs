@@ -503,7 +503,7 @@ fn the_breaker_judges_what_sessions_get_done_and_not_their_turns() {
         bench.wait(Duration::from_secs(60));
         bench.send(Event::TimerFired(TimerId::Notice));
         assert_eq!(held(&bench), Some(Breaker::Idle(3)));
-        let reported = crate::app::report::status(&bench.model).reboot.held;
+        let reported = report::status(&bench.model).reboot.held;
         assert!(reported.is_some_and(|one| one.reason.contains("3 sessions")));
         // Work ends it, and a key goes ahead in spite of it.
         if turns == 1 {
@@ -1163,17 +1163,53 @@ fn the_command_after_a_reboot_gets_its_outcome() {
     config.hooks.post_reboot = Some("true".to_owned());
     let reported = |effects: &[Effect]| {
         let reported = effects.iter().find_map(|effect| match effect {
-            Effect::RunPostReboot(result) => Some((result.result, result.verified)),
+            Effect::RunPostReboot(result) => {
+                let state = &serde_json::to_value(result).unwrap()["preserved_state"];
+                assert_eq!(state["decisions"][0]["description"], "sqlite", "{state}");
+                assert_eq!(state["known_issues"][0]["files"][0], "src/a.rs");
+                assert_eq!(
+                    state["test_state"]["passing"],
+                    serde_json::json!(["a::b", "größe"])
+                );
+                Some((result.result, result.verified))
+            }
             _ => None,
         });
         reported.map(|(result, verified)| (result.unwrap(), verified.unwrap()))
     };
-    let mut bench = Bench::with(config.clone());
+    let with_state = |config: Config| {
+        let mut bench = Bench::with(config);
+        let report = r#"{"passed": true, "passing_tests": ["a::b", "größe"]}"#;
+        let report = crate::api::wire::Report::Tests(serde_json::from_str(report).unwrap());
+        let call = CallId(7);
+        bench.send(Event::Reported { call, report });
+        crate::app::signal::by_hook(
+            &mut bench.model,
+            "DECISION: sqlite | small\nISSUE[high]: `src/a.rs` panics",
+        );
+        bench
+    };
+    let mut bench = with_state(config.clone());
     let effects = bench.rebooted_to_new();
     assert_eq!(reported(&effects), Some(("done", true)));
+    let history = report::history(&bench.model);
+    let kept = history.iterations[1].preserved_state.as_ref().unwrap();
+    assert_eq!(kept["decisions"][0]["rationale"], "small");
+    assert_eq!(report::handoff(&bench.model).current_hat, None);
+    let mode = "plan".to_owned();
+    let session = session(NEW);
+    bench.send(Event::Agent(AgentEvent::ModeSeen { session, mode }));
+    let handoff = report::handoff(&bench.model);
+    assert_eq!(handoff.current_hat.as_deref(), Some("plan"));
+    bench.model.identity.agent_args = vec!["--agent=größe".to_owned()];
+    let hat = report::handoff(&bench.model).current_hat;
+    assert_eq!(hat.as_deref(), Some("größe"));
+    assert_eq!(handoff.key_decision_texts, ["sqlite (because: small)"]);
+    let passing = |one: &&crate::api::wire::SourcedItem| one.field == "test_state.passing";
+    assert_eq!(handoff.sources.iter().filter(passing).count(), 2);
 
     // One that failed and was taken back.
-    let mut bench = Bench::with(config.clone());
+    let mut bench = with_state(config.clone());
     bench.rebooted();
     bench.spawned(3);
     bench.exited(1);

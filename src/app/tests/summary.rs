@@ -1,6 +1,7 @@
 //! When a summary is ordered, which one counts, and what the record says of it.
 
 use crate::{
+    api::wire::ApiEventKind,
     app::event::SummaryId,
     handoff::summary::{Outcome, SummaryMade, SummarySource},
 };
@@ -236,7 +237,8 @@ fn an_approval_waits_for_no_model_and_the_record_says_so() {
         _ => None,
     });
     assert!(!prompt.unwrap().contains("## Summary"));
-    assert_eq!(summary(&bench), plain("plain"));
+    let text = format!("Summary generation failed: {why}\n\n{}", plain("plain"));
+    assert_eq!(summary(&bench), text);
     assert_eq!(made(&bench, 1), fallback(why));
     bench.spawned(3);
     let next = &bench.model.lineage.iterations()[1];
@@ -248,8 +250,30 @@ fn a_failure_leaves_the_one_without_a_model_and_its_reason() {
     let mut bench = asking();
     let id = asked(&warned(&mut bench));
     read(&mut bench, id, "plain");
+    for why in [
+        "no section \"Code\"",
+        "größer als erlaubt",
+        "over $0.10",
+        "API Error: 529 Overloaded",
+    ] {
+        let mut bench = asking();
+        let id = asked(&warned(&mut bench));
+        read(&mut bench, id, "plain");
+        assert_eq!(summary(&bench), plain("plain"));
+        let effects = answered(&mut bench, id, Err(why));
+        let line = format!("Summary generation failed: {why}");
+        assert_eq!(summary(&bench), format!("{line}\n\n{}", plain("plain")));
+        assert!(
+            effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Publish(event)
+            if event.kind == ApiEventKind::Summary && event.data["message"] == line))
+        );
+        // Read again for a reboot, it still says so; and so does the file.
+        let effects = bench.press(KeyCode::F(5));
+        assert!(summary(&bench).starts_with(&line), "{effects:?}");
+    }
     answered(&mut bench, id, Err("API Error: 529 Overloaded"));
-    assert_eq!(summary(&bench), plain("plain"));
     let expected = SummaryMade {
         cost_usd: Some(0.25),
         duration_ms: Some(9_000),
@@ -275,7 +299,7 @@ fn a_failure_leaves_the_one_without_a_model_and_its_reason() {
     bench.git();
     read(&mut bench, again, "plain as well");
     assert_eq!(made(&bench, 1), expected);
-    assert_eq!(summary(&bench), plain("plain as well"));
+    assert!(summary(&bench).ends_with(&plain("plain as well")));
     bench.press(KeyCode::Esc);
     bench.turn_ended(OLD);
     asked(&bench.press(KeyCode::F(5)));

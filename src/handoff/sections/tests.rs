@@ -343,3 +343,30 @@ proptest::proptest! {
         nothing_twice(&message(&said, &parts.concat(), &summary));
     }
 }
+
+#[test]
+fn an_issue_shows_the_files_that_it_does_not_name() {
+    let mut state = PreservedState::default();
+    for (text, files, shown) in [
+        (
+            "it panics",
+            &["src/a.rs", "b.py"][..],
+            "[high] it panics (in src/a.rs, b.py)",
+        ),
+        (
+            "`src/a.rs` panics",
+            &["src/a.rs"],
+            "[high] `src/a.rs` panics",
+        ),
+        (
+            "größe\nx",
+            &["q\n## Next step"],
+            "[high] größe x (in q ## Next step)",
+        ),
+        ("slow", &[], "[high] slow"),
+    ] {
+        let files = files.iter().map(|&file| file.to_owned()).collect();
+        state.record_issue(text, Severity::High, files, Origin::Signal);
+        assert_eq!(issue_text(state.known_issues.last().unwrap()), shown);
+    }
+}

@@ -89,6 +89,30 @@ fn reports_are_taken_in_the_right_form_only() {
 }
 
 #[test]
+fn fields_that_are_not_known_are_named_in_the_answer() {
+    let supervisor = Supervisor::start();
+    for (path, known) in [
+        (COMMIT, r#""commit_sha": "1a2b3c4", "branch": null"#),
+        (TESTS, r#""passed": true"#),
+        (SAVE, r#""used_tokens": 5"#),
+        ("/control/save", r#""tags": ["x"]"#),
+        ("/control/reboot", r#""way": null"#),
+        ("/control/say", r#""text": "go""#),
+    ] {
+        for name in ["author", "größe", "commit_shas"] {
+            let body = format!(r#"{{{known}, "{name}": {{}}}}"#);
+            let answer = supervisor.request("control", "POST", path, body.as_bytes());
+            let named = format!(r#""unknown_fields":["{name}"]"#);
+            assert!(answer.body.contains(&named), "{path}: {answer:?}");
+        }
+    }
+    let path = "/context/usage?used_token=5&max_tokens=200000";
+    let answer = supervisor.request("observe", "GET", path, b"");
+    let named = r#""unknown_fields":["used_token"]"#;
+    assert!(answer.body.contains(named), "{answer:?}");
+}
+
+#[test]
 fn a_refusal_names_the_field_its_value_and_what_is_expected() {
     let supervisor = Supervisor::start();
     let long = format!(r#"{{"text": "{}"}}"#, "x".repeat(64 * 1024 + 1));

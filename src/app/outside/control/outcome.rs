@@ -20,8 +20,16 @@ pub(super) fn of(model: &Model, order: &Control) -> String {
         Control::Pause => "no automatic reboots until `pitstop ctl resume`".to_owned(),
         Control::Resume if run => "the run goes on".to_owned(),
         Control::Resume => "automatic reboots are allowed again".to_owned(),
+        Control::Undo if model.reboot.attempt.is_none() => {
+            "what was forgotten is preserved again".to_owned()
+        }
         Control::Undo => {
             "this session ends and the one before the last reboot is resumed".to_owned()
+        }
+        Control::ClearState => {
+            "forgotten; the scratchpad, git and your prompts stay. `pitstop ctl undo` brings it back; behind a reboot \
+             `pitstop restore --tag clear-state` does"
+                .to_owned()
         }
         Control::Stop => "the agent is ended, then pitstop leaves".to_owned(),
         Control::Say(_) if run => "it is typed at the next safe moment".to_owned(),
