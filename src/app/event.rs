@@ -516,6 +516,10 @@ pub struct TranscriptFacts {
     pub compactions: u64,
     /// Whether the file was read to its end, so that the counts are whole.
     pub whole: bool,
+    /// The name of the newest prompt that stands.
+    pub prompt: Option<String>,
+    /// The name of the first prompt that a rewind has taken back, told once.
+    pub rewound: Option<String>,
     /// The latest prompt.
     pub last_prompt: Option<String>,
     /// The first line of the latest prompt that is a handoff.

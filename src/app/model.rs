@@ -26,6 +26,7 @@ pub mod progress;
 pub mod reading;
 pub mod reboot;
 pub mod requests;
+pub mod rewinds;
 pub mod run;
 pub mod seen_signals;
 pub mod session;

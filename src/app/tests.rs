@@ -65,6 +65,7 @@ mod on_the_fly;
 mod orders;
 mod promises;
 mod reboot;
+mod rewind;
 mod scratchpad;
 mod submit;
 mod summary;

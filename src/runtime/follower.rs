@@ -94,6 +94,7 @@ fn take_up(
             seen: false,
             commands: 0,
             resend: false,
+            rewound: None,
         }),
         Err(error) => {
             lost(events, session, &error);
@@ -115,6 +116,8 @@ struct Following {
     commands: u64,
     /// Everything is to be sent, changed or not.
     resend: bool,
+    /// The first prompt that a rewind has taken back, until it is told.
+    rewound: Option<String>,
 }
 
 impl Following {
@@ -139,6 +142,16 @@ impl Following {
                 return;
             }
             self.seen = true;
+            if let Some(first) = self.digest.branches().take_rewound()
+                && let Ok(tail) = Tail::open(self.tail.path())
+            {
+                self.rewound.get_or_insert(first);
+                self.history = self.history.max(self.tail.offset());
+                self.tail = tail;
+                self.digest.begin_again();
+                self.resend = true;
+                continue;
+            }
             let changed = report.records > 0 || report.moved || report.reset || self.resend;
             if report.reset {
                 self.commands = 0;
@@ -182,6 +195,7 @@ impl Following {
             None
         };
         let human = self.digest.take_human();
+        let prompt = self.digest.branches().newest().map(str::to_owned);
         let tail = &self.tail;
         let scan = tail.scan();
         let totals = |usage: Usage| TokenTotals {
@@ -196,6 +210,8 @@ impl Following {
             turns: scan.turns(),
             compactions: scan.compactions(),
             whole: tail.caught_up(),
+            prompt,
+            rewound: self.rewound.take(),
             last_prompt: scan.last_prompt().map(str::to_owned),
             handoff: scan.handoff().map(str::to_owned),
             skipped: tail.faults().skipped(),
@@ -311,6 +327,68 @@ mod tests {
             assert_eq!(facts.commands.is_some(), number > 0, "{number}");
             following.as_mut().unwrap().read(&events);
             assert!(received.try_recv().is_err(), "nothing new");
+        }
+    }
+
+    /// A prompt, or an answer, behind a record.
+    fn record((name, parent): (&str, &str), text: &str) -> String {
+        let kind = if name.starts_with('a') {
+            "assistant"
+        } else {
+            "user"
+        };
+        serde_json::json!({"parentUuid": parent, "type": kind, "origin": {"kind": "human"}, "timestamp": "2026-11-25T10:00:00Z",
+            "message": {"model": "m", "content": [{"type": "text", "text": text}]}, "uuid": name})
+        .to_string()
+            + "\n"
+    }
+
+    #[test]
+    fn what_a_rewind_takes_back_is_not_said_whether_it_was_followed_or_is_read_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.jsonl");
+        let session: SessionId = "0deae788-ee30-4b6b-b3a0-c1fabacd2974".parse().unwrap();
+        let stands = [
+            record(("u1", "s"), "Never push."),
+            record(("a1", "u1"), "yes"),
+            record(("u2", "a1"), "Always use redis."),
+            record(("a2", "u2"), "DECISION: use redis"),
+        ];
+        let behind = [
+            record(("u3", "a1"), "Always write docs."),
+            record(("a3", "u3"), "DECISION: no cache"),
+        ];
+        for followed in [true, false] {
+            let (events, mut received) = mpsc::channel(8);
+            let mut following = None;
+            let all = [stands.concat(), behind.concat()].concat();
+            std::fs::write(&path, stands.concat()).unwrap();
+            if followed {
+                take_up(&mut following, session, path.clone(), 0, &events);
+                following.as_mut().unwrap().read(&events);
+            }
+            std::fs::write(&path, &all).unwrap();
+            let history = if followed { 0 } else { all.len() as u64 };
+            take_up(&mut following, session, path.clone(), history, &events);
+            following.as_mut().unwrap().read(&events);
+            let mut last = None;
+            while let Ok(Event::Read(ReadEvent::Transcript { facts, .. })) = received.try_recv() {
+                last = Some(facts);
+            }
+            let facts = last.expect("facts");
+            assert_eq!(facts.rewound.as_deref(), Some("u2"));
+            assert_eq!(facts.prompt.as_deref(), Some("u3"));
+            let rules = facts.human.expect("words").rules;
+            let rules: Vec<_> = rules.iter().map(|said| said.text.as_str()).collect();
+            assert_eq!(rules, ["Never push.", "Always write docs."], "{followed}");
+            assert_eq!(
+                facts.signals.len(),
+                usize::from(followed),
+                "{:?}",
+                facts.signals
+            );
+            assert_eq!(facts.turns, 3);
+            assert!(facts.whole);
         }
     }
 }

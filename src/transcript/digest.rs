@@ -17,6 +17,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::{
+    branches::Branches,
     commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _, records},
     human::HumanWords,
     record::{self, Record},
@@ -58,6 +59,7 @@ pub struct Ran {
 #[derive(Debug)]
 pub struct Digest {
     limit: usize,
+    branches: Branches,
     commands: CommandReader,
     work: Work,
     /// The work has changed since it was taken last.
@@ -89,6 +91,7 @@ impl Digest {
     pub fn new(commands: usize) -> Self {
         Self {
             limit: commands,
+            branches: Branches::default(),
             commands: CommandReader::new(commands),
             work: Work::default(),
             worked: false,
@@ -108,8 +111,27 @@ impl Digest {
         *self = Self::new(self.limit);
     }
 
+    /// A rewind has taken something back: the file is read once more from its start, without that. What was not taken of the
+    /// news stays.
+    pub fn begin_again(&mut self) {
+        let before = std::mem::replace(self, Self::new(self.limit));
+        self.branches = before.branches;
+        self.branches.begin_again();
+        (self.said, self.said_bytes) = (before.said, before.said_bytes);
+        (self.ran, self.calls_open) = (before.ran, before.calls_open);
+        self.send_again();
+    }
+
+    /// The branches of the file.
+    pub const fn branches(&mut self) -> &mut Branches {
+        &mut self.branches
+    }
+
     /// Takes one stretch of the file (a line without its end).
     pub fn line(&mut self, line: &[u8], age: Age) {
+        if !self.branches.line(line) {
+            return;
+        }
         let has = |mark: &[u8]| memmem::find(line, mark).is_some();
         let commands = age.behind <= COMMANDS_REACH && CommandReader::wants(line);
         let todo = has(b"\"TodoWrite\"")
@@ -119,12 +141,16 @@ impl Digest {
         let short = line.len() <= LINE_CAP;
         let work = short && age.behind <= WORK_REACH && (has(b"\"user\"") || has(b"\"assistant\""));
         let human = short && HumanWords::wants(line);
+        let answer = self.branches.awaits_answer() && has(b"\"assistant\"");
         let before = self.commands.log().total();
-        if commands || todo || work || human {
+        if commands || todo || work || human || answer {
             for record in records(line) {
                 if work {
                     self.work.record(&record);
                     self.worked = true;
+                }
+                if human || answer {
+                    self.branches.record(&record);
                 }
                 if human {
                     self.spoken |= self.human.record(&record);

@@ -3,6 +3,7 @@
 //! The record is the client's own file, written while we read it and cut wherever the client was killed. This
 //! room reads it, tolerantly and in bounded memory, and never writes it.
 
+pub mod branches;
 pub mod commands;
 pub mod digest;
 pub mod facts;

@@ -339,3 +339,51 @@ fn a_session_that_another_client_goes_on_with_is_shown_so_until_a_prompt_is_give
     supervisor.terminal.wait_for_text("Answer 2.", SOON);
     supervisor.wait_for_state("idle", SOON);
 }
+
+/// Two turns that decide, and the client's own rewind takes the second one back.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
+    let launch = Launch::live().set("summary.generate_summaries=false");
+    launch.api().answer([
+        Answer::text("It is so.\nDECISION: use sqlite | one file"),
+        Answer::text("Then so.\nDECISION: use redis | fast\nTODO: start a server"),
+        Answer::text("As you say.\nDECISION: no cache | simple"),
+    ]);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    for (prompt, answer) in [
+        ("Always count the herons", "It is so."),
+        ("Never count the storks", "Then so."),
+    ] {
+        supervisor.prompt(prompt);
+        supervisor.terminal.wait_for_text(answer, SOON);
+        supervisor.wait_for_state("idle", SOON);
+    }
+    let has = |needle: &str| supervisor.handoff_text().contains(needle);
+    supervisor.wait_until("it is decided", || has("use redis") && has("storks"), SOON);
+    supervisor.keys([key::ESC, key::ESC]);
+    supervisor.terminal.wait_for_text("Rewind", SOON);
+    // Above the present stands the last prompt.
+    supervisor.keys(["\x1b[A", key::ENTER]);
+    supervisor
+        .terminal
+        .wait_for_text("Restore conversation", SOON);
+    supervisor.keys([key::ENTER]);
+    let is_back = || !supervisor.screen().contains("Then so.");
+    supervisor.wait_until("the prompt is back in the box", is_back, SOON);
+    supervisor.keys([key::CTRL_U]);
+    supervisor.prompt("Always count the egrets");
+    supervisor.terminal.wait_for_text("As you say.", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    // The client may write its transcript behind the turn.
+    supervisor.wait_until("it is taken back", || !has("redis"), SOON);
+    supervisor.wait_until("it is decided anew", || has("no cache"), SOON);
+    let text = supervisor.handoff_text();
+    for kept in ["use sqlite", "herons", "egrets"] {
+        assert!(text.contains(kept), "{kept}: {text}");
+    }
+    for gone in ["redis", "storks", "start a server"] {
+        assert!(!text.contains(gone), "{gone}: {text}");
+    }
+}

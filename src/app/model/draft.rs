@@ -14,6 +14,7 @@ use super::{
     moments::Moments,
     panels::{HandoffPanel, NotesPanel},
     requests::Requests,
+    rewinds::Rewinds,
     seen_signals::SeenSignals,
     summaries::Summaries,
     todo::TodoList,
@@ -42,6 +43,8 @@ pub struct Draft {
     pub todo: TodoList,
     /// Which signals were read where.
     pub seen_signals: SeenSignals,
+    /// What was preserved before each prompt of the session.
+    pub rewinds: Rewinds,
     /// The human's first and latest request.
     pub requests: Requests,
     /// The work at hand, as the transcript shows it.
@@ -78,6 +81,7 @@ impl Draft {
             commands: Vec::new(),
             todo: TodoList::default(),
             seen_signals: SeenSignals::default(),
+            rewinds: Rewinds::default(),
             requests: Requests::default(),
             work: WorkAtHand::default(),
             signalled: PreservedState::default(),

@@ -14,7 +14,7 @@ use crate::app::{
     event::TranscriptFacts,
     model::{
         AgentView, Model, activity::Elsewhere, compactions::Compactions, costs::TurnCosts,
-        progress::state_of, summaries::Summaries,
+        progress::state_of, rewinds::Rewinds, summaries::Summaries,
     },
 };
 
@@ -136,6 +136,7 @@ pub(in crate::app) fn new_session(model: &mut Model) {
     model.session.transcript_lost = false;
     model.draft.todo.carry_over();
     model.draft.seen_signals.forget();
+    model.draft.rewinds = Rewinds::default();
     model.draft.commands.clear();
     model.draft.cleared = None;
     model.draft.summary = Summaries::default();

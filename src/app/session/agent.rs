@@ -20,7 +20,7 @@ use crate::app::{
     session::{
         activity, compaction, daemon, elsewhere,
         figures::{compacted, cost_reported, figures_changed, observe, report_taken},
-        hookless, human,
+        hookless, human, rewind,
         turn::{prompted, stop_reported, tool_finished, turn_failed},
     },
 };
@@ -249,6 +249,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if session != model.session.id {
         return;
     }
+    rewind::transcript_read(model, &mut facts);
     let signals = std::mem::take(&mut facts.signals);
     let said = facts.said.take();
     model.session.agent.last_message = said.or(model.session.agent.last_message.take());

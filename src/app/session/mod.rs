@@ -16,5 +16,6 @@ pub mod host_output;
 pub mod human;
 pub mod places;
 pub mod process;
+pub mod rewind;
 pub mod signs;
 pub mod turn;

@@ -24,7 +24,7 @@ use crate::app::{
         activity::{ReportedStop, TitleState},
     },
     reboot::{self, on_the_fly, submit},
-    session::{activity, client_limit, elsewhere, human},
+    session::{activity, client_limit, elsewhere, human, rewind},
 };
 
 pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
@@ -35,6 +35,7 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     reported.take_if(|runs| !*runs);
     model.emit_all(keep_turn(model));
     turn_begins(model);
+    rewind::prompted(model);
     human::prompted(model, prompt);
     reboot::prompt_seen(model, prompt);
     activity::look_again(model);

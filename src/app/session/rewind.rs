@@ -1,0 +1,70 @@
+//! A rewind of the client's: what was said and decided from a prompt on is taken back.
+//!
+//! No hook reports it. The transcript shows it by its next prompt, which goes on from an earlier record; what it says of work,
+//! commands and the human's words follows by itself. What signals and tools have added is as it was before the prompt.
+
+use crate::app::{
+    event::TranscriptFacts,
+    model::{Model, rewinds::Before, summaries::Summaries},
+};
+
+/// Of so many prompts it is known what was preserved before them.
+const PROMPTS_KEPT: usize = 64;
+
+/// A hook reports a prompt, whose words are not taken in yet.
+pub fn prompted(model: &mut Model) {
+    model.draft.rewinds.hooked = Some(now(model));
+}
+
+/// The transcript has grown.
+pub fn transcript_read(model: &mut Model, facts: &mut TranscriptFacts) {
+    if let Some(first) = facts.rewound.take() {
+        take_back(model, &first);
+    }
+    let Some(prompt) = facts.prompt.take() else {
+        return;
+    };
+    let last = model.draft.rewinds.prompts.back();
+    if last.is_some_and(|(name, _)| *name == prompt) {
+        return;
+    }
+    let hooked = model.draft.rewinds.hooked.take();
+    let before = hooked.unwrap_or_else(|| now(model));
+    let prompts = &mut model.draft.rewinds.prompts;
+    prompts.push_back((prompt, before));
+    if prompts.len() > PROMPTS_KEPT {
+        prompts.pop_front();
+    }
+}
+
+fn now(model: &Model) -> Before {
+    let draft = &model.draft;
+    Before {
+        state: draft.signalled.clone(),
+        requests: draft.requests.clone(),
+        todo: draft.todo.clone(),
+    }
+}
+
+/// All from this prompt on is taken back. What a person has had removed stays removed.
+fn take_back(model: &mut Model, first: &str) {
+    let rewinds = &mut model.draft.rewinds;
+    let Some(at) = rewinds.prompts.iter().position(|(name, _)| name == first) else {
+        return;
+    };
+    let before = rewinds.prompts.drain(at..).next();
+    rewinds.hooked = None;
+    let draft = &mut model.draft;
+    if let Some((_, mut before)) = before {
+        let withdrawn = std::mem::take(&mut draft.signalled.withdrawn);
+        before.state.withdrawn.extend(withdrawn);
+        draft.signalled = before.state;
+        draft.requests = before.requests;
+        draft.todo = before.todo;
+    }
+    // What the new prompt's turn has signalled by a hook so far is in the transcript, too.
+    draft.seen_signals.forget();
+    draft.summary = Summaries::default();
+    model.session.agent.last_message = None;
+    model.info("the conversation was rewound: what was said and decided since is taken back");
+}

@@ -1,0 +1,299 @@
+//! The branches of a transcript: a rewind leaves no record, but the next prompt goes on from an earlier one than the last, and what
+//! stands between the two is taken back.
+//!
+//! ```text
+//!   prompt 1 ── answer ── prompt 2 ── answer ── prompt 3 ── answer
+//!                  └───── prompt 4          taken back: all lines from prompt 2 up to prompt 4
+//! ```
+//!
+//! A file only grows, so that a prompt behind the record that the newest one goes on from is not above it, and is taken back. Only
+//! prompts tell, for the results of parallel calls stand beside the chain, too; and only once they are answered: a prompt that
+//! waited in the client's queue may stand beside the chain, which then goes on without it. A rewind to before the first prompt
+//! shows nowhere: the client has the next one go on from the last record (2.1.330 to 2.1.332).
+
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    ops::Range,
+};
+
+use memchr::memmem;
+use serde_json::Value;
+
+/// How many records back the one is known that a prompt goes on from.
+const REMEMBERED: usize = 1 << 17;
+
+/// The most prompts and stretches that are kept, the newest ones: more than people type.
+const KEPT: usize = 4_096;
+
+/// What stands before the name of a record.
+const NAME: &[u8] = b"\"uuid\":\"";
+
+/// The most bytes of a name.
+const NAME_CAP: usize = 64;
+
+/// The branches as far as the file was read; lines are numbered from 0.
+#[derive(Debug, Default)]
+pub struct Branches {
+    /// How many lines were read in this pass.
+    lines: u64,
+    /// How many were read in any.
+    known: u64,
+    /// The lines of the records by their names, each as a number.
+    records: HashMap<u64, u64>,
+    order: VecDeque<u64>,
+    /// The prompts that stand, oldest first: their lines and names.
+    prompts: VecDeque<(u64, String)>,
+    /// The newest prompt, if it may have taken back all from another one on: its line, and that one's place among the prompts.
+    unanswered: Option<(u64, usize)>,
+    taken_back: VecDeque<Range<u64>>,
+    rewound: Option<(u64, String)>,
+}
+
+impl Branches {
+    /// The file is read from its start once more.
+    pub(super) const fn begin_again(&mut self) {
+        self.lines = 0;
+    }
+
+    /// Takes the next line; returns whether what it says stands.
+    pub(super) fn line(&mut self, line: &[u8]) -> bool {
+        let number = self.lines;
+        self.lines += 1;
+        if number < self.known {
+            return !self.taken_back.iter().any(|one| one.contains(&number));
+        }
+        self.known = self.lines;
+        for at in memmem::find_iter(line, NAME) {
+            let name = &line[at + NAME.len()..];
+            let end = memchr::memchr(b'"', &name[..name.len().min(NAME_CAP + 1)]);
+            if let Some(end) = end {
+                self.remember(hashed(&name[..end]), number);
+            }
+        }
+        true
+    }
+
+    fn remember(&mut self, record: u64, line: u64) {
+        if self.records.contains_key(&record) {
+            return;
+        }
+        self.records.insert(record, line);
+        self.order.push_back(record);
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.records.remove(&oldest);
+        }
+    }
+
+    /// Takes a record of the line that was taken last.
+    pub(super) fn record(&mut self, record: &Value) {
+        let line = self.lines.saturating_sub(1);
+        if self.lines != self.known || record["isSidechain"] == true {
+            return;
+        }
+        if record["type"] == "assistant" {
+            self.answered(record["parentUuid"].as_str());
+        } else if let Some((name, parent)) = prompt(record) {
+            let from = parent.and_then(|parent| self.line_of(parent));
+            let first = from.and_then(|from| self.prompts.iter().position(|(at, _)| *at > from));
+            let goes_on = |(line, _): &(u64, usize)| from.is_some_and(|from| from >= *line);
+            let before = self.unanswered.filter(goes_on);
+            self.unanswered = first.map(|first| (line, first)).or(before);
+            self.prompts.push_back((line, name.to_owned()));
+            if self.prompts.len() > KEPT {
+                self.prompts.pop_front();
+                self.unanswered = None;
+            }
+        }
+    }
+
+    /// Whether the next answer is to be taken, whatever else it says.
+    pub(super) const fn awaits_answer(&self) -> bool {
+        self.unanswered.is_some()
+    }
+
+    fn line_of(&self, name: &str) -> Option<u64> {
+        self.records.get(&hashed(name.as_bytes())).copied()
+    }
+
+    /// The agent has answered the record of this name: if that is the prompt that goes on from an earlier one, or behind it, what
+    /// stood between is taken back.
+    fn answered(&mut self, parent: Option<&str>) {
+        let Some((line, first)) = self.unanswered.take() else {
+            return;
+        };
+        let above = parent.and_then(|parent| self.line_of(parent));
+        if above.is_none_or(|above| above < line) {
+            return;
+        }
+        let behind = self.prompts.split_off(first);
+        if let Some((from, name)) = behind.front() {
+            self.taken_back.push_back(*from..line);
+            if self.taken_back.len() > KEPT {
+                self.taken_back.pop_front();
+            }
+            let is_earlier = |(earlier, _): &(u64, String)| from < earlier;
+            if self.rewound.as_ref().is_none_or(is_earlier) {
+                self.rewound = Some((*from, name.clone()));
+            }
+        }
+        let newest = behind.into_iter().filter(|(at, _)| *at >= line);
+        self.prompts.extend(newest);
+    }
+
+    /// The name of the newest prompt.
+    #[must_use]
+    pub fn newest(&self) -> Option<&str> {
+        self.prompts.back().map(|(_, name)| name.as_str())
+    }
+
+    /// The name of the first prompt that was taken back since this was asked last.
+    pub fn take_rewound(&mut self) -> Option<String> {
+        self.rewound.take().map(|(_, name)| name)
+    }
+}
+
+fn hashed(name: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The name of a prompt, and of the record that it goes on from; none for any other record, and where the file has no names.
+fn prompt(record: &Value) -> Option<(&str, Option<&str>)> {
+    let marked = ["isSidechain", "isMeta", "isCompactSummary"];
+    if record["type"] != "user" || marked.iter().any(|mark| record[mark] == true) {
+        return None;
+    }
+    let is_result = |block: &Value| block["type"] == "tool_result";
+    match &record["message"]["content"] {
+        Value::String(_) => {}
+        Value::Array(blocks) if !blocks.iter().any(is_result) => {}
+        _ => return None,
+    }
+    let name = record["uuid"]
+        .as_str()
+        .filter(|name| name.len() <= NAME_CAP)?;
+    match record.get("parentUuid")? {
+        Value::Null => Some((name, None)),
+        parent => Some((name, Some(parent.as_str()?))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A line: `u2<a1` is a prompt behind `a1`, `a` an answer, `r` a result, `m` what the client says; `-` no parent.
+    fn line(text: &str) -> Value {
+        let (name, parent) = text.split_once('<').unwrap();
+        let parent = if parent == "-" {
+            Value::Null
+        } else {
+            json!(parent)
+        };
+        let (kind, content) = match &name[..1] {
+            "a" => ("assistant", json!([{"type": "text", "text": "x"}])),
+            "r" => (
+                "user",
+                json!([{"type": "tool_result", "content": "\"uuid\":\"u1\""}]),
+            ),
+            _ => ("user", json!(name)),
+        };
+        json!({"parentUuid": parent, "isMeta": name.starts_with('m'), "type": kind,
+            "message": {"content": content}, "uuid": name})
+    }
+
+    /// The lines that stand at the end, and what was taken back first at each time.
+    fn read(text: &str) -> (String, String) {
+        let lines: Vec<&str> = text.split_whitespace().collect();
+        let (mut branches, mut rewound) = (Branches::default(), Vec::new());
+        for one in &lines {
+            let one = line(one);
+            assert!(branches.line(one.to_string().as_bytes()));
+            branches.record(&one);
+            rewound.extend(branches.take_rewound());
+        }
+        branches.begin_again();
+        let mut stands = Vec::new();
+        for one in lines {
+            let value = line(one);
+            if branches.line(value.to_string().as_bytes()) {
+                branches.record(&value);
+                stands.push(one.split_once('<').unwrap().0);
+            }
+        }
+        assert_eq!(
+            branches.take_rewound(),
+            None,
+            "a second pass finds nothing new"
+        );
+        (stands.join(" "), rewound.join(" "))
+    }
+
+    #[test]
+    fn what_a_rewind_takes_back_does_not_stand() {
+        for (text, stands, rewound) in [
+            (
+                "u1<- a1<u1 u2<a1 a2<u2 u3<a2 a3<u3",
+                "u1 a1 u2 a2 u3 a3",
+                "",
+            ),
+            ("u1<- a1<u1 u2<a1 a2<u2 u3<a1 a3<u3", "u1 a1 u3 a3", "u2"),
+            (
+                "u1<- a1<u1 u2<a1 a2<u2 u3<a2 a3<u3 u4<a1 a4<u4",
+                "u1 a1 u4 a4",
+                "u2",
+            ),
+            (
+                "u1<- a1<u1 u2<a1 a2<u2 u3<a1 a3<u3 u4<a1 u5<u4 a5<u5",
+                "u1 a1 u4 u5 a5",
+                "u2 u3",
+            ),
+            (
+                "u1<- a1<u1 u2<a1 a2<u2 u3<a1 a3<u3 u4<a3 a4<u4 u5<a3 a5<u5",
+                "u1 a1 u3 a3 u5 a5",
+                "u2 u4",
+            ),
+            ("m1<- u1<m1 a1<u1 u2<m1 a2<u2", "m1 u2 a2", "u1"),
+            // Parallel calls, what the client says, and a parent that nobody knows.
+            (
+                "u1<- a1<u1 a2<a1 r1<a1 r2<a2 m1<r1 a3<m1 u2<r1 a4<u2",
+                "u1 a1 a2 r1 r2 m1 a3 u2 a4",
+                "",
+            ),
+            ("u1<- a1<u1 u2<x9 a2<u2", "u1 a1 u2 a2", ""),
+            ("u1<- a1<u1 u2<- a2<u2", "u1 a1 u2 a2", ""),
+            // A prompt from the queue, behind which the chain goes on without it.
+            (
+                "u1<- a1<u1 u2<a1 a2<u2 u3<a1 u4<u3 a3<a2",
+                "u1 a1 u2 a2 u3 u4 a3",
+                "",
+            ),
+            // It is not answered yet.
+            ("u1<- a1<u1 u2<a1 a2<u2 u3<a1", "u1 a1 u2 a2 u3", ""),
+        ] {
+            assert_eq!(
+                read(text),
+                (stands.to_owned(), rewound.to_owned()),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn prompts_without_names_take_nothing_back() {
+        let mut branches = Branches::default();
+        for text in ["one", "two", "größe"] {
+            let record = json!({"type": "user", "message": {"content": text}});
+            branches.line(record.to_string().as_bytes());
+            branches.record(&record);
+        }
+        assert_eq!(branches.take_rewound(), None);
+        assert_eq!(branches.newest(), None);
+    }
+}
