@@ -80,7 +80,9 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         rows.push(row("client", &parts));
     }
     let reboot = &report.reboot;
-    let mut parts = vec![reboot.phase.clone()];
+    let is_held = reboot.held.is_some() && reboot.phase == "idle";
+    let phase = if is_held { "held" } else { &reboot.phase };
+    let mut parts = vec![phase.to_owned()];
     parts.extend(reboot.reason.clone());
     if !reboot.blocked_by.is_empty() {
         parts.push(format!("waits for {}", reboot.blocked_by.join(", ")));

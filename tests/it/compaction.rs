@@ -241,8 +241,7 @@ fn it_is_held_back_with_a_review(launch: Launch) {
         .terminal
         .wait_for_text("review the handoff", SOON);
     supervisor.keys([key::ESC]);
-    // What is past a line is held until the next turn is over.
-    supervisor.wait_for_status(|status| status["reboot"]["phase"] != "review", SOON);
+    supervisor.wait_for_phase("idle", SOON);
 }
 
 #[test]

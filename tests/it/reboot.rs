@@ -750,7 +750,7 @@ fn a_full_window_asks(launch: &Launch) {
         .terminal
         .wait_for_text("review the handoff", SOON);
     supervisor.keys([key::ESC]);
-    supervisor.wait_for_phase("held", SOON);
+    supervisor.wait_for_phase("idle", SOON);
     supervisor
         .terminal
         .wait_for_text("Reboot cancelled · again after the next turn", SOON);
@@ -774,10 +774,10 @@ fn a_deferred_reboot_asks_again_after_three_turns() {
     let supervisor = started(&demo_that("ask"));
     supervisor.wait_for_phase("review", SOON);
     supervisor.keys([key::PREFIX, "d"]);
-    supervisor.wait_for_phase("held", SOON);
+    supervisor.wait_for_phase("idle", SOON);
     take_a_turn(&supervisor, "the second turn");
     take_a_turn(&supervisor, "the third turn");
-    assert_eq!(supervisor.status()["reboot"]["phase"], "held");
+    assert_eq!(supervisor.status()["reboot"]["phase"], "idle");
     supervisor.prompt("the fourth turn");
     supervisor.wait_for_phase("review", SOON);
     assert_eq!(supervisor.status()["iteration"], 1);
@@ -870,7 +870,7 @@ fn a_review_that_a_person_opens_stops_an_automatic_reboot() {
     assert_eq!(status["iteration"], 1);
     supervisor.keys([key::ESC]);
     supervisor.keys([key::ESC]);
-    supervisor.wait_for_phase("held", SOON);
+    supervisor.wait_for_phase("idle", SOON);
     assert_eq!(supervisor.status()["iteration"], 1);
     // It is not switched off: after the next turn it is announced again, and goes ahead.
     supervisor.prompt("carry on then");

@@ -319,7 +319,7 @@ fn the_player_gives_a_step_again_that_the_client_has_not_had() {
         body.len()
     )
     .unwrap();
-    let limit = Duration::from_secs(5);
+    let limit = Duration::from_secs(60);
     let asked = || api.played().calls.len() == 4;
     poll::until_true(limit, asked, || "a fourth call".to_owned());
     drop(stream);

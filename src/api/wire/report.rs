@@ -302,9 +302,9 @@ pub struct ClientLimitReport {
 /// How far a reboot is, as part of a [`StatusReport`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RebootReport {
-    /// The state machine's phase: `idle`, `armed`, `drafting`, `review` and so on, or `held` while `held` says why there is
-    /// none. In `review` the handoff is drafted and waits for an approval; a person may look at it, or a line on the screen says
-    /// that they can.
+    /// The state machine's phase: `idle`, `armed`, `drafting`, `review` and so on. In `review` the handoff is drafted and waits
+    /// for an approval; a person may look at it, or a line on the screen says that they can. In `idle` `held` may say why there
+    /// is none.
     pub phase: String,
     /// What asked for the reboot, while there is one; else why the last one was refused or failed.
     pub reason: Option<String>,

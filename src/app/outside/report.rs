@@ -147,12 +147,7 @@ fn reboot_report(model: &Model) -> RebootReport {
             held: None,
         },
         None => RebootReport {
-            phase: if held(model).is_some() {
-                "held"
-            } else {
-                "idle"
-            }
-            .to_owned(),
+            phase: "idle".to_owned(),
             reason: match &model.reboot.refused {
                 Some(why) => Some(format!("refused: {why}")),
                 None => model.reboot.failure.clone(),
