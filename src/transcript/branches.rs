@@ -163,7 +163,7 @@ fn hashed(name: &[u8]) -> u64 {
 
 /// The name of a prompt, and of the record that it goes on from; none for any other record, and where the file has no names.
 fn prompt(record: &Value) -> Option<(&str, Option<&str>)> {
-    let marked = ["isSidechain", "isMeta", "isCompactSummary"];
+    let marked = ["isMeta", "isCompactSummary"];
     if record["type"] != "user" || marked.iter().any(|mark| record[mark] == true) {
         return None;
     }

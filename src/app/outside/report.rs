@@ -424,7 +424,7 @@ fn action(assessed: Option<&Assessment>, auto: bool) -> UsageAction {
             "save and reboot: the window is nearly full",
         ),
     };
-    let percent = assessed.map(|one| format!(" (at {:.0} %)", one.percent));
+    let percent = assessed.map(|one| format!(" (at {} %)", whole(one.percent)));
     let auto = auto && kind == UsageActionKind::SaveAndRestart;
     UsageAction {
         kind,
