@@ -323,14 +323,15 @@ impl Orders {
         self.placed.insert(id, placed);
     }
 
-    /// The core takes an order back; false if a process has taken it, which may carry it out and answer it still.
+    /// The core takes an order back; false if a process has taken it, which may carry it out and answer it still. One that is not
+    /// here any more was answered, and the answer is on its way to the core.
     pub fn cancel(&mut self, id: OrderId) -> bool {
         let placed = self.placed.get(&id);
-        let was_taken = placed.is_some_and(|placed| placed.taken_by.is_some());
-        if !was_taken {
+        let waits = placed.is_some_and(|placed| placed.taken_by.is_none());
+        if waits {
             self.placed.remove(&id);
         }
-        !was_taken
+        waits
     }
 
     /// The core takes back what replaces a conversation, although the order was taken; false if the client has it already.
@@ -488,6 +489,13 @@ mod tests {
         orders.place(OrderId(8), session(1), Order::ReadDraft);
         orders.take(&sender("a", 1), OrderId(8));
         assert!(!orders.cancel(OrderId(8)));
+        let draft = Outcome::Draft(Draft {
+            text: String::new(),
+            cursor: 0,
+        });
+        let answered = orders.answer(&sender("a", 1), OrderId(8), &draft);
+        assert_eq!(answered, Ok(()));
+        assert!(!orders.cancel(OrderId(8)), "it was carried out");
     }
 
     #[test]
