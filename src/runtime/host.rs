@@ -108,7 +108,7 @@ impl HostKeys {
         }
     }
 
-    /// What asks for it; [`leave`] takes it back. "Disambiguate" is enough, and so is the level that leaves every key as it is
+    /// What asks for it; `leave` takes it back. "Disambiguate" is enough, and so is the level that leaves every key as it is
     /// that has a form of its own. Terminals that take the second one for attributes are set right at once.
     #[must_use]
     pub fn request(self) -> Vec<u8> {
