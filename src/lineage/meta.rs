@@ -7,7 +7,7 @@ use super::{
     Cause, EndReason, Iteration, IterationId, Lineage, RunId, TokenTotals,
     iteration::is_none_at_all, moment,
 };
-use crate::transcript::SessionId;
+use crate::transcript::{SessionId, Tokens};
 
 /// The file `meta.json` of a run. What is not known is left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,8 +89,8 @@ pub struct IterationRecord {
     /// What asked for the reboot that began it; left out for the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// Tokens in and out.
-    pub tokens: TokenTotals,
+    /// Tokens in and out, and in the context window.
+    pub tokens: RecordedTokens,
     /// What it cost, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
@@ -108,6 +108,20 @@ pub struct IterationRecord {
     pub handoff: Option<String>,
 }
 
+/// The tokens of an iteration: what its calls came to in all, and how full the context window was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedTokens {
+    /// The sums over all calls.
+    #[serde(flatten)]
+    pub totals: TokenTotals,
+    /// In the context window at its first answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_start: Option<Tokens>,
+    /// In the context window at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_end: Option<Tokens>,
+}
+
 impl From<&Iteration> for IterationRecord {
     fn from(whole: &Iteration) -> Self {
         Self {
@@ -117,7 +131,11 @@ impl From<&Iteration> for IterationRecord {
             ended_at: whole.ended_at,
             end_reason: whole.end_reason,
             cause: whole.cause,
-            tokens: whole.tokens,
+            tokens: RecordedTokens {
+                totals: whole.tokens,
+                at_start: whole.tokens_at_birth,
+                at_end: whole.tokens_at_end,
+            },
             cost: whole.cost_usd.map(in_millionths),
             turns: whole.turns,
             compactions: whole.compactions,
@@ -135,7 +153,9 @@ impl From<IterationRecord> for Iteration {
             session_id: record.session_id,
             ended_at: record.ended_at,
             end_reason: record.end_reason,
-            tokens: record.tokens,
+            tokens: record.tokens.totals,
+            tokens_at_birth: record.tokens.at_start,
+            tokens_at_end: record.tokens.at_end,
             turns: record.turns,
             compactions: record.compactions,
             summary: record.summary,

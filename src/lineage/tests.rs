@@ -196,6 +196,7 @@ fn meta_has_exactly_the_names_of_its_schema_and_no_nulls() {
         output: Tokens(3),
     };
     open.cost_usd = Some(1.5);
+    (open.tokens_at_birth, open.tokens_at_end) = (Some(Tokens(5)), Some(Tokens(9)));
     let names = |value: &serde_json::Value| -> Vec<String> {
         value.as_object().unwrap().keys().cloned().collect()
     };
@@ -263,7 +264,7 @@ fn meta_has_exactly_the_names_of_its_schema_and_no_nulls() {
     );
     assert_eq!(
         record["tokens"],
-        serde_json::json!({"input": 12, "output": 3})
+        serde_json::json!({"input": 12, "output": 3, "at_start": 5, "at_end": 9})
     );
     assert_eq!(record["end_reason"], "promise_found");
     assert_eq!(record["started_at"].as_str().unwrap().len(), 24);
