@@ -1,7 +1,7 @@
 //! Asks git: one thin runner, pure parsing beside it.
 //!
 //! The repository is not trusted. Its config can name programs for nearly everything git does, so the runner switches
-//! each of those doors off for its own two questions (`status` and `log`):
+//! each of those doors off for its own questions (`status`, `log` and `diff`):
 //!
 //! | door | shut by |
 //! |---|---|
@@ -26,6 +26,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     process::{Child, Command},
@@ -83,7 +84,50 @@ pub struct GitFacts {
     pub renamed: Vec<Renamed>,
     /// There were more files than the lists hold, or than git may print.
     pub truncated: bool,
+    /// What differs from where the run began, committed or not; none where that is not known, as in another repository.
+    pub since_start: Option<Changes>,
 }
+
+impl GitFacts {
+    /// The files of which git says that something in them is not committed, those that are gone too.
+    pub fn uncommitted(&self) -> impl Iterator<Item = &String> {
+        let renamed = self.renamed.iter().map(|one| &one.to);
+        let lists = [&self.modified, &self.created, &self.deleted];
+        lists.into_iter().flatten().chain(renamed)
+    }
+}
+
+/// Files that git tracks and that differ between two states, relative to the top of the repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Changes {
+    /// Files that are in both.
+    pub modified: Vec<String>,
+    /// Files that are in the later one only.
+    pub created: Vec<String>,
+    /// Files that are in the earlier one only.
+    pub deleted: Vec<String>,
+}
+
+/// The repository as it was when a run began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RunStart {
+    /// The full id of the head commit; none before the first commit.
+    pub head: Option<String>,
+    /// The files that were not committed then.
+    pub uncommitted: Vec<String>,
+}
+
+impl From<&GitFacts> for RunStart {
+    fn from(facts: &GitFacts) -> Self {
+        Self {
+            head: facts.head.clone(),
+            uncommitted: facts.uncommitted().cloned().collect(),
+        }
+    }
+}
+
+/// The tree without a file, which git knows in every repository.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -105,8 +149,8 @@ pub struct Renamed {
     pub to: String,
 }
 
-/// Asks git about `dir` and its last `commits` commits.
-pub async fn facts(dir: &Path, commits: usize) -> GitState {
+/// Asks git about `dir` and its last `commits` commits, and what differs from where the run began.
+pub async fn facts(dir: &Path, commits: usize, start: Option<&RunStart>) -> GitState {
     let Some(program) = find_git() else {
         return GitState::NoGit;
     };
@@ -116,7 +160,7 @@ pub async fn facts(dir: &Path, commits: usize) -> GitState {
         deadline: Instant::now() + TIME_LIMIT,
         filters: Vec::new(),
     };
-    match runner.facts(commits).await {
+    match runner.facts(commits, start).await {
         Ok(facts) => GitState::Facts(Box::new(facts)),
         Err(GitError::NoRepository) => GitState::NoRepository,
         Err(fault) => {
@@ -168,7 +212,11 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    async fn facts(&mut self, commits: usize) -> Result<GitFacts, GitError> {
+    async fn facts(
+        &mut self,
+        commits: usize,
+        start: Option<&RunStart>,
+    ) -> Result<GitFacts, GitError> {
         let config = self.run(&["config", "--list", "--name-only", "-z"]).await?;
         self.filters = filters_in(&config.stdout);
         if config.truncated || self.filters.len() > FILTERS_CAP {
@@ -207,7 +255,33 @@ impl Runner<'_> {
                 .await?;
             facts.commits = parse_log(&log.stdout);
         }
+        if let Some(start) = start {
+            facts.since_start = self.changes_since(start).await?;
+        }
         Ok(facts)
+    }
+
+    /// What differs from where the run began. Git refuses where that commit is not known: in another repository, or a pruned one.
+    async fn changes_since(&self, start: &RunStart) -> Result<Option<Changes>, GitError> {
+        let head = start.head.as_deref().unwrap_or(EMPTY_TREE);
+        let Some(head) = sha(head.as_bytes()) else {
+            return Ok(None);
+        };
+        let args = [
+            "diff",
+            "--name-status",
+            "-z",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            &head,
+            "--",
+        ];
+        match self.run(&args).await {
+            Ok(diff) => Ok(Some(parse_diff(&diff.stdout))),
+            Err(GitError::Refused(_)) => Ok(None),
+            Err(fault) => Err(fault),
+        }
     }
 
     async fn run(&self, args: &[&str]) -> Result<Printed, GitError> {
@@ -482,6 +556,24 @@ fn note(list: &mut Vec<String>, path: &[u8], truncated: &mut bool) {
     }
 }
 
+/// Reads what `git diff --name-status -z --no-renames` prints: a letter and a path in turn.
+fn parse_diff(printed: &[u8]) -> Changes {
+    let mut changes = Changes::default();
+    let Some(end) = printed.iter().rposition(|&byte| byte == 0) else {
+        return changes;
+    };
+    let mut fields = printed[..end].split(|&byte| byte == 0);
+    while let (Some(kind), Some(path)) = (fields.next(), fields.next()) {
+        let list = match kind {
+            b"A" => &mut changes.created,
+            b"D" => &mut changes.deleted,
+            _ => &mut changes.modified,
+        };
+        note(list, path, &mut false);
+    }
+    changes
+}
+
 /// Reads what `git log -z --format=%H%x00%ct%x00%s` prints.
 fn parse_log(printed: &[u8]) -> Vec<Commit> {
     let fields: Vec<&[u8]> = printed.split(|&byte| byte == 0).collect();
@@ -605,6 +697,7 @@ mod tests {
             let names = facts.modified.iter().chain(&facts.created).chain(&facts.deleted);
             prop_assert!(names.clone().all(|name| !name.chars().any(char::is_control)));
             parse_log(&bytes);
+            parse_diff(&bytes);
         }
     }
 }

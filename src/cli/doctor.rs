@@ -209,7 +209,7 @@ fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Che
 fn git(here: &Here, runtime: &Runtime) -> Check {
     use crate::breakpoint::git::{GitState, facts};
     let name = "git";
-    match runtime.block_on(facts(&here.directory, 1)) {
+    match runtime.block_on(facts(&here.directory, 1, None)) {
         GitState::Facts(facts) => {
             let branch = facts.branch.unwrap_or_else(|| "no branch".to_owned());
             Check::ok(name, format!("a repository on {branch}"))

@@ -134,7 +134,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     let text = scratchpad_text(here)?;
     let notes = Parsed::read(&text);
     let commits = here.config.handoff.git_history_count;
-    let git = out::runtime()?.block_on(git::facts(&here.directory, commits));
+    let git = out::runtime()?.block_on(git::facts(&here.directory, commits, None));
     let state = known_state(&body, &notes, &git);
     let written = !notes.is_blank();
     if state == PreservedState::default() && !written && matches!(git, GitState::NoRepository) {
@@ -204,7 +204,7 @@ fn known_state(body: &CheckpointBody, notes: &Parsed, git: &GitState) -> Preserv
     }
     state.feed_scratchpad(notes);
     if let GitState::Facts(facts) = git {
-        state.feed_git(&facts.modified, &facts.created);
+        state.feed_git(facts);
     }
     state
 }

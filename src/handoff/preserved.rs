@@ -11,7 +11,7 @@
 //! | a decision or an open issue stated twice | the first; a reason that the first lacks is taken from the second |
 //! | an issue that is open in the scratchpad and resolved by a signal | resolved |
 //! | a value under a key | the last |
-//! | files | git alone |
+//! | files | git; what a tool of the agent's has changed where there is none, or where git cannot tell it from what was changed before |
 //! | a test | the last run that says something of it |
 
 use std::{
@@ -23,7 +23,10 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    breakpoint::test_run::{self, TestOutcome},
+    breakpoint::{
+        git::{GitFacts, Renamed, RunStart},
+        test_run::{self, TestOutcome},
+    },
     redact,
     scratchpad::Parsed,
     transcript::{
@@ -51,6 +54,8 @@ pub enum Origin {
     Git,
     /// A test run.
     Tests,
+    /// The agent's own tools, by the files that they have changed.
+    Tools,
 }
 
 impl Origin {
@@ -436,10 +441,16 @@ const KEPT_NAMES: usize = 5_000;
 pub struct PreservedState {
     /// What the work is for.
     pub current_objective: Option<Item>,
-    /// Tracked files that differ from the last commit.
+    /// Files that this run has changed, by its commits or without.
     pub modified_files: Vec<Item>,
-    /// Files that git does not know yet.
+    /// Files that this run has made, in its commits or not.
     pub created_files: Vec<Item>,
+    /// Files that this run has deleted.
+    pub deleted_files: Vec<Item>,
+    /// Files of which git says that something in them is not committed now, whoever changed them.
+    pub uncommitted_files: Vec<Item>,
+    /// The repository as it was when the run began.
+    pub run_start: Option<RunStart>,
     /// What must hold, oldest first: the human's own rules, and what the agent was asked to note as such.
     pub constraints: Vec<Constraint>,
     /// Rules that the human took out again, by [`rules::key`]: a transcript that is read again does not bring them back.
@@ -707,11 +718,59 @@ impl PreservedState {
         }
     }
 
-    /// Takes in what git says of the files.
-    pub fn feed_git(&mut self, modified: &[String], created: &[String]) {
+    /// Takes in what git says of the files: what this run has changed, and what is not committed. Where the run's start is not known,
+    /// all that is not committed counts as the run's.
+    pub fn feed_git(&mut self, git: &GitFacts) {
+        let uncommitted: BTreeSet<&String> = git.uncommitted().collect();
+        let start = git.since_start.as_ref().and(self.run_start.as_ref());
+        let before = start.map_or(&[][..], |start| &start.uncommitted);
+        let before: HashSet<&String> = before.iter().collect();
+        let since = git.since_start.clone().unwrap_or_default();
+        let of_run = |committed: &[String], now: &[String]| {
+            let mut known = HashSet::new();
+            let files = committed.iter().chain(now);
+            let of_run = files
+                .filter(|file| !(before.contains(file) && uncommitted.contains(file)))
+                .filter(|file| known.insert(*file));
+            of_run.map(|file| Item::new(file, Origin::Git)).collect()
+        };
+        // A file that the run has made and then changed is one that it has made.
+        let made: HashSet<&String> = since.created.iter().collect();
+        let modified = git.modified.iter().filter(|file| !made.contains(file));
+        let modified: Vec<String> = modified.cloned().collect();
+        let moved = |name: fn(&Renamed) -> &String, files: &[String]| {
+            let moved = git.renamed.iter().map(name);
+            files.iter().chain(moved).cloned().collect::<Vec<_>>()
+        };
+        let created = moved(|one| &one.to, &git.created);
+        let deleted = moved(|one| &one.from, &git.deleted);
+        self.modified_files = of_run(&since.modified, &modified);
+        self.created_files = of_run(&since.created, &created);
+        self.deleted_files = of_run(&since.deleted, &deleted);
         let item = |file: &String| Item::new(file, Origin::Git);
-        self.modified_files = modified.iter().map(item).collect();
-        self.created_files = created.iter().map(item).collect();
+        self.uncommitted_files = git.uncommitted().map(item).collect();
+    }
+
+    /// Forgets all files, and where the run began: another one begins.
+    pub fn forget_files(&mut self) {
+        self.modified_files.clear();
+        self.created_files.clear();
+        self.deleted_files.clear();
+        self.uncommitted_files.clear();
+        self.run_start = None;
+    }
+
+    /// Takes in the files that the agent's own tools have changed, of those that git does not ascribe to the run: what was not
+    /// committed before, and all where there is no repository.
+    pub fn feed_changed<'a>(&mut self, files: impl Iterator<Item = &'a str>, has_git: bool) {
+        for file in files {
+            let is = |item: &Item| item.text == file;
+            let known = [&self.modified_files, &self.created_files];
+            let known = known.into_iter().flatten().any(is);
+            if !known && (!has_git || self.uncommitted_files.iter().any(is)) {
+                self.modified_files.push(Item::new(file, Origin::Tools));
+            }
+        }
     }
 
     /// Takes in a whole list at once, in time that grows with its length only.
@@ -792,6 +851,8 @@ impl PreservedState {
         }
         all.extend(of("modified_files", &self.modified_files));
         all.extend(of("created_files", &self.created_files));
+        all.extend(of("deleted_files", &self.deleted_files));
+        all.extend(of("uncommitted_files", &self.uncommitted_files));
         all
     }
 }
@@ -1244,7 +1305,10 @@ mod tests {
         state.record_decision("d", "", Some(DateTime::UNIX_EPOCH), Origin::Human);
         state.record_issue("i", Severity::Low, Vec::new(), Origin::Human);
         state.set_custom("k", "v", Origin::Human);
-        state.feed_git(&["m".to_owned()], &["n".to_owned()]);
+        state.feed_git(&GitFacts {
+            modified: vec!["m".to_owned()],
+            ..GitFacts::default()
+        });
         state.test_state.failing.push("t".to_owned());
         assert_ne!(state, PreservedState::default());
         assert_eq!(state.items().len(), 9);

@@ -10,12 +10,12 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
 };
 
 use super::{
     IncludedFile, PreservedState, Sources,
-    preserved::{Decision, Issue, Item, Severity, key, same},
+    preserved::{Decision, Issue, Item, Origin, Severity, key, same},
     signal, work,
 };
 use crate::{
@@ -380,18 +380,28 @@ fn summary(text: &str, known: &Known<'_>, said: &mut Said) -> String {
     })
 }
 
-/// The files that git knows to be changed, without those that the work at hand has.
+/// The files that the run has changed, and what else is not committed, without those that the work at hand has.
 fn files(state: &PreservedState, work: &WorkAtHand) -> String {
-    let at_hand = |file: &&Item| {
-        let mut known = work.files.iter().filter(|one| one.changed);
-        known.any(|one| one.path == file.text)
-    };
-    let lines = |word: &str, files: &[Item]| {
-        let rest: Vec<&Item> = files.iter().filter(|file| !at_hand(file)).collect();
-        list(word, &rest)
-    };
-    let modified = lines("modified: ", &state.modified_files).into_iter();
-    joined(modified.chain(lines("created: ", &state.created_files)))
+    let at_hand = work.files.iter().filter(|one| one.changed);
+    let mut said: HashSet<&str> = at_hand.map(|one| one.path.as_str()).collect();
+    let uncommitted: HashSet<&str> = state.uncommitted_files.iter().map(Item::as_str).collect();
+    let lists = [
+        ("modified", &state.modified_files),
+        ("created", &state.created_files),
+        ("deleted", &state.deleted_files),
+        ("changed before this run", &state.uncommitted_files),
+    ];
+    let mut lines = Vec::new();
+    for (word, files) in lists {
+        for file in files {
+            let is_committed = file.origin == Origin::Git && !uncommitted.contains(file.as_str());
+            let committed = if is_committed { ", committed" } else { "" };
+            if said.insert(file.as_str()) {
+                lines.push(format!("- {word}{committed}: {}", one_line(&file.text)));
+            }
+        }
+    }
+    joined(lines)
 }
 
 /// The rules of the human, and what else must hold.

@@ -608,9 +608,11 @@ impl Shell {
         }
         let events = self.events.clone();
         let directory = self.place();
-        let commits = self.core.view().config.handoff.git_history_count;
+        let model = self.core.view();
+        let commits = model.config.handoff.git_history_count;
+        let start = model.draft.signalled.run_start.clone();
         tokio::spawn(async move {
-            let facts = git::facts(&directory, commits).await;
+            let facts = git::facts(&directory, commits, start.as_ref()).await;
             // The loop is gone, then.
             let _ = events.send(Event::Read(ReadEvent::Git(facts))).await;
         });

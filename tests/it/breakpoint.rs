@@ -7,7 +7,10 @@ use std::{
     process::{Command, Output},
 };
 
-use pitstop::breakpoint::git::{self, GitFacts, GitState, Renamed};
+use pitstop::{
+    breakpoint::git::{self, GitFacts, GitState, Renamed},
+    handoff::PreservedState,
+};
 use tempfile::TempDir;
 
 /// A repository of its own, made by the real git with no config but ours.
@@ -106,12 +109,115 @@ impl Repo {
     }
 }
 
+/// What a run that began as `start` has changed by now: modified, created, deleted, and what is not committed.
+fn changed_since(dir: &Path, start: &GitFacts) -> [Vec<String>; 4] {
+    let mut state = PreservedState {
+        run_start: Some(start.into()),
+        ..PreservedState::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let now = runtime.block_on(git::facts(dir, 1, state.run_start.as_ref()));
+    let GitState::Facts(now) = now else {
+        panic!("no facts: {now:?}")
+    };
+    state.feed_git(&now);
+    [
+        &state.modified_files,
+        &state.created_files,
+        &state.deleted_files,
+        &state.uncommitted_files,
+    ]
+    .map(|files| files.iter().map(|file| file.text.clone()).collect())
+}
+
+#[test]
+fn what_the_run_has_changed_is_told_from_what_is_not_committed() {
+    let repo = Repo::new();
+    for name in ["a.rs", "ünï code.rs", "before.rs", "gone.rs", "moved.rs"] {
+        repo.write(name, &format!("{name}\n").repeat(9));
+    }
+    repo.commit("start");
+    repo.write("before.rs", "the human's own change");
+    repo.write("notes.txt", "the human's own file");
+    let start = repo.facts();
+    assert_eq!(
+        changed_since(&repo.path(), &start),
+        [vec![], vec![], vec![], vec!["before.rs", "notes.txt"]]
+    );
+
+    repo.write("a.rs", "changed and committed");
+    repo.write("new.rs", "made and committed");
+    repo.git(&["add", "a.rs", "new.rs"]);
+    repo.git(&["commit", "--quiet", "--message", "of the run"]);
+    repo.write("ünï code.rs", "changed");
+    repo.write("new.rs", "made, committed and changed");
+    repo.write("newer.rs", "made");
+    repo.git(&["rm", "--quiet", "gone.rs"]);
+    repo.git(&["mv", "moved.rs", "moved here.rs"]);
+    assert_eq!(
+        changed_since(&repo.path(), &start),
+        [
+            vec!["a.rs", "ünï code.rs"],
+            vec!["moved here.rs", "new.rs", "newer.rs"],
+            vec!["gone.rs", "moved.rs"],
+            vec![
+                "before.rs",
+                "new.rs",
+                "ünï code.rs",
+                "newer.rs",
+                "notes.txt",
+                "gone.rs",
+                "moved here.rs"
+            ],
+        ]
+    );
+
+    // Another work tree has the same commits, and what was not committed elsewhere is not there.
+    repo.git(&["worktree", "add", "--quiet", "-b", "side", "../side"]);
+    let side = repo.dir.path().join("side");
+    fs::write(side.join("side.rs"), "made there").unwrap();
+    assert_eq!(
+        changed_since(&side, &start),
+        [
+            vec!["a.rs".to_owned()],
+            vec!["new.rs".to_owned(), "side.rs".to_owned()],
+            vec![],
+            vec!["side.rs".to_owned()]
+        ]
+    );
+}
+
+#[test]
+fn a_run_that_began_before_the_first_commit_or_in_another_repository_knows_its_files() {
+    let repo = Repo::new();
+    repo.write("first.rs", "the human's");
+    let start = repo.facts();
+    repo.write("second.rs", "made");
+    repo.commit("the first commit");
+    assert_eq!(
+        changed_since(&repo.path(), &start),
+        [vec![], vec!["first.rs", "second.rs"], vec![], vec![]]
+    );
+    // Its start is not known there: what is not committed is all that can be said.
+    let other = Repo::new();
+    other.commit("another");
+    other.write("here.rs", "made");
+    repo.write("third.rs", "made");
+    assert_eq!(
+        changed_since(&other.path(), &repo.facts()),
+        [vec![], vec!["here.rs"], vec![], vec!["here.rs"]]
+    );
+}
+
 fn ask(dir: &Path, commits: usize) -> GitState {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(git::facts(dir, commits))
+    runtime.block_on(git::facts(dir, commits, None))
 }
 
 #[test]

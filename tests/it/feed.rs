@@ -249,16 +249,26 @@ fn state_size_limit_is_enforced() {
 
 #[test]
 fn git_extracts_modified_files() {
-    let launch = demo(&["$ echo two >>a.txt; echo new >'b c.txt'\tUnderstood."]);
+    let launch = demo(&[
+        "$ echo two >>a.txt; echo new >'b c.txt'\tUnderstood.",
+        "$ git add a.txt; git -c user.name=A -c user.email=a@example.org commit -qm two\tUnderstood.",
+    ]);
     repository(&launch);
+    std::fs::write(launch.project().join("mine.txt"), "the human's").unwrap();
     let supervisor = started(&launch);
     supervisor.prompt("change it");
     let changed = |handoff: &Value| items(handoff, "modified_files") == ["a.txt"];
     let handoff = wait_for_handoff(&supervisor, "the changed file", changed);
     assert!(items(&handoff, "created_files").contains(&"b c.txt".to_owned()));
+    supervisor.prompt("commit it");
+    let committed = |handoff: &Value| items(handoff, "uncommitted_files").len() == 2;
+    let handoff = wait_for_handoff(&supervisor, "the commit", committed);
+    assert!(changed(&handoff), "{handoff:#}");
     let (_, got) = reboot(&supervisor);
     assert!(
-        got.contains("- modified: a.txt\n- created: b c.txt"),
+        got.contains(
+            "- modified, committed: a.txt\n- created: b c.txt\n- changed before this run: mine.txt"
+        ),
         "{got}"
     );
 }

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use chrono::DateTime;
 use pitstop::{
+    breakpoint::git::GitFacts,
     handoff::{
         Generator, Handoff, IncludedFile, Marker, PreservedState, Sources,
         preserved::{Item, Origin, Severity},
@@ -28,6 +29,12 @@ fn make<'a>(max: usize, state: &'a PreservedState, fill: impl FnOnce(&mut Source
 
 fn file(name: &str) -> Item {
     Item::new(name, Origin::Git)
+}
+
+/// A file that the run has changed and not committed.
+fn change(state: &mut PreservedState, name: &str) {
+    state.modified_files.push(file(name));
+    state.uncommitted_files.push(file(name));
 }
 
 /// The message with what was left out and warned of, for a snapshot.
@@ -60,12 +67,10 @@ fn filled(items: usize) -> PreservedState {
     for n in 0..items {
         state.mark_completed(&format!("completed item {n}"), Origin::Human);
         state.add_pending(&format!("pending item {n}"), Origin::Human);
-        state
-            .modified_files
-            .push(file(&format!("src/modified {n}.rs")));
-        state
-            .created_files
-            .push(file(&format!("src/created_{n}.rs")));
+        change(&mut state, &format!("src/modified {n}.rs"));
+        let created = file(&format!("src/created_{n}.rs"));
+        state.created_files.push(created.clone());
+        state.uncommitted_files.push(created);
         state.record_decision(
             &format!("decision {n}"),
             "it is simpler",
@@ -119,6 +124,8 @@ fn golden_git_alone() {
     let state = PreservedState {
         modified_files: vec![file("src/a b.rs"), file("src/\u{6f22}.rs\n## Forged")],
         created_files: vec![file("DONE: all.md")],
+        deleted_files: vec![file("old.rs")],
+        uncommitted_files: vec![file("DONE: all.md"), file("src/a b.rs"), file("notes.txt")],
         ..PreservedState::default()
     };
     let git = [
@@ -223,7 +230,7 @@ fn golden_conflicting_sources() {
         state.current_objective,
         Some(Item::new("from a signal", Origin::Signal))
     );
-    state.modified_files.push(file("src/a.rs"));
+    change(&mut state, "src/a.rs");
     golden(
         "conflicting",
         &make(50_000, &state, |sources| sources.scratchpad = &notes),
@@ -237,7 +244,7 @@ fn golden_all_unicode() {
     state.add_pending("字句解析 👩‍👩‍👧", Origin::Human);
     state.mark_completed("مرحبا", Origin::Human);
     state.record_decision("выбор", "потому", Some(DateTime::UNIX_EPOCH), Origin::Human);
-    state.modified_files.push(file("źródło/ñ.rs"));
+    change(&mut state, "źródło/ñ.rs");
     state.set_custom("ключ", "значение", Origin::Human);
     let notes = Parsed::read("# メモ\n\n日本語 ⚠️\n");
     golden(
@@ -379,7 +386,11 @@ proptest! {
         names in proptest::collection::vec(hostile(), 1..8),
     ) {
         let mut state = objective();
-        state.feed_git(&names, &names);
+        state.feed_git(&GitFacts {
+            modified: names.clone(),
+            created: names.clone(),
+            ..GitFacts::default()
+        });
         for name in &names {
             state.mark_completed(&format!("c {name}"), Origin::Human);
             state.add_pending(&format!("p {name}"), Origin::Human);
@@ -435,7 +446,7 @@ proptest! {
             state.add_pending(item, Origin::Human);
             state.mark_completed(&format!("c {item}"), Origin::Human);
             state.record_decision(item, item, Some(DateTime::UNIX_EPOCH), Origin::Human);
-            state.modified_files.push(file(item));
+            change(&mut state, item);
         }
         let parsed = Parsed::read(&notes);
         let handoff = make(max, &state, |sources| {

@@ -419,6 +419,10 @@ pub struct HandoffReport {
     pub modified_files: Vec<String>,
     /// Files created since the run began.
     pub created_files: Vec<String>,
+    /// Files deleted since the run began.
+    pub deleted_files: Vec<String>,
+    /// Files of which git says that something in them is not committed now, whoever changed them.
+    pub uncommitted_files: Vec<String>,
     /// What is to be done next.
     pub next_step: Option<String>,
     /// Decisions with their reasons.

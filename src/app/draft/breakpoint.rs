@@ -128,6 +128,10 @@ pub fn prompted(model: &mut Model) {
 /// Git has been read. A head that was made since the time before is a commit that no hook reported.
 pub fn git_read(model: &mut Model, state: GitState) {
     let before = std::mem::replace(&mut model.draft.git, state);
+    if let GitState::Facts(facts) = &model.draft.git {
+        let start = &mut model.draft.signalled.run_start;
+        start.get_or_insert_with(|| facts.as_ref().into());
+    }
     handoff::read_handoff_files(model);
     if let Some(made) = new_head(model, &before) {
         let epoch = model.next_epoch();

@@ -266,8 +266,11 @@ fn preserve(model: &Model) -> PreservedState {
         state.set_objective(&first.text, Origin::Human);
     }
     if let GitState::Facts(repository) = &model.draft.git {
-        state.feed_git(&repository.modified, &repository.created);
+        state.feed_git(repository);
     }
+    let files = model.draft.work.files.iter().filter(|file| file.changed);
+    let has_git = matches!(model.draft.git, GitState::Facts(_));
+    state.feed_changed(files.map(|file| file.path.as_str()), has_git);
     state
 }
 

@@ -334,6 +334,8 @@ fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
             .collect(),
         modified_files: items(&state.modified_files),
         created_files: items(&state.created_files),
+        deleted_files: items(&state.deleted_files),
+        uncommitted_files: items(&state.uncommitted_files),
         key_decisions: state
             .decisions
             .iter()

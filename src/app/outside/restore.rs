@@ -26,8 +26,7 @@ use crate::app::{
 pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
     if let Ok(mut state) = serde_json::from_value::<PreservedState>(checkpoint.state.clone()) {
         // Those of the directory that we are in count.
-        state.modified_files.clear();
-        state.created_files.clear();
+        state.forget_files();
         if let Ok(requests) = Requests::deserialize(&checkpoint.state[REQUESTS]) {
             let first = requests.first.as_ref().map(|said| said.text.trim());
             // That is the objective of last resort, and follows from the requests.

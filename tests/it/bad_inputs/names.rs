@@ -66,7 +66,7 @@ fn whatever_a_file_is_called_git_s_list_of_changes_has_it() {
         reported.push(subject.clone());
     }
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let state = runtime.block_on(git::facts(dir.path(), 50));
+    let state = runtime.block_on(git::facts(dir.path(), 50, None));
     let GitState::Facts(facts) = state else {
         panic!("{state:?}");
     };
