@@ -57,6 +57,7 @@ mod feed;
 mod forecast;
 mod handoff;
 mod held;
+mod histories;
 mod history;
 mod hookless;
 mod in_place;

@@ -513,6 +513,13 @@ impl PreservedState {
         self.withdrawn.insert(key);
     }
 
+    /// Takes out what a human has taken out elsewhere, by [`rules::key`].
+    pub fn withdraw_all(&mut self, withdrawn: &BTreeSet<String>) {
+        self.withdrawn.extend(withdrawn.iter().cloned());
+        let is_out = |have: &Constraint| self.withdrawn.contains(&rules::key(&have.said.text));
+        self.constraints.retain(|have| !is_out(have));
+    }
+
     /// Adds a rule that the human wrote down, though it was taken out before.
     pub fn restate_constraint(&mut self, said: Said) {
         self.withdrawn.remove(&rules::key(&said.text));

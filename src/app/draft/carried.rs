@@ -11,12 +11,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    api::wire::AgentState,
-    handoff::{PreservedState, preserved::texts},
-    lineage::IterationId,
-    transcript::SessionId,
-};
+use crate::{api::wire::AgentState, lineage::IterationId, transcript::SessionId};
 
 use crate::app::{
     draft::handoff,
@@ -155,7 +150,8 @@ fn take(model: &mut Model, mut carried: Carried) {
     carried.keep_human(&model.draft.signalled);
     model.draft.signalled = carried.state;
     model.draft.requests = carried.requests;
-    model.draft.todo.restore(carried.done, carried.open);
+    model.draft.rewinds.prompts = carried.before;
+    model.draft.todo.restore(carried.todo);
 }
 
 /// The first session of this process was here before: also what a human has edited is as it was.
@@ -174,13 +170,11 @@ pub fn take_up(model: &mut Model, mut found: Result<Option<Box<Carried>>, String
 /// What the session carries now.
 fn now(model: &Model) -> Carried {
     let draft = &model.draft;
-    let mut listed = PreservedState::default();
-    draft.todo.feed(&mut listed);
     Carried {
         state: draft.signalled.clone(),
         requests: draft.requests.clone(),
-        done: texts(&listed.completed_items),
-        open: texts(&listed.pending_items),
+        todo: draft.todo.clone(),
+        before: draft.rewinds.carried(),
         edited: edited(draft).map(Cow::into_owned),
         args: model.identity.agent_args.clone(),
     }
@@ -199,6 +193,8 @@ fn fingerprint(model: &Model) -> u64 {
     let mut hasher = DefaultHasher::new();
     model.session.id.hash(&mut hasher);
     (&draft.signalled, &draft.requests, &draft.todo).hash(&mut hasher);
+    let last_prompt = draft.rewinds.prompts.back().map(|(name, _)| name);
+    last_prompt.hash(&mut hasher);
     edited(draft).hash(&mut hasher);
     hasher.finish()
 }

@@ -23,7 +23,7 @@ use crate::{
 use crate::app::{
     effect::Effect,
     facts::{closing_words, fresh_load, goes_on_the_fly, is_cut_by_us, run_task},
-    model::{Editor, Model, reading::Reading},
+    model::{Editor, Model, reading::Reading, todo::TodoList},
 };
 
 /// Drafts the message from everything that is known, unless it is made of just that already.
@@ -389,7 +389,8 @@ pub fn return_to_sources(model: &mut Model) {
     };
     let completed = of_list(&mut state.completed_items, &notes.completed_items);
     let pending = of_list(&mut state.pending_items, &notes.pending_items);
-    model.draft.todo.restore(completed, pending);
+    let before = TodoList::before(completed, pending);
+    model.draft.todo.restore(before);
     let objective = &mut state.current_objective;
     match objective.as_ref().map(|objective| objective.origin) {
         Some(Origin::Scratchpad) if *objective == notes.current_objective => *objective = None,

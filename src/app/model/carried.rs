@@ -1,6 +1,6 @@
 //! What a session carries of its lineage: with it every way of coming back to the session knows what was known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::{
     transcript::SessionId,
 };
 
-use super::requests::Requests;
+use super::{requests::Requests, rewinds::Before, todo::TodoList};
 
 /// What a session carries of its lineage, beside what its transcript and the scratchpad say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,10 +20,10 @@ pub struct Carried {
     pub state: PreservedState,
     /// What the human asked for.
     pub requests: Requests,
-    /// What is done of the agent's to-do lists.
-    pub done: Vec<String>,
-    /// What is open of them.
-    pub open: Vec<String>,
+    /// The agent's to-do lists.
+    pub todo: TodoList,
+    /// What was preserved before the newest prompts, for a rewind that takes them back.
+    pub before: VecDeque<(String, Before)>,
     /// The handoff in the human's own words, below its first line, if they have edited it.
     pub edited: Option<String>,
     /// The arguments that the agent was started with, but those that choose its session.
@@ -33,12 +33,7 @@ pub struct Carried {
 impl Carried {
     /// Adds what a human has said since, and taken out: a way back takes back what the agent has said only.
     pub fn keep_human(&mut self, now: &PreservedState) {
-        self.state.withdrawn.extend(now.withdrawn.iter().cloned());
-        let withdrawn = &self.state.withdrawn;
-        let key = |text: &str| crate::transcript::rules::key(text);
-        self.state
-            .constraints
-            .retain(|one| !withdrawn.contains(&key(&one.said.text)));
+        self.state.withdraw_all(&now.withdrawn);
         for one in &now.constraints {
             if one.origin == Origin::Human {
                 self.state.add_constraint(one.said.clone(), one.origin);

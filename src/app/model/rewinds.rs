@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::handoff::PreservedState;
 
 use super::{requests::Requests, todo::TodoList};
 
 /// What was preserved at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     pub(in crate::app) state: PreservedState,
     pub(in crate::app) requests: Requests,
@@ -21,4 +23,25 @@ pub struct Rewinds {
     pub(in crate::app) hooked: Option<Before>,
     /// Those before prompts of the transcript, by their names, oldest first.
     pub(in crate::app) prompts: VecDeque<(String, Before)>,
+}
+
+/// Of so many of the newest prompts at most it is carried what was preserved before them, and as many items of it at most.
+const CARRIED: (usize, usize) = (16, 2_000);
+
+impl Rewinds {
+    /// What a later process needs of it: the newest prompts, oldest first.
+    pub(in crate::app) fn carried(&self) -> VecDeque<(String, Before)> {
+        let (prompts, items) = CARRIED;
+        let mut left = items;
+        let fits = |(_, before): &&(String, Before)| {
+            let size = 1 + before.state.items().len();
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        };
+        let newest = self.prompts.iter().rev().take(prompts).take_while(fits);
+        let mut newest: VecDeque<_> = newest.cloned().collect();
+        newest.make_contiguous().reverse();
+        newest
+    }
 }

@@ -8,8 +8,13 @@ use std::{
     hash::{Hash, Hasher},
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
-    handoff::{PreservedState, preserved::Origin},
+    handoff::{
+        PreservedState,
+        preserved::{Origin, texts},
+    },
     transcript::todo::{TodoCall, Todos},
 };
 
@@ -17,7 +22,8 @@ use crate::{
 const AHEAD_CAP: usize = 64;
 
 /// The list and where it comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Lists", into = "Lists")]
 pub struct TodoList {
     /// As the transcript has it.
     written: Todos,
@@ -34,6 +40,30 @@ pub struct TodoList {
 /// The most items carried over from earlier sessions.
 const CARRIED_CAP: usize = 500;
 
+/// What is stored of it: what is done and what is open. The session's own list is in its transcript.
+#[derive(Serialize, Deserialize)]
+struct Lists {
+    done: Vec<String>,
+    open: Vec<String>,
+}
+
+impl From<TodoList> for Lists {
+    fn from(list: TodoList) -> Self {
+        let mut state = PreservedState::default();
+        list.feed(&mut state);
+        Self {
+            done: texts(&state.completed_items),
+            open: texts(&state.pending_items),
+        }
+    }
+}
+
+impl From<Lists> for TodoList {
+    fn from(Lists { done, open }: Lists) -> Self {
+        Self::before(done, open)
+    }
+}
+
 impl Hash for TodoList {
     /// As what it feeds: that the transcript has caught up with the hooks is no change.
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -42,6 +72,16 @@ impl Hash for TodoList {
 }
 
 impl TodoList {
+    /// What an earlier session had done and left open.
+    #[must_use]
+    pub fn before(done: Vec<String>, open: Vec<String>) -> Self {
+        Self {
+            done_before: done,
+            open_before: open,
+            ..Self::default()
+        }
+    }
+
     /// A hook reports a call.
     pub fn hooked(&mut self, call: &TodoCall) {
         if self.written.knows(call) {
@@ -81,10 +121,10 @@ impl TodoList {
         self.open_before = now.pending().map(str::to_owned).collect();
     }
 
-    /// What the session of a checkpoint had done and left open.
-    pub fn restore(&mut self, completed: Vec<String>, pending: Vec<String>) {
-        self.done_before = completed;
-        self.open_before = pending;
+    /// Takes over what an earlier session had done and left open; what this one has listed itself stays.
+    pub fn restore(&mut self, before: Self) {
+        let Lists { done, open } = before.into();
+        (self.done_before, self.open_before) = (done, open);
     }
 
     /// Whether the agent has written a list, in this session or in one before.

@@ -14,7 +14,7 @@ use crate::app::{
     event::TranscriptFacts,
     model::{
         AgentView, Model, activity::Elsewhere, compactions::Compactions, costs::TurnCosts,
-        progress::state_of, rewinds::Rewinds, summaries::Summaries,
+        progress::state_of, summaries::Summaries,
     },
 };
 
@@ -136,7 +136,8 @@ pub(in crate::app) fn new_session(model: &mut Model) {
     model.session.transcript_lost = false;
     model.draft.todo.carry_over();
     model.draft.seen_signals.forget();
-    model.draft.rewinds = Rewinds::default();
+    // The prompts have names of their own: those of another session are never gone back to here.
+    model.draft.rewinds.hooked = None;
     model.draft.commands.clear();
     model.draft.cleared = None;
     model.draft.summary = Summaries::default();

@@ -56,8 +56,8 @@ fn take_back(model: &mut Model, first: &str) {
     rewinds.hooked = None;
     let draft = &mut model.draft;
     if let Some((_, mut before)) = before {
-        let withdrawn = std::mem::take(&mut draft.signalled.withdrawn);
-        before.state.withdrawn.extend(withdrawn);
+        before.state.withdraw_all(&draft.signalled.withdrawn);
+        before.state.run_start = draft.signalled.run_start.take();
         draft.signalled = before.state;
         draft.requests = before.requests;
         draft.todo = before.todo;
