@@ -832,11 +832,9 @@ fn what_we_write_is_ours_alone_and_the_tokens_are_nowhere_else() {
                 .extension()
                 .is_some_and(|end| end == "observe" || end == "control");
             if meta.is_file() && !secret {
-                assert!(
-                    !holds(&fs::read(&path).expect("readable")),
-                    "a token in {}",
-                    path.display()
-                );
+                // What is written beside a file and then takes its place may be gone by now: it is read in that place.
+                let bytes = fs::read(&path).unwrap_or_default();
+                assert!(!holds(&bytes), "a token in {}", path.display());
             }
         }
     }
