@@ -24,6 +24,7 @@ use crate::{
     pane::{input::HostInput, screen::ScreenFact},
     transcript::{
         SessionId, Tokens,
+        todo::{Status, Todo, TodoCall, TodoChange},
         trim::{LEVELS, LevelFigure, TrimPlan},
     },
 };
@@ -390,6 +391,19 @@ impl Bench {
         self.spawned(3);
         self.started(NEW);
         self.prompted(NEW, &start.prompt.expect("the handoff"))
+    }
+}
+
+/// A call that sets the agent's whole to-do list.
+pub(super) fn list(id: &str, entries: &[(&str, Status)]) -> TodoCall {
+    let entry = |(text, status): &(&str, Status)| Todo {
+        id: None,
+        text: (*text).to_owned(),
+        status: *status,
+    };
+    TodoCall {
+        id: Some(id.to_owned()),
+        change: TodoChange::List(entries.iter().map(entry).collect()),
     }
 }
 

@@ -152,22 +152,9 @@ impl TodoList {
 }
 
 #[cfg(test)]
-pub(in crate::app) mod tests {
+mod tests {
     use super::*;
-    use crate::transcript::todo::{Status, Todo, TodoChange};
-
-    /// A call that sets the whole list.
-    pub(in crate::app) fn list(id: &str, entries: &[(&str, Status)]) -> TodoCall {
-        let entry = |(text, status): &(&str, Status)| Todo {
-            id: None,
-            text: (*text).to_owned(),
-            status: *status,
-        };
-        TodoCall {
-            id: Some(id.to_owned()),
-            change: TodoChange::List(entries.iter().map(entry).collect()),
-        }
-    }
+    use crate::{app::tests::list, transcript::todo::Status};
 
     fn fed(todo: &TodoList) -> (Vec<String>, Vec<String>) {
         let mut state = PreservedState::default();

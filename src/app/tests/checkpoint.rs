@@ -3,7 +3,7 @@
 use crate::{
     agent::{Failure, ToolCall, ToolOutput},
     api::wire::CheckpointBody,
-    app::{draft::signal, event::Kept, model::Editor, model::todo::tests::list},
+    app::{draft::signal, event::Kept, model::Editor},
     handoff::preserved::{Item, Origin},
     lineage::{Cause, checkpoint::Checkpoint},
     scratchpad::{TEMPLATE, versions::Versions},

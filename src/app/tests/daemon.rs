@@ -217,10 +217,7 @@ fn the_record_names_the_session_that_can_be_resumed() {
 #[test]
 fn a_fork_is_the_same_conversation_and_its_transcript_is_read_when_it_has_one() {
     let mut bench = Bench::new();
-    let call = crate::app::model::todo::tests::list(
-        "t1",
-        &[("a", crate::transcript::todo::Status::Pending)],
-    );
+    let call = list("t1", &[("a", crate::transcript::todo::Status::Pending)]);
     bench.model.draft.todo.hooked(&call);
     bench.model.draft.commands = vec!["cargo test".to_owned()];
     let follows = |effects: &[Effect]| {

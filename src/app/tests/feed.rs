@@ -6,10 +6,7 @@ use super::*;
 use crate::{
     agent::{Failure, ToolCall, ToolOutput},
     api::wire::CheckpointBody,
-    app::{
-        event::{HandoffFiles, TranscriptFacts},
-        model::todo::tests::list,
-    },
+    app::event::{HandoffFiles, TranscriptFacts},
     breakpoint::git::{Commit, GitFacts},
     handoff::{
         IncludedFile,

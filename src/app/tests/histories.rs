@@ -13,10 +13,14 @@ use proptest::{
 use crate::{
     api::wire::CheckpointBody,
     app::{
-        carried, draft::handoff, event::TranscriptFacts, model::carried::Carried, reboot::in_place,
-        tests::in_place::replaces,
+        carried,
+        draft::handoff,
+        event::TranscriptFacts,
+        model::carried::Carried,
+        reboot::in_place,
+        tests::in_place::{reads_draft, replaces},
     },
-    bridge::{Draft as BoxDraft, Order, Outcome, Said as Told},
+    bridge::{Draft as BoxDraft, Outcome, Said as Told},
     lineage::checkpoint::Checkpoint,
     transcript::human::{HumanWords, Said},
 };
@@ -165,7 +169,7 @@ impl World {
         self.keep(effects)
     }
 
-    fn keep(&mut self, effects: Vec<Effect>) -> Vec<Effect> {
+    fn keep(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
         for effect in &effects {
             match effect {
                 Effect::KeepCarried(session, carried) => {
@@ -180,16 +184,7 @@ impl World {
                 _ => {}
             }
         }
-        let read = effects.iter().find_map(|effect| match effect {
-            Effect::OrderBridge {
-                id,
-                order: Order::ReadDraft,
-                ..
-            } => Some(*id),
-            _ => None,
-        });
-        let mut effects = effects;
-        if let Some(id) = read {
+        if let Some(id) = reads_draft(&effects) {
             let empty = Outcome::Draft(BoxDraft::default());
             let more = self
                 .bench

@@ -30,6 +30,18 @@ pub(super) fn replaces(effects: &[Effect]) -> Option<(OrderId, String, ReplaceWh
     })
 }
 
+/// The order to read the prompt box, if it was given.
+pub(super) fn reads_draft(effects: &[Effect]) -> Option<OrderId> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::OrderBridge {
+            id,
+            order: Order::ReadDraft,
+            ..
+        } => Some(*id),
+        _ => None,
+    })
+}
+
 /// What is kept of the prompt box, one after the other.
 pub(super) fn kept(effects: &[Effect]) -> Vec<Option<String>> {
     let kept = |effect: &Effect| match effect {
@@ -585,15 +597,7 @@ impl Bench {
 
     /// The client's side reads an empty prompt box.
     fn read_draft(&mut self, effects: &[Effect]) -> Vec<Effect> {
-        let read = effects.iter().find_map(|effect| match effect {
-            Effect::OrderBridge {
-                id,
-                order: Order::ReadDraft,
-                ..
-            } => Some(*id),
-            _ => None,
-        });
-        let read = read.expect("the prompt box is read");
+        let read = reads_draft(effects).expect("the prompt box is read");
         self.answered(read, Outcome::Draft(Draft::default()))
     }
 }
