@@ -7,6 +7,7 @@
 
 use std::{
     borrow::Cow,
+    collections::VecDeque,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     time::Duration,
 };
@@ -92,7 +93,11 @@ pub fn leave(model: &mut Model) {
         return;
     }
     keep(model);
-    let carried = now(model);
+    let carried = Carried {
+        // They are in memory already.
+        before: VecDeque::new(),
+        ..now(model)
+    };
     let iteration = model.session.iteration;
     let at_ends = &mut model.draft.keeping.at_ends;
     at_ends.insert(iteration, carried);
@@ -150,7 +155,9 @@ fn take(model: &mut Model, mut carried: Carried) {
     carried.keep_human(&model.draft.signalled);
     model.draft.signalled = carried.state;
     model.draft.requests = carried.requests;
-    model.draft.rewinds.prompts = carried.before;
+    if !carried.before.is_empty() {
+        model.draft.rewinds.prompts = carried.before;
+    }
     model.draft.todo.restore(carried.todo);
 }
 

@@ -29,6 +29,13 @@ pub struct Rewinds {
 const CARRIED: (usize, usize) = (16, 2_000);
 
 impl Rewinds {
+    /// Another session begins. Prompts have names of their own, and this one may be come back to: the newest are kept.
+    pub(in crate::app) fn leave_session(&mut self) {
+        self.hooked = None;
+        let over = self.prompts.len().saturating_sub(CARRIED.0);
+        self.prompts.drain(..over);
+    }
+
     /// What a later process needs of it: the newest prompts, oldest first.
     pub(in crate::app) fn carried(&self) -> VecDeque<(String, Before)> {
         let (prompts, items) = CARRIED;

@@ -136,8 +136,7 @@ pub(in crate::app) fn new_session(model: &mut Model) {
     model.session.transcript_lost = false;
     model.draft.todo.carry_over();
     model.draft.seen_signals.forget();
-    // The prompts have names of their own: those of another session are never gone back to here.
-    model.draft.rewinds.hooked = None;
+    model.draft.rewinds.leave_session();
     model.draft.commands.clear();
     model.draft.cleared = None;
     model.draft.summary = Summaries::default();

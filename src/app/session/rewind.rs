@@ -3,6 +3,8 @@
 //! No hook reports it. The transcript shows it by its next prompt, which goes on from an earlier record; what it says of work,
 //! commands and the human's words follows by itself. What signals and tools have added is as it was before the prompt.
 
+use crate::handoff::PreservedState;
+
 use crate::app::{
     event::TranscriptFacts,
     model::{Model, rewinds::Before, summaries::Summaries},
@@ -40,7 +42,11 @@ pub fn transcript_read(model: &mut Model, facts: &mut TranscriptFacts) {
 fn now(model: &Model) -> Before {
     let draft = &model.draft;
     Before {
-        state: draft.signalled.clone(),
+        state: PreservedState {
+            // It is the same before each prompt.
+            run_start: None,
+            ..draft.signalled.clone()
+        },
         requests: draft.requests.clone(),
         todo: draft.todo.clone(),
     }
