@@ -15,6 +15,8 @@ pub struct ClientLimits {
     pub(in crate::app) learned: Option<Limit>,
     /// The limit that the client itself reports by the bridge, while that speaks.
     pub(in crate::app) reported: Option<Limit>,
+    /// The limit that the last words on its screen meant.
+    pub(in crate::app) seen: Option<Tokens>,
     /// How often the screen was looked at since the last figure.
     pub(in crate::app) looks: usize,
     /// The limit that a compaction under way will have shown.

@@ -16,6 +16,7 @@ use crate::{
     agent::claude::limits::{Act, CompactionSettings, Limit, Origin, Words},
     api::wire::AgentState,
     bridge::Usage,
+    transcript::Tokens,
 };
 
 use crate::app::{
@@ -105,13 +106,21 @@ pub fn reported(model: &mut Model, usage: &Usage) {
     });
 }
 
-/// The client's footer says how near its limit is; returns whether the lines have moved.
+/// The client's footer says how near its limit is; returns whether the lines have moved. It is drawn before the figure that it
+/// is about has come, so one look may lay it beside the figure before: two that agree are believed.
 pub fn said(model: &mut Model, words: Words) -> bool {
     let used = model.used();
     let Some(used) = used.filter(|_| !on_the_fly::has_lowered_trigger(model)) else {
         return false;
     };
-    learn(model, words.limit(used, model.session.guard.window()))
+    let limit = words.limit(used, model.session.guard.window());
+    let before = model.session.client.seen.replace(limit.at);
+    let agrees = |before: Tokens| !is_lower(limit.at, before) && !is_lower(before, limit.at);
+    if !before.is_some_and(agrees) {
+        model.emit(Effect::SetTimer(TimerId::ClientWords, LOOKS[0]));
+        return false;
+    }
+    learn(model, limit)
 }
 
 /// The client is about to compact: if it does so by itself in a turn, its limit is not above the figure of now. Outside of one
@@ -137,12 +146,13 @@ pub fn shown(model: &mut Model) -> bool {
 /// How much lower than what is known a limit must be to be believed, in percent: the client rounds.
 const ROUNDED: u64 = 2;
 
+fn is_lower(at: Tokens, than: Tokens) -> bool {
+    u128::from(at.0) * 100 < u128::from(than.0) * u128::from(100 - ROUNDED)
+}
+
 fn learn(model: &mut Model, limit: Limit) -> bool {
-    let known = model.session.client.limit().map(|known| known.at.0);
-    let is_lower = known.is_none_or(|known| {
-        u128::from(limit.at.0) * 100 < u128::from(known) * u128::from(100 - ROUNDED)
-    });
-    if !is_lower {
+    let known = model.session.client.limit().map(|known| known.at);
+    if known.is_some_and(|known| !is_lower(limit.at, known)) {
         return false;
     }
     model.session.client.learned = Some(limit);

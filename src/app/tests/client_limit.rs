@@ -118,6 +118,7 @@ fn in_a_small_window_the_client_has_no_point_of_its_own_until_one_is_set() {
 fn what_the_client_says_on_its_screen_is_believed_where_it_is_lower() {
     let mut bench = Bench::new();
     let effects = bench.send(figure(150_000, MILLION));
+    let set = limit(&bench);
     let looks = |effects: &[Effect]| {
         effects
             .iter()
@@ -129,17 +130,41 @@ fn what_the_client_says_on_its_screen_is_believed_where_it_is_lower() {
         assert_eq!(effects[0], Effect::ReadClientWords);
         assert_eq!(looks(&effects), again);
     }
-    bench.send(Event::Read(ReadEvent::ClientWords(Words::Left(10))));
+    let says = |bench: &mut Bench, words| {
+        bench.send(Event::Read(ReadEvent::ClientWords(words)));
+    };
+    says(&mut bench, Words::Left(10));
+    assert_eq!(limit(&bench), set, "one look may be about another figure");
+    says(&mut bench, Words::Left(10));
     let (at, origin) = limit(&bench).expect("a limit");
     assert!((164_000..=167_000).contains(&at), "{at}");
     assert_eq!(origin, "its screen");
     // Rounding apart it is the same limit: nothing moves.
     bench.send(figure(160_000, MILLION));
-    bench.send(Event::Read(ReadEvent::ClientWords(Words::Left(4))));
+    says(&mut bench, Words::Left(4));
+    says(&mut bench, Words::Left(4));
     assert_eq!(limit(&bench), Some((at, origin)));
     // Another setting is another limit.
     bench.send(flag("500k"));
     assert_eq!(limit(&bench), Some((467_000, "--autocompact".to_owned())));
+}
+
+#[test]
+fn words_about_a_figure_that_comes_later_are_not_laid_beside_the_one_before() {
+    let mut bench = Bench::new();
+    let says = |bench: &mut Bench, left| {
+        bench.send(Event::Read(ReadEvent::ClientWords(Words::Left(left))));
+    };
+    bench.send(figure(100_000, MILLION));
+    let set = limit(&bench);
+    says(&mut bench, 7);
+    assert_eq!(limit(&bench), set);
+    bench.send(figure(155_000, MILLION));
+    says(&mut bench, 7);
+    assert_eq!(limit(&bench), set);
+    says(&mut bench, 7);
+    let (at, _) = limit(&bench).expect("a limit");
+    assert!((165_000..=167_000).contains(&at), "{at}");
 }
 
 #[test]
@@ -241,6 +266,7 @@ fn what_the_client_reports_by_the_bridge_is_its_limit_whatever_was_reckoned() {
     assert_eq!(limit(&bench), reported);
     assert!(compact_line(&bench) < 300_000);
     // Neither the screen nor a figure in the middle of a turn moves it.
+    bench.send(Event::Read(ReadEvent::ClientWords(Words::Next)));
     bench.send(Event::Read(ReadEvent::ClientWords(Words::Next)));
     bench.bridge_says(OLD, by_bridge(None, false));
     assert_eq!(limit(&bench), reported);

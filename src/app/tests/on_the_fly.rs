@@ -332,7 +332,9 @@ fn what_the_client_shows_while_its_trigger_is_lowered_is_not_its_limit() {
         (client.learned.clone(), client.reported.clone())
     };
     let shown = |bench: &mut Bench| {
-        bench.send(Event::Read(ReadEvent::ClientWords(Words::Next)));
+        for _ in 0..2 {
+            bench.send(Event::Read(ReadEvent::ClientWords(Words::Next)));
+        }
         bench.bridge_says(OLD, by_bridge(Some(2_000), true));
         assert_eq!(limits(bench), (None, None));
     };
