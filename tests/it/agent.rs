@@ -26,7 +26,8 @@ use crate::kit::{
     terminal::{Answers, Spec, Terminal},
 };
 
-const LIMIT: Duration = Duration::from_secs(20);
+/// How long anything may take on a machine that others use too.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Polls `found` until it gives something.
 #[track_caller]

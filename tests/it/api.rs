@@ -42,7 +42,7 @@ mod tools;
 const HOOK_LIMIT: Duration = Duration::from_millis(300 + 5_000);
 
 /// How long to wait for what must happen.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How the stand-in for the loop behaves.
 #[derive(Clone, Copy, PartialEq)]

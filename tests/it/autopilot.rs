@@ -21,7 +21,7 @@ use crate::kit::{
 };
 
 /// How long a whole run may take on a machine that others use too.
-pub(crate) const RUN: Duration = Duration::from_secs(300);
+pub(crate) const RUN: Duration = Duration::from_secs(600);
 
 pub(crate) const PROMISE: &str = "ALL DONE";
 

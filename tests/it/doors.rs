@@ -26,7 +26,7 @@ fn control_file(home: &Home) -> PathBuf {
 }
 
 fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(20)
+    Instant::now() + Duration::from_secs(60)
 }
 
 fn get(home: &Home, path: &str) -> (u16, String) {

@@ -823,7 +823,9 @@ fn a_conversation_that_is_cleared_in_the_real_client_is_not_rebooted_any_more() 
 
 /// What was full is gone with the conversation.
 fn cleared_while_announced(launch: Launch) {
-    let supervisor = started(&launch.set("reboot.auto_delay=\"4s\""));
+    // Long enough for a busy machine to take the command before it is over.
+    let delay = Duration::from_secs(12);
+    let supervisor = started(&launch.set(&format!("reboot.auto_delay=\"{}s\"", delay.as_secs())));
     let status = supervisor.wait_for_phase("review", SOON);
     let (old, agent) = (session_of(&status), supervisor.agent_pid());
     supervisor.terminal.wait_for_text("Rebooting in", SOON);
@@ -833,11 +835,7 @@ fn cleared_while_announced(launch: Launch) {
         SOON,
     );
     let cleared = (session_of(&status), Instant::now());
-    supervisor.wait_until(
-        "its time is over",
-        || cleared.1.elapsed() > Duration::from_secs(6),
-        SOON,
-    );
+    supervisor.wait_until("its time is over", || cleared.1.elapsed() > delay, SOON);
     let status = supervisor.status();
     assert_eq!(status["reboot"]["phase"], "idle", "{status:#}");
     assert_eq!(

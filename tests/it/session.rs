@@ -12,7 +12,7 @@ use crate::kit::{
 };
 
 /// How long a run with the client's own pauses may take: a wake-up comes after one to two minutes.
-const RUN: Duration = Duration::from_secs(240);
+const RUN: Duration = Duration::from_secs(480);
 
 const PROMISE: &str = "ALL DONE";
 

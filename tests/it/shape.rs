@@ -258,7 +258,7 @@ fn the_player_gives_step_after_step_and_reports_what_the_request_holds() {
         words.starts_with("\"Step 5.") && words.ends_with("\\n\\nALL DONE\""),
         "{words}"
     );
-    let log = api.wait_for_step(5, Duration::from_secs(5));
+    let log = api.wait_for_step(5, Duration::from_secs(60));
     assert_eq!(log.steps(), [1, 2, 3, 4, 5]);
     assert_eq!((log.seams().len(), log.sessions()), (0, vec!["\"one\""]));
     let results: Vec<_> = log.main().flat_map(|call| &call.results).collect();

@@ -50,7 +50,7 @@ impl Events {
             reader: BufReader::new(stream),
             received: VecDeque::new(),
         };
-        events.wait_for("status", |_| true, Duration::from_secs(20));
+        events.wait_for("status", |_| true, Duration::from_secs(60));
         events
     }
 

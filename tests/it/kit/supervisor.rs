@@ -38,20 +38,20 @@ use super::{
 pub const PITSTOP: &str = env!("CARGO_BIN_EXE_pitstop");
 
 /// How long anything that should take a moment may take on a machine that others use too.
-pub const SOON: Duration = Duration::from_secs(60);
+pub const SOON: Duration = Duration::from_secs(120);
 
 /// The pause between two questions for the status.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(40);
 
 /// How long it may take to answer one of them.
-const ANSWER_LIMIT: Duration = Duration::from_secs(4);
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long a client may take to show what a key has done to its prompt box, on a machine that others use too. Too short, and
 /// the same key comes beside the first.
 const SEEN_WITHIN: Duration = Duration::from_secs(8);
 
 /// How long a supervisor has to leave after SIGTERM: the sum of its ladder, and some.
-const LEAVING: Duration = Duration::from_secs(20);
+const LEAVING: Duration = Duration::from_secs(60);
 
 /// Keys as a terminal sends them.
 pub mod key {
@@ -866,7 +866,7 @@ impl Process {
 }
 
 /// How long an agent may outlive its supervisor.
-const ORPHAN_LIMIT: Duration = Duration::from_secs(5);
+const ORPHAN_LIMIT: Duration = Duration::from_secs(15);
 
 /// Waits until nothing runs any more that was started in this home; gives the time that took.
 #[track_caller]

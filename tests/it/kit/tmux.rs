@@ -27,7 +27,7 @@ use super::{
 };
 
 /// How long tmux may take for anything.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Options that make its pane a plain terminal of the size that was asked for.
 const OPTIONS: &str = "set -g status off\nset -g default-terminal tmux-256color\nset -g escape-time 0\n\
