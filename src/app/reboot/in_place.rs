@@ -48,6 +48,9 @@ pub use crate::app::facts::{goes_in_place as is_chosen, replace_refusal as refus
 /// How long the client may take from the order to its answer: it does it in a fifth of a second.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
+/// How our mod refuses an order for an idle client while a turn runs.
+pub const TURN_RUNS: &str = "a turn runs";
+
 /// The command that begins the turn behind a replaced conversation, as a hook and the transcript have its name.
 const COMMAND: &str = "pitstop:go";
 
@@ -151,6 +154,10 @@ pub(super) fn refused(model: &mut Model, why: &str) {
         } else {
             return on_the_fly::turn_is_over(model);
         }
+        return enter(model, waiting());
+    }
+    // A turn has begun while the order was on its way: what a person has approved waits for its end.
+    if why == TURN_RUNS && !is_by_auto(model) && !held && !goes_on_the_fly(model) {
         return enter(model, waiting());
     }
     prepare::refuse(model, &format!("nothing was changed: {why}"));

@@ -196,7 +196,13 @@ fn order_ended(model: &mut Model, ended: EndedOrder) {
         Purpose::LastDraft => reboot::draft_read(model, ended),
         Purpose::Dialog => signs::probed(model, &ended),
         Purpose::Prompt => submit::order_ended(model, &ended),
-        Purpose::Replace => in_place::order_ended(model, &ended),
+        Purpose::Replace => {
+            let failed = Outcome::Failed(in_place::TURN_RUNS.to_owned());
+            if ended.end == OrderEnd::Answered(failed) {
+                signs::turn_started(model);
+            }
+            in_place::order_ended(model, &ended);
+        }
         Purpose::Trigger => {}
     }
 }

@@ -380,6 +380,21 @@ fn what_is_refused_has_changed_nothing() {
 }
 
 #[test]
+fn a_turn_that_begins_while_the_order_is_on_its_way_is_waited_for() {
+    let mut bench = Bench::bridged();
+    let (id, _) = bench.replacing();
+    let effects = bench.answered(id, Outcome::Failed("a turn runs".to_owned()));
+    assert_eq!(replaces(&effects), None);
+    assert_eq!(
+        (bench.step(), bench.state()),
+        (Some(Step::Waiting), AgentState::Busy)
+    );
+    let effects = bench.turn_ended(OLD);
+    let given = replaces(&effects).or_else(|| replaces(&bench.ready()));
+    assert!(given.is_some(), "{:?}", bench.step());
+}
+
+#[test]
 fn a_conversation_that_the_client_has_summarized_itself_is_no_reboot() {
     let mut bench = Bench::bridged();
     let (id, _) = bench.replacing();

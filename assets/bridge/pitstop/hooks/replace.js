@@ -36,6 +36,7 @@ async function interrupt($, conversation) {
 export async function replaceConversation($, { id, nonce, answers, when }, conversation) {
   if (answers === false) return { outcome: "failed", why: NOT_LOADED };
   if (when === "interrupting" && conversation.turn !== undefined) await interrupt($, conversation);
+  if (conversation.turn !== undefined) return { outcome: "failed", why: "a turn runs" };
   const { skip } = await $.session.compact({ instructions: `pitstop order ${id}` });
   if (skip !== undefined) return { outcome: "failed", why: skip };
   // The conversation is replaced, whatever comes of the command. That its turn is over is not waited for, only whether it is refused:
