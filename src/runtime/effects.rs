@@ -65,6 +65,9 @@ const REDRAW_TIME: Duration = Duration::from_secs(1);
 /// How many lines the wheel moves.
 const WHEEL_LINES: i32 = 3;
 
+/// How many commits git is asked for at least: an agent may make several between two looks.
+const LOOKED_AT: usize = 20;
+
 impl Shell {
     /// Does what the core orders, in order.
     pub(super) fn run_effects(&mut self, effects: Effects) {
@@ -609,7 +612,8 @@ impl Shell {
         let events = self.events.clone();
         let directory = self.place();
         let model = self.core.view();
-        let commits = model.config.handoff.git_history_count;
+        // More than are shown: a commit that no hook has reported is known by them.
+        let commits = model.config.handoff.git_history_count.max(LOOKED_AT);
         let start = model.draft.signalled.run_start.clone();
         tokio::spawn(async move {
             let facts = git::facts(&directory, commits, start.as_ref()).await;

@@ -34,7 +34,11 @@ use crate::app::{
     effect::{Effect, run_event},
     event::TimerId,
     facts::is_safe,
-    model::{Model, moments::Waiting, progress::state_of},
+    model::{
+        Model,
+        moments::{SeenBy, Waiting},
+        progress::state_of,
+    },
 };
 
 /// How many commits are remembered, to know one that is reported again: more than a turn makes.
@@ -43,7 +47,7 @@ const COMMITS_KEPT: usize = 256;
 /// How long a new head waits for the hook or the agent's shell, which know its size too.
 const REPORT_TIME: Duration = Duration::from_secs(2);
 
-/// For how long the same outcome of a test run counts as the same run: long enough for a hook and a report to meet.
+/// For how long the same outcome of a test run, seen by the agent's shell and by a report, counts as one run.
 const SAME_RUN: Duration = Duration::from_secs(60);
 
 /// How many checkpoints a minute what is observed may make: the agent could else fill the disk.
@@ -74,7 +78,7 @@ pub fn tool_finished(model: &mut Model, call: &ToolCall, printed: &str, outcomes
             .iter()
             .flat_map(|one| one.failing.iter().cloned())
             .collect();
-        tested(model, total, &quote(command), None, &failing);
+        tested(model, SeenBy::Shell, total, &quote(command), None, &failing);
     }
     for made in commit::seen(command, printed) {
         committed(model, &made);
@@ -86,7 +90,8 @@ fn take_outcomes(model: &mut Model, command: &str, outcomes: &[TestOutcome]) {
     if outcomes.is_empty() {
         return;
     }
-    let again = test_run::total(outcomes).is_some_and(|total| is_known(model, total));
+    let total = test_run::total(outcomes);
+    let again = total.is_some_and(|total| is_known(model, SeenBy::Shell, total));
     let before = model.draft.signalled.test_state.clone();
     for outcome in outcomes {
         model.draft.signalled.test_state.update(outcome);
@@ -133,10 +138,18 @@ pub fn git_read(model: &mut Model, state: GitState) {
         start.get_or_insert_with(|| facts.as_ref().into());
     }
     handoff::read_handoff_files(model);
-    if let Some(made) = new_head(model, &before) {
+    let new = new_heads(model, &before);
+    if !new.is_empty() {
         let epoch = model.next_epoch();
-        model.draft.moments.head = Some((made, epoch));
-        model.emit(Effect::SetTimer(TimerId::NewHead(epoch), REPORT_TIME));
+        let heads = &mut model.draft.moments.heads;
+        heads.0.extend(new);
+        heads.1 = epoch;
+        if model.outside.quitting.is_some() {
+            // Nobody waits for a timer any more.
+            head_unreported(model, epoch);
+        } else {
+            model.emit(Effect::SetTimer(TimerId::NewHead(epoch), REPORT_TIME));
+        }
     }
     model.draft.moments.git_at = Some(model.now);
     let state = state_of(&model.draft);
@@ -161,27 +174,35 @@ pub fn git_read(model: &mut Model, state: GitState) {
     }
 }
 
-/// Hooks that know more of the new head have had their time to report it.
+/// Hooks that know more of the new commits have had their time to report them.
 pub fn head_unreported(model: &mut Model, epoch: u64) {
-    let head = &mut model.draft.moments.head;
-    if let Some((made, _)) = head.take_if(|(_, waited)| *waited == epoch) {
-        committed(model, &made);
+    let (heads, waited) = &mut model.draft.moments.heads;
+    if *waited == epoch {
+        for made in std::mem::take(heads) {
+            committed(model, &made);
+        }
     }
 }
 
-/// The head, if it is another than before and was made since: one that was only checked out is older.
-fn new_head(model: &Model, before: &GitState) -> Option<Made> {
+/// The commits on top of the head of before that were made since, oldest first: one that was only checked out is older.
+fn new_heads(model: &Model, before: &GitState) -> Vec<Made> {
     let (GitState::Facts(old), GitState::Facts(new)) = (before, &model.draft.git) else {
-        return None;
+        return Vec::new();
     };
-    let top = new
-        .commits
-        .first()
-        .filter(|top| new.head.as_ref() == Some(&top.sha))?;
+    let Some(read) = model.draft.moments.git_at.filter(|_| old.head.is_some()) else {
+        return Vec::new();
+    };
     // Git counts in seconds.
-    let since = model.draft.moments.git_at?.wall - chrono::TimeDelta::seconds(1);
-    let new_here = old.head.is_some() && old.head != new.head && top.at >= since;
-    new_here.then(|| Made::reported(&top.sha, new.branch.as_deref(), &top.subject, None))
+    let since = read.wall - chrono::TimeDelta::seconds(1);
+    let new_here = new
+        .commits
+        .iter()
+        .take_while(|one| old.head.as_ref() != Some(&one.sha) && one.at >= since);
+    let mut made: Vec<Made> = new_here
+        .map(|one| Made::reported(&one.sha, new.branch.as_deref(), &one.subject, None))
+        .collect();
+    made.reverse();
+    made
 }
 
 /// A commit was made: whether a checkpoint of it is kept; none if it was known.
@@ -225,22 +246,25 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<bool> 
     Some(saved)
 }
 
-/// Whether this is the run that was seen last, seen in another way.
-pub(in crate::app) fn is_known(model: &Model, total: Total) -> bool {
+/// Whether this is the run that was seen last, seen in the other way.
+pub(in crate::app) fn is_known(model: &Model, by: SeenBy, total: Total) -> bool {
     let last = model.draft.moments.tests;
-    last.is_some_and(|(last, at)| last == total && model.now.since(at) < SAME_RUN)
+    last.is_some_and(|(last, seen_by, at)| {
+        last == total && seen_by != by && model.now.since(at) < SAME_RUN
+    })
 }
 
 /// A test run has ended: whether a checkpoint of it is kept; none if it was known.
 pub(in crate::app) fn tested(
     model: &mut Model,
+    by: SeenBy,
     total: Total,
     command: &str,
     seconds: Option<f64>,
     failing: &[String],
 ) -> Option<bool> {
-    let known = is_known(model, total);
-    model.draft.moments.tests = Some((total, model.now));
+    let known = is_known(model, by, total);
+    model.draft.moments.tests = (!known).then_some((total, by, model.now));
     if known {
         return None;
     }

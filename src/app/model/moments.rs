@@ -18,16 +18,25 @@ pub struct Moments {
     pub(in crate::app) taken: Option<Breakpoint>,
     /// Ids of the latest commits, whole or abbreviated.
     pub(in crate::app) commits: VecDeque<String>,
-    /// The last test run and when it ended.
-    pub(in crate::app) tests: Option<(Total, At)>,
+    /// The last test run, where it was seen and when it ended, until it was seen in the other place, too.
+    pub(in crate::app) tests: Option<(Total, SeenBy, At)>,
     /// What is saved once git has been read.
     pub(in crate::app) waiting: Vec<Waiting>,
     /// When the latest checkpoints of this kind were made.
     pub(in crate::app) saves: VecDeque<At>,
     /// When git was last read.
     pub(in crate::app) git_at: Option<At>,
-    /// A new head that no hook has reported, and the epoch of the timer that waits for that.
-    pub(in crate::app) head: Option<(Made, u64)>,
+    /// New commits that no hook has reported, oldest first, and the epoch of the timer that waits for that.
+    pub(in crate::app) heads: (Vec<Made>, u64),
+}
+
+/// Who has seen a test run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeenBy {
+    /// The agent's shell, by what it printed.
+    Shell,
+    /// A hook, `pitstop test`, or a script, by a report.
+    Report,
 }
 
 impl Moments {

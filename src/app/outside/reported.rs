@@ -15,7 +15,7 @@ use crate::app::{
         checkpoint,
     },
     event::CallId,
-    model::Model,
+    model::{Model, moments::SeenBy},
     outside::report,
 };
 
@@ -57,7 +57,14 @@ fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> 
     let failing = body.failing_tests.as_deref().unwrap_or_default();
     let passing = body.passing_tests.as_deref().unwrap_or_default();
     take_report(model, total, &command, [failing, passing]);
-    let saved = tested(model, total, &command, body.duration_seconds, failing);
+    let saved = tested(
+        model,
+        SeenBy::Report,
+        total,
+        &command,
+        body.duration_seconds,
+        failing,
+    );
     NotedReply {
         tests_passed: Some(body.passed),
         ..noted_reply(model, saved, named)
@@ -66,7 +73,7 @@ fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> 
 
 /// Takes the outcome into what survives a reboot.
 fn take_report(model: &mut Model, total: Total, command: &str, [failing, passing]: [&[String]; 2]) {
-    let again = is_known(model, total);
+    let again = is_known(model, SeenBy::Report, total);
     let tests = &mut model.draft.signalled.test_state;
     let before = tests.clone();
     tests.report(&ReportedRun {

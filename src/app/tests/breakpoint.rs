@@ -264,6 +264,39 @@ fn a_new_head_is_a_commit_and_one_checked_out_is_none() {
 }
 
 #[test]
+fn several_commits_between_two_looks_are_seen_each_and_the_last_ones_of_a_run_too() {
+    let sha = |number: usize| format!("{number}").repeat(40);
+    let grown = |bench: &Bench, commits: std::ops::RangeInclusive<usize>| {
+        let at = bench.at();
+        let mut state = facts(&sha(*commits.end()), at);
+        if let GitState::Facts(facts) = &mut state {
+            let one = |number: usize| Commit {
+                sha: sha(number),
+                subject: format!("number {number}"),
+                at: at.wall,
+            };
+            facts.commits = commits.rev().map(one).collect();
+        }
+        Event::Read(ReadEvent::Git(state))
+    };
+    let mut bench = Bench::new();
+    bench.send(grown(&bench, 1..=1));
+    bench.wait(Duration::from_secs(60));
+    bench.send(grown(&bench, 1..=3));
+    // Two more within the time in which others may report them.
+    let effects = bench.send(grown(&bench, 1..=5));
+    let timer = new_head(&effects).expect("a timer");
+    bench.send(Event::TimerFired(timer));
+    assert_eq!(bench.model.outside.counters.commits, 4);
+    let known = bench.model.draft.moments.commits.iter();
+    assert_eq!(known.cloned().collect::<Vec<_>>(), [2, 3, 4, 5].map(sha));
+    // Nobody waits once pitstop is being left.
+    bench.press(KeyCode::F(10));
+    bench.send(grown(&bench, 1..=6));
+    assert_eq!(bench.model.outside.counters.commits, 5);
+}
+
+#[test]
 fn a_head_that_git_shows_before_its_hook_reports_keeps_the_hooks_words() {
     let mut bench = Bench::new();
     bench.git_is("aaaaaaaa1");
@@ -376,7 +409,11 @@ fn a_run_that_is_reported_and_seen_counts_once() {
     bench.report(report.clone());
     bench.shell("pitstop test -- cargo test", printed);
     assert_eq!(tags(&bench.git()), [["tests-passed", "tests-2"]]);
-    // The same outcome later is another run.
+    // The same outcome is another run, a minute later or at once.
+    assert_eq!(bench.status_of(report.clone()), "saved");
+    bench.shell("cargo test", printed);
+    bench.shell("cargo test", printed);
+    assert_eq!(bench.model.outside.counters.tests_passed, 3);
     bench.wait(Duration::from_secs(61));
     assert_eq!(bench.status_of(report), "saved");
 }
