@@ -28,7 +28,7 @@ use serde_json::Value;
 const SHOWN: usize = 60;
 
 /// No input of a few megabytes may take longer, in a debug build on a crowded machine.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(60);
 
 pub struct Case {
     name: String,

@@ -13,7 +13,7 @@ use crate::{
     guard::Figure,
 };
 
-use super::*;
+use super::{in_place::reads_draft, *};
 
 impl Bench {
     pub(super) fn with_bridge(&mut self, absence: Option<Absence>) -> Vec<Effect> {
@@ -78,26 +78,18 @@ fn probes(effects: &[Effect]) -> Option<crate::bridge::OrderId> {
     })
 }
 
-/// The order to read the prompt box, if it was given.
-fn reads(effects: &[Effect]) -> Option<crate::bridge::OrderId> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::OrderBridge {
-            id,
-            order: Order::ReadDraft,
-            ..
-        } => Some(*id),
-        _ => None,
-    })
-}
-
 #[test]
 fn its_first_word_puts_it_in_force_and_has_the_prompt_box_read() {
     let mut bench = Bench::new();
     bench.with_bridge(None);
     assert_eq!(report(&bench.model).state, "awaited");
     let effects = bench.bridge_says(OLD, Said::Hello);
-    let id = reads(&effects).expect("the prompt box is read");
-    assert_eq!(reads(&bench.bridge_says(OLD, Said::Polled)), None, "once");
+    let id = reads_draft(&effects).expect("the prompt box is read");
+    assert_eq!(
+        reads_draft(&bench.bridge_says(OLD, Said::Polled)),
+        None,
+        "once"
+    );
     let draft = Draft {
         text: "half a thought".into(),
         cursor: 4,

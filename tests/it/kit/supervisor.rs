@@ -866,7 +866,7 @@ impl Process {
 }
 
 /// How long an agent may outlive its supervisor.
-const ORPHAN_LIMIT: Duration = Duration::from_secs(15);
+const ORPHAN_LIMIT: Duration = Duration::from_secs(5);
 
 /// Waits until nothing runs any more that was started in this home; gives the time that took.
 #[track_caller]
