@@ -35,7 +35,7 @@ const RUNS: u32 = 16;
 /// Print the handoff as it would be sent now.
 #[derive(Args, Clone, Debug)]
 pub struct HandoffArgs {
-    /// Print what the handoff does not say of the session: rules of yours, and recent facts of the work; exit code 1 if anything
+    /// Print what the handoff does not say of the session: prompts of yours, and recent facts of the work; exit code 1 if anything
     #[arg(long)]
     pub check: bool,
     /// Print one JSON object, with the parts it was made of
@@ -161,7 +161,7 @@ fn describe_check(check: &HandoffCheck) -> String {
             text.push_str(&format!("- {}\n", clean::one_line(item)));
         }
     };
-    list("rules of yours", &mut check.missing_rules.iter());
+    list("prompts of yours", &mut check.missing_prompts.iter());
     for &class in Class::ALL {
         let of_class = |fact: &&MissingFact| fact.class == class.word();
         let facts = check.missing_facts.iter().filter(of_class);
@@ -200,14 +200,14 @@ mod tests {
             text: text.to_owned(),
         };
         let check = HandoffCheck {
-            finding: "1 rule of yours and 2 of 9 recent facts are not in it".to_owned(),
-            missing_rules: vec!["Never \u{1b}x.".to_owned()],
+            finding: "1 prompt of yours and 2 of 9 recent facts are not in it".to_owned(),
+            missing_prompts: vec!["Never \u{1b}x.".to_owned()],
             missing_facts: vec![fact("command", "cargo test"), fact("file", "src/a.rs")],
             ..HandoffCheck::default()
         };
         assert_eq!(
             describe_check(&check),
-            "1 rule of yours and 2 of 9 recent facts are not in it\n\nrules of yours:\n- Never \\u{1b}x.\n\n\
+            "1 prompt of yours and 2 of 9 recent facts are not in it\n\nprompts of yours:\n- Never \\u{1b}x.\n\n\
              files:\n- src/a.rs\n\ncommands:\n- cargo test\n"
         );
     }

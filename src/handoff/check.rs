@@ -1,25 +1,24 @@
-//! What of a session its handoff does not say: rules of the human, and recent facts of the work.
+//! What of a session its handoff does not say: prompts of the human, and recent facts of the work.
 //!
-//! Text is compared with text, without a model: a rule stands in the message if all its words do, in their order; a file, an
+//! Text is compared with text, without a model: a prompt stands in the message if all its words do, in their order; a file, an
 //! identifier, a reference or a command if it stands there as it is. So a handoff that was edited, cut for size, or made by a
 //! template of the user's own shows what it has lost. What it says in other words counts as missing.
 
-use std::{borrow::Cow, collections::HashSet, fmt};
+use std::{collections::HashSet, fmt};
 
 use memchr::memmem;
 
 use super::{
     PreservedState,
-    preserved::Origin,
     sections::one_line,
-    work::{ALSO_NAMED, REFERENCES, failure_text, file_line, rule_line, tried_line},
+    work::{ALSO_NAMED, REFERENCES, failure_text, file_line, prompt_line, tried_line},
 };
 use crate::{
     clean,
     redact::redact,
     transcript::{
-        human::{RULES_HEADING, Said, parse_rule, section},
-        rules,
+        human::{PROMPTS_HEADING, Said, listed_in},
+        words::plain_key,
         work::{
             BRANCH, COMMANDS_HEADING, FAILURE_HEADING, Failure, FileAtHand, TRIED_HEADING,
             WORK_HEADING, WorkAtHand,
@@ -160,10 +159,10 @@ impl fmt::Display for WorkFact {
 /// What a handoff says of what it should; see the top of this file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Check {
-    /// How many rules of the human there are.
-    pub rules: usize,
+    /// How many prompts of the human there are.
+    pub prompts: usize,
     /// Those that the handoff does not have, whole, oldest first.
-    pub missing_rules: Vec<Said>,
+    pub missing_prompts: Vec<Said>,
     /// How many recent facts of the work there are.
     pub facts: usize,
     /// Those that the handoff does not have.
@@ -174,7 +173,7 @@ impl Check {
     /// Whether nothing is missing.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
-        self.missing_rules.is_empty() && self.missing_facts.is_empty()
+        self.missing_prompts.is_empty() && self.missing_facts.is_empty()
     }
 
     /// The missing facts of a class.
@@ -186,12 +185,12 @@ impl Check {
     /// Everything that is missing, as a document with a section for each class.
     #[must_use]
     pub fn list(&self) -> String {
-        let rules: Vec<String> = self.missing_rules.iter().map(Self::rule).collect();
+        let prompts: Vec<String> = self.missing_prompts.iter().map(Self::prompt).collect();
         let facts = Class::ALL.iter().map(|class| {
             let facts = self.missing(*class).map(ToString::to_string);
             (class.title(), facts.collect())
         });
-        let sections = std::iter::once(("Rules of yours", rules)).chain(facts);
+        let sections = std::iter::once(("Prompts of yours", prompts)).chain(facts);
         let sections = sections.filter(|(_, items)| !items.is_empty());
         let section = |(title, items): (&str, Vec<String>)| {
             let add = |text: String, item: &String| text + "\n- " + item;
@@ -201,35 +200,35 @@ impl Check {
         sections.map(section).collect::<Vec<_>>().join("\n\n")
     }
 
-    /// A missing rule as it is shown: with its date, secrets masked.
+    /// A missing prompt as it is shown: with its date.
     #[must_use]
-    pub fn rule(rule: &Said) -> String {
-        masked(rule_line(rule).trim_start_matches("- "))
+    pub fn prompt(prompt: &Said) -> String {
+        masked(prompt_line(prompt, false).trim_start_matches("- "))
     }
 }
 
-/// In one line: `2 rules of yours and 3 of 41 recent facts are not in it`.
+/// In one line: `2 prompts of yours and 3 of 41 recent facts are not in it`.
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let (rules, facts) = (self.missing_rules.len(), self.missing_facts.len());
+        let (prompts, facts) = (self.missing_prompts.len(), self.missing_facts.len());
         let mut parts = Vec::new();
         if self.is_complete() {
-            let (rules, facts) = (self.rules, self.facts);
-            let (a, b) = (plural(rules), plural(facts));
+            let (prompts, facts) = (self.prompts, self.facts);
+            let (a, b) = (plural(prompts), plural(facts));
             return write!(
                 f,
-                "nothing is missing: {rules} rule{a} of yours and {facts} recent fact{b} were looked for"
+                "nothing is missing: {prompts} prompt{a} of yours and {facts} recent fact{b} were looked for"
             );
         }
-        if rules > 0 {
-            parts.push(format!("{rules} rule{} of yours", plural(rules)));
+        if prompts > 0 {
+            parts.push(format!("{prompts} prompt{} of yours", plural(prompts)));
         }
         if facts > 0 {
             let of = self.facts;
             parts.push(format!("{facts} of {of} recent fact{}", plural(of)));
         }
-        let verb = if rules + facts == 1 { "is" } else { "are" };
+        let verb = if prompts + facts == 1 { "is" } else { "are" };
         write!(f, "{} {verb} not in it", parts.join(" and "))
     }
 }
@@ -237,35 +236,24 @@ impl fmt::Display for Check {
 /// Compares a handoff with what the session shows.
 #[must_use]
 pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
-    let own = state.constraints.iter();
-    let own: Vec<&Said> = own
-        .filter(|rule| rule.origin == Origin::Human)
-        .map(|rule| &rule.said)
-        .collect();
-    let listed: HashSet<String> = section(text, RULES_HEADING)
-        .into_iter()
-        .filter_map(|line| line.strip_prefix("- "))
-        .map(|item| rules::key(&parse_rule(item).text))
-        .collect();
-    // Most rules are found in the list: the rest of the text is looked at for the others only.
+    let own: Vec<&Said> = state.prompts().map(|one| &one.said).collect();
+    let keys = |said: Vec<Said>| said.into_iter().map(|said| plain_key(&said.text));
+    let listed: HashSet<String> = keys(listed_in(text)).collect();
+    // Most prompts are found in the list: the rest of the text is looked at for the others only.
     let mut words = None;
-    let mut is_said = |rule: &Said| {
-        [Cow::Borrowed(rule.text.as_str()), redact(&rule.text)]
-            .iter()
-            .any(|text_of| {
-                let key = rules::key(text_of);
-                listed.contains(&key)
-                    || words
-                        .get_or_insert_with(|| format!(" {} ", rules::key(text)))
-                        .contains(&format!(" {key} "))
-            })
+    let mut is_said = |prompt: &Said| {
+        let key = plain_key(&prompt.text);
+        listed.contains(&key)
+            || words
+                .get_or_insert_with(|| format!(" {} ", plain_key(text)))
+                .contains(&format!(" {key} "))
     };
     let facts: Vec<WorkFact> = WorkFact::all(work).collect();
     Check {
-        rules: own.len(),
-        missing_rules: own
+        prompts: own.len(),
+        missing_prompts: own
             .into_iter()
-            .filter(|rule| !is_said(rule))
+            .filter(|prompt| !is_said(prompt))
             .cloned()
             .collect(),
         facts: facts.len(),
@@ -277,8 +265,12 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
 #[must_use]
 pub fn with_missing(body: &str, check: &Check) -> String {
     let mut lines: Vec<String> = body.lines().map(str::to_owned).collect();
-    let rules = check.missing_rules.iter();
-    add(&mut lines, RULES_HEADING, rules.map(rule_line));
+    let prompts = check.missing_prompts.iter();
+    add(
+        &mut lines,
+        PROMPTS_HEADING,
+        prompts.map(|said| prompt_line(said, false)),
+    );
     for fact in &check.missing_facts {
         match fact {
             WorkFact::File(file) => add(&mut lines, WORK_HEADING, [file_line(file)]),
@@ -389,7 +381,7 @@ fn stands(text: &str, what: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handoff::{Generator, Handoff, Marker, Sources};
+    use crate::handoff::{Generator, Handoff, Marker, Sources, preserved::Origin};
 
     fn state() -> PreservedState {
         let mut state = PreservedState::default();
@@ -461,8 +453,8 @@ mod tests {
     fn a_handoff_as_it_is_made_misses_nothing() {
         let check = check(&handoff(50_000).text, &state(), &work());
         assert_eq!(missing(&check), [""; 0]);
-        assert!(check.is_complete(), "{:?}", check.missing_rules);
-        assert_eq!((check.rules, check.facts), (2, 10));
+        assert!(check.is_complete(), "{:?}", check.missing_prompts);
+        assert_eq!((check.prompts, check.facts), (2, 10));
     }
 
     #[test]
@@ -480,9 +472,12 @@ mod tests {
         let found = check(&edited.text, &state(), &work());
         assert_eq!(
             found.to_string(),
-            "1 rule of yours and 5 of 10 recent facts are not in it"
+            "1 prompt of yours and 5 of 10 recent facts are not in it"
         );
-        assert_eq!(found.missing_rules[0].text, "Never touch main: it is live.");
+        assert_eq!(
+            found.missing_prompts[0].text,
+            "Never touch main: it is live."
+        );
         assert_eq!(
             missing(&found),
             [
@@ -494,7 +489,7 @@ mod tests {
             ]
         );
         assert!(found.list().starts_with(
-            "## Rules of yours\n\n- 2026-11-20: Never touch main: it is live.\n\n## Identifiers\n\n- first_name (src/a_b.rs)\n"
+            "## Prompts of yours\n\n- 2026-11-20: Never touch main: it is live.\n\n## Identifiers\n\n- first_name (src/a_b.rs)\n"
         ));
         let mended = made.edited(&with_missing(edited.body(), &found));
         assert!(
@@ -503,7 +498,7 @@ mod tests {
             mended.text
         );
         for part in [
-            "## What the human said\n\n- 2026-11-20: Only use `tabs`.\n- The agent's own.\n\
+            "## What the human said\n\n- 2026-11-20: Only use `tabs`.\n\
              - 2026-11-20: Never touch main: it is live.\n\n",
             "\n- src/a_b.rs:12 (changed): first_name, secondName\n",
             "\n- References: owner/name#12, branch topic\n",
@@ -525,7 +520,7 @@ mod tests {
         let found = check(&edited.text, &state(), &work());
         assert_eq!(
             found.to_string(),
-            "2 rules of yours and 10 of 10 recent facts are not in it"
+            "2 prompts of yours and 10 of 10 recent facts are not in it"
         );
         let mended = made.edited(&with_missing(edited.body(), &found));
         assert!(
@@ -554,7 +549,7 @@ mod tests {
         let text =
             "you said: \"never touch MAIN, it is live\"; src/a_b.rs2 first_name2 x_free_name";
         let found = check(text, &state(), &work());
-        assert_eq!(found.missing_rules.len(), 1);
+        assert_eq!(found.missing_prompts.len(), 1);
         assert_eq!(found.missing(Class::File).count(), 1);
         assert_eq!(found.missing(Class::Name).count(), 3);
     }
@@ -575,31 +570,34 @@ mod tests {
         let made = handoff(850);
         assert!(!made.left_out.is_empty());
         let found = check(&made.text, &state(), &work());
-        assert!(found.missing_rules.is_empty(), "rules are never left out");
+        assert!(
+            found.missing_prompts.is_empty(),
+            "prompts are never left out"
+        );
         assert!(!found.missing_facts.is_empty());
     }
 
     #[test]
     fn it_says_how_many_in_plain_words() {
-        let rule = Said::default();
+        let prompt = Said::default();
         let fact = WorkFact::Command("x".to_owned());
-        for (rules, facts, line) in [
+        for (prompts, facts, line) in [
             (
                 0,
                 0,
-                "nothing is missing: 3 rules of yours and 1 recent fact were looked for",
+                "nothing is missing: 3 prompts of yours and 1 recent fact were looked for",
             ),
-            (1, 0, "1 rule of yours is not in it"),
+            (1, 0, "1 prompt of yours is not in it"),
             (0, 1, "1 of 1 recent fact is not in it"),
             (
                 2,
                 1,
-                "2 rules of yours and 1 of 1 recent fact are not in it",
+                "2 prompts of yours and 1 of 1 recent fact are not in it",
             ),
         ] {
             let check = Check {
-                rules: 3,
-                missing_rules: vec![rule.clone(); rules],
+                prompts: 3,
+                missing_prompts: vec![prompt.clone(); prompts],
                 facts: 1,
                 missing_facts: vec![fact.clone(); facts],
             };

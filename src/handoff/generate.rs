@@ -19,7 +19,7 @@ use crate::{
     clean, redact,
     scratchpad::{NO_NOTES, Parsed},
     transcript::{
-        human::{RULES_HEADING, section},
+        human::{PROMPTS_HEADING, section},
         work::WorkAtHand,
     },
 };
@@ -141,7 +141,7 @@ impl<'a> Sources<'a> {
 }
 
 /// A section of the message that may be cut. The order is the order of worth: the first goes first.
-const CUT_ORDER: [(&str, &str); 20] = [
+const CUT_ORDER: [(&str, &str); 21] = [
     ("included_files", "included files"),
     ("recent_commands", "recent commands"),
     ("commands", "commands"),
@@ -157,6 +157,7 @@ const CUT_ORDER: [(&str, &str); 20] = [
     ("issues", "open issues"),
     ("rejected", "rejected ways"),
     ("decisions", "key decisions"),
+    ("constraints", "constraints"),
     ("plan", "latest plan"),
     ("steps", "last steps"),
     ("work", "work at hand"),
@@ -165,7 +166,7 @@ const CUT_ORDER: [(&str, &str); 20] = [
 ];
 
 /// The sections that are never left out: they may only lose lines, the last of them first.
-const KEPT: [&str; 4] = ["objective", "constraints", "next_step", "pending"];
+const KEPT: [&str; 4] = ["objective", "prompts", "next_step", "pending"];
 
 /// Turns preserved state into handoffs with one template.
 #[derive(Debug)]
@@ -233,8 +234,8 @@ impl Generator {
         let mut left_out = Vec::new();
         let render = |sections: &BTreeMap<&'static str, String>, left_out: &[String]| {
             let text = self.render(&values(sections, &marker, left_out))?;
-            let rules = sections.get("constraints").map_or("", String::as_str);
-            let text = with_rules(text.trim(), rules);
+            let prompts = sections.get("prompts").map_or("", String::as_str);
+            let text = with_prompts(text.trim(), prompts);
             let note = &sections[MASKED];
             // A template of the user's own may have no place for it.
             Ok(if text.contains(note.as_str()) {
@@ -345,16 +346,16 @@ fn masked_note(text: &str) -> String {
     })
 }
 
-/// The message with the human's rules under the heading by which the next session finds them again: a template of the
+/// The message with the human's prompts under the heading by which the next session finds them again: a template of the
 /// user's own may have no place for them, or another heading.
-fn with_rules(text: &str, rules: &str) -> String {
-    let known: HashSet<&str> = section(text, RULES_HEADING).into_iter().collect();
-    if rules.lines().all(|rule| known.contains(rule)) {
+fn with_prompts(text: &str, prompts: &str) -> String {
+    let known: HashSet<&str> = section(text, PROMPTS_HEADING).into_iter().collect();
+    if prompts.lines().all(|line| known.contains(line)) {
         return text.to_owned();
     }
-    match text.split_once(rules) {
-        Some((above, below)) => format!("{above}{RULES_HEADING}\n\n{rules}{below}"),
-        None => format!("{text}\n\n{RULES_HEADING}\n\n{rules}"),
+    match text.split_once(prompts) {
+        Some((above, below)) => format!("{above}{PROMPTS_HEADING}\n\n{prompts}{below}"),
+        None => format!("{text}\n\n{PROMPTS_HEADING}\n\n{prompts}"),
     }
 }
 
@@ -368,7 +369,7 @@ fn fit(body: &str, max: usize) -> String {
 }
 
 /// Takes lines off the parts that may not be left out. Objective and pending items keep a fifth of the message each, the next
-/// step a tenth, the human's rules what is left.
+/// step a tenth, the human's prompts what is left.
 fn shorten(
     sections: &mut BTreeMap<&'static str, String>,
     left_out: &mut Vec<String>,
@@ -380,7 +381,7 @@ fn shorten(
         ("objective", "objective", max / 5),
         ("pending", "pending items", max / 5),
         ("next_step", "next step", max / 10),
-        ("constraints", "rules", max / 3),
+        ("prompts", "prompts", max / 3),
     ] {
         let whole = render(sections, left_out)?;
         if whole.len() <= max {
@@ -569,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_that_knows_no_rules_carries_them_all_the_same() {
+    fn a_template_that_knows_no_prompts_carries_them_all_the_same() {
         let mut state = filled(1);
         for rule in ["Never touch main.", "Only use tabs."] {
             let said = Said {
@@ -580,7 +581,7 @@ mod tests {
         }
         for template in [
             "{{ marker }}\n\nGo on: {{ continuation }}",
-            "{{ marker }}\n\n## Rules\n\n{{ constraints }}\n\n## Go on\n\n{{ continuation }}",
+            "{{ marker }}\n\n## Rules\n\n{{ prompts }}\n\n## Go on\n\n{{ continuation }}",
             DEFAULT_TEMPLATE,
         ] {
             let (generator, marker) = (Generator::new(template).unwrap(), marker());
@@ -589,8 +590,8 @@ mod tests {
             assert_eq!(text.matches("Never touch main.").count(), 1, "{text}");
             let mut words = HumanWords::default();
             words.prompt(&text, None);
-            let rules: Vec<_> = words.rules.iter().map(|one| one.text.as_str()).collect();
-            assert_eq!(rules, ["Never touch main.", "Only use tabs."], "{text}");
+            let prompts: Vec<_> = words.prompts.iter().map(|one| one.text.as_str()).collect();
+            assert_eq!(prompts, ["Never touch main.", "Only use tabs."], "{text}");
         }
     }
 

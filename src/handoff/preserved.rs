@@ -15,7 +15,7 @@
 //! | a test | the last run that says something of it |
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt,
 };
 
@@ -30,8 +30,8 @@ use crate::{
     redact,
     scratchpad::Parsed,
     transcript::{
-        human::{HumanWords, KEPT_RULES, Said},
-        rules,
+        human::{HumanWords, KEPT_PROMPTS, Said},
+        words::plain_key,
     },
 };
 
@@ -202,7 +202,7 @@ pub struct Decision {
     pub origin: Origin,
 }
 
-/// Something that must hold for the rest of the work.
+/// Something that must hold for the rest of the work: a prompt of the human, or what the agent states as a constraint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Constraint {
     /// What, word for word, and when it was said.
@@ -211,6 +211,9 @@ pub struct Constraint {
     /// Who said it.
     #[serde(default)]
     pub origin: Origin,
+    /// Whether the human wants it in every handoff, however much was said since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
 }
 
 /// A way that was looked at and is not taken.
@@ -451,9 +454,9 @@ pub struct PreservedState {
     pub uncommitted_files: Vec<Item>,
     /// The repository as it was when the run began.
     pub run_start: Option<RunStart>,
-    /// What must hold, oldest first: the human's own rules, and what the agent was asked to note as such.
+    /// What must hold, oldest first: the human's prompts, and what the agent states as a constraint.
     pub constraints: Vec<Constraint>,
-    /// Rules that the human took out again, by [`rules::key`]: a transcript that is read again does not bring them back.
+    /// Prompts and constraints that the human took out again, by [`plain_key`]: a transcript that is read again does not bring them back.
     pub withdrawn: BTreeSet<String>,
     /// Ways that are not taken, oldest first.
     pub rejected: Vec<Rejected>,
@@ -480,49 +483,106 @@ impl PreservedState {
 
     /// Adds something that must hold, unless it is known or was taken out again.
     pub fn add_constraint(&mut self, said: Said, origin: Origin) {
-        self.add_constraints([Constraint { said, origin }]);
+        self.add_constraints([Constraint {
+            said,
+            origin,
+            pinned: false,
+        }]);
     }
 
-    /// Takes in the rules of what the human said.
+    /// Takes in what the human said.
     pub fn feed_human(&mut self, words: &HumanWords) {
-        self.add_constraints(words.rules.iter().map(|said| Constraint {
+        if !words.taken_back.is_empty() {
+            self.constraints.retain(|have| {
+                have.origin != Origin::Human
+                    || !words.taken_back.contains(&plain_key(&have.said.text))
+            });
+        }
+        self.add_constraints(words.prompts.iter().map(|said| Constraint {
             said: said.clone(),
             origin: Origin::Human,
+            pinned: false,
         }));
     }
 
-    /// In time that grows with their number only.
-    fn add_constraints(&mut self, new: impl IntoIterator<Item = Constraint>) {
-        let known = self.constraints.iter();
-        let mut known: HashSet<String> = known.map(|have| rules::key(&have.said.text)).collect();
+    /// Adds several, in time that grows with their number only.
+    pub fn add_constraints(&mut self, new: impl IntoIterator<Item = Constraint>) {
+        let known = self.constraints.iter().enumerate();
+        let mut known: HashMap<String, usize> = known
+            .map(|(at, have)| (plain_key(&have.said.text), at))
+            .collect();
         for constraint in new {
-            let key = rules::key(&constraint.said.text);
-            if !key.is_empty() && !self.withdrawn.contains(&key) && known.insert(key) {
-                self.constraints.push(constraint);
+            let key = plain_key(&constraint.said.text);
+            if key.is_empty() || self.withdrawn.contains(&key) {
+                continue;
+            }
+            match known.get(&key) {
+                // What the agent noted is the human's from when they say it themselves.
+                Some(&at) if constraint.origin == Origin::Human => {
+                    let have = &mut self.constraints[at];
+                    let pinned = have.pinned || constraint.pinned;
+                    if have.origin != Origin::Human {
+                        *have = constraint;
+                    }
+                    have.pinned = pinned;
+                }
+                Some(_) => {}
+                None => {
+                    known.insert(key, self.constraints.len());
+                    self.constraints.push(constraint);
+                }
             }
         }
-        let over = self.constraints.len().saturating_sub(KEPT_RULES);
-        self.constraints.drain(..over);
+        let mut over = self.constraints.len().saturating_sub(KEPT_PROMPTS);
+        self.constraints.retain(|have| {
+            let stays = over == 0 || have.pinned;
+            over -= usize::from(!stays);
+            stays
+        });
     }
 
-    /// Takes a rule out for good, as the human wants it.
+    /// Pins what the human said, so that every handoff has it, or lets it go again; returns whether it is pinned now, and
+    /// nothing where it is not known.
+    pub fn toggle_pin(&mut self, said: &Said) -> Option<bool> {
+        let key = plain_key(&said.text);
+        let mut all = self.constraints.iter_mut();
+        let found = all.find(|one| plain_key(&one.said.text) == key)?;
+        found.pinned = !found.pinned;
+        Some(found.pinned)
+    }
+
+    /// Returns what the human said, oldest first.
+    #[must_use]
+    pub fn prompts(&self) -> impl DoubleEndedIterator<Item = &Constraint> {
+        let all = self.constraints.iter();
+        all.filter(|one| one.origin == Origin::Human)
+    }
+
+    /// Takes a prompt or a constraint out for good, as the human wants it.
     pub fn withdraw_constraint(&mut self, said: &Said) {
-        let key = rules::key(&said.text);
+        let key = plain_key(&said.text);
         self.constraints
-            .retain(|have| rules::key(&have.said.text) != key);
+            .retain(|have| plain_key(&have.said.text) != key);
         self.withdrawn.insert(key);
     }
 
-    /// Takes out what a human has taken out elsewhere, by [`rules::key`].
+    /// Takes out what a human has taken out elsewhere, by [`plain_key`].
     pub fn withdraw_all(&mut self, withdrawn: &BTreeSet<String>) {
         self.withdrawn.extend(withdrawn.iter().cloned());
-        let is_out = |have: &Constraint| self.withdrawn.contains(&rules::key(&have.said.text));
+        let is_out = |have: &Constraint| self.withdrawn.contains(&plain_key(&have.said.text));
         self.constraints.retain(|have| !is_out(have));
     }
 
-    /// Adds a rule that the human wrote down, though it was taken out before.
+    /// Lets prompts count again that were taken out before.
+    pub fn readmit(&mut self, words: &HumanWords) {
+        for said in &words.prompts {
+            self.withdrawn.remove(&plain_key(&said.text));
+        }
+    }
+
+    /// Adds what the human wrote down, though it was taken out before.
     pub fn restate_constraint(&mut self, said: Said) {
-        self.withdrawn.remove(&rules::key(&said.text));
+        self.withdrawn.remove(&plain_key(&said.text));
         self.add_constraint(said, Origin::Human);
     }
 
@@ -679,10 +739,10 @@ impl PreservedState {
         }
     }
 
-    /// Forgets everything. Rules that a transcript still has do not come back by it.
+    /// Forgets everything. Prompts that a transcript still has do not come back by it.
     pub fn clear(&mut self) {
         let withdrawn = self.constraints.iter();
-        let withdrawn = withdrawn.map(|rule| rules::key(&rule.said.text));
+        let withdrawn = withdrawn.map(|one| plain_key(&one.said.text));
         let withdrawn = self.withdrawn.iter().cloned().chain(withdrawn).collect();
         *self = Self {
             withdrawn,
@@ -935,7 +995,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_taken_in_at_once_are_those_taken_in_one_by_one() {
+    fn prompts_taken_in_at_once_are_those_taken_in_one_by_one() {
         let mut words = HumanWords::default();
         for number in 0..300 {
             words.prompt(&format!("Never do number {number}."), None);
@@ -945,14 +1005,15 @@ mod tests {
             let text = rule.to_owned();
             at_once.add_constraint(Said { text, at: None }, Origin::Signal);
         }
-        at_once.withdrawn.insert(rules::key("Never do number 9."));
+        at_once.withdrawn.insert(plain_key("Never do number 9."));
         let mut one_by_one = at_once.clone();
-        for said in &words.rules {
+        for said in &words.prompts {
             one_by_one.add_constraint(said.clone(), Origin::Human);
         }
         at_once.feed_human(&words);
         assert_eq!(at_once, one_by_one);
         assert_eq!(at_once.constraints.len(), 300);
+        assert_eq!(at_once.prompts().count(), 299, "one is the agent's alone");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! An item that several sources name stands in the first section that has a place for it:
 //!
 //! ```text
-//! objective ► rules ► next step ► pending, completed ► key decisions ► open issues ► scratchpad ► summary
+//! objective ► requests, prompts ► constraints ► next step ► pending, completed ► key decisions ► open issues ► scratchpad ► summary
 //! ```
 //!
 //! The scratchpad's section and the summary hold only what none of those before them says.
@@ -24,7 +24,8 @@ use crate::{
     scratchpad::{Fact, Parsed, lines::list_item},
     transcript::{
         facts::{Fact as Name, each_fact},
-        rules,
+        human::listed,
+        words::plain_key,
         work::WorkAtHand,
     },
 };
@@ -94,6 +95,7 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
     let notes = Notes::of(sources.scratchpad);
     let mut said = Said::default();
     let objective = objective(state, &mut said);
+    let prompts = prompts(sources, &mut said);
     let constraints = constraints(state, &mut said);
     let next = next_step(state, sources.scratchpad).filter(|_| has_next_step);
     let next = next.map_or_else(String::new, |next| {
@@ -110,6 +112,7 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
         summary(text, &Known::of(state, at_hand), &mut said)
     });
     BTreeMap::from([
+        ("prompts", prompts),
         ("constraints", constraints),
         ("rejected", work::rejected(state)),
         ("first_request", work::quoted(sources.first_request)),
@@ -298,38 +301,39 @@ fn unsaid(notes: &Parsed, said: &mut Said) -> String {
     text
 }
 
-/// What a model says again in its own words: the human's rules, and the names of the work at hand.
+/// What a model says again in its own words: the human's sentences, and the names of the work at hand.
 struct Known<'a> {
-    /// The words of each rule.
-    rules: Vec<BTreeSet<String>>,
+    /// The words of each sentence.
+    sentences: Vec<BTreeSet<String>>,
     facts: BTreeSet<&'a str>,
 }
 
-/// The most rules that a summary's items are compared with, the latest ones.
-const COMPARED_RULES: usize = 200;
+/// The most prompts that a summary's items are compared with, the latest ones.
+const COMPARED: usize = 200;
 
 impl<'a> Known<'a> {
     fn of(state: &PreservedState, work: &'a WorkAtHand) -> Self {
-        let latest = state.constraints.iter().rev().take(COMPARED_RULES);
+        let latest = state.constraints.iter().rev().take(COMPARED);
+        let sentences = latest.flat_map(|one| one.said.text.split(['.', '!', '?', '\n', '。']));
         let files = work.files.iter();
         let facts = files
             .flat_map(|file| std::iter::once(&file.path).chain(&file.names))
             .chain(&work.names)
             .chain(&work.references);
         Self {
-            rules: latest.map(|rule| words(&rule.said.text)).collect(),
+            sentences: sentences.map(words).collect(),
             facts: facts.map(String::as_str).collect(),
         }
     }
 
-    /// Whether an item has four fifths of its words in common with a rule, or is a list of names that stand above.
+    /// Whether an item has four fifths of its words in common with a sentence, or is a list of names that stand above.
     fn has(&self, item: &str) -> bool {
         let words = words(item);
-        let alike = |rule: &BTreeSet<String>| {
-            let common = rule.intersection(&words).count();
-            common > 2 && common * 5 >= rule.len().max(words.len()) * 4
+        let alike = |sentence: &BTreeSet<String>| {
+            let common = sentence.intersection(&words).count();
+            common > 2 && common * 5 >= sentence.len().max(words.len()) * 4
         };
-        self.rules.iter().any(alike) || self.has_names(item)
+        self.sentences.iter().any(alike) || self.has_names(item)
     }
 
     fn has_names(&self, item: &str) -> bool {
@@ -346,7 +350,7 @@ impl<'a> Known<'a> {
 }
 
 fn words(text: &str) -> BTreeSet<String> {
-    let key = rules::key(text);
+    let key = plain_key(text);
     key.split(' ').map(str::to_owned).collect()
 }
 
@@ -404,13 +408,57 @@ fn files(state: &PreservedState, work: &WorkAtHand) -> String {
     joined(lines)
 }
 
-/// The rules of the human, and what else must hold.
+/// How much room the list of prompts has, in bytes; those that are pinned stand in it in any case.
+const PROMPTS_ROOM: usize = 8 * 1024;
+
+/// A prompt of at most so many bytes has its place before any that is longer.
+const SHORT: usize = 500;
+
+/// The human's prompts, oldest first, without those that have a section of their own. Where there are too many the pinned ones
+/// have their place first, then the short ones, then the long ones, of each the newest first.
+fn prompts(sources: &Sources<'_>, said: &mut Said) -> String {
+    let objective = sources.state.current_objective.as_ref();
+    let objective = objective.map_or("", |objective| objective.text.as_str());
+    let shown = [objective, sources.first_request, sources.latest_request];
+    let shown: HashSet<String> = shown.map(|text| plain_key(&listed(text))).into();
+    let all: Vec<_> = sources
+        .state
+        .prompts()
+        .filter(|one| !shown.contains(&plain_key(&one.said.text)))
+        .collect();
+    let lines: Vec<String> = all
+        .iter()
+        .map(|one| work::prompt_line(&one.said, one.pinned))
+        .collect();
+    let rank = |at: &usize| (!all[*at].pinned, lines[*at].len() > SHORT);
+    let mut by_worth: Vec<usize> = (0..all.len()).rev().collect();
+    by_worth.sort_by_key(rank);
+    let mut room = PROMPTS_ROOM;
+    let mut kept = BTreeSet::new();
+    for at in by_worth {
+        let size = lines[at].len() + 1;
+        if all[at].pinned || size <= room {
+            room = room.saturating_sub(size);
+            kept.insert(at);
+        }
+    }
+    for at in &kept {
+        said.add(&all[*at].said.text);
+    }
+    let left_out = all.len() - kept.len();
+    let note = match left_out {
+        0 => None,
+        1 => Some("(1 more prompt is left out for size.)".to_owned()),
+        more => Some(format!("({more} more prompts are left out for size.)")),
+    };
+    joined(kept.iter().map(|at| lines[*at].clone()).chain(note))
+}
+
+/// What the agent states as a constraint.
 fn constraints(state: &PreservedState, said: &mut Said) -> String {
-    let lines = state.constraints.iter().map(|rule| {
-        said.add(&rule.said.text);
-        work::rule_line(&rule.said)
-    });
-    joined(lines)
+    let stated = state.constraints.iter();
+    let stated = stated.filter(|one| one.origin != Origin::Human && said.add(&one.said.text));
+    joined(stated.map(|one| work::prompt_line(&one.said, false)))
 }
 
 /// The failing tests by name, which of them passed before, and what the last run has fixed.

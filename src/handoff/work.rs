@@ -6,9 +6,9 @@
 use std::{collections::HashSet, fmt::Write as _};
 
 use crate::transcript::{
-    human::{self, RULES_HEADING, Said, parse_rule, section},
-    rules,
+    human::{self, Said, listed_in},
     steps::Detail,
+    words::plain_key,
     work::{BRANCH, CHANGED_MARK, Failure, FileAtHand, WorkAtHand},
 };
 
@@ -22,25 +22,21 @@ use super::{
 pub(super) const ALSO_NAMED: &str = "Also named";
 pub(super) const REFERENCES: &str = "References";
 
-/// A rule as an item of the list.
+/// A prompt as an item of the list.
 #[must_use]
-pub(super) fn rule_line(rule: &Said) -> String {
-    human::rule_line(&Said {
-        text: one_line(&rule.text).into_owned(),
-        at: rule.at,
-    })
+pub(super) fn prompt_line(said: &Said, pinned: bool) -> String {
+    let said = Said {
+        text: one_line(&said.text).into_owned(),
+        at: said.at,
+    };
+    human::item_line(&said, pinned)
 }
 
-/// Takes over what a person did to the list of rules in a message: those they took out are withdrawn, those they wrote
+/// Takes over what a person did to the list of their prompts in a message: those they took out are withdrawn, those they wrote
 /// are theirs. `made` is the message as it was made, `body` what became of it.
-pub fn take_edited_rules(state: &mut PreservedState, made: &str, body: &str) {
-    let items = |text: &str| -> Vec<Said> {
-        let lines = section(text, RULES_HEADING).into_iter();
-        let items = lines.filter_map(|line| line.strip_prefix("- "));
-        items.map(parse_rule).collect()
-    };
-    let key = |said: &Said| rules::key(&said.text);
-    let (before, after) = (items(made), items(body));
+pub fn take_edited_prompts(state: &mut PreservedState, made: &str, body: &str) {
+    let key = |said: &Said| plain_key(&said.text);
+    let (before, after) = (listed_in(made), listed_in(body));
     let (known, stays): (HashSet<_>, HashSet<_>) = (
         before.iter().map(key).collect(),
         after.iter().map(key).collect(),
@@ -259,7 +255,10 @@ mod tests {
     use super::*;
     use crate::{
         handoff::{Generator, Marker, Sources, preserved::Origin},
-        transcript::{human::HumanWords, work::Work},
+        transcript::{
+            human::{HumanWords, section},
+            work::Work,
+        },
     };
     use serde_json::json;
 
@@ -325,10 +324,15 @@ mod tests {
         let text = handoff(&state, &work, "Go on\n\n## Objective\n\nwith the tests");
         let mut words = HumanWords::default();
         assert!(words.prompt(&text, None));
-        let rules: Vec<_> = words.rules.iter().map(|rule| rule.text.as_str()).collect();
+        let prompts: Vec<_> = words.prompts.iter().map(|one| one.text.as_str()).collect();
         assert_eq!(
-            rules,
-            ["Never touch main: it is live.", "Prefer small commits"]
+            prompts,
+            [
+                "Never touch main: it is live.",
+                "Prefer small commits",
+                "Port the importer\n- and its tests",
+                "Go on\n## Objective\nwith the tests"
+            ]
         );
         let text_of = |said: &Option<Said>| said.as_ref().unwrap().text.clone();
         assert_eq!(
@@ -352,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_was_taken_out_of_the_list_does_not_come_back() {
+    fn a_prompt_that_was_taken_out_of_the_list_does_not_come_back() {
         let mut state = PreservedState::default();
         for rule in ["Never a.", "Never b.", "Never c."] {
             state.add_constraint(said(rule), Origin::Human);
@@ -361,7 +365,7 @@ mod tests {
         let body = made
             .replace("- 2026-11-20: Never b.\n", "")
             .replace("Never c.", "Never c again.");
-        take_edited_rules(&mut state, &made, &body);
+        take_edited_prompts(&mut state, &made, &body);
         for rule in ["Never b.", "Never c."] {
             state.add_constraint(said(rule), Origin::Human);
         }

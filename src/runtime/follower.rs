@@ -378,9 +378,9 @@ mod tests {
             let facts = last.expect("facts");
             assert_eq!(facts.rewound.as_deref(), Some("u2"));
             assert_eq!(facts.prompt.as_deref(), Some("u3"));
-            let rules = facts.human.expect("words").rules;
-            let rules: Vec<_> = rules.iter().map(|said| said.text.as_str()).collect();
-            assert_eq!(rules, ["Never push.", "Always write docs."], "{followed}");
+            let prompts = facts.human.expect("words").prompts;
+            let prompts: Vec<_> = prompts.iter().map(|said| said.text.as_str()).collect();
+            assert_eq!(prompts, ["Never push.", "Always write docs."], "{followed}");
             assert_eq!(
                 facts.signals.len(),
                 usize::from(followed),

@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_session_of_another_kind_only_the_human_s_own_words_are_rules() {
+    fn of_a_session_of_another_kind_only_the_human_s_own_words_are_prompts() {
         let user = |content: Value, fields: &Value| {
             let mut line = json!({"type": "user", "cwd": "/home/me/git/mono/apps/web", "message": {"role": "user", "content": content}});
             for (key, value) in fields.as_object().into_iter().flatten() {
@@ -513,11 +513,11 @@ mod tests {
             ),
         ]);
         let human = digest.take_human().unwrap();
-        let rules: Vec<_> = human.rules.iter().map(|rule| rule.text.as_str()).collect();
+        let prompts: Vec<_> = human.prompts.iter().map(|one| one.text.as_str()).collect();
         assert_eq!(
-            rules,
+            prompts,
             [
-                "Ändere nie `api/schema.graphql`, das teilen wir.",
+                "Siehe Bild, der Knopf flackert.\nÄndere nie `api/schema.graphql`, das\nteilen wir.",
                 "nur src/pay_form.tsx, sonst nichts",
                 "Ne change rien d'autre.",
             ]

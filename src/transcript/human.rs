@@ -1,11 +1,11 @@
-//! The human's own words in a transcript: the first prompt, the latest one, and every sentence that rules.
+//! The human's own words in a transcript: their prompts, word for word, without what was pasted into them.
 //!
 //! | counts | does not count |
 //! |---|---|
 //! | prompts, also those that waited while the agent worked, and what stands behind a command | what the client said (`isMeta`, an origin that is not `human`, tags) |
 //! | what was said when a call was refused | what a tool says that the human said |
-//! | what a handoff carried over: its objective and its list of the human's rules | the rest of a handoff, and the prompts of a run but for its task |
-//! | | a subagent's conversation, results of tools |
+//! | what a handoff carried over: its objective, its requests, its list of prompts | the rest of a handoff, and the prompts of a run but for its task |
+//! | | what was taken back out of the queue; a subagent's conversation, results of tools |
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use super::{
     commands::moment,
-    prompts,
-    rules::{self, rules},
-    words::ends,
+    prompts, prose,
+    words::{ends, plain_key},
 };
+use crate::redact;
 
 /// The headings of the handoff's sections that hold the human's words.
 pub const OBJECTIVE_HEADING: &str = "## Objective";
@@ -26,8 +26,8 @@ pub const OBJECTIVE_HEADING: &str = "## Objective";
 pub const FIRST_HEADING: &str = "## First request";
 /// The heading of the latest prompt.
 pub const LATEST_HEADING: &str = "## Latest request";
-/// The heading of the list of rules.
-pub const RULES_HEADING: &str = "## What the human said";
+/// The heading of the list of prompts.
+pub const PROMPTS_HEADING: &str = "## What the human said";
 
 /// The client's stamp on the result of a call that the human refused, and what stands before their words in it.
 const REFUSED: &str = "user-rejected";
@@ -36,8 +36,11 @@ const REFUSED_WITH: &str = "the user said:";
 /// The most of the first and of the latest prompt that is kept, in bytes: half at its start and half at its end.
 const PROMPT_CAP: usize = 8 * 1024;
 
-/// The most rules that are kept, the latest ones: far above what people say, and a bound for a hostile file.
-pub const KEPT_RULES: usize = 2_000;
+/// The most of any other prompt that is kept, in bytes: half at its start and half at its end.
+const LISTED_CAP: usize = 2 * 1024;
+
+/// The most prompts that are kept, the latest ones: far above what fits into a handoff, and a bound for a hostile file.
+pub const KEPT_PROMPTS: usize = 500;
 
 /// Something that the human said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -60,9 +63,13 @@ pub struct HumanWords {
     pub first: Option<Said>,
     /// The latest prompt, if it is not the first one.
     pub latest: Option<Said>,
-    /// The sentences that rule, oldest first, each once.
-    pub rules: Vec<Said>,
+    /// The prompts without what was pasted into them, oldest first, each once. One that only says "go on" is none.
+    pub prompts: Vec<Said>,
+    /// The prompts that were taken back out of the queue, by [`plain_key`].
+    pub taken_back: BTreeSet<String>,
     keys: BTreeSet<String>,
+    /// Those of them that the agent has not been given yet.
+    queued: BTreeSet<String>,
 }
 
 impl HumanWords {
@@ -72,7 +79,7 @@ impl HumanWords {
         let has = |mark: &[u8]| memchr::memmem::find(line, mark).is_some();
         (has(b"\"user\"") && (!has(b"\"tool_result\"") || has(REFUSED.as_bytes())))
             || has(b"\"queued_command\"")
-            || has(b"\"enqueue\"")
+            || has(b"\"queue-operation\"")
     }
 
     /// Takes one record; returns whether it held words of the human.
@@ -90,7 +97,13 @@ impl HumanWords {
                 (&attachment["prompt"], attachment)
             }
             Some("queue-operation") if record["operation"] == "enqueue" => {
-                (&record["content"], record)
+                let text = record["content"].as_str();
+                return text.is_some_and(|text| self.enqueue(text, moment(record)));
+            }
+            // The arrow key brings the queue back into the prompt box.
+            Some("queue-operation") if record["operation"] == "popAll" => {
+                let text = record["content"].as_str();
+                return text.is_some_and(|text| self.take_back(text));
             }
             _ => return false,
         };
@@ -148,18 +161,18 @@ impl HumanWords {
         let Some(own) = prompts::of_human(prompt) else {
             return false;
         };
-        let own = own.as_ref();
-        let said = |text: &str| Said {
-            text: text.to_owned(),
-            at,
-        };
-        for rule in rules(own) {
-            self.rule(said(&rule));
-        }
+        let own = &redact::redact(&own);
         if says_nothing(own) {
             return true;
         }
-        let whole = said(&kept(own));
+        self.list(Said {
+            text: listed(own),
+            at,
+        });
+        let whole = Said {
+            text: kept(own, PROMPT_CAP),
+            at,
+        };
         if self.first.is_none() {
             self.first = Some(whole);
         } else if self
@@ -172,17 +185,48 @@ impl HumanWords {
         true
     }
 
-    /// Adds a rule, unless it is known.
-    fn rule(&mut self, rule: Said) {
-        let key = rules::key(&rule.text);
+    /// Takes a prompt that waits while the agent works; returns whether it held words of the human.
+    fn enqueue(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
+        let key = key_of(prompt);
+        let is_new = !self.keys.contains(&key);
+        let any = self.prompt(prompt, at);
+        if is_new && self.keys.contains(&key) {
+            self.queued.insert(key);
+        }
+        any
+    }
+
+    /// Adds a prompt to the list, unless it is known.
+    fn list(&mut self, said: Said) {
+        let key = plain_key(&said.text);
+        self.taken_back.remove(&key);
+        self.queued.remove(&key);
         if key.is_empty() || !self.keys.insert(key) {
             return;
         }
-        self.rules.push(rule);
-        if self.rules.len() > KEPT_RULES {
-            let oldest = self.rules.remove(0);
-            self.keys.remove(&rules::key(&oldest.text));
+        self.prompts.push(said);
+        if self.prompts.len() > KEPT_PROMPTS {
+            let oldest = self.prompts.remove(0);
+            self.keys.remove(&plain_key(&oldest.text));
         }
+    }
+
+    /// Forgets a prompt that waited in the queue; returns whether it was known.
+    fn take_back(&mut self, prompt: &str) -> bool {
+        let key = key_of(prompt);
+        // The same may have been said before.
+        if !self.queued.remove(&key) {
+            return false;
+        }
+        self.keys.remove(&key);
+        let is_it = |said: &Said| plain_key(&listed(&said.text)) == key;
+        self.prompts.retain(|said| !is_it(said));
+        self.first = self.first.take().filter(|said| !is_it(said));
+        if self.latest.as_ref().is_some_and(is_it) {
+            self.latest = self.prompts.get(1..).and_then(<[Said]>::last).cloned();
+        }
+        self.taken_back.insert(key);
+        true
     }
 
     /// Takes over what a handoff says of the human's words.
@@ -201,35 +245,55 @@ impl HumanWords {
         let first = text_of(FIRST_HEADING).or_else(|| text_of(OBJECTIVE_HEADING));
         self.carried_first = self.carried_first.take().or(first);
         self.carried_latest = text_of(LATEST_HEADING).or(self.carried_latest.take());
-        for line in section(handoff, RULES_HEADING) {
-            if let Some(item) = line.strip_prefix("- ") {
-                self.rule(parse_rule(item));
-            }
+        for said in listed_in(handoff) {
+            self.list(said);
+        }
+        for request in [FIRST_HEADING, LATEST_HEADING]
+            .into_iter()
+            .filter_map(text_of)
+        {
+            self.list(Said {
+                text: listed(&request.text),
+                at: None,
+            });
         }
     }
 }
 
-/// A rule as an item of the handoff's list.
+/// Returns the prompts in a handoff's list.
 #[must_use]
-pub fn rule_line(rule: &Said) -> String {
-    match rule.at {
-        Some(at) => format!("- {}: {}", at.format("%Y-%m-%d"), rule.text),
-        None => format!("- {}", rule.text),
+pub fn listed_in(handoff: &str) -> Vec<Said> {
+    let lines = section(handoff, PROMPTS_HEADING).into_iter();
+    lines.filter_map(parse_item).collect()
+}
+
+/// What stands behind the date of a prompt that is pinned.
+const PINNED: &str = ", pinned";
+
+/// Returns a prompt as an item of the handoff's list, in one line.
+#[must_use]
+pub fn item_line(said: &Said, pinned: bool) -> String {
+    let pinned = if pinned { PINNED } else { "" };
+    match said.at {
+        Some(at) => format!("- {}{pinned}: {}", at.format("%Y-%m-%d"), said.text),
+        None => format!("- {}", said.text),
     }
 }
 
-/// The rule of such an item, without the mark of the list.
+/// Reads such an item; none of a line that is none.
 #[must_use]
-pub fn parse_rule(item: &str) -> Said {
+pub fn parse_item(line: &str) -> Option<Said> {
+    let item = line.strip_prefix("- ")?;
     let dated = item.split_once(": ").and_then(|(date, text)| {
+        let date = date.strip_suffix(PINNED).unwrap_or(date);
         let date: NaiveDate = date.parse().ok()?;
         Some((date.and_hms_opt(0, 0, 0)?.and_utc(), text))
     });
     let (at, text) = dated.map_or((None, item), |(at, text)| (Some(at), text));
-    Said {
+    Some(Said {
         text: text.trim().to_owned(),
         at,
-    }
+    })
 }
 
 /// A prompt that only lets the agent go on: no request that would be worth a place in a handoff.
@@ -274,7 +338,7 @@ fn says_nothing(prompt: &str) -> bool {
         "yes",
         "yes please",
     ];
-    let key = rules::key(prompt);
+    let key = plain_key(prompt);
     // A number is a choice.
     if !key.contains(char::is_alphabetic) {
         return true;
@@ -307,10 +371,22 @@ pub fn section<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// A prompt, or its start and its end with a mark where something is missing.
-fn kept(prompt: &str) -> String {
-    ends(prompt, PROMPT_CAP).map_or_else(
-        || prompt.to_owned(),
+/// What makes two prompts the same; empty for one that holds no words of the human.
+fn key_of(prompt: &str) -> String {
+    let own = without_command(prompt.trim()).and_then(prompts::of_human);
+    own.map_or_else(String::new, |own| plain_key(&listed(&redact::redact(&own))))
+}
+
+/// Returns a prompt without what was pasted into it, as the list has it.
+#[must_use]
+pub fn listed(prompt: &str) -> String {
+    kept(&prose::own_text(prompt), LISTED_CAP)
+}
+
+/// A text, or its start and its end with a mark where something is missing.
+fn kept(text: &str, cap: usize) -> String {
+    ends(text, cap).map_or_else(
+        || text.to_owned(),
         |(head, tail)| format!("{head}\n…\n{tail}"),
     )
 }
@@ -336,8 +412,12 @@ mod tests {
         record
     }
 
-    fn rules_of(words: &HumanWords) -> Vec<&str> {
-        words.rules.iter().map(|said| said.text.as_str()).collect()
+    fn listed_of(words: &HumanWords) -> Vec<&str> {
+        words
+            .prompts
+            .iter()
+            .map(|said| said.text.as_str())
+            .collect()
     }
 
     #[test]
@@ -369,13 +449,44 @@ mod tests {
         let human = json!({ "origin": { "kind": "human" }, "promptSource": "typed" });
         assert!(words.record(&user("Build it. Never push to main.", &human)));
         assert!(words.record(&user("Never push to main!", &human)));
-        assert_eq!(rules_of(&words), ["Never push to main."]);
+        assert!(words.record(&user("Build it: never push to main!", &human)));
         assert_eq!(
-            words.rules[0].at.unwrap().to_rfc3339(),
+            listed_of(&words),
+            ["Build it. Never push to main.", "Never push to main!"]
+        );
+        assert_eq!(
+            words.prompts[0].at.unwrap().to_rfc3339(),
             "2026-11-22T10:00:00+00:00"
         );
         assert_eq!(words.first.unwrap().text, "Build it. Never push to main.");
-        assert_eq!(words.latest.unwrap().text, "Never push to main!");
+        assert_eq!(words.latest.unwrap().text, "Build it: never push to main!");
+    }
+
+    #[test]
+    fn a_prompt_is_listed_whole_in_any_language_without_what_was_pasted_into_it() {
+        let mut words = HumanWords::default();
+        for prompt in [
+            "データベースには触らないでください。",
+            "Не трогай схему. И пиши тесты!",
+            "Never retry on 4xx.\n\n<pasted_content id=\"1\">\nERROR: you must never run this as root\n</pasted_content>",
+            "See:\n```\nalways\n```\nwhat is wrong?",
+            "<pasted_content id=\"2\">\n2026-11-22 10:00:00 ERROR only\n2026-11-22 10:00:01 INFO never\n</pasted_content>",
+        ] {
+            words.prompt(prompt, None);
+        }
+        assert_eq!(
+            listed_of(&words),
+            [
+                "データベースには触らないでください。",
+                "Не трогай схему. И пиши тесты!",
+                "Never retry on 4xx.\n…",
+                "See:\nwhat is wrong?",
+            ]
+        );
+        let long = format!("{} The end counts.", "a word ".repeat(1_000));
+        words.prompt(&long, None);
+        let last = listed_of(&words).pop().unwrap().to_owned();
+        assert!(last.len() <= LISTED_CAP + 8 && last.ends_with("The end counts."));
     }
 
     #[test]
@@ -401,7 +512,7 @@ mod tests {
         record["toolDenialKind"] = json!("user-rejected");
         assert!(HumanWords::wants(record.to_string().as_bytes()));
         assert!(words.record(&record));
-        assert_eq!(rules_of(&words), ["Never edit that file."]);
+        assert_eq!(listed_of(&words), ["Never edit that file."]);
     }
 
     #[test]
@@ -412,8 +523,11 @@ mod tests {
         words.prompt("/etc/hosts must never change, leave it", None);
         words.prompt("2", None);
         assert_eq!(
-            rules_of(&words),
-            ["Never touch b.rs", "/etc/hosts must never change, leave it"]
+            listed_of(&words),
+            [
+                "the importer. Never touch b.rs",
+                "/etc/hosts must never change, leave it"
+            ]
         );
         assert_eq!(words.first.unwrap().text, "the importer. Never touch b.rs");
     }
@@ -429,15 +543,46 @@ mod tests {
         words.record(
             &json!({ "type": "queue-operation", "operation": "dequeue", "content": "Never this." }),
         );
-        assert_eq!(rules_of(&words), ["Only use tabs.", "Always ask me first."]);
+        assert_eq!(
+            listed_of(&words),
+            ["Only use tabs.", "Always ask me first."]
+        );
     }
 
     #[test]
-    fn a_handoff_carries_objective_and_rules_and_nothing_else() {
+    fn a_prompt_that_was_taken_back_out_of_the_queue_was_not_said() {
+        let mut words = HumanWords::default();
+        let queue = |words: &mut HumanWords, operation: &str, text: &str| {
+            let record =
+                json!({ "type": "queue-operation", "operation": operation, "content": text });
+            assert!(HumanWords::wants(record.to_string().as_bytes()));
+            words.record(&record)
+        };
+        words.prompt("Build it", None);
+        words.prompt("Use tabs", None);
+        queue(&mut words, "enqueue", "Delete the tests");
+        queue(&mut words, "enqueue", "Use tabs");
+        assert_eq!(words.latest.clone().unwrap().text, "Use tabs");
+        assert!(queue(&mut words, "popAll", "Delete the tests"));
+        // It was said before it was queued.
+        assert!(!queue(&mut words, "popAll", "Use tabs"));
+        assert_eq!(listed_of(&words), ["Build it", "Use tabs"]);
+        assert_eq!(words.latest.clone().unwrap().text, "Use tabs");
+        assert!(words.taken_back.contains("delete the tests"));
+        // Sent after all.
+        words.prompt("Delete the tests", None);
+        assert_eq!(listed_of(&words)[2], "Delete the tests");
+        assert!(words.taken_back.is_empty());
+        // The agent has it: it is no longer in the queue.
+        assert!(!queue(&mut words, "popAll", "Delete the tests"));
+    }
+
+    #[test]
+    fn a_handoff_carries_objective_and_prompts_and_nothing_else() {
         let mut words = HumanWords::default();
         let handoff = format!(
             "pitstop handoff · r1 · iteration 2 · 0a1b2c3d\n\nNever mind.\n\n{OBJECTIVE_HEADING}\n\nPort the parser\n\n\
-             {RULES_HEADING}\n\n- 2026-11-20: Never touch main: it is live\n- Prefer tabs\n\n\
+             {PROMPTS_HEADING}\n\n- 2026-11-20, pinned: Never touch main: it is live\n- Prefer tabs\n\n\
              {LATEST_HEADING}\n\n> Go on\n> - and on\n\n## Git\n\n- always"
         );
         words.prompt(&handoff, None);
@@ -447,11 +592,15 @@ mod tests {
             "Go on\n- and on"
         );
         assert_eq!(
-            rules_of(&words),
-            ["Never touch main: it is live", "Prefer tabs"]
+            listed_of(&words),
+            [
+                "Never touch main: it is live",
+                "Prefer tabs",
+                "Go on\n- and on"
+            ]
         );
         assert_eq!(
-            rule_line(&words.rules[0]),
+            item_line(&words.prompts[0], false),
             "- 2026-11-20: Never touch main: it is live"
         );
         assert_eq!(words.first, None);
@@ -465,7 +614,7 @@ mod tests {
             .replace("{stop_phrase}", "ALL DONE");
         words.prompt(&start, None);
         assert!(!words.prompt(include_str!("../../assets/run/go-on.md"), None));
-        assert_eq!(rules_of(&words), ["Never delete a test."]);
+        assert_eq!(listed_of(&words), ["Port it. Never delete a test."]);
         assert_eq!(words.latest, None);
     }
 }

@@ -11,7 +11,6 @@ pub mod human;
 pub mod prompts;
 pub mod prose;
 pub mod record;
-pub mod rules;
 mod span;
 pub mod steps;
 pub mod tail;

@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use super::prose::looks_printed;
+
 /// What every handoff begins with.
 pub const HANDOFF: &str = "pitstop handoff · ";
 
@@ -135,6 +137,10 @@ fn unwrapped(text: &str) -> String {
             let own = before.strip_suffix('\n').unwrap_or(before);
             out.push_str(own.strip_suffix('\n').unwrap_or(own));
             rest = behind.strip_prefix('\n').unwrap_or(behind);
+            // What a program has printed does not go on from what was typed.
+            if looks_printed(rest.lines().next().unwrap_or_default().trim()) && !out.is_empty() {
+                out.push('\n');
+            }
         } else {
             out.push_str(before.strip_suffix('\n').unwrap_or(before));
             rest = behind;

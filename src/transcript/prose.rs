@@ -1,5 +1,5 @@
-//! What a human wrote themselves of a prompt, sentence by sentence: without code fences and quotations, without the code, the
-//! logs and the tables that were pasted between the words, and with wrapped lines put together again.
+//! What a human wrote themselves of a prompt: without code fences and quotations, without the code, the logs and the tables that
+//! were pasted between the words.
 
 use std::borrow::Cow;
 
@@ -8,22 +8,27 @@ use super::{
     words::{item_number, own_lines},
 };
 
-/// A line that ends without a full stop and is at least this long goes on in the next one, in characters: editors wrap
-/// at 72 or 80. The second figure is for a next line that begins with a capital, as sentences do.
-const WRAPPED: (usize, usize) = (50, 62);
+/// What stands in place of pasted lines.
+const PASTED: &str = "…";
 
 /// A line indented by so many blanks below pasted code belongs to it.
 const INDENT: usize = 4;
 
-/// The sentences of a prompt, in the order in which they stand.
+/// Returns the lines of a prompt that a person wrote, with `…` where something was pasted between them; empty if all of it was.
 #[must_use]
-pub fn sentences(prompt: &str) -> Vec<String> {
-    let lines = lines(prompt);
-    let mut found = Vec::new();
-    for line in joined(&lines) {
-        found.extend(split(&line).into_iter().map(str::to_owned));
+pub fn own_text(prompt: &str) -> String {
+    let mut own: Vec<&str> = Vec::new();
+    for (kind, line) in lines(prompt) {
+        match kind {
+            Kind::Prose => own.push(line.trim()),
+            Kind::Pasted if own.last() != Some(&PASTED) => own.push(PASTED),
+            Kind::Pasted | Kind::Blank => {}
+        }
     }
-    found
+    if own == [PASTED] {
+        own.clear();
+    }
+    own.join("\n")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,115 +147,6 @@ fn is_item(line: &str) -> bool {
 /// An item of a list that is no comment of code: `*` and `#` stand before those, too.
 fn is_said_item(line: &str) -> bool {
     is_item(line) && !line.trim_start().starts_with(['*', '#'])
-}
-
-/// The prose, a line of text each: wrapped lines are one.
-fn joined(lines: &[(Kind, &str)]) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    // The line before, if it is prose that may go on.
-    let mut before: Option<&str> = None;
-    for (kind, line) in lines {
-        if *kind != Kind::Prose {
-            before = None;
-            continue;
-        }
-        let goes_on = before.is_some_and(|before| {
-            let open = !before
-                .trim_end()
-                .ends_with(['.', '!', '?', ':', ';', '。', '！', '？']);
-            let least = if line.trim().starts_with(char::is_uppercase) {
-                WRAPPED.1
-            } else {
-                WRAPPED.0
-            };
-            let wrapped = before.chars().count() >= least;
-            let of_item = is_item(before) && indent(line) > indent(before);
-            // Those who begin a sentence with a capital would begin the next one with it.
-            let small = line.trim().starts_with(char::is_lowercase)
-                && out
-                    .last()
-                    .is_some_and(|out| out.starts_with(char::is_uppercase));
-            open && (wrapped || of_item || small) && !is_item(line) && !before.starts_with('#')
-        });
-        match out.last_mut().filter(|_| goes_on) {
-            Some(last) => {
-                last.push(' ');
-                last.push_str(line.trim());
-            }
-            None => out.push(without_mark(line.trim()).to_owned()),
-        }
-        before = Some(line);
-    }
-    out
-}
-
-/// A line without the mark of a list in front.
-fn without_mark(line: &str) -> &str {
-    let rest = line.trim_start_matches(['-', '*', '+', '•', '–', '#', ' ']);
-    match item_number(rest) {
-        Some((1..=3, behind)) if behind.starts_with(' ') => behind.trim_start(),
-        _ => rest,
-    }
-}
-
-/// Cuts behind a full stop, a question or an exclamation mark that a blank follows; not within code, and not behind an
-/// abbreviation.
-fn split(line: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let (mut start, mut in_code) = (0, false);
-    let mut chars = line.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        if c == '`' {
-            in_code = !in_code;
-        }
-        let ends = matches!(c, '.' | '!' | '?' | '。' | '！' | '？');
-        if !ends || in_code {
-            continue;
-        }
-        let end = at + c.len_utf8();
-        let blank = chars.peek().is_none_or(|(_, next)| next.is_whitespace()) || !c.is_ascii();
-        if blank && !(c == '.' && is_abbreviation(&line[start..end], &line[end..])) {
-            found.push(line[start..end].trim());
-            start = end;
-        }
-    }
-    found.push(line[start..].trim());
-    found.retain(|sentence| !sentence.is_empty());
-    found
-}
-
-/// Whether the full stop at the end of `text` ends a word and no sentence.
-fn is_abbreviation(text: &str, behind: &str) -> bool {
-    /// English, German, French.
-    const SHORT: [&str; 38] = [
-        "approx", "art", "bspw", "bzw", "c.-à-d", "ca", "cf", "dr", "eg", "env", "etc", "evtl",
-        "ex", "fig", "ggf", "ie", "incl", "inkl", "max", "mio", "min", "mr", "mrs", "ms", "nr",
-        "no", "resp", "sec", "sog", "st", "std", "str", "u.s.w", "usw", "v", "vgl", "vs", "zzgl",
-    ];
-    let word = text.rsplit(char::is_whitespace).next().unwrap_or_default();
-    let word = word.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let word = word.strip_suffix('.').unwrap_or(word).to_lowercase();
-    let goes_on = behind
-        .trim_start()
-        .starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
-    // `e.g.`, `z. B.`: letters that stand alone. A day in German: `am 3. Mai`.
-    let letters = word
-        .split('.')
-        .all(|part| part.chars().count() == 1 && part.chars().all(char::is_alphabetic));
-    letters
-        || SHORT.contains(&word.as_str()) && (goes_on || word != "no")
-        || (1..=2).contains(&word.len())
-            && word.bytes().all(|byte| byte.is_ascii_digit())
-            && is_month(behind)
-}
-
-fn is_month(behind: &str) -> bool {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mär", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez",
-    ];
-    MONTHS
-        .iter()
-        .any(|month| behind.trim_start().starts_with(month))
 }
 
 /// Whether a line was printed by a program or stands in a file of code, rather than being said.
@@ -420,34 +316,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrapped_lines_are_one_sentence_and_items_are_their_own() {
-        let prompt = "Please port the whole importer to the new parser and never touch the\nold one. Thanks\n\
-                      - use tabs\n- only change the files below the directory of the\n  importer itself\nbye";
+    fn lists_and_wrapped_lines_are_a_person_s() {
+        let prompt = "Please port the importer and never touch the\nold one. Thanks\n- use tabs\n\n2. only the\n   importer";
         assert_eq!(
-            sentences(prompt),
-            [
-                "Please port the whole importer to the new parser and never touch the old one.",
-                "Thanks",
-                "use tabs",
-                "only change the files below the directory of the importer itself",
-                "bye",
-            ]
-        );
-    }
-
-    #[test]
-    fn abbreviations_end_no_sentence() {
-        for sentence in [
-            "Use short names, e.g. Foo, and never (i.e. not once) long ones.",
-            "Nimm kurze Namen, z. B. Foo bzw. Bar, d.h. nie lange.",
-            "Bis zum 3. Mai nichts ändern.",
-            "Utilise des noms courts, p. ex. Foo, c.-à-d. jamais longs.",
-        ] {
-            assert_eq!(sentences(sentence), [sentence]);
-        }
-        assert_eq!(
-            sentences("Is it? No. Then go on."),
-            ["Is it?", "No.", "Then go on."]
+            own_text(prompt),
+            "Please port the importer and never touch the\nold one. Thanks\n- use tabs\n2. only the\nimporter"
         );
     }
 
@@ -470,11 +343,8 @@ mod tests {
             "const only = require('never');\nexport default function must() {",
         ] {
             let prompt = format!("Have a look:\n\n{pasted}\n\nIt is broken.");
-            assert_eq!(
-                sentences(&prompt),
-                ["Have a look:", "It is broken."],
-                "{pasted}"
-            );
+            let own = own_text(&prompt);
+            assert_eq!(own, "Have a look:\n…\nIt is broken.", "{pasted}");
         }
     }
 
@@ -482,39 +352,32 @@ mod tests {
     fn what_is_said_around_a_paste_stands() {
         let prompt = "Never change the API, but fix this:\nTraceback (most recent call last):\n  File \"a.py\", line 3\n\
                       ValueError: no\nOnly touch a.py, please.";
-        let found = sentences(prompt);
-        assert_eq!(found[0], "Never change the API, but fix this:");
-        assert_eq!(found.last().unwrap(), "Only touch a.py, please.");
+        assert_eq!(
+            own_text(prompt),
+            "Never change the API, but fix this:\n…\nOnly touch a.py, please."
+        );
     }
 
     #[test]
     fn an_indented_prompt_is_prose_and_line_ends_do_not_matter() {
         let prompt = "Build it.\r\n    Never push.\r\n    Only use tabs.\r";
-        assert_eq!(
-            sentences(prompt),
-            ["Build it.", "Never push.", "Only use tabs."]
-        );
-        assert_eq!(sentences("Never a.\rOnly b."), ["Never a.", "Only b."]);
+        assert_eq!(own_text(prompt), "Build it.\nNever push.\nOnly use tabs.");
+        assert_eq!(own_text("Never a.\rOnly b."), "Never a.\nOnly b.");
     }
 
     #[test]
     fn names_of_code_in_backticks_make_no_sentence_code() {
-        let sentence = "Never call `a::<T>(b, c)` or `d(e)`;";
-        assert_eq!(
-            sentences(&format!("Use `x_y(1)`, not `z[2]`.\n{sentence}")).len(),
-            2
-        );
+        let prompt = "Use `x_y(1)`, not `z[2]`.\nNever call `a::<T>(b, c)` or `d(e)`;";
+        assert_eq!(own_text(prompt), prompt);
         assert!(!looks_printed("The limit = 5 MB"));
         assert!(!looks_printed("src/a.rs must never change"));
     }
 
     proptest::proptest! {
         #[test]
-        fn any_prompt_is_cut_into_its_own_words(text in "([a-zA-Z`.!?:;#*+ \n\r\t-]|never|e\\.g\\.|é|漢|\\{|\\}|```|@@ -|10:00:00){0,60}") {
-            for sentence in sentences(&text) {
-                for word in sentence.split_whitespace() {
-                    proptest::prop_assert!(text.contains(word));
-                }
+        fn of_any_prompt_own_words_are_left(text in "([a-zA-Z`.!?:;#*+ \n\r\t-]|never|e\\.g\\.|é|漢|\\{|\\}|```|@@ -|10:00:00){0,60}") {
+            for word in own_text(&text).split_whitespace() {
+                proptest::prop_assert!(word == PASTED || text.contains(word));
             }
         }
     }

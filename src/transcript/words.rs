@@ -48,6 +48,17 @@ pub fn ends(text: &str, most: usize) -> Option<(&str, &str)> {
     })
 }
 
+/// Returns what makes two texts of a person the same: their letters and digits alone, in small letters.
+#[must_use]
+pub fn plain_key(text: &str) -> String {
+    let plain: String = text
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { ' ' })
+        .collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Whether a line is a quotation.
 #[must_use]
 pub fn is_quotation(line: &str) -> bool {

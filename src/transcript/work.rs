@@ -18,9 +18,8 @@ use serde_json::Value;
 use super::{
     commands::content_text,
     facts::{self, AND, Fact, each_fact, plain_command},
-    human::{RULES_HEADING, parse_rule, section},
+    human::section,
     prompts,
-    rules::forbidden_files,
     steps::{Step, Steps, cut_in_the_middle},
     waiting::Waiting,
     words::{ends, own_lines, without_signals},
@@ -35,9 +34,6 @@ const KEPT: usize = 8_192;
 
 /// The most of a text that is searched for names, in bytes: half at its start and half at its end.
 const SEARCHED: usize = 256 * 1024;
-
-/// The most files that are remembered as forbidden: far above what people say.
-const FORBIDDEN: usize = 256;
 
 /// How many files an identifier is known to stand in, the strongest ones.
 const HOMES: usize = 4;
@@ -233,8 +229,6 @@ pub struct Work {
     /// The last path that was seen with a file name.
     paths: HashMap<String, String>,
     references: HashMap<String, Worth>,
-    /// Files that the human said are not to be touched.
-    forbidden: BTreeSet<String>,
     /// Commands as they are shown, the latest last.
     commands: VecDeque<String>,
     /// What failed, with the key of the call.
@@ -332,7 +326,6 @@ impl Work {
             }
         } else {
             self.steps.note_prompt(text);
-            self.forbid(text);
         }
     }
 
@@ -368,11 +361,6 @@ impl Work {
                 .map(|line| line.strip_prefix(' ').unwrap_or(line))
                 .collect();
             self.plan = Some(lines.join("\n")).filter(|plan| !plan.is_empty());
-        }
-        for line in section(handoff, RULES_HEADING) {
-            if let Some(item) = line.strip_prefix("- ") {
-                self.forbid(&parse_rule(item).text);
-            }
         }
         // Ranks are kept: the first file and its first names are worth the most.
         let mut by = worth::ASKED;
@@ -438,20 +426,6 @@ impl Work {
                 self.failures.push_front((key, failure));
             }
         }
-    }
-
-    fn forbid(&mut self, text: &str) {
-        for path in forbidden_files(text) {
-            if self.forbidden.len() < FORBIDDEN {
-                self.forbidden.insert(self.relative(&path));
-            }
-        }
-    }
-
-    /// Whether the human said that this file is not to be touched; they may have named it without its directory.
-    fn is_forbidden(&self, path: &str) -> bool {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        self.forbidden.contains(path) || self.forbidden.contains(name)
     }
 
     fn call(&mut self, block: &Value) {
@@ -776,8 +750,6 @@ impl Work {
         let mut files: Vec<FileAtHand> = files
             .into_iter()
             .filter(|(path, _)| !is_known(path))
-            // One that was changed all the same is to be known.
-            .filter(|(path, file)| file.changed || !self.is_forbidden(path))
             .map(|(path, file)| FileAtHand {
                 path: path.clone(),
                 changed: file.changed,
@@ -1113,30 +1085,6 @@ mod tests {
         );
         assert_eq!(second.names, ["read_all"]);
         assert_eq!(report.references, ["branch topic"]);
-    }
-
-    #[test]
-    fn a_forbidden_file_is_no_work_at_hand() {
-        let asked = "Fix src/parse.rs. Never touch `src/legacy.rs` or old.rs.";
-        let human = json!({ "type": "user", "cwd": "/p", "message": { "content": asked } });
-        let read = |path: &str| call("1", "Read", &json!({ "file_path": path }));
-        let paths = |records: &[Value]| -> Vec<String> {
-            let files = work(records).files.into_iter();
-            files.map(|file| file.path).collect()
-        };
-        let mut records = vec![human, read("/p/src/legacy.rs"), read("/p/src/old.rs")];
-        assert_eq!(paths(&records), ["src/parse.rs"]);
-        let edit = json!({ "file_path": "/p/src/old.rs", "old_string": "a", "new_string": "b" });
-        records.push(call("2", "Edit", &edit));
-        records.push(result("2", "ok", false, &json!({})));
-        assert_eq!(paths(&records).len(), 2, "what was changed is said");
-        // The next session knows the rule from the handoff.
-        let handoff = format!(
-            "{}r1 · iteration 2 · 0a1b\n\n{RULES_HEADING}\n\n- 2026-11-20: Never touch src/legacy.rs.\n",
-            prompts::HANDOFF
-        );
-        let human = json!({ "type": "user", "cwd": "/p", "message": { "content": handoff } });
-        assert!(paths(&[human, read("/p/src/legacy.rs")]).is_empty());
     }
 
     #[test]

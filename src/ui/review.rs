@@ -507,6 +507,7 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
         "Tab next section",
         "o fold or open",
         "y copy",
+        "P pin, D drop your prompt",
     ];
     if edited {
         keys.insert(2, "x drop edit");

@@ -851,7 +851,7 @@ fn what_the_handoff_misses_is_shown_and_added_by_key() {
     let output = launch.command(&["handoff", "--check"]).output().unwrap();
     let reported = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{reported}");
-    let whole = "nothing is missing: 1 rule of yours and 3 recent facts were looked for\n";
+    let whole = "nothing is missing: 1 prompt of yours and 3 recent facts were looked for\n";
     assert_eq!(reported, whole);
 }
 

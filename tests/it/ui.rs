@@ -144,8 +144,8 @@ fn the_review_says_what_the_handoff_misses_and_lists_it() {
         at: Some(at(0).wall),
     };
     model.draft.handoff.check = Check {
-        rules: 5,
-        missing_rules: vec![said("Never touch the feeds that are live.")],
+        prompts: 5,
+        missing_prompts: vec![said("Never touch the feeds that are live.")],
         facts: 41,
         missing_facts: vec![
             WorkFact::Name("read_all".to_owned(), Some("src/parse.rs".to_owned())),

@@ -466,10 +466,10 @@ pub struct HandoffCheck {
     pub complete: bool,
     /// The finding in one line.
     pub finding: String,
-    /// How many rules of the human there are.
-    pub rules: u64,
+    /// How many prompts of the human there are.
+    pub prompts: u64,
     /// Those that are missing, whole.
-    pub missing_rules: Vec<String>,
+    pub missing_prompts: Vec<String>,
     /// How many recent facts of the work there are.
     pub facts: u64,
     /// Those that are missing.

@@ -17,7 +17,10 @@ use crate::{
         quality, summary, work,
     },
     lineage::IterationId,
-    transcript::{Tokens, human::Said},
+    transcript::{
+        Tokens,
+        human::{PROMPTS_HEADING, Said, parse_item},
+    },
 };
 
 use crate::app::{
@@ -352,8 +355,63 @@ pub fn keep(model: &mut Model, body: &str) {
 pub fn leave_edit(model: &mut Model) {
     if let Some(edited) = model.draft.handoff.edited.take() {
         let made = &model.draft.handoff.generated.text;
-        work::take_edited_rules(&mut model.draft.signalled, made, &edited.text);
+        work::take_edited_prompts(&mut model.draft.signalled, made, &edited.text);
     }
+}
+
+/// Pins the prompt in view, or lets it go again.
+pub fn pin_prompt(model: &mut Model) {
+    let Some((_, said)) = prompt_in_view(model) else {
+        return;
+    };
+    match model.draft.signalled.toggle_pin(&said) {
+        Some(true) => model.info(format!("pinned: {}", said.text)),
+        Some(false) => model.info(format!("not pinned any more: {}", said.text)),
+        None => return model.error("this line is your edit: it is sent as you wrote it"),
+    }
+    draft(model);
+}
+
+/// Takes the prompt in view out of this handoff and all that follow.
+pub fn drop_prompt(model: &mut Model) {
+    let Some((line, said)) = prompt_in_view(model) else {
+        return;
+    };
+    model.draft.signalled.withdraw_constraint(&said);
+    if let Some(edited) = &model.draft.handoff.edited {
+        // The marker's line is no part of the body.
+        let lines = edited.text.lines().enumerate().skip(1);
+        let kept = lines.filter(|(at, _)| *at != line).map(|(_, text)| text);
+        let body = kept.collect::<Vec<_>>().join("\n");
+        model.draft.handoff.edited = Some(edited.edited(&body));
+    }
+    model.info(format!(
+        "taken out of this handoff and all that follow: {}",
+        said.text
+    ));
+    draft(model);
+}
+
+/// The first prompt at or below the line that the review begins at, or the last one above it, with its line.
+fn prompt_in_view(model: &mut Model) -> Option<(usize, Said)> {
+    let text = &model.draft.handoff.current().text;
+    let begin = text
+        .lines()
+        .position(|line| line.trim_end() == PROMPTS_HEADING);
+    let begin = begin.map_or(usize::MAX, |line| line + 1);
+    let listed = text.lines().enumerate().skip(begin);
+    let listed = listed.take_while(|(_, line)| !line.starts_with("## "));
+    let mut prompts = listed.filter_map(|(at, line)| Some((at, parse_item(line)?)));
+    let anchor = model.view.reading.anchor;
+    let mut last = None;
+    let found = prompts.find(|(at, said)| {
+        last = Some((*at, said.clone()));
+        *at >= anchor
+    });
+    if found.is_none() && last.is_none() {
+        model.error("this handoff lists no prompt of yours");
+    }
+    found.or(last)
 }
 
 /// Drops the human's version.

@@ -4,11 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    handoff::{PreservedState, preserved::Origin},
-    lineage::IterationId,
-    transcript::SessionId,
-};
+use crate::{handoff::PreservedState, lineage::IterationId, transcript::SessionId};
 
 use super::{requests::Requests, rewinds::Before, todo::TodoList};
 
@@ -34,11 +30,7 @@ impl Carried {
     /// Adds what a human has said since, and taken out: a way back takes back what the agent has said only.
     pub fn keep_human(&mut self, now: &PreservedState) {
         self.state.withdraw_all(&now.withdrawn);
-        for one in &now.constraints {
-            if one.origin == Origin::Human {
-                self.state.add_constraint(one.said.clone(), one.origin);
-            }
-        }
+        self.state.add_constraints(now.prompts().cloned());
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hasher as _},
 };
 
-use crate::autopilot;
+use crate::{autopilot, handoff::preserved::Origin};
 
 use super::draft::Draft;
 
@@ -110,11 +110,16 @@ fn part_only_looks(part: &str) -> bool {
     }
 }
 
-/// A number that changes with git, the notes, the to-dos, what the signals said and the tests.
+/// Returns a number that changes with git, the notes, the to-dos, what the signals said and the tests.
 pub fn state_of(draft: &Draft) -> u64 {
+    let mut signalled = draft.signalled.clone();
+    // A prompt gets nothing done.
+    signalled
+        .constraints
+        .retain(|one| one.origin != Origin::Human);
     hash_of(&(
         &draft.git,
-        &draft.signalled,
+        &signalled,
         &draft.notes.text,
         &draft.preserved.test_state,
         &draft.preserved.completed_items,

@@ -276,8 +276,8 @@ pub fn handoff_check(check: &Check) -> HandoffCheck {
     HandoffCheck {
         complete: check.is_complete(),
         finding: check.to_string(),
-        rules: check.rules as u64,
-        missing_rules: check.missing_rules.iter().map(Check::rule).collect(),
+        prompts: check.prompts as u64,
+        missing_prompts: check.missing_prompts.iter().map(Check::prompt).collect(),
         facts: check.facts as u64,
         missing_facts: check
             .missing_facts

@@ -1,6 +1,9 @@
 //! What the human said: read from the hook at once, and from the transcript, which knows the earlier words too.
 
-use crate::transcript::human::{HumanWords, Said};
+use crate::transcript::{
+    human::{HumanWords, Said},
+    prompts,
+};
 
 use crate::app::model::Model;
 
@@ -8,6 +11,10 @@ use crate::app::model::Model;
 pub fn prompted(model: &mut Model, prompt: &str) {
     let mut words = HumanWords::default();
     if words.prompt(prompt, Some(model.now.wall)) {
+        // What was taken out counts again when it is said anew.
+        if !prompts::is_handoff(prompt) {
+            model.draft.signalled.readmit(&words);
+        }
         take(model, &words);
     }
 }

@@ -8,11 +8,13 @@ use crate::{
 
 const RULE: &str = "Never touch main.";
 
-/// A review of a session with a rule, a file with an identifier, and a command.
+/// A review of a session with three prompts, a file with an identifier, and a command.
 fn reviewed() -> Bench {
     let mut bench = Bench::new();
-    bench.prompted(OLD, &format!("Port the parser. {RULE}"));
-    bench.turn_ended(OLD);
+    for prompt in ["Port the parser.", RULE, "Go on with the tests."] {
+        bench.prompted(OLD, prompt);
+        bench.turn_ended(OLD);
+    }
     bench.model.draft.work = WorkAtHand {
         files: vec![FileAtHand {
             path: "src/parse.rs".to_owned(),
@@ -53,16 +55,15 @@ fn body(bench: &Bench) -> String {
     bench.model.draft.handoff.current().body().to_owned()
 }
 
-/// Takes the rule and the identifier out.
+/// Takes a prompt and the identifier out.
 fn shortened(bench: &mut Bench) {
     let body = body(bench);
-    let rule = body
+    let line = body
         .lines()
         .find(|line| line.ends_with(&format!(": {RULE}")));
-    let rule = rule.expect("the rule in its list").to_owned();
-    let body = body.replace(&format!("{rule}\n"), "");
-    // The objective is the whole first prompt.
-    let body = body.replace(RULE, "…").replace(": read_all", "");
+    let line = line.expect("the prompt in its list").to_owned();
+    let body = body.replace(&format!("{line}\n"), "");
+    let body = body.replace(": read_all", "");
     take_edit(&mut bench.model, &body);
 }
 
@@ -73,7 +74,7 @@ fn finding(bench: &Bench) -> String {
 #[test]
 fn what_an_edit_took_out_is_found_listed_and_added_by_key() {
     let mut bench = reviewed();
-    let whole = "nothing is missing: 1 rule of yours and 3 recent facts were looked for";
+    let whole = "nothing is missing: 3 prompts of yours and 3 recent facts were looked for";
     assert_eq!(finding(&bench), whole);
     bench.press(KeyCode::Char('m'));
     assert!(
@@ -84,7 +85,7 @@ fn what_an_edit_took_out_is_found_listed_and_added_by_key() {
     assert!(bench.model.draft.handoff.edited.is_none(), "nor to add");
 
     shortened(&mut bench);
-    let part = "1 rule of yours and 1 of 3 recent facts are not in it";
+    let part = "1 prompt of yours and 1 of 3 recent facts are not in it";
     assert_eq!(finding(&bench), part);
     bench.press(KeyCode::Char('m'));
     assert!(bench.model.draft.handoff.lists_missing);
@@ -112,7 +113,7 @@ fn what_an_edit_took_out_is_found_listed_and_added_by_key() {
 }
 
 #[test]
-fn a_rule_that_was_taken_out_on_purpose_is_not_asked_for_again() {
+fn a_prompt_that_was_taken_out_on_purpose_is_not_asked_for_again() {
     let mut bench = reviewed();
     shortened(&mut bench);
     bench.git();
@@ -123,8 +124,8 @@ fn a_rule_that_was_taken_out_on_purpose_is_not_asked_for_again() {
     bench.press(KeyCode::Enter);
     bench.exited(0);
     bench.spawned(3);
-    assert!(bench.model.draft.signalled.constraints.is_empty());
-    assert_eq!(bench.model.draft.handoff.check.rules, 0);
+    assert_eq!(bench.model.draft.signalled.prompts().count(), 2);
+    assert_eq!(bench.model.draft.handoff.check.prompts, 2);
 }
 
 #[test]
@@ -175,4 +176,34 @@ fn it_stands_as_it_was_sent_until_the_process_of_the_next_session_runs() {
     assert_eq!(current(&bench), sent);
     bench.spawned(3);
     assert!(current(&bench).is_some_and(|text| text.contains("mind the gulls")));
+}
+
+#[test]
+fn a_key_pins_a_prompt_or_drops_it_for_good() {
+    let mut bench = reviewed();
+    let line = |bench: &Bench| {
+        let text = bench.model.draft.handoff.current().text.clone();
+        text.lines()
+            .find(|line| line.ends_with(RULE))
+            .map(str::to_owned)
+    };
+    bench.press(KeyCode::Char('P'));
+    let pinned = line(&bench).expect("it stands there");
+    assert!(pinned.contains(", pinned: "), "{pinned}");
+    bench.press(KeyCode::Char('P'));
+    assert!(!line(&bench).expect("it stands there").contains("pinned"));
+    bench.press(KeyCode::Char('D'));
+    assert_eq!(line(&bench), None);
+    bench.git();
+    assert_eq!(line(&bench), None, "it does not come back");
+    // Objective and latest request have sections of their own.
+    bench.press(KeyCode::Char('D'));
+    assert_eq!(bench.model.draft.signalled.prompts().count(), 2);
+    bench.press(KeyCode::Esc);
+    bench.prompted(OLD, RULE);
+    assert_eq!(
+        bench.model.draft.signalled.prompts().count(),
+        3,
+        "said anew"
+    );
 }

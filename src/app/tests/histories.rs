@@ -30,10 +30,10 @@ use super::*;
 /// What is done next; a number chooses among what there is to choose from.
 #[derive(Clone, Debug)]
 enum Happening {
-    /// A person gives a prompt, with a rule in it or not, and the agent's answer has some signals.
-    Turn(bool, Vec<Signal>),
-    /// A person takes a rule out of the handoff.
-    RuleTakenOut(usize),
+    /// A person gives a prompt, and the agent's answer has some signals.
+    Turn(Vec<Signal>),
+    /// A person takes a prompt of theirs out of the handoff.
+    PromptTakenOut(usize),
     /// A reboot into a fresh session, or in place.
     Reboot(bool),
     /// The last reboot into a fresh session is taken back.
@@ -76,8 +76,8 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
     ];
     let signals = prop::collection::vec(signal, 0..5);
     let one = prop_oneof![
-        10 => (prop::bool::weighted(0.3), signals).prop_map(|(rule, signals)| Turn(rule, signals)),
-        1 => any::<usize>().prop_map(RuleTakenOut),
+        10 => signals.prop_map(Turn),
+        1 => any::<usize>().prop_map(PromptTakenOut),
         3 => any::<bool>().prop_map(Reboot),
         2 => Just(Undo),
         2 => Just(Quit),
@@ -95,7 +95,7 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
 struct Truth {
     first_request: Option<String>,
     objective: Option<String>,
-    rules: BTreeSet<String>,
+    prompts: BTreeSet<String>,
     taken_out: BTreeSet<String>,
     decisions: BTreeSet<String>,
     rejected: BTreeSet<String>,
@@ -108,10 +108,10 @@ struct Truth {
 impl Truth {
     /// A way back takes back what the agent has said, and no word of a human's.
     fn with_human(mut self, now: &Self) -> Self {
-        self.rules.extend(now.rules.iter().cloned());
+        self.prompts.extend(now.prompts.iter().cloned());
         self.taken_out.extend(now.taken_out.iter().cloned());
         let taken_out = &self.taken_out;
-        self.rules.retain(|rule| !taken_out.contains(rule));
+        self.prompts.retain(|prompt| !taken_out.contains(prompt));
         self
     }
 }
@@ -220,8 +220,8 @@ impl World {
 
     fn happens(&mut self, happening: &Happening) {
         match happening {
-            Happening::Turn(rule, signals) => self.turn(*rule, signals),
-            Happening::RuleTakenOut(which) => self.rule_is_taken_out(*which),
+            Happening::Turn(signals) => self.turn(signals),
+            Happening::PromptTakenOut(which) => self.prompt_is_taken_out(*which),
             Happening::Reboot(true) => self.reboots(),
             Happening::Reboot(false) => self.reboots_in_place(),
             Happening::Undo => self.undoes(),
@@ -240,15 +240,11 @@ impl World {
         self.check(happening);
     }
 
-    fn turn(&mut self, with_rule: bool, signals: &[Signal]) {
-        let mut prompt = self.name("Work on part");
+    fn turn(&mut self, signals: &[Signal]) {
+        let prompt = self.name("Work on part");
         let uuid = self.name("uuid");
         self.prompts.push((uuid.clone(), self.truth.clone()));
-        if with_rule {
-            let rule = self.name("Never touch file");
-            prompt = format!("{prompt}. {rule}");
-            self.truth.rules.insert(rule);
-        }
+        self.truth.prompts.insert(prompt.clone());
         self.truth.first_request.get_or_insert(prompt.clone());
         let answer: Vec<String> = signals.iter().map(|one| self.signals(*one)).collect();
         let effects = self.bench.prompted(self.session, &prompt);
@@ -335,15 +331,15 @@ impl World {
         }
     }
 
-    fn rule_is_taken_out(&mut self, which: usize) {
-        let count = self.truth.rules.len().max(1);
-        let Some(rule) = self.truth.rules.iter().nth(which % count).cloned() else {
+    fn prompt_is_taken_out(&mut self, which: usize) {
+        let count = self.truth.prompts.len().max(1);
+        let Some(prompt) = self.truth.prompts.iter().nth(which % count).cloned() else {
             return;
         };
-        self.truth.rules.remove(&rule);
-        self.truth.taken_out.insert(rule.clone());
+        self.truth.prompts.remove(&prompt);
+        self.truth.taken_out.insert(prompt.clone());
         let said = Said {
-            text: rule,
+            text: prompt,
             at: None,
         };
         self.bench.model.draft.signalled.withdraw_constraint(&said);
@@ -491,7 +487,7 @@ impl World {
         };
         self.truth = stood.with_human(&now);
         self.rewound = Some(first);
-        self.turn(false, &[Signal::Decision]);
+        self.turn(&[Signal::Decision]);
     }
 
     fn resumes(&mut self, which: usize) {
@@ -548,12 +544,7 @@ impl World {
                 .as_ref()
                 .and(state.current_objective.as_ref())
                 .map(|one| one.text.clone()),
-            rules: texts(
-                &mut state
-                    .constraints
-                    .iter()
-                    .map(|rule| rule.said.text.trim_end_matches('.')),
-            ),
+            prompts: texts(&mut state.prompts().map(|one| one.said.text.as_str())),
             taken_out: self.truth.taken_out.clone(),
             decisions: texts(&mut state.decisions.iter().map(|one| one.description.as_str())),
             rejected: texts(&mut state.rejected.iter().map(|one| one.what.as_str())),

@@ -323,6 +323,8 @@ fn review_key(model: &mut Model, key: KeyEvent) {
             };
         }
         KeyCode::Char('+') => handoff::add_missing(model),
+        KeyCode::Char('P') => handoff::pin_prompt(model),
+        KeyCode::Char('D') => handoff::drop_prompt(model),
         _ => model.view.reading.key(key, &text),
     }
 }
