@@ -82,6 +82,10 @@ pub struct GitFacts {
     pub deleted: Vec<String>,
     /// Files that moved.
     pub renamed: Vec<Renamed>,
+    /// Files with conflicts that are not resolved, which count as changed, too.
+    pub conflicts: Vec<String>,
+    /// What git is in the middle of: `rebase of topic, step 2 of 5`, `merge`.
+    pub operation: Option<String>,
     /// There were more files than the lists hold, or than git may print.
     pub truncated: bool,
     /// What differs from where the run began, committed or not; none where that is not known, as in another repository.
@@ -106,6 +110,8 @@ pub struct Changes {
     pub created: Vec<String>,
     /// Files that are in the earlier one only.
     pub deleted: Vec<String>,
+    /// Files that have another name in the later one.
+    pub renamed: Vec<Renamed>,
 }
 
 /// The repository as it was when a run began.
@@ -141,7 +147,7 @@ pub struct Commit {
 }
 
 /// A file that moved.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Renamed {
     /// Where it was.
     pub from: String,
@@ -235,6 +241,9 @@ impl Runner<'_> {
             .await?;
         let mut facts = parse_status(&status.stdout);
         facts.truncated |= status.truncated;
+        let directory = self.run(&["rev-parse", "--absolute-git-dir"]).await?;
+        let directory = directory.stdout.trim_ascii_end();
+        facts.operation = operation_in(Path::new(OsStr::from_bytes(directory)));
         if let Some(head) = facts.head.as_deref().filter(|_| commits > 0) {
             let count = format!("--max-count={commits}");
             let log = self
@@ -271,7 +280,7 @@ impl Runner<'_> {
             "diff",
             "--name-status",
             "-z",
-            "--no-renames",
+            "--find-renames",
             "--no-ext-diff",
             "--no-textconv",
             &head,
@@ -454,6 +463,48 @@ fn find_git() -> Option<PathBuf> {
         })
 }
 
+/// Returns what git is in the middle of, by the files that it keeps for that in its directory.
+fn operation_in(directory: &Path) -> Option<String> {
+    const LONGEST: usize = 256;
+    let has = |name: &str| directory.join(name).exists();
+    let line = |name: &str| {
+        let mut text = Vec::new();
+        let file = std::fs::File::open(directory.join(name)).ok()?;
+        io::Read::read_to_end(&mut io::Read::take(file, LONGEST as u64), &mut text).ok()?;
+        let line = clean::name(text.split(|&byte| byte == b'\n').next()?);
+        Some(line).filter(|line| !line.is_empty())
+    };
+    let rebase = |place: &str, step: &str, last: &str| {
+        let of = line(&format!("{place}/head-name"));
+        let of = of.map_or_else(String::new, |name| {
+            format!(" of {}", name.strip_prefix("refs/heads/").unwrap_or(&name))
+        });
+        let step = line(&format!("{place}/{step}")).zip(line(&format!("{place}/{last}")));
+        let step = step.map_or_else(String::new, |(now, last)| format!(", step {now} of {last}"));
+        format!("{of}{step}")
+    };
+    if has("rebase-merge") {
+        return Some(format!("rebase{}", rebase("rebase-merge", "msgnum", "end")));
+    }
+    if has("rebase-apply") {
+        let applies = has("rebase-apply/applying");
+        let what = if applies {
+            "applying of patches"
+        } else {
+            "rebase"
+        };
+        return Some(format!("{what}{}", rebase("rebase-apply", "next", "last")));
+    }
+    let marks = [
+        ("MERGE_HEAD", "merge"),
+        ("CHERRY_PICK_HEAD", "cherry-pick"),
+        ("REVERT_HEAD", "revert"),
+        ("BISECT_LOG", "bisection"),
+    ];
+    let found = marks.into_iter().find(|(mark, _)| has(mark));
+    found.map(|(_, what)| what.to_owned())
+}
+
 /// The names of all filters in a list of config keys, each ended by NUL.
 fn filters_in(keys: &[u8]) -> Vec<OsString> {
     let mut names: Vec<OsString> = keys
@@ -495,6 +546,7 @@ fn parse_status(printed: &[u8]) -> GitFacts {
             b"u " => {
                 if let Some(path) = field(rest, 9) {
                     note(&mut facts.modified, path, &mut facts.truncated);
+                    note(&mut facts.conflicts, path, &mut facts.truncated);
                 }
             }
             b"? " => note(&mut facts.created, rest, &mut facts.truncated),
@@ -556,7 +608,7 @@ fn note(list: &mut Vec<String>, path: &[u8], truncated: &mut bool) {
     }
 }
 
-/// Reads what `git diff --name-status -z --no-renames` prints: a letter and a path in turn.
+/// Reads what `git diff --name-status -z --find-renames` prints: a letter and a path in turn, of a rename two paths.
 fn parse_diff(printed: &[u8]) -> Changes {
     let mut changes = Changes::default();
     let Some(end) = printed.iter().rposition(|&byte| byte == 0) else {
@@ -567,6 +619,16 @@ fn parse_diff(printed: &[u8]) -> Changes {
         let list = match kind {
             b"A" => &mut changes.created,
             b"D" => &mut changes.deleted,
+            [b'R', ..] => {
+                let to = fields.next().unwrap_or_default();
+                if changes.renamed.len() < FILES_CAP {
+                    changes.renamed.push(Renamed {
+                        from: clean::name(path),
+                        to: clean::name(to),
+                    });
+                }
+                continue;
+            }
             _ => &mut changes.modified,
         };
         note(list, path, &mut false);

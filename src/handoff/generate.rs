@@ -1,8 +1,8 @@
 //! Preserved state through the template, cut to size.
 //!
 //! The template (`assets/handoff.md`, or the user's own) only places finished sections; values are data to
-//! it and never parsed. Cutting drops whole sections in order of worth, then lines of what is left, and
-//! never the objective, the items to do or the closing words.
+//! it and never parsed. The largest sections lose their ends first, then whole sections go in order of worth, then lines of
+//! what is left; never the objective, the items to do or the closing words.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -20,6 +20,7 @@ use crate::{
     scratchpad::{NO_NOTES, Parsed},
     transcript::{
         human::{PROMPTS_HEADING, section},
+        words::Fences,
         work::WorkAtHand,
     },
 };
@@ -216,17 +217,12 @@ impl Generator {
     /// Makes the message, its secrets masked, cut to at most `max` bytes.
     pub fn generate(&self, sources: &Sources<'_>, max: usize) -> Result<Handoff, TemplateError> {
         let marker = sources.marker.to_string();
-        let mut sections = sections::all(sources, self.places.contains("next_step"));
-        let most_worth = CUT_ORDER.iter().rev().map(|(key, _)| *key);
-        let mut kept = 0;
-        for key in KEPT.into_iter().chain(most_worth) {
-            let Some(body) = sections.get_mut(key).filter(|body| !body.is_empty()) else {
-                continue;
-            };
-            // What is worth more is too large by itself: this is left out in any case, and only has to be named.
-            let lost = kept > max && key != "scratchpad" && !KEPT.contains(&key);
-            *body = if lost { "-".to_owned() } else { fit(body, max) };
-            kept += body.len();
+        let mut sections = sections::all(sources, &|name| self.places.contains(name));
+        for (_, body) in sections
+            .iter_mut()
+            .filter(|(key, _)| **key != "continuation")
+        {
+            *body = fit(body, max);
         }
         self.fill_with_activity(&mut sections, sources, max);
         let all: String = sections.values().map(String::as_str).collect();
@@ -244,6 +240,10 @@ impl Generator {
                 format!("{text}\n\n{note}")
             })
         };
+        let whole = render(&sections, &left_out)?;
+        if whole.len() > max {
+            keep_heads(&mut sections, &mut left_out, whole.len() - max);
+        }
         let mut size: usize = sections.values().map(String::len).sum();
         let mut text = None;
         for (key, name) in CUT_ORDER {
@@ -262,7 +262,8 @@ impl Generator {
             let body = sections.insert(key, String::new()).unwrap_or_default();
             if !body.is_empty() {
                 size -= body.len();
-                left_out.push(format!("- {name}"));
+                left_out.retain(|left_out| *left_out != the_end_of(name));
+                left_out.push(name.to_owned());
             }
         }
         let text = if let Some(text) = text {
@@ -391,11 +392,14 @@ fn shorten(
         if body.is_empty() {
             continue;
         }
-        let note = format!("- the end of the {name}");
-        left_out.push(note);
+        let note = the_end_of(name);
+        let is_known = left_out.contains(&note);
+        if !is_known {
+            left_out.push(note);
+        }
         let fixed = render(sections, left_out)?.len().saturating_sub(body.len());
         let kept = cut_lines(&body, max.saturating_sub(fixed).max(least));
-        if kept.len() == body.len() {
+        if kept.len() == body.len() && !is_known {
             left_out.pop();
         }
         sections.insert(key, kept);
@@ -411,6 +415,59 @@ fn shorten(
         );
     }
     Ok(())
+}
+
+/// What is said of a section that has lost lines.
+fn the_end_of(name: &str) -> String {
+    format!("the end of the {name}")
+}
+
+/// The least that is kept of a section while others lose their ends, in bytes.
+const HEAD: usize = 1_024;
+
+/// Takes the ends of the largest sections, down to a size that all of them may have, so that `over` bytes go; where that is not
+/// enough, down to [`HEAD`]. The last steps have a size of their own, and their end is what counts.
+fn keep_heads(
+    sections: &mut BTreeMap<&'static str, String>,
+    left_out: &mut Vec<String>,
+    over: usize,
+) {
+    // What names it takes room, too, and whole lines are cut.
+    const NAMED: usize = 64;
+    let may_lose = CUT_ORDER.iter().filter(|(key, _)| *key != "steps");
+    let sizes: Vec<usize> = may_lose
+        .clone()
+        .filter_map(|(key, _)| sections.get(key))
+        .map(String::len)
+        .collect();
+    let lost = |most: usize| -> usize {
+        let larger = sizes.iter().filter(|size| **size > most);
+        larger.map(|size| (size - most).saturating_sub(NAMED)).sum()
+    };
+    let (mut low, mut high) = (HEAD, sizes.iter().copied().max().unwrap_or(HEAD).max(HEAD));
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if lost(middle) >= over {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    for (key, name) in may_lose {
+        let Some(body) = sections.get_mut(key).filter(|body| body.len() > low) else {
+            continue;
+        };
+        *body = cut_lines(body, low);
+        let mut fences = Fences::default();
+        for line in body.lines() {
+            fences.is_outside(line);
+        }
+        if let Some(closing) = fences.closing() {
+            body.push('\n');
+            body.push_str(&closing);
+        }
+        left_out.push(the_end_of(name));
+    }
 }
 
 /// The head of a text in at most `budget` bytes: whole lines, or of the first line whole characters.
@@ -439,7 +496,8 @@ fn values(
     values.insert(MASKED, String::new());
     values.extend(sections.iter().map(|(key, body)| (*key, body.clone())));
     values.insert("marker", marker.to_owned());
-    values.insert("left_out", left_out.join("\n"));
+    let items: Vec<String> = left_out.iter().map(|one| format!("- {one}")).collect();
+    values.insert("left_out", items.join("\n"));
     values
         .entry("continuation")
         .or_insert_with(|| CONTINUATION.to_owned());
@@ -537,13 +595,46 @@ mod tests {
     fn sections_of_less_worth_are_cut_first_and_named() {
         let handoff = generate(&filled(100), "my notes", &[], 4_000);
         assert!(handoff.text.len() <= 4_000, "{}", handoff.text.len());
-        assert_eq!(handoff.left_out, ["- modified files", "- completed items"]);
-        assert!(
-            handoff
-                .text
-                .contains("## Left out for size\n\n- modified files\n- completed items\n")
+        assert_eq!(
+            handoff.left_out,
+            ["the end of the completed items", "modified files"]
         );
+        let named = "## Left out for size\n\n- the end of the completed items\n- modified files\n";
+        assert!(handoff.text.contains(named), "{}", handoff.text);
         assert!(handoff.text.contains("my notes") && handoff.text.contains("todo 99"));
+    }
+
+    #[test]
+    fn what_is_far_too_large_loses_its_end_and_drives_nothing_else_out() {
+        let git = ["branch main".to_owned(), "abc1234 a commit".to_owned()];
+        let mut state = filled(3);
+        state.record_decision("use SQLite", "two writers", None, Origin::Signal);
+        let line = |number| format!("note {number} of a very long scratchpad\n");
+        let notes: String = (0..8_000).map(line).collect();
+        let handoff = generate(&state, &notes, &git, 50_000);
+        assert_eq!(handoff.left_out, ["the end of the scratchpad"]);
+        let large = handoff.text.len() > 45_000 && handoff.text.len() <= 50_000;
+        assert!(large, "{}", handoff.text.len());
+        for part in [
+            "use SQLite",
+            "branch main",
+            "abc1234",
+            "todo 2",
+            "note 0 of",
+        ] {
+            assert!(handoff.text.contains(part), "{part}");
+        }
+        // A file with a fence of its own is closed.
+        let file = IncludedFile::new("a.md", &"```\ncode\n".repeat(500));
+        let (marker, notes) = (marker(), Parsed::read(""));
+        let sources = Sources {
+            scratchpad: &notes,
+            included_files: std::slice::from_ref(&file),
+            ..Sources::new(&marker, &state)
+        };
+        let handoff = Generator::default().generate(&sources, 4_000).unwrap();
+        assert_eq!(handoff.left_out, ["the end of the included files"]);
+        assert!(handoff.text.contains("\n````\n"), "{}", handoff.text);
     }
 
     #[test]

@@ -450,6 +450,8 @@ pub struct PreservedState {
     pub created_files: Vec<Item>,
     /// Files that this run has deleted.
     pub deleted_files: Vec<Item>,
+    /// Files that this run has given another name; they are among the deleted and the created ones, too.
+    pub renamed_files: Vec<Renamed>,
     /// Files of which git says that something in them is not committed now, whoever changed them.
     pub uncommitted_files: Vec<Item>,
     /// The repository as it was when the run began.
@@ -805,15 +807,27 @@ impl PreservedState {
         let made: HashSet<&String> = since.created.iter().collect();
         let modified = git.modified.iter().filter(|file| !made.contains(file));
         let modified: Vec<String> = modified.cloned().collect();
-        let moved = |name: fn(&Renamed) -> &String, files: &[String]| {
-            let moved = git.renamed.iter().map(name);
+        let moved = |name: fn(&Renamed) -> &String, files: &[String], renamed: &[Renamed]| {
+            let moved = renamed.iter().map(name);
             files.iter().chain(moved).cloned().collect::<Vec<_>>()
         };
-        let created = moved(|one| &one.to, &git.created);
-        let deleted = moved(|one| &one.from, &git.deleted);
+        let created = moved(|one| &one.to, &git.created, &git.renamed);
+        let deleted = moved(|one| &one.from, &git.deleted, &git.renamed);
         self.modified_files = of_run(&since.modified, &modified);
-        self.created_files = of_run(&since.created, &created);
-        self.deleted_files = of_run(&since.deleted, &deleted);
+        self.created_files = of_run(
+            &moved(|one| &one.to, &since.created, &since.renamed),
+            &created,
+        );
+        self.deleted_files = of_run(
+            &moved(|one| &one.from, &since.deleted, &since.renamed),
+            &deleted,
+        );
+        let renamed = since.renamed.iter().chain(&git.renamed);
+        let mut known = HashSet::new();
+        self.renamed_files = renamed
+            .filter(|one| known.insert(&one.to))
+            .cloned()
+            .collect();
         let item = |file: &String| Item::new(file, Origin::Git);
         self.uncommitted_files = git.uncommitted().map(item).collect();
     }
@@ -823,6 +837,7 @@ impl PreservedState {
         self.modified_files.clear();
         self.created_files.clear();
         self.deleted_files.clear();
+        self.renamed_files.clear();
         self.uncommitted_files.clear();
         self.run_start = None;
     }

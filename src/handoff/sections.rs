@@ -88,16 +88,19 @@ as good as this one.";
 const RULES: &str = "Do not repeat completed work. Check the state of the files before you change them. Keep the scratchpad \
 up to date as you go, so that the next handoff is as good as this one.";
 
-/// Everything that a handoff says, by the names that the template has for it. Without a section of its own, the next step
-/// stands among the items to do.
-pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'static str, String> {
+/// Everything that a handoff says, by the names that the template has for it; `has_place` says whether it has one. What has no
+/// section of its own stands in a list: the next step among the items to do, a request among the prompts.
+pub(super) fn all(
+    sources: &Sources<'_>,
+    has_place: &dyn Fn(&str) -> bool,
+) -> BTreeMap<&'static str, String> {
     let state = sources.state;
     let notes = Notes::of(sources.scratchpad);
     let mut said = Said::default();
     let objective = objective(state, &mut said);
-    let prompts = prompts(sources, &mut said);
+    let prompts = prompts(sources, has_place, &mut said);
     let constraints = constraints(state, &mut said);
-    let next = next_step(state, sources.scratchpad).filter(|_| has_next_step);
+    let next = next_step(state, sources.scratchpad).filter(|_| has_place("next_step"));
     let next = next.map_or_else(String::new, |next| {
         next_step_section(&next, &notes, &mut said)
     });
@@ -384,28 +387,76 @@ fn summary(text: &str, known: &Known<'_>, said: &mut Said) -> String {
     })
 }
 
+/// How many files are listed one by one; the others are counted by their directories.
+const LISTED_FILES: usize = 40;
+
 /// The files that the run has changed, and what else is not committed, without those that the work at hand has.
 fn files(state: &PreservedState, work: &WorkAtHand) -> String {
     let at_hand = work.files.iter().filter(|one| one.changed);
     let mut said: HashSet<&str> = at_hand.map(|one| one.path.as_str()).collect();
     let uncommitted: HashSet<&str> = state.uncommitted_files.iter().map(Item::as_str).collect();
+    let mut lines = Vec::new();
+    for one in &state.renamed_files {
+        said.extend([one.from.as_str(), one.to.as_str()]);
+        let is_committed = !uncommitted.contains(one.to.as_str());
+        let committed = if is_committed { ", committed" } else { "" };
+        let (from, to) = (one_line(&one.from), one_line(&one.to));
+        lines.push((
+            format!("- renamed{committed}: {from} → {to}"),
+            one.to.as_str(),
+        ));
+    }
     let lists = [
         ("modified", &state.modified_files),
         ("created", &state.created_files),
         ("deleted", &state.deleted_files),
         ("changed before this run", &state.uncommitted_files),
     ];
-    let mut lines = Vec::new();
     for (word, files) in lists {
         for file in files {
             let is_committed = file.origin == Origin::Git && !uncommitted.contains(file.as_str());
             let committed = if is_committed { ", committed" } else { "" };
             if said.insert(file.as_str()) {
-                lines.push(format!("- {word}{committed}: {}", one_line(&file.text)));
+                let line = format!("- {word}{committed}: {}", one_line(&file.text));
+                lines.push((line, file.as_str()));
             }
         }
     }
-    joined(lines)
+    let others = lines.split_off(lines.len().min(LISTED_FILES));
+    let counted = counted(others.iter().map(|(_, path)| *path));
+    joined(lines.into_iter().map(|(line, _)| line).chain(counted))
+}
+
+/// Files as numbers by their directories, the largest first: `- 312 more: 200 in src/gen, 112 in docs`.
+fn counted<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
+    const DIRECTORIES: usize = 8;
+    let count = paths.len();
+    let mut by_directory: BTreeMap<String, usize> = BTreeMap::new();
+    for path in paths {
+        let mut parts: Vec<&str> = path.split('/').take(3).collect();
+        // The last part is the file.
+        parts.pop();
+        let directory = match parts.as_slice() {
+            [] => "the top directory".to_owned(),
+            parts => parts.join("/"),
+        };
+        *by_directory.entry(directory).or_default() += 1;
+    }
+    let mut by_size: Vec<_> = by_directory.into_iter().collect();
+    by_size.sort_by_key(|(_, files)| std::cmp::Reverse(*files));
+    let named = by_size.iter().take(DIRECTORIES);
+    let mut named: Vec<String> = named
+        .map(|(name, files)| format!("{files} in {name}"))
+        .collect();
+    let rest: usize = by_size
+        .iter()
+        .skip(DIRECTORIES)
+        .map(|(_, files)| files)
+        .sum();
+    if rest > 0 {
+        named.push(format!("{rest} elsewhere"));
+    }
+    (count > 0).then(|| format!("- {count} more: {}", named.join(", ")))
 }
 
 /// How much room the list of prompts has, in bytes; those that are pinned stand in it in any case.
@@ -416,11 +467,16 @@ const SHORT: usize = 500;
 
 /// The human's prompts, oldest first, without those that have a section of their own. Where there are too many the pinned ones
 /// have their place first, then the short ones, then the long ones, of each the newest first.
-fn prompts(sources: &Sources<'_>, said: &mut Said) -> String {
+fn prompts(sources: &Sources<'_>, has_place: &dyn Fn(&str) -> bool, said: &mut Said) -> String {
     let objective = sources.state.current_objective.as_ref();
     let objective = objective.map_or("", |objective| objective.text.as_str());
-    let shown = [objective, sources.first_request, sources.latest_request];
-    let shown: HashSet<String> = shown.map(|text| plain_key(&listed(text))).into();
+    let sections = [
+        ("objective", objective),
+        ("first_request", sources.first_request),
+        ("latest_request", sources.latest_request),
+    ];
+    let shown = sections.into_iter().filter(|(name, _)| has_place(name));
+    let shown: HashSet<String> = shown.map(|(_, text)| plain_key(&listed(text))).collect();
     let all: Vec<_> = sources
         .state
         .prompts()

@@ -17,6 +17,13 @@ impl Fences {
         self.open = after(self.open, line);
         !was_open && self.open.is_none()
     }
+
+    /// The line that closes the fence that is open, if one is.
+    #[must_use]
+    pub fn closing(self) -> Option<String> {
+        let (mark, length) = self.open?;
+        Some(mark.to_string().repeat(length))
+    }
 }
 
 /// The fence that is open behind this line.

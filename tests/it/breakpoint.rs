@@ -9,7 +9,8 @@ use std::{
 
 use pitstop::{
     breakpoint::git::{self, GitFacts, GitState, Renamed},
-    handoff::PreservedState,
+    handoff::{Generator, Marker, PreservedState, Sources},
+    transcript::human::section,
 };
 use tempfile::TempDir;
 
@@ -161,7 +162,7 @@ fn what_the_run_has_changed_is_told_from_what_is_not_committed() {
         changed_since(&repo.path(), &start),
         [
             vec!["a.rs", "ünï code.rs"],
-            vec!["moved here.rs", "new.rs", "newer.rs"],
+            vec!["new.rs", "moved here.rs", "newer.rs"],
             vec!["gone.rs", "moved.rs"],
             vec![
                 "before.rs",
@@ -296,6 +297,118 @@ fn commits_branch_and_changes_are_reported() {
         panic!("no facts")
     };
     assert_eq!(one.commits.len(), 1);
+}
+
+/// What the handoff says of git and of the files.
+fn told(dir: &Path, start: &GitFacts) -> (Vec<String>, Vec<String>) {
+    let mut state = PreservedState {
+        run_start: Some(start.into()),
+        ..PreservedState::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let facts = runtime.block_on(git::facts(dir, 5, state.run_start.as_ref()));
+    let settings = pitstop::config::HandoffConfig::default();
+    let git = pitstop::app::handoff::git_lines(&facts, &settings);
+    let GitState::Facts(facts) = facts else {
+        panic!("no facts: {facts:?}")
+    };
+    state.feed_git(&facts);
+    let marker = Marker::read("pitstop handoff · r1 · iteration 1 · 0a1b2c3d").unwrap();
+    let sources = Sources {
+        git: &git,
+        ..Sources::new(&marker, &state)
+    };
+    let text = Generator::default()
+        .generate(&sources, 50_000)
+        .unwrap()
+        .text;
+    let lines = section(&text, "## Modified files").into_iter();
+    let files = lines.filter_map(|line| line.strip_prefix("- "));
+    (git, files.map(str::to_owned).collect())
+}
+
+#[test]
+fn what_git_is_in_the_middle_of_is_told_with_its_conflicts() {
+    let repo = Repo::new();
+    repo.write("a.rs", "one\n");
+    repo.commit("start");
+    let start = repo.facts();
+    repo.git(&["checkout", "--quiet", "-b", "topic"]);
+    repo.write("a.rs", "two\n");
+    let theirs = repo.commit("on topic");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.write("a.rs", "three\n");
+    repo.commit("on main");
+    let said = |args: &[&str], undo: &[&str]| {
+        assert!(!repo.try_git(args).status.success(), "{args:?}");
+        let (git, _) = told(&repo.path(), &start);
+        repo.git(undo);
+        git
+    };
+    let git = said(&["merge", "topic"], &["merge", "--abort"]);
+    assert_eq!(
+        git[..3],
+        ["branch main", "in progress: merge", "conflicts in a.rs"]
+    );
+    let git = said(&["rebase", "topic"], &["rebase", "--abort"]);
+    assert!(git[0].starts_with("the head is detached at "), "{git:?}");
+    assert_eq!(git[1], "in progress: rebase of main, step 1 of 1");
+    let git = said(&["cherry-pick", &theirs], &["cherry-pick", "--abort"]);
+    assert_eq!(git[1], "in progress: cherry-pick");
+    let git = said(&["revert", "--no-edit", &theirs], &["revert", "--abort"]);
+    assert_eq!(git[1], "in progress: revert");
+    // In a work tree of its own.
+    repo.git(&["worktree", "add", "--quiet", "../side", "topic"]);
+    let side = repo.dir.path().join("side");
+    assert!(
+        !repo
+            .try_git(&["-C", "../side", "merge", "main"])
+            .status
+            .success()
+    );
+    let (git, _) = told(&side, &start);
+    assert_eq!(git[..2], ["branch topic", "in progress: merge"]);
+    let (git, _) = told(&repo.path(), &start);
+    assert!(!git[1].starts_with("in progress"), "{git:?}");
+}
+
+#[test]
+fn files_with_other_names_and_very_many_files_are_told_in_few_lines() {
+    let repo = Repo::new();
+    for name in ["old.rs", "lib/staged.rs", "gone.rs"] {
+        repo.write(name, &format!("{name}\n").repeat(9));
+    }
+    repo.commit("start");
+    let start = repo.facts();
+    repo.git(&["mv", "old.rs", "new.rs"]);
+    repo.commit("renamed");
+    repo.git(&["mv", "lib/staged.rs", "lib/other.rs"]);
+    repo.git(&["rm", "--quiet", "gone.rs"]);
+    let (_, files) = told(&repo.path(), &start);
+    assert_eq!(
+        files,
+        [
+            "renamed: lib/staged.rs → lib/other.rs",
+            "renamed, committed: old.rs → new.rs",
+            "deleted: gone.rs",
+        ]
+    );
+    for number in 0..300 {
+        repo.write(format!("gen/deep/er/{number}.rs"), "made");
+        repo.write(format!("{number}.txt"), "made");
+    }
+    let (git, files) = told(&repo.path(), &start);
+    assert_eq!((git[0].as_str(), git.len()), ("branch main", 3));
+    assert_eq!(files.len(), 41);
+    assert!(files[0].starts_with("renamed"));
+    let last = files.last().unwrap();
+    assert!(
+        last.starts_with("563 more: ") && last.contains("300 in gen/deep"),
+        "{last}"
+    );
 }
 
 #[test]

@@ -810,11 +810,12 @@ fn what_the_handoff_misses_is_shown_and_added_by_key() {
     supervisor.prompt("Port it. Never touch main.");
     let named = "3 of 3 recent facts are not in it";
     let handoff = wait_for_handoff(&supervisor, "the facts are known", |handoff| {
-        handoff["check"]["finding"] == named && handoff["check"]["rules"] == 1
+        handoff["check"]["finding"] == named && handoff["check"]["prompts"] == 1
     });
     let text = handoff["text"].as_str().unwrap();
     assert!(
-        text.contains("## What the human said\n\n- ") && text.contains(": Never touch main."),
+        text.contains("## What the human said\n\n- ")
+            && text.contains(": Port it. Never touch main."),
         "{text}"
     );
     let (code, found) = checked(&launch);

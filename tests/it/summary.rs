@@ -173,7 +173,10 @@ fn what_a_model_makes_up_is_marked() {
         0,
         "{message}"
     );
-    assert!(message.contains(": Never touch main.\n"), "{message}");
+    assert!(
+        message.contains("## Objective\n\nCount the herons. Never touch main.\n"),
+        "{message}"
+    );
     let said = iteration(&supervisor, 1)["summary"].clone();
     let file = kept(&supervisor, &supervisor.status(), 1, "summary.md");
     assert_eq!(said, file);

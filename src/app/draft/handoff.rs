@@ -289,6 +289,9 @@ pub fn summary_without_model(model: &mut Model) -> Option<String> {
     summary::fallback(&model.draft.preserved, &requests, &model.draft.work)
 }
 
+/// How many files with conflicts are named.
+const MOST_CONFLICTS: usize = 10;
+
 /// Branch and recent commits as the message shows them.
 #[must_use]
 pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec<String> {
@@ -301,6 +304,23 @@ pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec
     let mut lines = Vec::new();
     if let Some(branch) = &repository.branch {
         lines.push(format!("branch {}", clean::one_line(branch)));
+    } else if let Some(head) = repository.head.as_ref().filter(|_| repository.detached) {
+        let head = head.get(..8).unwrap_or(head);
+        lines.push(format!("the head is detached at {head}: on no branch"));
+    }
+    if let Some(operation) = &repository.operation {
+        lines.push(format!("in progress: {operation}"));
+    }
+    if let Some((first, more)) = repository.conflicts.split_first() {
+        let shown = std::iter::once(first).chain(more.iter().take(MOST_CONFLICTS - 1));
+        let shown: Vec<&str> = shown.map(String::as_str).collect();
+        let rest = repository.conflicts.len() - shown.len();
+        let rest = if rest > 0 {
+            format!(" and {rest} more")
+        } else {
+            String::new()
+        };
+        lines.push(format!("conflicts in {}{rest}", shown.join(", ")));
     }
     let commits = repository.commits.iter().take(settings.git_history_count);
     lines.extend(commits.map(|commit| {
