@@ -314,22 +314,31 @@ fn asks_for_all(runner: Runner, line: &str) -> bool {
         "--ff",
         "--skip",
     ];
-    let (name, plain): (&str, &[&str]) = match runner {
-        Runner::Cargo => ("test", &[]),
-        Runner::Nextest => ("nextest", &["run"]),
-        Runner::Pytest => ("pytest", &["."]),
-        Runner::Go => ("test", &["./..."]),
-        Runner::Jest => ("jest", &["run"]),
-        Runner::Vitest => ("vitest", &["run"]),
+    // `go test` and `cargo test` share their verb.
+    let (program, name, plain): (&str, &str, &[&str]) = match runner {
+        Runner::Cargo => ("cargo", "test", &[]),
+        Runner::Nextest => ("cargo", "nextest", &["run"]),
+        Runner::Pytest => ("", "pytest", &["."]),
+        Runner::Go => ("go", "test", &["./..."]),
+        Runner::Jest => ("", "jest", &["run"]),
+        Runner::Vitest => ("", "vitest", &["run"]),
     };
+    let of_scripts = matches!(runner, Runner::Jest | Runner::Vitest);
     commands(line).any(|words| {
         // `npm test` and its like run what the project calls all.
         let by_script = words.len() <= 3
-            && matches!(words[0], "npm" | "pnpm" | "yarn" | "make" | "just" | "bun")
+            && match words[0] {
+                "make" | "just" => true,
+                "npm" | "pnpm" | "yarn" | "bun" => of_scripts,
+                _ => false,
+            }
             && words.last().is_some_and(|word| word.starts_with("test"));
-        let at = words
-            .iter()
-            .position(|word| word.rsplit('/').next() == Some(name));
+        let base = |word: &&str| word.rsplit('/').next().unwrap_or_default().to_owned();
+        let at = words.iter().position(|word| base(word) == name);
+        let at = at.filter(|at| {
+            let mut before = words[..*at].iter();
+            program.is_empty() || before.any(|word| base(word) == program)
+        });
         by_script
             || at.is_some_and(|at| {
                 words[at + 1..].iter().all(|word| {

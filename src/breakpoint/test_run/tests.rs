@@ -227,3 +227,32 @@ proptest! {
         let _ = recognise(Some(&text), &fixture);
     }
 }
+
+#[test]
+fn a_run_of_one_language_says_nothing_of_another_one_s_tests() {
+    let (rust, go) = ("parser::reads_dates", "store.TestParse");
+    let (python, script) = ("tests/test_a.py::test_x", "src/a.test.ts > works");
+    for (command, own) in [
+        ("cargo test", &[rust][..]),
+        ("cargo +nightly test --release", &[rust]),
+        ("cargo nextest run", &[rust]),
+        ("go test", &[go]),
+        ("cd sub && go test ./...", &[go]),
+        ("python3 -m pytest -q", &[python]),
+        ("npx jest", &[script]),
+        ("npm test", &[script]),
+        ("yarn test:unit", &[script]),
+        ("make test", &[rust, go, python, script]),
+        ("npm run build", &[]),
+        ("cargo test parser", &[]),
+        ("go test -run TestParse", &[]),
+    ] {
+        for name in [rust, go, python, script] {
+            assert_eq!(
+                asks_for(command, name),
+                own.contains(&name),
+                "{command}: {name}"
+            );
+        }
+    }
+}
