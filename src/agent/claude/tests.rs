@@ -250,3 +250,23 @@ fn a_start_elsewhere_makes_no_work_tree_and_finds_what_relative_paths_name() {
         assert_eq!(args, left.replace('P', project));
     }
 }
+
+#[test]
+fn no_piece_of_a_text_ends_in_the_mention_of_a_file() {
+    for (text, whole) in [
+        ("one\ntwo\nlook into @notes\nfour\nfive", 2),
+        ("@notes\n@a/b.rs\nsee @c\nsee d@e.f\nmore", 2),
+        (&format!("{} @notes.md and more", "x".repeat(793)), 2),
+        ("a\nb\nc\nd", 2),
+    ] {
+        let pieces = pieces(text);
+        assert_eq!((pieces.concat().as_str(), pieces.len()), (text, whole));
+        for piece in &pieces[..pieces.len() - 1] {
+            let last = piece.split_whitespace().last().unwrap_or_default();
+            assert!(
+                !last.starts_with('@') || piece.ends_with(char::is_whitespace),
+                "{piece:?}"
+            );
+        }
+    }
+}
