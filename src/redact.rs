@@ -615,4 +615,4 @@ fn entropy(bytes: &[u8]) -> f64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,6 +5,8 @@
 
 pub mod check;
 pub mod generate;
+#[cfg(test)]
+mod leaks;
 pub mod preserved;
 pub mod quality;
 pub mod sections;

@@ -30,7 +30,7 @@ const HEX: &str = "0123456789abcdef";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 /// Five secrets of each kind: the kind, the text around it, and the part that must not be left.
-fn planted() -> Vec<(&'static str, String, String)> {
+pub fn planted() -> Vec<(&'static str, String, String)> {
     let mut found = Vec::new();
     for round in 0..5 {
         let mut random = Random(1_000 + round);

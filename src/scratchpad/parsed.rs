@@ -22,6 +22,7 @@ use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
 
+use crate::redact::redact;
 use reader::Reader;
 pub use words::split_reason;
 
@@ -126,10 +127,10 @@ enum Id {
 }
 
 impl Parsed {
-    /// Reads the notes.
+    /// Reads the notes, their secrets masked: of a half that stands in another item nobody could tell any more that it was one.
     #[must_use]
     pub fn read(notes: &str) -> Self {
-        Reader::read(notes)
+        Reader::read(&redact(notes))
     }
 
     /// Whether nothing has been noted: no line but the headings of the notes' own sections.
