@@ -91,8 +91,8 @@ pub fn boxed(mut text: String) -> String {
 /// which the client calls material and no instruction (measured with 2.1.330; 2.1.197 does not do that).
 const PASTE_LINES: usize = 3;
 
-/// The most characters of such a paste.
-const PASTE_CHARACTERS: usize = 800;
+/// The most UTF-16 units of such a paste, in which a tab counts as the four blanks that the client makes of it.
+const PASTE_UNITS: usize = 800;
 
 /// A text in pieces that arrive as one prompt in the human's own words, when each is a paste of its own. They may come in one
 /// read (measured with 2.1.197 and 2.1.330). None ends in the mention of a file: the client would offer names for it, and put a mark
@@ -101,19 +101,24 @@ const PASTE_CHARACTERS: usize = 800;
 pub fn pieces(text: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut piece = String::new();
-    let (mut lines, mut characters) = (1, 0);
+    let (mut lines, mut units) = (1, 0);
     for c in text.chars() {
-        if characters == PASTE_CHARACTERS || (c == '\n' && lines == PASTE_LINES) {
+        if units + units_of(c) > PASTE_UNITS || (c == '\n' && lines == PASTE_LINES) {
             let mention = piece.split_off(mention_at_the_end(&piece));
             pieces.push(std::mem::replace(&mut piece, mention));
-            (lines, characters) = (1, piece.chars().count());
+            (lines, units) = (1, piece.chars().map(units_of).sum());
         }
         lines += usize::from(c == '\n');
-        characters += 1;
+        units += units_of(c);
         piece.push(c);
     }
     pieces.push(piece);
     pieces
+}
+
+/// The UTF-16 units that a character has in the client's prompt box.
+fn units_of(c: char) -> usize {
+    if c == '\t' { 4 } else { c.len_utf16() }
 }
 
 /// Where the word with which a text ends begins, if it mentions a file as `@src/a.rs` and is not all of the text; else its end.

@@ -258,9 +258,17 @@ fn no_piece_of_a_text_ends_in_the_mention_of_a_file() {
         ("@notes\n@a/b.rs\nsee @c\nsee d@e.f\nmore", 2),
         (&format!("{} @notes.md and more", "x".repeat(793)), 2),
         ("a\nb\nc\nd", 2),
+        // The client counts UTF-16 units, and four blanks for a tab.
+        (&"🦀".repeat(401), 2),
+        (&"\t".repeat(401), 3),
+        (&format!("{}🦀", "x".repeat(799)), 2),
     ] {
         let pieces = pieces(text);
         assert_eq!((pieces.concat().as_str(), pieces.len()), (text, whole));
+        for piece in &pieces {
+            let units = piece.replace('\t', "    ").encode_utf16().count();
+            assert!(units <= 800, "{units} units");
+        }
         for piece in &pieces[..pieces.len() - 1] {
             let last = piece.split_whitespace().last().unwrap_or_default();
             assert!(
