@@ -63,6 +63,7 @@ mod history;
 mod hookless;
 mod in_place;
 mod input;
+mod mouse;
 mod on_the_fly;
 mod orders;
 mod promises;

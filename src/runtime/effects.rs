@@ -220,18 +220,35 @@ impl Shell {
 
     fn forward(&mut self, input: &HostInput) {
         let modes = self.pane.screen.modes();
-        if let HostInput::Mouse { event, .. } = input {
-            let ours =
-                modes.mouse == MouseTracking::None || event.modifiers.contains(KeyModifiers::SHIFT);
+        // The pane's cell that is nearest: a drag that leaves the pane goes on at its edge.
+        let cell = |column: u16, row: u16| {
             let area = layout::layout(self.core.view()).pane_inner();
-            let column = event
-                .column
-                .saturating_sub(area.x)
-                .min(area.width.saturating_sub(1));
-            let row = event
-                .row
-                .saturating_sub(area.y)
-                .min(area.height.saturating_sub(1));
+            let within =
+                |at: u16, from: u16, size: u16| at.saturating_sub(from).min(size.saturating_sub(1));
+            (
+                within(column, area.x, area.width),
+                within(row, area.y, area.height),
+            )
+        };
+        if let HostInput::OtherButton {
+            number,
+            pressed,
+            column,
+            row,
+            ..
+        } = input
+        {
+            let cell = cell(*column, *row);
+            if let Some(bytes) = keys::encode_other_button(*number, *pressed, cell, &modes) {
+                self.write_pane(bytes);
+            }
+            return;
+        }
+        if let HostInput::Mouse { event, .. } = input {
+            let released = matches!(event.kind, MouseEventKind::Up(_) | MouseEventKind::Drag(_));
+            let shift = event.modifiers.contains(KeyModifiers::SHIFT) && !released;
+            let ours = modes.mouse == MouseTracking::None || shift;
+            let (column, row) = cell(event.column, event.row);
             if ours && !modes.alternate_screen {
                 match event.kind {
                     MouseEventKind::ScrollUp => self.pane.screen.scroll(Scroll::Lines(WHEEL_LINES)),

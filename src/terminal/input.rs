@@ -68,9 +68,22 @@ pub enum HostInput {
         /// Its bytes.
         raw: Vec<u8>,
     },
+    /// A button beyond the third and the wheel; column and row are the host terminal's, from 0.
+    OtherButton {
+        /// Its number in the mouse protocols, with the bits of modifiers (4, 8, 16) and of motion (32).
+        number: u16,
+        /// Whether it went down or is down; else it was released.
+        pressed: bool,
+        /// The column.
+        column: u16,
+        /// The row.
+        row: u16,
+        /// Its bytes.
+        raw: Vec<u8>,
+    },
     /// The host terminal gained or lost the focus.
     Focus(bool),
-    /// An answer to a question of ours.
+    /// An answer of the host terminal, or what can be nothing else.
     Reply {
         /// The answer.
         reply: HostReply,
@@ -119,6 +132,8 @@ pub enum HostReply {
     KittyFlags(u8),
     /// The colour scheme, asked for or changed.
     ColourScheme(ColourScheme),
+    /// What nobody asked for, or what an answer was cut to: no key is written so.
+    Unasked,
 }
 
 impl HostInput {
@@ -128,6 +143,7 @@ impl HostInput {
         match self {
             Self::Key { raw, .. }
             | Self::Mouse { raw, .. }
+            | Self::OtherButton { raw, .. }
             | Self::Reply { raw, .. }
             | Self::PasteChunk(raw)
             | Self::Raw(raw) => raw,
@@ -144,6 +160,8 @@ impl HostInput {
 pub struct Decoder {
     held: Vec<u8>,
     in_paste: bool,
+    /// A string answer was longer than what is waited for, and goes on.
+    in_string: bool,
 }
 
 /// What the next bytes are.
@@ -177,12 +195,20 @@ impl Decoder {
             let rest = &bytes[used..];
             let step = if self.in_paste {
                 paste_step(rest)
+            } else if self.in_string {
+                string_rest(rest)
             } else {
                 step(rest)
             };
             let Step::Item(length, item) = step else {
                 break;
             };
+            // Its end has a control character, which no more of it follows.
+            let goes_on = self.in_string && is_printable(rest[0]);
+            let begins = matches!(&item, HostInput::Reply { .. }) && length == STRING_LIMIT;
+            self.in_string = (goes_on || begins)
+                && is_printable(rest[length - 1])
+                && !rest[..length].ends_with(b"\x1b\\");
             self.in_paste = match item {
                 HostInput::PasteStart => true,
                 HostInput::PasteEnd => false,
@@ -209,6 +235,7 @@ impl Decoder {
     /// Gives what was held back: nothing followed it.
     pub fn flush(&mut self) -> Vec<HostInput> {
         let mut items = Vec::new();
+        self.in_string = false;
         while !self.held.is_empty() {
             let held = std::mem::take(&mut self.held);
             if self.in_paste {
@@ -406,24 +433,41 @@ fn string(bytes: &[u8]) -> Step {
         Some(b'0'..=b'9' | b'>' | b'!' | b'$' | b'+' | b'|' | b'G') => {}
         Some(_) => return alt_key(&bytes[1..]),
     }
-    let body = bytes
-        .iter()
-        .skip(2)
-        .position(|byte| !matches!(byte, 0x20..=0x7e));
+    let body = bytes.iter().skip(2).position(|byte| !is_printable(*byte));
     let Some(end) = body.map(|length| length + 2) else {
         return if bytes.len() > STRING_LIMIT {
-            raw(&bytes[..STRING_LIMIT])
+            Step::Item(STRING_LIMIT, reply_item(None, &bytes[..STRING_LIMIT]))
         } else {
             Step::Wait
         };
     };
     match &bytes[end..] {
-        _ if end > STRING_LIMIT => raw(&bytes[..STRING_LIMIT]),
+        _ if end > STRING_LIMIT => {
+            Step::Item(STRING_LIMIT, reply_item(None, &bytes[..STRING_LIMIT]))
+        }
         [BEL, ..] => string_item(bytes, end, 1),
         [ESC, b'\\', ..] => string_item(bytes, end, 2),
         [ESC] => Step::Wait,
-        _ => raw(&bytes[..end]),
+        _ => Step::Item(end, reply_item(None, &bytes[..end])),
     }
+}
+
+/// Whether a byte may stand in a string answer.
+const fn is_printable(byte: u8) -> bool {
+    matches!(byte, 0x20..=0x7e)
+}
+
+/// The rest of a string answer that is longer than what is waited for, up to its end: it is no text that somebody types.
+fn string_rest(bytes: &[u8]) -> Step {
+    let text = bytes.iter().take_while(|byte| is_printable(**byte)).count();
+    let end = match &bytes[text..] {
+        [BEL, ..] => 1,
+        [ESC, b'\\', ..] => 2,
+        [ESC] if text == 0 => return Step::Wait,
+        _ if text == 0 => return step(bytes),
+        _ => 0,
+    };
+    Step::Item(text + end, reply_item(None, &bytes[..text + end]))
 }
 
 fn string_item(bytes: &[u8], end: usize, terminator: usize) -> Step {
@@ -440,10 +484,9 @@ fn string_item(bytes: &[u8], end: usize, terminator: usize) -> Step {
 }
 
 fn reply_item(reply: Option<HostReply>, whole: &[u8]) -> HostInput {
-    let raw = whole.to_vec();
-    match reply {
-        Some(reply) => HostInput::Reply { reply, raw },
-        None => HostInput::Raw(raw),
+    HostInput::Reply {
+        reply: reply.unwrap_or(HostReply::Unasked),
+        raw: whole.to_vec(),
     }
 }
 
@@ -508,12 +551,12 @@ fn sequence_item(body: &str, end: u8, whole: &[u8]) -> HostInput {
         ("", b'O') => HostInput::Focus(false),
         ("200", b'~') => HostInput::PasteStart,
         // An end without a start is none.
-        ("201", b'~') => unknown(),
+        ("201", b'~') => reply_item(None, whole),
         _ => {
             if let Some(rest) = body.strip_prefix('<') {
-                return sgr_mouse(rest, end, whole).unwrap_or_else(unknown);
+                return sgr_mouse(rest, end, whole).unwrap_or_else(|| reply_item(None, whole));
             }
-            if body.starts_with(['?', '>', '=']) || end == b'y' {
+            if body.starts_with(['?', '>', '=']) {
                 return reply_item(sequence_reply(body, end), whole);
             }
             match key_sequence(body, end) {
@@ -521,6 +564,10 @@ fn sequence_item(body: &str, end: u8, whole: &[u8]) -> HostInput {
                     event,
                     raw: whole.to_vec(),
                 },
+                // The cursor's place, the window's size, a state, attributes, a mode.
+                None if matches!(end, b'R' | b't' | b'n' | b'c' | b'x' | b'y') => {
+                    reply_item(sequence_reply(body, end), whole)
+                }
                 None => unknown(),
             }
         }

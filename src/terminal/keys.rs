@@ -562,6 +562,36 @@ pub fn encode_mouse(event: &MouseEvent, column: u16, row: u16, modes: &Modes) ->
     }
     let (button, pressed) = mouse_button(event.kind, modes)?;
     let number = button + mouse_modifiers(event.modifiers, modes);
+    mouse_report(number, pressed, (column, row), modes)
+}
+
+/// The same for a button beyond the third and the wheel, by its number with all bits; its release has a form of its own only in
+/// the SGR protocol, and in the older ones xterm reports none.
+#[must_use]
+pub fn encode_other_button(
+    number: u16,
+    pressed: bool,
+    cell: (u16, u16),
+    modes: &Modes,
+) -> Option<Vec<u8>> {
+    let dragged = number & 32 != 0;
+    let wanted = match modes.mouse {
+        MouseTracking::None | MouseTracking::X10 => false,
+        MouseTracking::Click => !dragged,
+        MouseTracking::Drag | MouseTracking::Motion => true,
+    };
+    if !wanted || !(pressed || modes.sgr_mouse) {
+        return None;
+    }
+    mouse_report(u32::from(number), pressed, cell, modes)
+}
+
+fn mouse_report(
+    number: u32,
+    pressed: bool,
+    (column, row): (u16, u16),
+    modes: &Modes,
+) -> Option<Vec<u8>> {
     if modes.sgr_mouse {
         let end = if pressed { 'M' } else { 'm' };
         return Some(format!("\x1b[<{number};{};{}{end}", column + 1, row + 1).into_bytes());

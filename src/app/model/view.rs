@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use chrono::{DateTime, Utc};
+use crossterm::event::MouseButton;
 
 use crate::{
     clock::At,
@@ -195,10 +196,25 @@ pub struct View {
     pub reading: Reading,
     /// The width of the panels, where a person has changed it.
     pub panel_width: Option<u16>,
-    /// Whether the border between pane and panels is being dragged.
-    pub dragging: bool,
+    /// Who has the mouse while a button is down.
+    pub grip: Option<MouseGrip>,
     /// What the last reboot has brought, while that is shown.
     pub card: Option<Card>,
+}
+
+/// Who has the mouse from the press of a button to its release, wherever the pointer goes meanwhile and whatever opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MouseGrip {
+    /// The hosted program, which has seen this button's press.
+    Agent(MouseButton),
+    /// The hosted program, with a button beyond the third.
+    AgentOther,
+    /// Copy mode, which marks text.
+    Copy,
+    /// The border between pane and panels.
+    Border,
+    /// A press that did all that it does at once, such as to focus a panel.
+    Done,
 }
 
 impl View {

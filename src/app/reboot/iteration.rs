@@ -14,7 +14,7 @@ use crate::app::{
     event::TranscriptFacts,
     model::{
         AgentView, Model, activity::Elsewhere, compactions::Compactions, costs::TurnCosts,
-        progress::state_of, summaries::Summaries,
+        progress::state_of, summaries::Summaries, view::MouseGrip,
     },
 };
 
@@ -65,6 +65,8 @@ pub fn open_iteration(
     // The new screen has no still.
     model.view.copy = None;
     model.view.press = None;
+    // What follows of a press is not for the next agent.
+    model.view.grip = model.view.grip.map(|_| MouseGrip::Done);
     model.reboot.ending = None;
     model.reboot.quiet = None;
     model.reboot.refused = None;

@@ -260,12 +260,6 @@ fn wheel(model: &mut Model, rows: i32) {
     model.emit(Effect::CopyMode(CopyOrder::Move(Motion::View(rows))));
 }
 
-/// Whether the button went down on the pane's text and is still down: what follows is ours wherever it happens.
-#[must_use]
-pub fn is_pressing(model: &Model) -> bool {
-    model.view.press.is_some_and(|press| press.down)
-}
-
 fn pressed(model: &mut Model, mouse: MouseEvent) {
     let layout = layout::layout(model);
     let Some((column, row)) = layout.cell_of_pane(mouse.column, mouse.row) else {

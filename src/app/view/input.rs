@@ -7,7 +7,7 @@
 //! focus      pane: byte-exact to the child · panels: their own keys
 //! ```
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_textarea::{CursorMove, Input};
 
 use crate::{
@@ -32,13 +32,11 @@ use crate::app::{
         focus::{leave_editors, set_focus},
         help::HelpKey,
         history, layout,
+        mouse::{self, scroll_by},
         reading::glance,
         replay,
     },
 };
-
-/// How many lines the wheel moves.
-const WHEEL_LINES: i32 = 3;
 
 /// The host terminal spoke.
 pub fn host(model: &mut Model, event: HostEvent) {
@@ -48,7 +46,8 @@ pub fn host(model: &mut Model, event: HostEvent) {
             HostInput::PasteStart | HostInput::PasteChunk(_) | HostInput::PasteEnd => {
                 paste(model, input);
             }
-            HostInput::Mouse { event, .. } => mouse(model, event, input),
+            HostInput::Mouse { event, .. } => mouse::mouse(model, event, input),
+            HostInput::OtherButton { .. } => mouse::other_button(model, input),
             HostInput::Focus(focused) => {
                 model.view.host_focused = Some(focused);
                 model.emit(Effect::FocusPane(focused && has_pane(model)));
@@ -546,100 +545,4 @@ fn paste(model: &mut Model, piece: HostInput) {
         }
         _ => {}
     }
-}
-
-fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) {
-    if model.view.overlay.is_some() {
-        let step = match mouse.kind {
-            MouseEventKind::ScrollDown => WHEEL_LINES,
-            MouseEventKind::ScrollUp => -WHEEL_LINES,
-            _ => return,
-        };
-        let height = replay::height(model);
-        match &mut model.view.overlay {
-            Some(Overlay::Help { scroll } | Overlay::Messages { scroll }) => {
-                scroll_by(scroll, step);
-            }
-            Some(Overlay::Replay { .. }) => {
-                if let Some(replay) = &mut model.view.replay {
-                    replay.scroll(-step, height);
-                }
-            }
-            _ => model.view.reading.scroll(step),
-        }
-        return;
-    }
-    let layout = layout::layout(model);
-    if drag_border(model, mouse, &layout) {
-        return;
-    }
-    if mouse.kind == MouseEventKind::Moved {
-        // Only a child means something by it.
-        let there = layout.cell_of_pane(mouse.column, mouse.row).is_some();
-        if there && has_pane(model) {
-            model.emit(Effect::Forward(input));
-        }
-        return;
-    }
-    let under = layout.at(mouse.column, mouse.row);
-    if model.view.focus == Focus::Pane && reads_mouse(model, mouse, under) {
-        if !copy::mouse(model, mouse) {
-            model.emit(Effect::Forward(input));
-        }
-        return;
-    }
-    let wheel = match mouse.kind {
-        MouseEventKind::ScrollDown => Some(WHEEL_LINES),
-        MouseEventKind::ScrollUp => Some(-WHEEL_LINES),
-        _ => None,
-    };
-    match (under, wheel) {
-        (Some(Focus::Pane), _) if model.view.focus == Focus::Pane => {
-            model.emit(Effect::Forward(input));
-        }
-        (Some(Focus::Scratchpad), Some(step)) => scroll_by(&mut model.draft.notes.scroll, step),
-        (Some(Focus::Handoff), Some(step)) => model.draft.handoff.reading.scroll(step),
-        (Some(focus), None) if mouse.kind == MouseEventKind::Down(MouseButton::Left) => {
-            set_focus(model, focus);
-        }
-        (Some(Focus::Pane), Some(_)) => model.emit(Effect::Forward(input)),
-        _ => {}
-    }
-}
-
-/// Whether the border between pane and panels is dragged, which resizes them.
-fn drag_border(model: &mut Model, mouse: MouseEvent, layout: &layout::Layout) -> bool {
-    let beside = layout.bordered && layout.pane.width < layout.whole.width;
-    match mouse.kind {
-        MouseEventKind::Down(MouseButton::Left) if beside => {
-            // Both of the lines that stand side by side, but for their ends.
-            let border = layout.pane.right().saturating_sub(1);
-            let inside = mouse.row > 0 && mouse.row + 1 < layout.pane.bottom();
-            let pressed = inside && (border..=border + 1).contains(&mouse.column);
-            model.view.dragging |= pressed;
-            pressed
-        }
-        MouseEventKind::Drag(MouseButton::Left) if model.view.dragging => {
-            let right = layout.whole.width.saturating_sub(mouse.column);
-            model.view.set_panel_width(i32::from(right));
-            model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
-            true
-        }
-        MouseEventKind::Up(MouseButton::Left) => std::mem::take(&mut model.view.dragging),
-        _ => false,
-    }
-}
-
-/// Whether the mouse reads the pane's text: it does unless the child has asked for it, and then with Shift.
-fn reads_mouse(model: &Model, mouse: MouseEvent, under: Option<Focus>) -> bool {
-    let goes_on = !matches!(mouse.kind, MouseEventKind::Down(_));
-    (goes_on && copy::is_pressing(model))
-        || (under == Some(Focus::Pane)
-            && (model.view.copy.is_some()
-                || !model.session.agent.takes_mouse
-                || mouse.modifiers.contains(KeyModifiers::SHIFT)))
-}
-
-fn scroll_by(scroll: &mut u16, step: i32) {
-    *scroll = scroll.saturating_add_signed(i16::try_from(step).unwrap_or(0));
 }

@@ -7,6 +7,7 @@ pub mod help;
 pub mod history;
 pub mod input;
 pub mod layout;
+pub mod mouse;
 pub mod reading;
 pub mod replay;
 pub mod tour;

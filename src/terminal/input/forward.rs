@@ -22,7 +22,9 @@ pub fn forward(item: &HostInput, modes: &Modes, asked: bool) -> Vec<u8> {
         HostInput::Focus(gained) => keys::encode_focus(*gained, modes)
             .unwrap_or_default()
             .to_vec(),
-        HostInput::Mouse { .. } | HostInput::Reply { .. } => Vec::new(),
+        HostInput::Mouse { .. } | HostInput::OtherButton { .. } | HostInput::Reply { .. } => {
+            Vec::new()
+        }
     }
 }
 

@@ -42,8 +42,15 @@ pub(super) fn mouse_item(
         (0, None) if motion => MouseEventKind::Moved,
         (0, Some(button)) if pressed => MouseEventKind::Down(button),
         (0, button) => MouseEventKind::Up(button.unwrap_or(MouseButton::Left)),
-        // Buttons beyond the third have no name here.
-        _ => return HostInput::Raw(whole.to_vec()),
+        _ => {
+            return HostInput::OtherButton {
+                number,
+                pressed,
+                column,
+                row,
+                raw: whole.to_vec(),
+            };
+        }
     };
     let bits = [
         (4, KeyModifiers::SHIFT),

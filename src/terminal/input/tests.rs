@@ -30,6 +30,14 @@ fn c(c: char) -> KeyCode {
     KeyCode::Char(c)
 }
 
+/// What is kept from the hosted program.
+fn unasked(bytes: impl AsRef<[u8]>) -> HostInput {
+    HostInput::Reply {
+        reply: HostReply::Unasked,
+        raw: bytes.as_ref().to_vec(),
+    }
+}
+
 fn only_key(bytes: &str) -> KeyEvent {
     match &decode(bytes)[..] {
         [HostInput::Key { event, raw }] => {
@@ -155,7 +163,7 @@ fn pastes_come_in_parts_and_keep_their_bytes() {
     );
     let empty = decode("\x1b[200~\x1b[201~");
     assert_eq!(empty, [HostInput::PasteStart, HostInput::PasteEnd]);
-    assert_eq!(decode("\x1b[201~"), [HostInput::Raw("\x1b[201~".into())]);
+    assert_eq!(decode("\x1b[201~"), [unasked("\x1b[201~")]);
 }
 
 #[test]
@@ -291,16 +299,56 @@ fn what_is_broken_comes_out_raw_and_hides_nothing() {
     assert_eq!(decode(b"\xe2\x82a"), [raw(b"\xe2\x82"), a()]);
     assert_eq!(decode(b"\x1b[12;\x07a")[0], raw(b"\x1b[12;"));
     assert_eq!(decode(b"\x1b[999z"), [raw(b"\x1b[999z")]);
-    assert_eq!(decode(b"\x1b]11;rgb:x\x07"), [raw(b"\x1b]11;rgb:x\x07")]);
-    assert_eq!(decode(b"\x1b]11;abc\ra")[0], raw(b"\x1b]11;abc"));
-    let endless = [b"\x1b]11;".as_slice(), &vec![b'x'; 100_000]].concat();
-    let mut decoder = Decoder::default();
-    let items = decoder.feed(&endless);
-    assert!(decoder.held.len() <= STRING_LIMIT);
-    assert!(
-        items.len() > 90_000,
-        "what is behind the limit is keys again"
-    );
+}
+
+#[test]
+fn an_answer_that_nobody_asked_for_is_for_nobody() {
+    for bytes in [
+        "\x1b]11;rgb:x\x07",
+        "\x1b]52;c;aGVsbG8=\x1b\\",
+        "\x1b]99;i=1:p=close;\x1b\\",
+        "\x1bP1+r544e=6b69747479\x1b\\",
+        "\x1bP!|00000000\x1b\\",
+        "\x1b_Gi=31;OK\x1b\\",
+        "\x1b[24;80R",
+        "\x1b[?24;80R",
+        "\x1b[8;24;80t",
+        "\x1b[4;600;800t",
+        "\x1b[0n",
+        "\x1b[?62;4c",
+        "\x1b[>1;100;0c",
+        "\x1b[2;1;1;128;128;1;0x",
+        "\x1b[4;2$y",
+        "\x1b[?2027;0$y",
+        "\x1b[?1;0;256S",
+        "\x1b[<0;1M",
+        "\x1b[201~",
+    ] {
+        let items = decode(bytes);
+        assert!(
+            matches!(&items[..], [HostInput::Reply { .. }]),
+            "{bytes:?}: {items:?}"
+        );
+        assert_eq!(forwarded(bytes, &Modes::default(), true), "", "{bytes:?}");
+    }
+    let broken = decode(b"\x1b]11;abc\ra");
+    assert_eq!(broken[0], unasked("\x1b]11;abc"));
+    assert_eq!(broken.len(), 3, "what stands behind it are keys");
+    let endless = ["\x1b]52;c;", &"x".repeat(100_000), "\x1b\\a"].concat();
+    for size in [1, 7, 4_096, 200_000] {
+        let mut decoder = Decoder::default();
+        let items: Vec<_> = endless
+            .as_bytes()
+            .chunks(size)
+            .flat_map(|chunk| decoder.feed(chunk))
+            .collect();
+        assert!(decoder.held.len() <= STRING_LIMIT);
+        assert_eq!(joined(&items), endless.as_bytes());
+        let keys = items
+            .iter()
+            .filter(|item| matches!(item, HostInput::Key { .. }));
+        assert_eq!(keys.count(), 1, "{size}");
+    }
 }
 
 fn forwarded(bytes: &str, modes: &Modes, host_kitty: bool) -> String {
