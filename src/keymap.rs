@@ -4,12 +4,14 @@
 //! nothing.
 
 mod chord;
+mod layout;
 
 use std::{fmt, str::FromStr};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub use chord::{Chord, ChordError};
+pub use layout::latin_key;
 
 /// How an action is triggered: one chord by itself, or one after the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -9,6 +9,7 @@
 //!   shift-tab      BackTab · BackTab+SHIFT · Tab+SHIFT  -> Tab+SHIFT
 //!   ctrl-\         '4'+CONTROL (legacy 0x1c) · '\'      -> '\'+CONTROL, and so for ] ^ _
 //!   ctrl-space     Null · ' '+CONTROL                   -> ' '+CONTROL
+//!   ctrl-c         'с'+CONTROL, the Cyrillic letter     -> 'c'+CONTROL, and so for each letter of `latin_key`
 //! ```
 //!
 //! Known limits: a legacy terminal sends `ctrl-i` as Tab, `ctrl-m` as Enter and `ctrl-[` as Esc, so
@@ -17,6 +18,8 @@
 use std::{fmt, str::FromStr};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::latin_key;
 
 /// One key with its modifiers, in the form all terminals' reports are folded into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,6 +144,7 @@ impl Chord {
 
 /// Folds the ways in which a character can be reported with shift and control.
 fn fold_char(c: char, mut modifiers: KeyModifiers) -> (char, KeyModifiers) {
+    let c = latin_key(c).unwrap_or(c);
     let upper = single(c.to_uppercase());
     if c.is_uppercase() {
         modifiers.remove(KeyModifiers::SHIFT);

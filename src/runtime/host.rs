@@ -108,12 +108,14 @@ impl HostKeys {
         }
     }
 
-    /// What asks for it; `leave` takes it back. "Disambiguate" is enough, and so is the level that leaves every key as it is
-    /// that has a form of its own. Terminals that take the second one for attributes are set right at once.
+    /// What asks for it; `leave` takes it back. "Disambiguate" tells the keys apart, and "alternates" say which key a letter of
+    /// another script is on, so that Ctrl-C is one in each layout. Of `modifyOtherKeys` the level is enough that leaves every key
+    /// as it is that has a form of its own. Terminals that take it for attributes are set right at once.
     #[must_use]
     pub fn request(self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let flags = event::KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
+        let flags = event::KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES
+            | event::KeyboardEnhancementFlags::REPORT_ALTERNATE_KEYS;
         let _ = match self {
             Self::Alike => Ok(()),
             Self::Kitty => queue!(bytes, event::PushKeyboardEnhancementFlags(flags)),

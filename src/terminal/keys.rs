@@ -44,8 +44,15 @@ enum Form {
 /// The bytes of a key for the child; empty if it has none in the language in force.
 #[must_use]
 pub fn encode_key(event: &KeyEvent, modes: &Modes) -> Vec<u8> {
+    encode_named_key(event, None, modes)
+}
+
+/// The same for a key of which the host terminal has said `key:shifted:base`, as the kitty protocol names it: a child that asked
+/// for alternates gets these, and another the key in its own layout.
+#[must_use]
+pub fn encode_named_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) -> Vec<u8> {
     if modes.kitty_flags != 0 {
-        return kitty_key(event, modes);
+        return kitty_key(event, numbers, modes);
     }
     if event.kind == KeyEventKind::Release {
         return Vec::new();
@@ -252,7 +259,7 @@ enum KittyKey {
     Number(u32),
 }
 
-fn kitty_key(event: &KeyEvent, modes: &Modes) -> Vec<u8> {
+fn kitty_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) -> Vec<u8> {
     let flags = modes.kitty_flags;
     let all = flags & kitty::ALL_KEYS != 0;
     if event.kind == KeyEventKind::Release && flags & kitty::EVENT_TYPES == 0 {
@@ -282,7 +289,7 @@ fn kitty_key(event: &KeyEvent, modes: &Modes) -> Vec<u8> {
                 text_bytes(shifted(c, modifiers))
             }
         }
-        Some(KittyKey::Text(c)) => kitty_text(c, event, modifiers, flags, field),
+        Some(KittyKey::Text(c)) => kitty_text(c, event, numbers, flags, field),
         // Enter, Tab and Backspace stay what they are, so that a shell is usable after a crash.
         Some(KittyKey::Number(13 | 9 | 127)) if modifiers.is_empty() && !all => {
             if event.kind == KeyEventKind::Release {
@@ -361,26 +368,25 @@ impl ModifierField {
 fn kitty_text(
     c: char,
     event: &KeyEvent,
-    modifiers: KeyModifiers,
+    numbers: Option<&str>,
     flags: u8,
     field: ModifierField,
 ) -> Vec<u8> {
+    let modifiers = event.modifiers;
     if flags & (kitty::DISAMBIGUATE | kitty::ALL_KEYS) == 0 {
         return with_alt(modifiers, legacy_text(c, modifiers));
     }
-    // The number is that of the unshifted key. Only letters can be unshifted without the layout.
-    let base = if c.is_ascii_uppercase() {
-        c.to_ascii_lowercase()
-    } else {
-        lower(c)
-    };
+    // The number is that of the unshifted key. Where the host has not said it, only letters can be unshifted.
+    let said = numbers.and_then(|numbers| numbers.split(':').next()?.parse().ok());
+    let own = said.and_then(char::from_u32).filter(char::is_ascii);
+    let unshifted = own.unwrap_or_else(|| lower(c));
     let upper = shifted(c, modifiers);
-    let alternate =
-        flags & kitty::ALTERNATES != 0 && modifiers.contains(KeyModifiers::SHIFT) && upper != base;
-    let key = if alternate {
-        format!("{}:{}", u32::from(base), u32::from(upper))
-    } else {
-        u32::from(base).to_string()
+    let asked = flags & kitty::ALTERNATES != 0;
+    let alternate = asked && modifiers.contains(KeyModifiers::SHIFT) && upper != unshifted;
+    let key = match numbers.filter(|_| asked) {
+        Some(numbers) => numbers.to_owned(),
+        None if alternate => format!("{}:{}", u32::from(unshifted), u32::from(upper)),
+        None => u32::from(unshifted).to_string(),
     };
     let tells_text = flags & kitty::TEXT != 0
         && flags & kitty::ALL_KEYS != 0

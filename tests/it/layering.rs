@@ -21,7 +21,7 @@ const ROOMS: [(&str, &[&str]); 27] = [
     ("bridge", &["transcript"]),
     ("keymap", &[]),
     ("scratchpad", &[]),
-    ("terminal", &[]),
+    ("terminal", &["keymap"]),
     ("pane", &["terminal"]),
     ("agent", &["transcript"]),
     ("breakpoint", &[]),

@@ -131,3 +131,45 @@ fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
     assert_eq!(bench.model.view.overlay, Some(Overlay::Review));
     assert!(begins(&bench));
 }
+
+#[test]
+fn our_keys_are_keys_in_each_layout_and_texts_stay_what_is_typed() {
+    for (prefix, zoom, copy) in [
+        ('й', 'я', 'н'),
+        ('q', 'ζ', 'υ'),
+        ('q', 'ז', 'ט'),
+        ('q', 'z', 'y'),
+    ] {
+        let mut bench = Bench::new();
+        let event = KeyEvent::new(KeyCode::Char(prefix), KeyModifiers::CONTROL);
+        let raw = vec![b'?'];
+        bench.send(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
+        assert!(bench.model.view.prefixed, "{prefix}");
+        bench.press(KeyCode::Char(zoom));
+        assert!(bench.model.view.zoomed, "{zoom}");
+        bench.press(KeyCode::F(8));
+        bench.press(KeyCode::F(5));
+        bench.git();
+        let effects = bench.press(KeyCode::Char(copy));
+        assert!(
+            effects.iter().any(|one| matches!(one, Effect::Copy(_))),
+            "{copy}"
+        );
+        bench.press(KeyCode::Esc);
+        // The agent gets the letter, and so do an editor and a search.
+        for letter in [zoom, copy] {
+            let effects = bench.press(KeyCode::Char(letter));
+            let sent = |one: &Effect| matches!(one, Effect::Forward(HostInput::Key { event, .. }) if event.code == KeyCode::Char(letter));
+            assert!(effects.iter().any(sent), "{letter}");
+        }
+        bench.press(KeyCode::F(3));
+        bench.press(KeyCode::Char('e'));
+        bench.press(KeyCode::Char(copy));
+        let editor = bench.model.draft.notes.editor.as_ref().expect("an editor");
+        assert!(
+            editor.area.lines()[0].starts_with(copy),
+            "{:?}",
+            editor.area.lines()
+        );
+    }
+}

@@ -12,7 +12,7 @@ use ratatui_textarea::{CursorMove, Input};
 
 use crate::{
     api::wire::AgentState,
-    keymap::{Action, Direction},
+    keymap::{self, Action, Direction},
     lineage::Cause,
     pane::{input::HostInput, screen::Scroll},
 };
@@ -87,16 +87,52 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     if let Some(action) = model.keys().action(&key, false) {
         return act(model, action);
     }
+    if has_pane(model) {
+        return to_pane(model, key, raw);
+    }
+    let key = if takes_text(model) {
+        key
+    } else {
+        on_latin_keyboard(key)
+    };
     if let Some(overlay) = model.view.overlay {
         return overlay_key(model, overlay, key);
     }
     match model.view.focus {
-        Focus::Pane if model.view.copy.is_some() => copy::key(model, key),
-        Focus::Pane => to_pane(model, key, raw),
+        Focus::Pane => copy::key(model, key),
         Focus::Scratchpad => notes_key(model, key),
         Focus::Handoff => handoff_key(model, key),
         Focus::History => history::key(model, key),
     }
+}
+
+/// Whether what is typed now is a text: in an editor, or a search.
+fn takes_text(model: &Model) -> bool {
+    let view = &model.view;
+    match (view.overlay, view.focus) {
+        (Some(Overlay::Help { .. }), _) => true,
+        (Some(Overlay::Review), _) => {
+            model.draft.handoff.editor.is_some() || view.reading.typing.is_some()
+        }
+        (Some(_), _) => false,
+        (None, Focus::Pane) => view.copy_search().is_some(),
+        (None, Focus::Scratchpad) => model.draft.notes.editor.is_some(),
+        (None, Focus::Handoff) => {
+            let panel = &model.draft.handoff;
+            panel.editor.is_some() || panel.reading.typing.is_some()
+        }
+        (None, Focus::History) => view.history.typing,
+    }
+}
+
+/// The key by its place on a Latin keyboard, where its letter is of another script: `y` copies in each layout.
+fn on_latin_keyboard(mut key: KeyEvent) -> KeyEvent {
+    if let KeyCode::Char(c) = key.code
+        && let Some(latin) = keymap::latin_key(c)
+    {
+        key.code = KeyCode::Char(latin);
+    }
+    key
 }
 
 /// Sends a key on to the child and notes that the human types.

@@ -42,7 +42,7 @@ fn forward_key(event: &KeyEvent, raw: &[u8], modes: &Modes, asked: bool) -> Vec<
         return raw.to_vec();
     }
     if rich || foreign {
-        return keys::encode_key(event, modes);
+        return keys::encode_named_key(event, kitty_numbers(raw), modes);
     }
     let moved = modes.app_cursor && is_cursor_key(event);
     let keypad = event.state.contains(KeyEventState::KEYPAD) && raw.starts_with(b"\x1bO");
@@ -66,6 +66,12 @@ fn is_rich_form(raw: &[u8]) -> bool {
         [b'P' | b'Q' | b'S'] | b"13~" | [.., b'u'] => true,
         _ => body.contains(&b':') || body.starts_with(b"13;") || body.starts_with(b"27;"),
     }
+}
+
+/// What names the key in `CSI key:shifted:base ; modifiers u`.
+fn kitty_numbers(raw: &[u8]) -> Option<&str> {
+    let body = raw.strip_prefix(b"\x1b[")?.strip_suffix(b"u")?;
+    std::str::from_utf8(body).ok()?.split(';').next()
 }
 
 fn is_cursor_key(event: &KeyEvent) -> bool {

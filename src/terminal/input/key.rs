@@ -4,6 +4,8 @@ use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyEventState, KeyModifiers, MediaKeyCode, ModifierKeyCode,
 };
 
+use crate::keymap::latin_key;
+
 pub(super) fn letter_key(letter: u8) -> Option<KeyCode> {
     Some(match letter {
         b'A' => KeyCode::Up,
@@ -114,15 +116,21 @@ fn tilde_key(number: u8) -> Option<KeyCode> {
     })
 }
 
-/// A key by its number, from the kitty protocol or `modifyOtherKeys`.
+/// A key by its number, from the kitty protocol or `modifyOtherKeys`. With alternates it is `key:shifted:base`: what the key
+/// types, what it types with Shift, and what the same key types in the layout of the United States.
 fn kitty_key(numbers: &str, attached: Attached) -> Option<KeyEvent> {
     let mut alternates = numbers.split(':');
     let number: u32 = alternates.next()?.parse().ok()?;
-    let shifted = alternates
-        .next()
-        .and_then(|digits| digits.parse().ok())
-        .and_then(char::from_u32);
+    let mut alternate = || {
+        let number = alternates.next()?.parse().ok()?;
+        char::from_u32(number).filter(|c| !c.is_control())
+    };
+    let (shifted, base) = (alternate(), alternate());
     let shift = attached.modifiers.contains(KeyModifiers::SHIFT);
+    let chord = !attached
+        .modifiers
+        .difference(KeyModifiers::SHIFT)
+        .is_empty();
     let code = match number {
         9 if shift => KeyCode::BackTab,
         9 => KeyCode::Tab,
@@ -132,12 +140,28 @@ fn kitty_key(numbers: &str, attached: Attached) -> Option<KeyEvent> {
         57358..=57454 => return named_key(number, attached),
         _ => KeyCode::Char(match char::from_u32(number)? {
             c if c.is_control() => return None,
+            // No chord is made of a letter that is not Latin: its key is meant.
+            c if chord
+                && !is_latin(c)
+                && let Some(base) = base.or_else(|| latin_key(c)) =>
+            {
+                if shift {
+                    base.to_ascii_uppercase()
+                } else {
+                    base
+                }
+            }
             // Keys are named by what they type, as legacy bytes do.
             c if shift => shifted.unwrap_or_else(|| c.to_uppercase().next().unwrap_or(c)),
             c => c,
         }),
     };
     attached.event(code)
+}
+
+/// Whether a character is of the Latin script, or a sign that layouts of all scripts have.
+fn is_latin(c: char) -> bool {
+    c < '\u{370}'
 }
 
 fn named_key(number: u32, attached: Attached) -> Option<KeyEvent> {

@@ -351,6 +351,96 @@ fn an_answer_that_nobody_asked_for_is_for_nobody() {
     }
 }
 
+/// Letters by the keys of the layout of the United States.
+const LAYOUTS: [(&str, [&str; 2]); 4] = [
+    (
+        "English",
+        ["abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"],
+    ),
+    (
+        "Russian",
+        ["фисвуапршолдьтщзйкыегмцчня", "abcdefghijklmnopqrstuvwxyz"],
+    ),
+    (
+        "Greek",
+        ["αβψδεφγηιξκλμνοπρστθωχυζ", "abcdefghijklmnoprstuvxyz"],
+    ),
+    (
+        "Hebrew",
+        ["שנבגקכעיןחלךצמםפרדאוהסטז", "abcdefghijklmnoprstuvxyz"],
+    ),
+];
+
+#[test]
+fn a_chord_is_its_key_in_each_layout_and_language() {
+    let kitty = |flags| Modes {
+        kitty_flags: flags,
+        ..Modes::default()
+    };
+    let other = Modes {
+        modify_other_keys: 2,
+        ..Modes::default()
+    };
+    for (layout, [letters, keys]) in LAYOUTS {
+        for (letter, key) in letters.chars().zip(keys.chars()) {
+            for number in [3, 4, 5, 6, 7, 8, 13] {
+                let shift = (number - 1) & 1 != 0;
+                let typed = if shift { key.to_ascii_uppercase() } else { key };
+                let upper = letter.to_uppercase().next().unwrap();
+                let code = |c: char| u32::from(c);
+                let named = match (letter == key, shift) {
+                    (true, false) => format!("{}", code(letter)),
+                    (true, true) => format!("{}:{}", code(letter), code(upper)),
+                    (false, false) => format!("{}::{}", code(letter), code(key)),
+                    (false, true) => format!("{}:{}:{}", code(letter), code(upper), code(key)),
+                };
+                let said = [
+                    format!("\x1b[{named};{number}u"),
+                    format!(
+                        "\x1b[27;{number};{}~",
+                        code(if shift { upper } else { letter })
+                    ),
+                ];
+                for (host, bytes) in said.iter().enumerate() {
+                    let event = only_key(bytes);
+                    assert_eq!(event.code, c(typed), "{layout} {letter} {number} {host}");
+                    let name = format!("{layout} {letter} with {number} as {bytes:?}");
+                    let mut legacy = String::new();
+                    if (number - 1) & 2 != 0 {
+                        legacy.push('\x1b');
+                    }
+                    let control = char::from(key as u8 - b'a' + 1);
+                    legacy.push(if (number - 1) & 4 != 0 {
+                        control
+                    } else {
+                        typed
+                    });
+                    assert_eq!(forwarded(bytes, &Modes::default(), true), legacy, "{name}");
+                    let wanted = format!("\x1b[27;{number};{}~", code(typed));
+                    assert_eq!(forwarded(bytes, &other, true), wanted, "{name}");
+                    let wanted = format!("\x1b[{};{number}u", code(key));
+                    assert_eq!(forwarded(bytes, &kitty(1), true), wanted, "{name}");
+                }
+                assert_eq!(forwarded(&said[0], &kitty(5), true), said[0]);
+            }
+        }
+    }
+    // What is no letter of another script is the key that its own layout names.
+    for (bytes, legacy, rich) in [
+        ("\x1b[50:64;6u", "\0", "\x1b[50;6u"),
+        ("\x1b[233;5u", "é", "\x1b[233;5u"),
+        ("\x1b[246::59;5u", "ö", "\x1b[246;5u"),
+        ("\x1b[39::113;5u", "'", "\x1b[39;5u"),
+    ] {
+        assert_eq!(
+            forwarded(bytes, &Modes::default(), true),
+            legacy,
+            "{bytes:?}"
+        );
+        assert_eq!(forwarded(bytes, &kitty(1), true), rich, "{bytes:?}");
+    }
+}
+
 fn forwarded(bytes: &str, modes: &Modes, host_kitty: bool) -> String {
     let all = decode(bytes)
         .iter()

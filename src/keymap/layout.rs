@@ -1,0 +1,65 @@
+//! Which key of a Latin keyboard a letter of another script is typed with.
+//!
+//! A chord is named by its key: who writes Russian presses the key of `c` for Ctrl-C, and most terminals then report `с`, the
+//! Cyrillic letter, with Ctrl. Some report the key beside it (the base key of the kitty keyboard protocol); for the others the
+//! standard layouts of Russian (with the letters that Ukrainian and Belarusian have instead), Greek and Hebrew stand here.
+
+/// Letters of a layout, key by key, over the keys of the layout of the United States.
+const LAYOUTS: [(&str, &str); 4] = [
+    (
+        "ёйцукенгшщзхъфывапролджэячсмитьбю",
+        "`qwertyuiop[]asdfghjkl;'zxcvbnm,.",
+    ),
+    ("їієґў", "]s'`o"),
+    ("ςερτυθιοπασδφγηξκλζχψωβνμ", "wertyuiopasdfghjklzxcvbnm"),
+    ("קראטוןםפשדגכעיחלךףזסבהנמצתץ", "ertyuiopasdfghjkl;zxcvbnm,."),
+];
+
+/// The first letter of a script that is not Latin.
+const FIRST_OTHER: char = '\u{370}';
+
+/// Returns the character that a Latin keyboard has on the key which types this letter; nothing for a Latin letter, which names
+/// its key itself, and for one of no layout that is known here. The letter may be upper case, and then the result is too.
+#[must_use]
+pub fn latin_key(letter: char) -> Option<char> {
+    if letter < FIRST_OTHER {
+        return None;
+    }
+    let lower = letter.to_lowercase().next().unwrap_or(letter);
+    let key = LAYOUTS.iter().find_map(|(letters, keys)| {
+        let at = letters.chars().position(|one| one == lower)?;
+        keys.chars().nth(at)
+    })?;
+    Some(if lower == letter {
+        key
+    } else {
+        key.to_ascii_uppercase()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_letter_of_a_layout_has_a_key() {
+        for (letters, keys) in LAYOUTS {
+            assert_eq!(letters.chars().count(), keys.chars().count(), "{letters}");
+        }
+        for (letter, key) in [
+            ('с', Some('c')),
+            ('С', Some('C')),
+            ('й', Some('q')),
+            ('і', Some('s')),
+            ('ψ', Some('c')),
+            ('Σ', Some('S')),
+            ('ב', Some('c')),
+            ('/', None),
+            ('é', None),
+            ('c', None),
+            ('日', None),
+        ] {
+            assert_eq!(latin_key(letter), key, "{letter}");
+        }
+    }
+}
