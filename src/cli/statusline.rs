@@ -5,13 +5,14 @@
 //! these commands may run at once. The exit code is 0, always.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::hook;
@@ -27,6 +28,12 @@ const OWN_LIMIT: Duration = Duration::from_secs(2);
 
 /// The most that is passed on of the own command's output, in bytes: some coloured lines.
 const OWN_OUTPUT_LIMIT: u64 = 64 * 1024;
+
+/// How often it is looked whether a command has exited that has closed nothing.
+const EXIT_STEP: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 10_000_000,
+};
 
 /// Runs the command with the arguments after `statusline`; the exit code is 0, always.
 #[must_use]
@@ -123,20 +130,36 @@ fn users(command: &OsStr, input: &[u8]) -> Option<Vec<u8>> {
         .ok()?;
     let (mut stdin, stdout) = (child.stdin.take()?, child.stdout.take()?);
     let input = input.to_vec();
-    // Neither thread is waited for: one may hang on a pipe that a stray grandchild holds open.
+    // Not waited for: it may hang on a pipe that a stray grandchild holds open.
     thread::spawn(move || stdin.write_all(&input));
-    let (sender, printed) = mpsc::channel();
-    thread::spawn(move || {
-        let mut output = Vec::new();
-        stdout.take(OWN_OUTPUT_LIMIT).read_to_end(&mut output).ok();
-        sender.send(output).ok();
-    });
-    let output = printed.recv_timeout(OWN_LIMIT).ok();
+    let output = printed_until_exit(&mut child, stdout);
     if output.is_none() {
         end(&mut child);
     }
     // One that is done is left alone: what it keeps running behind (a cache being filled) is its own.
     output
+}
+
+/// What a command prints up to its exit; nothing if it takes too long. The pipe's end is not waited for: a process that the
+/// command has left behind may hold it open for hours.
+fn printed_until_exit(child: &mut Child, stdout: ChildStdout) -> Option<Vec<u8>> {
+    let deadline = Instant::now() + OWN_LIMIT;
+    let flags = fcntl_getfl(&stdout).ok()?;
+    fcntl_setfl(&stdout, flags | OFlags::NONBLOCK).ok()?;
+    let mut stdout = stdout.take(OWN_OUTPUT_LIMIT);
+    let mut output = Vec::new();
+    while Instant::now() < deadline {
+        // Looked at before the pipe is read: what it has printed is in there.
+        let exited = child.try_wait().ok()?.is_some();
+        match stdout.read_to_end(&mut output) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && !exited => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            _ => return Some(output),
+        }
+        let mut pipe = [PollFd::new(stdout.get_ref(), PollFlags::IN)];
+        poll(&mut pipe, Some(&EXIT_STEP)).ok();
+    }
+    None
 }
 
 /// Ends a command that hangs, with all it started.
@@ -173,11 +196,34 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_is_left_behind_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let note = dir.path().join("pid");
+        for command in [
+            "echo shown; sleep 600 &",
+            "(sleep 600; echo late) & printf 'sho'; sleep 0.1; echo wn",
+            "setsid -f sleep 5; echo shown",
+        ] {
+            let began = Instant::now();
+            let noted = format!("{command}\necho $$ > {}", note.display());
+            assert_eq!(
+                output(&noted, b"x").as_deref(),
+                Some("shown\n"),
+                "{command}"
+            );
+            assert!(began.elapsed() < OWN_LIMIT / 2, "{command}");
+            let group = std::fs::read_to_string(&note).unwrap();
+            let group = Pid::from_raw(group.trim().parse().unwrap()).unwrap();
+            kill_process_group(group, Signal::KILL).ok();
+        }
+    }
+
+    #[test]
     fn a_command_that_hangs_is_ended_with_all_it_started() {
         let dir = tempfile::tempdir().unwrap();
         let note = dir.path().join("pid");
         let began = Instant::now();
-        let command = format!("sleep 600 & echo $! > {}", note.display());
+        let command = format!("sleep 600 & echo $! > {}; echo early; wait", note.display());
         assert_eq!(output(&command, b""), None);
         assert!(began.elapsed() < OWN_LIMIT + Duration::from_secs(1));
         let pid: i32 = std::fs::read_to_string(note)
