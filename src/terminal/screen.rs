@@ -48,6 +48,7 @@ mod cells;
 mod copy;
 mod damage;
 pub(super) mod engine;
+pub mod widths;
 
 /// How long a synchronized frame may hide what was drawn: long enough for a slow frame, short
 /// enough that a program which died inside one does not look frozen.

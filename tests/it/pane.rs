@@ -119,7 +119,8 @@ enum Keys {
 /// Something that a user's terminal may send and that is none of pitstop's business.
 ///
 /// Left out, because they are not for the child as they are: the keys of the keymap (Ctrl-q, F1 to F10); what a
-/// terminal says by itself (focus, mouse, answers), which is told to the child by the modes it has set; arrows in
+/// terminal says by itself (focus, mouse, answers, ends of pastes that have not begun), which is told to the child by the modes
+/// it has set, or not at all; arrows in
 /// the form of the application mode, which are said in the form that the child has set; and of a paste the
 /// control characters but TAB, CR and LF, which are taken away.
 fn input(random: &mut Random, keys: Keys) -> Vec<u8> {
@@ -192,7 +193,6 @@ fn input(random: &mut Random, keys: Keys) -> Vec<u8> {
             "\x1b[12;34w",
             "\x1b[5;6;7v",
             "\x1b[!p",
-            "\x1b[201~",
             "\x1b[1\x07",
             "\x1b[ q",
         ])),

@@ -1,7 +1,9 @@
-//! Characters that are one on the screen: emoji with a variation selector, a skin tone or a joiner, and flags.
+//! Characters that are one on the screen: emoji with a variation selector, a skin tone or a joiner, flags, and letters with a
+//! vowel sign that has room of its own.
 //!
-//! The engine gives each code point cells of its own. Here the later ones join the cell of the first, and a character
-//! that becomes an emoji by them takes two cells, as current terminals have it (mode 2027).
+//! The engine gives each code point the cells that it counts for it. Here the later ones join the cell of the first, a character
+//! that becomes an emoji by them takes two cells, as current terminals have it (mode 2027), and what the hosted client counts
+//! otherwise takes the cells that it counts (see [`super::super::widths`]).
 //!
 //! A character that grows in the last column goes to the next row as if it had been wide from the start, and the text
 //! selector U+FE0E makes an emoji of two cells one of one.
@@ -17,6 +19,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Engine;
+use crate::terminal::screen::widths::cells_of;
 
 /// The first combining mark: below it nothing is of width zero, and nothing joins.
 pub(super) const FIRST_JOINING: char = '\u{300}';
@@ -32,10 +35,49 @@ impl Engine {
     /// Text that may be more than a character for each cell, one after the other.
     #[inline]
     pub(super) fn input_rare(&mut self, c: char) {
-        let joins = c >= FIRST_JOINING
-            && (self.join(c) || (c.width() == Some(0) && self.cluster_is_full()));
-        if !joins {
-            self.write_character(c);
+        if c < FIRST_JOINING {
+            return self.write_character(c);
+        }
+        if self.join(c) {
+            return;
+        }
+        let counted = c.width().unwrap_or(0);
+        match cells_of(c) {
+            0 if self.cluster_is_full() => {}
+            0 if counted > 0 => {
+                if let Some(at) = self.before_cursor() {
+                    self.term.grid_mut()[at].push_zerowidth(c);
+                }
+            }
+            cells if cells == counted || counted > 2 => self.write_character(c),
+            1 => self.write_sign(c),
+            _ => self.write_in_place_of('\u{3000}', c),
+        }
+    }
+
+    /// Writes a sign that the engine would put over what stands before it, with a cell of its own: behind a letter of one cell
+    /// the two are one character of two, so that they are drawn together.
+    fn write_sign(&mut self, c: char) {
+        let letter = self.before_cursor().filter(|at| {
+            let cell = &self.term.grid()[*at];
+            cell.c != ' ' && !cell.flags.contains(Flags::WIDE_CHAR)
+        });
+        match letter {
+            Some(at) if !self.cluster_is_full() => {
+                self.term.grid_mut()[at].push_zerowidth(c);
+                self.widen(at);
+            }
+            _ => self.write_in_place_of('x', c),
+        }
+    }
+
+    /// Writes a character with the cells of another.
+    fn write_in_place_of(&mut self, other: char, c: char) {
+        self.write_character(other);
+        let at = self.before_cursor();
+        // Where it is not there was no room for it.
+        if let Some(at) = at.filter(|at| self.term.grid()[*at].c == other) {
+            self.term.grid_mut()[at].c = c;
         }
     }
 
@@ -47,17 +89,20 @@ impl Engine {
             return false;
         }
         let Some(at) = self.before_cursor() else {
-            return self.write_flag_letter(c);
+            return false;
         };
         let cell = &self.term.grid()[at];
+        // The text selector makes one cell of an emoji that has two by Unicode, and leaves what has two for the client alone.
+        let by_client = cells_of(cell.c) == 2 && cell.c.width() == Some(1);
+        let least = if by_client { 2 } else { 1 };
         let width = match c {
             // Behind other companions it selects nothing any more.
             TEXT_SELECTOR | EMOJI_SELECTOR if cell.zerowidth().is_none() => {
-                Some(format!("{}{c}", cell.c).width())
+                Some(format!("{}{c}", cell.c).width().max(least))
             }
             TEXT_SELECTOR | EMOJI_SELECTOR => None,
             _ if is_one(cell, c) => Some(2),
-            _ => return self.write_flag_letter(c),
+            _ => return false,
         };
         if self.cluster_is_full() {
             return true;
@@ -67,18 +112,6 @@ impl Engine {
             Some(2) => self.widen(at),
             Some(1) if c == TEXT_SELECTOR => self.narrow(at),
             _ => {}
-        }
-        true
-    }
-
-    /// Writes half a flag, which takes two cells like the whole; false if it is none.
-    fn write_flag_letter(&mut self, c: char) -> bool {
-        if !FLAG_LETTERS.contains(&c) {
-            return false;
-        }
-        self.write_character(c);
-        if let Some(at) = self.before_cursor() {
-            self.widen(at);
         }
         true
     }

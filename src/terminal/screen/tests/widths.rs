@@ -117,6 +117,57 @@ fn two_letters_of_a_flag_take_two_cells() {
     enough_take(2, 100, &pairs.collect::<Vec<_>>());
 }
 
+/// What the client counts for each assigned code point, see the file.
+const CLIENT: &str = include_str!("client_widths.txt");
+
+#[test]
+fn each_code_point_takes_the_cells_that_the_client_counts() {
+    let mut screen = screen(20, 3);
+    let number = |digits: &str| u32::from_str_radix(digits, 16).unwrap();
+    let mut wrong = Vec::new();
+    let lines = CLIENT.lines().filter(|line| !line.starts_with('#'));
+    for run in lines.flat_map(str::split_whitespace) {
+        let (range, cells) = run.split_once(':').unwrap();
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let cells: u16 = cells.parse().unwrap();
+        for c in (number(first)..=number(last)).filter_map(char::from_u32) {
+            let alone = measured(&mut screen, &c.to_string());
+            // What an accent is put on stays where it is; the enclosing keycap makes two cells of what it is put on.
+            let behind = measured(&mut screen, &format!("a{c}b")) - 2;
+            let keycap = c == '\u{20e3}';
+            if (alone, behind) != (cells, cells) && !keycap {
+                wrong.push(format!(
+                    "{:x}: {alone} and {behind}, not {cells}",
+                    u32::from(c)
+                ));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}: {:?}",
+        wrong.len(),
+        &wrong[..wrong.len().min(40)]
+    );
+}
+
+/// Words and clusters, each with the cells that the client counts.
+const CLUSTERS: &str = include_str!("client_clusters.txt");
+
+#[test]
+fn each_cluster_takes_the_cells_that_the_client_counts() {
+    let mut screen = screen(60, 3);
+    let lines = CLUSTERS.lines().filter(|line| !line.starts_with('#'));
+    let wrong: Vec<_> = lines
+        .filter_map(|line| {
+            let (text, cells) = line.split_once('\t').unwrap();
+            let (taken, cells) = (measured(&mut screen, text), cells.parse::<u16>().unwrap());
+            (taken != cells).then(|| format!("{text} takes {taken}, not {cells}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}: {wrong:?}", wrong.len());
+}
+
 proptest! {
     #[test]
     fn the_cursor_is_behind_what_the_cells_show(text in "[ -~¡-ÿ日本語가★⚠❤👩🚀🇩🇪👍\u{1f3fd}\u{200d}\u{fe0f}\u{301}]{0,8}") {
