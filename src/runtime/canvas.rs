@@ -8,11 +8,13 @@ use ratatui::{
     layout::{Position, Rect},
 };
 
-use unicode_width::UnicodeWidthStr as _;
-
 use crate::{
     pane::screen::{Patch, Screen},
-    ui::{Depth, extra::LinkRun, pane},
+    ui::{
+        Depth,
+        extra::{LinkRun, cell_span, span_apart},
+        pane,
+    },
 };
 
 use super::paint::{Abilities, Painter};
@@ -173,28 +175,28 @@ fn swap(part: &mut Buffer, whole: &mut Buffer, start: usize) {
     }
 }
 
-/// The cells that differ. Ratatui forgets two. Where a character grows over the first half of another, the second half of
-/// that one is left on the host terminal, and what is written there later may take its neighbour with it. Where a narrow
-/// one takes the place of a wide one, the blank behind it may look as it did, but on the host terminal it has the link.
+/// The cells that differ, in the order of their places; the second cell of a wide character is never among them.
+///
+/// What is drawn may leave its mark on cells that do not differ, and these are drawn again: the second half of a wide character
+/// whose first half is drawn over, and what stands where a terminal that joins less than we do puts the rest of a cluster.
 fn changes<'a>(before: &Buffer, after: &'a Buffer) -> Vec<(u16, u16, &'a Cell)> {
-    let mut changed = before.diff(after);
-    let wide = |cell: &Cell| cell.symbol().len() > 2 && cell.symbol().width() == 2;
-    let right = after.area.right();
-    let halves: Vec<_> = changed
-        .iter()
-        .filter_map(|(x, y, cell)| {
-            let (first, half) = if wide(cell) {
-                (x + 1, x + 2)
-            } else {
-                (*x, x + 1)
-            };
-            (half < right && wide(&before[(first, *y)])).then_some((half, *y))
-        })
-        .collect();
-    if !halves.is_empty() {
-        changed.extend(halves.into_iter().map(|(x, y)| (x, y, &after[(x, y)])));
-        changed.sort_by_key(|(x, y, _)| (*y, *x));
-        changed.dedup_by_key(|(x, y, _)| (*y, *x));
+    let mut changed = Vec::new();
+    let columns = usize::from(after.area.width).max(1);
+    let rows = before
+        .content
+        .chunks_exact(columns)
+        .zip(after.content.chunks_exact(columns));
+    for (y, (old, new)) in (after.area.y..).zip(rows) {
+        let (mut x, mut harmed) = (0, 0);
+        while let Some(cell) = new.get(x) {
+            let end = x + cell_span(cell);
+            if *cell != old[x] || x < harmed {
+                changed.push((after.area.x + x as u16, y, cell));
+                let covered = (x..end.min(columns)).map(|at| at + cell_span(&old[at]));
+                harmed = covered.fold(harmed, usize::max).max(x + span_apart(cell));
+            }
+            x = end;
+        }
     }
     changed
 }

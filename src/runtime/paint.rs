@@ -11,7 +11,6 @@ use ratatui::{
     layout::Position,
     style::{Color, Modifier},
 };
-use unicode_width::UnicodeWidthStr as _;
 
 use crate::ui::extra::{self, LinkRun};
 
@@ -295,12 +294,7 @@ impl Painter {
     pub fn draw<'a>(&mut self, content: impl Iterator<Item = (u16, u16, &'a Cell)>) {
         let mut frame = std::mem::take(&mut self.out);
         let out = &mut frame;
-        let mut covered = None;
         for (x, y, cell) in content {
-            // Ratatui clears the second cell of an emoji behind it, which some terminals take for its end.
-            if covered.take() == Some((x, y)) && cell.symbol() == " " {
-                continue;
-            }
             let link = extra::is_link(cell)
                 .then(|| extra::run_at(&self.links, Position { x, y }))
                 .flatten();
@@ -323,12 +317,11 @@ impl Painter {
             self.change(out, self.held, own);
             self.held = own;
             let symbol = cell.symbol();
-            let width = symbol.width().max(1) as u16;
+            let width = extra::cell_span(cell) as u16;
             let sure = is_sure(symbol);
             if !sure && width == 2 {
                 // A terminal that takes it for one cell would leave the other as it was.
                 let _ = write!(out, "\x1b[2X");
-                covered = Some((x + 1, y));
             }
             out.push_str(symbol);
             self.next = sure.then_some((x + width, y));

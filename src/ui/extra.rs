@@ -10,10 +10,11 @@
 //! The targets stand beside the frame, by place. A panel that lies over a link has cells of its own, without the bit.
 
 use ratatui::{
-    buffer::Cell,
+    buffer::{Cell, CellDiffOption},
     layout::Position,
     style::{Color, Modifier},
 };
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::pane::screen::Underline;
 
@@ -60,6 +61,26 @@ pub fn underline_number(modifier: Modifier) -> u16 {
         return 0;
     }
     ((modifier.bits() & UNDERLINE_BITS) >> UNDERLINE_SHIFT).max(1)
+}
+
+/// How many cells of the host terminal a cell's symbol takes: 1 or 2.
+#[must_use]
+pub fn cell_span(cell: &Cell) -> usize {
+    match (cell.diff_option, cell.symbol()) {
+        (CellDiffOption::ForcedWidth(width), _) => usize::from(width.get()).min(2),
+        (_, symbol) if symbol.len() < 2 => 1,
+        (_, symbol) => symbol.width().clamp(1, 2),
+    }
+}
+
+/// How many cells a symbol takes on a terminal that joins none of its code points.
+#[must_use]
+pub fn span_apart(cell: &Cell) -> usize {
+    let symbol = cell.symbol();
+    if symbol.len() <= 4 {
+        return cell_span(cell);
+    }
+    symbol.chars().filter_map(UnicodeWidthChar::width).sum()
 }
 
 /// Marks a cell as part of a link.

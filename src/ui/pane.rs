@@ -3,7 +3,7 @@
 //! Nothing of the child is passed through raw: a cell is a character with attributes, and what could move
 //! the host's cursor or reorder its line is dropped here, whatever the emulator let into a cell.
 
-use std::ops::Range;
+use std::{borrow::Cow, num::NonZeroU16, ops::Range};
 
 use ratatui::{
     buffer::{Buffer, Cell, CellDiffOption},
@@ -11,12 +11,12 @@ use ratatui::{
     style::{Color, Modifier},
     text::{Line, Span},
 };
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar;
 
 use crate::{
     app::{Model, layout::Layout, model::Focus},
     clean,
-    pane::screen::{Attributes, CellView, Patch, Screen},
+    pane::screen::{Attributes, CellView, Patch, Screen, widths::cells_of},
 };
 
 use super::{
@@ -116,8 +116,6 @@ pub fn place(area: Rect, patch: &Patch) -> Rect {
 fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, depth: Depth) {
     let room = area.intersection(buf.area);
     let stride = usize::from(buf.area.width);
-    // A cluster that another terminal may draw wider than we do: its row and the column behind the damage.
-    let mut harmed = (0, 0);
     screen.for_each_cell_in(part, |view| {
         let (column, row) = (
             area.x.saturating_add(view.column),
@@ -137,16 +135,6 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, 
             cell.set_char(' ');
         }
         ink.apply(cell);
-        if view.row == harmed.0 && view.column < harmed.1 {
-            cell.diff_option = CellDiffOption::AlwaysUpdate;
-        }
-        if whole && view.text.len() > 4 {
-            let apart = view.text.chars().filter_map(UnicodeWidthChar::width);
-            let apart = apart.sum::<usize>() as u16;
-            if apart > view.width {
-                harmed = (view.row, view.column + apart);
-            }
-        }
         if let Some(link) = view.hyperlink {
             extra::link(cell, extra::number(link, view.link_id));
         }
@@ -202,37 +190,68 @@ pub fn links(
 }
 
 fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
+    cell.diff_option = CellDiffOption::None;
     if let [byte @ 0x20..=0x7e] = view.text.as_bytes() {
         cell.set_char(char::from(*byte));
         return;
     }
-    let wanted = usize::from(view.width);
+    let wanted = view.width;
     let mut chars = view.text.chars();
     let base = chars.next().unwrap_or(' ');
     let single = chars.next().is_none();
     // A host terminal that joins or widens what the emulator did not would hide what stands behind it: a cluster
-    // stays whole only where both may agree on its width. Emoji of two cells are painted with care.
-    let emoji = wanted == 2 && !view.text.contains('\u{fe0e}');
+    // stays whole only where it has its two cells, which are painted with care, or where both may agree on one.
+    let selects = view.text.contains(['\u{fe0e}', '\u{fe0f}', '\u{200d}']);
     // An emoji, or half of a flag, that is to be text: without its selector it would have no room.
-    let wide = base.width() == Some(2) || matches!(base, '\u{1f1e6}'..='\u{1f1ff}');
-    let as_text = wanted == 1 && wide && view.text[base.len_utf8()..] == *"\u{fe0e}";
-    let agreed = view.text.width() == wanted
-        && (emoji || as_text || !view.text.contains(['\u{fe0e}', '\u{fe0f}', '\u{200d}']))
-        && clean::one_line(view.text) == view.text;
-    let mut bytes = [0; 4];
-    let alone = &*base.encode_utf8(&mut bytes);
-    if agreed {
-        cell.set_symbol(view.text);
-    } else if base.width() == Some(wanted) && clean::one_line(alone) == alone {
-        if single {
-            cell.set_char(base);
+    let as_text = cells_of(base) == 2 && view.text[base.len_utf8()..] == *"\u{fe0e}";
+    let whole = match wanted {
+        2 => !view.text.contains('\u{fe0e}') || cells_of(base) == 2,
+        _ => as_text || (!selects && counted(view.text) == 1),
+    };
+    if whole && is_shown(view.text) {
+        // What joins the cell before it has a blank of its own to join.
+        if single && base.width() == Some(0) {
+            cell.set_symbol(&format!(" {base}"));
         } else {
-            set_with_accents(cell, view.text);
+            cell.set_symbol(view.text);
         }
+    } else if cells_of(base) == usize::from(wanted) && is_shown(base.encode_utf8(&mut [0; 4])) {
+        set_with_accents(cell, view.text);
     } else {
         cell.set_char(if wanted == 1 { '\u{fffd}' } else { ' ' });
     }
+    if extra::cell_span(cell) != usize::from(wanted)
+        && let Some(wanted) = NonZeroU16::new(wanted)
+    {
+        cell.diff_option = CellDiffOption::ForcedWidth(wanted);
+    }
 }
+
+/// The cells that the code points of a cluster take together.
+fn counted(cluster: &str) -> usize {
+    cluster.chars().map(cells_of).sum()
+}
+
+/// Whether a cluster may be handed to the host terminal as it is: it has nothing that steers, reorders or hides, but for one
+/// selector of a variant, or the name of a flag in tags.
+fn is_shown(cluster: &str) -> bool {
+    let mut rest = Cow::Borrowed(cluster);
+    if let Some(tags) = cluster.strip_prefix('\u{1f3f4}')
+        && let Some(tags) = tags.strip_suffix('\u{e007f}')
+    {
+        let letters = |c| matches!(c, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}');
+        return tags.chars().count() <= FLAG_NAME && tags.chars().all(letters);
+    }
+    let variant = |c: char| matches!(c, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0d}' | '\u{e0100}'..='\u{e01ef}');
+    if let Some(at) = cluster.find(variant).filter(|at| *at > 0) {
+        let selector = cluster[at..].chars().next().map_or(0, char::len_utf8);
+        rest = Cow::Owned([&cluster[..at], &cluster[at + selector..]].concat());
+    }
+    clean::one_line(&rest) == rest
+}
+
+/// The longest name of a flag, in tags: the code of a country and of one of its parts.
+const FLAG_NAME: usize = 6;
 
 /// The base character with its combining accents, without what joins, selects or hides.
 fn set_with_accents(cell: &mut Cell, cluster: &str) {
@@ -240,7 +259,7 @@ fn set_with_accents(cell: &mut Cell, cluster: &str) {
     for (at, c) in cluster.chars().enumerate() {
         let mut bytes = [0; 4];
         let piece = c.encode_utf8(&mut bytes);
-        let accent = c.width() == Some(0)
+        let accent = cells_of(c) == 0
             && !matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{200c}' | '\u{200d}')
             && clean::one_line(piece) == *piece;
         if (at == 0 || accent) && kept.len() + piece.len() <= MOST_ACCENTS {
@@ -286,7 +305,6 @@ impl Ink {
         cell.bg = self.background;
         cell.underline_color = self.underline;
         cell.modifier = self.modifier;
-        cell.diff_option = CellDiffOption::None;
     }
 }
 

@@ -150,6 +150,72 @@ fn in_every_frame_the_cursor_stands_where_the_childs_does() {
     }
 }
 
+/// Words and clusters of eighteen scripts, and of emoji, with the cells that the client counts for them.
+fn clusters() -> impl Iterator<Item = (&'static str, u16)> {
+    let lines = include_str!("../../src/terminal/screen/tests/client_clusters.txt").lines();
+    lines.filter_map(|line| {
+        let (text, cells) = line.split_once('\t')?;
+        Some((text, cells.parse().expect("a number")))
+    })
+}
+
+/// The row's cells with what stands in each. A joiner that has nothing behind it in its cell is not drawn: it would reach into the
+/// next.
+fn row_of(screen: &Screen, row: u16) -> Vec<(u16, String)> {
+    let mut cells = Vec::new();
+    screen.for_each_cell(|cell| {
+        if cell.row == row && cell.text != " " {
+            let text = cell.text.trim_end_matches(['\u{200c}', '\u{200d}']);
+            cells.push((cell.column, text.to_owned()));
+        }
+    });
+    cells
+}
+
+#[test]
+fn each_cluster_is_drawn_whole_and_what_stands_behind_it_where_it_belongs() {
+    let mut drawn = Drawn::new(60, 3);
+    for (text, cells) in clusters() {
+        // The mark is put where the client believes that it belongs.
+        let column = cells + 1;
+        let frame = format!("\x1b[2J\x1b[H{text}\x1b[2;{column}H|\x1b[H{text}\x1b[1;{column}H|");
+        drawn.screen.feed_at_once(frame.as_bytes());
+        drawn.draw();
+        let (inner, outer) = (row_of(&drawn.screen, 0), row_of(&drawn.outer, 0));
+        let joined: String = inner.iter().map(|(_, text)| text.as_str()).collect();
+        let kept = |text: &str| text.replace(['\u{200c}', '\u{200d}'], "");
+        assert_eq!(kept(&joined), kept(&format!("{text}|")), "on the screen");
+        assert_eq!(inner, outer, "{text} on the host terminal");
+        assert_eq!(
+            inner.last().map(|(column, _)| *column),
+            Some(cells),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn clusters_that_are_written_over_each_other_leave_nothing_behind() {
+    let mut drawn = Drawn::new(24, 3);
+    let mut random = Random(0x5c21);
+    let clusters: Vec<_> = clusters().map(|(text, _)| text).collect();
+    for number in 0..scaled(20_000, 3_000) {
+        let (row, column) = (1 + random.below(3), 1 + random.below(24));
+        let text = match random.below(4) {
+            0 => random.among(&["x", "  ", "ab", "\x1b[K", "\x1b[3X", "\x1b[2P", "\x1b[2@"]),
+            _ => clusters[random.below(clusters.len() as u64) as usize],
+        };
+        drawn
+            .screen
+            .feed_at_once(format!("\x1b[{row};{column}H{text}").as_bytes());
+        drawn.draw();
+        for row in 0..3 {
+            let (inner, outer) = (row_of(&drawn.screen, row), row_of(&drawn.outer, row));
+            assert_eq!(inner, outer, "step {number}: {text} at {column}");
+        }
+    }
+}
+
 #[test]
 fn ten_thousand_random_resizes_and_outputs_leave_the_cursor_inside() {
     let mut random = Random(0x512e);
