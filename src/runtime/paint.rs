@@ -207,6 +207,14 @@ impl Painter {
                 let _ = write!(numbers, "{number};");
             }
         }
+        match (
+            extra::is_overlined(from.modifier),
+            extra::is_overlined(to.modifier),
+        ) {
+            (false, true) => numbers.push_str("53;"),
+            (true, false) => numbers.push_str("55;"),
+            _ => {}
+        }
         let kind = extra::underline_number(to.modifier);
         if kind != extra::underline_number(from.modifier) {
             match kind {
@@ -395,6 +403,16 @@ mod tests {
         assert!(out.contains("\x1b[4:3;58:2::9:8:7mx\x1b[0m"), "{out:?}");
         let out = painted(Abilities::default(), Vec::new(), paint);
         assert!(out.contains("\x1b[4mx\x1b[0m"), "{out:?}");
+    }
+
+    #[test]
+    fn blinking_and_the_line_above_are_said_and_taken_back() {
+        let out = painted(ALL, Vec::new(), |buffer| {
+            buffer.set_string(0, 0, "abc", Style::new());
+            buffer[(0, 0)].modifier = extra::overlined(Modifier::SLOW_BLINK);
+            buffer[(1, 0)].modifier = extra::overlined(Modifier::empty());
+        });
+        assert_eq!(out, "\x1b[1;1H\x1b[5;53ma\x1b[0;53mb\x1b[55mc");
     }
 
     #[test]

@@ -125,6 +125,10 @@ pub struct Attributes {
     pub hidden: bool,
     /// Struck through.
     pub strike: bool,
+    /// Blinking.
+    pub blink: bool,
+    /// With a line above.
+    pub overline: bool,
     /// Underlined, and how.
     pub underline: Underline,
 }
@@ -482,6 +486,7 @@ impl Screen {
             Finding::FrameEnd => self.end_frame(),
             Finding::Fact(fact) => self.engine.report(fact),
             Finding::SoftReset => self.engine.soft_reset(),
+            Finding::Overline(on) => self.engine.set_overline(on),
             Finding::VersionQuery => self.engine.reply(VERSION_REPLY),
             Finding::ExtendedCursorQuery => self.engine.report_cursor("?"),
             Finding::SchemeQuery => self.engine.report_scheme(),
@@ -819,7 +824,7 @@ impl Screen {
                     underline_colour: cell
                         .underline_color()
                         .map(|own| colour(own, NamedColor::Foreground, colours)),
-                    attributes: attributes(cell.flags),
+                    attributes: attributes(cell),
                     hyperlink: link.as_ref().map(Hyperlink::uri),
                     link_id: link.as_ref().map_or("", Hyperlink::id),
                 });

@@ -89,6 +89,8 @@ pub(super) enum Finding {
     SettingQuery(Setting),
     /// DECSTR.
     SoftReset,
+    /// SGR 53 or 55: whether there is a line above what follows.
+    Overline(bool),
     /// REP; its final byte is the last one consumed.
     Repeat(u16),
     /// DECSLRM with its numbers, of the same form as SCOSC; its final byte is the last one consumed.
@@ -178,8 +180,19 @@ pub(super) fn plain(bytes: &[u8]) -> usize {
 fn ordinary_sequence(bytes: &[u8]) -> Option<usize> {
     let body = bytes.strip_prefix(b"\x1b[")?;
     let length = body.iter().position(|byte| !matches!(byte, b'0'..=b';'))?;
-    matches!(body[length], b'@'..=b'~' if !matches!(body[length], b'b' | b's' | b't'))
-        .then_some(length + 3)
+    let ordinary = match body[length] {
+        b'b' | b's' | b't' => false,
+        b'm' => !says_overline(&body[..length]),
+        end => matches!(end, b'@'..=b'~'),
+    };
+    ordinary.then_some(length + 3)
+}
+
+/// Whether these parameters of SGR may have a 53 or a 55, which the engine does not know.
+pub(super) fn says_overline(parameters: &[u8]) -> bool {
+    parameters
+        .split(|byte| *byte == b';')
+        .any(|one| matches!(one, b"53" | b"55"))
 }
 
 /// The longest OSC string let through, in bytes: what tmux allows. The parser's own buffer has no
@@ -455,9 +468,35 @@ fn csi_finding(params: &Params, intermediates: &[u8], action: char) -> Option<Fi
         ([], 'b') => Some(Finding::Repeat(first.max(1))),
         ([b'?'], 'h') if frame() => Some(Finding::FrameBegin),
         ([b'?'], 'l') if frame() => Some(Finding::FrameEnd),
+        ([], 'm') => overline(params).map(Finding::Overline),
         ([], 's') => Some(Finding::SideMargins(first, numbers.next().unwrap_or(0))),
         _ => None,
     }
+}
+
+/// What attributes say of the line above a text: the last word counts.
+fn overline(params: &Params) -> Option<bool> {
+    let mut said = None;
+    let mut rest = params.iter();
+    while let Some(param) = rest.next() {
+        match param {
+            [0] => said = said.map(|_| false),
+            [53] => said = Some(true),
+            [55] => said = Some(false),
+            // The numbers of a colour are none of attributes.
+            [38 | 48 | 58] => match rest.next() {
+                Some([2]) => {
+                    rest.nth(2);
+                }
+                Some([5]) => {
+                    rest.next();
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    said
 }
 
 fn osc_fact(params: &[&[u8]], notice: &mut Notice) -> Option<ScreenFact> {

@@ -1,9 +1,9 @@
-//! What a cell of the child has and ratatui's do not: a kind of underline, and a link.
+//! What a cell of the child has and ratatui's do not: a kind of underline, a line above, and a link.
 //!
 //! Both ride in places that ratatui compares but has no use for, so that a frame still sends only what has changed:
 //!
 //! ```text
-//!   Cell.modifier         bits 0–8 ratatui's · 9–11 kind of underline · 12 "is a link"
+//!   Cell.modifier         bits 0–8 ratatui's · 9–11 kind of underline · 12 "is a link" · 13 a line above
 //!   Cell.underline_color  of a link: 24 bits of its number; the true colour is in its LinkRun
 //! ```
 //!
@@ -21,6 +21,7 @@ use crate::pane::screen::Underline;
 const UNDERLINE_SHIFT: u32 = 9;
 const UNDERLINE_BITS: u16 = 0b111 << UNDERLINE_SHIFT;
 const LINK_BIT: u16 = 1 << 12;
+const OVERLINE_BIT: u16 = 1 << 13;
 
 /// Cells of one row that link to the same target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +62,18 @@ pub fn underline_number(modifier: Modifier) -> u16 {
         return 0;
     }
     ((modifier.bits() & UNDERLINE_BITS) >> UNDERLINE_SHIFT).max(1)
+}
+
+/// The modifier with a line above the text.
+#[must_use]
+pub fn overlined(modifier: Modifier) -> Modifier {
+    Modifier::from_bits_retain(modifier.bits() | OVERLINE_BIT)
+}
+
+/// Whether a modifier has a line above the text.
+#[must_use]
+pub fn is_overlined(modifier: Modifier) -> bool {
+    modifier.bits() & OVERLINE_BIT != 0
 }
 
 /// How many cells of the host terminal a cell's symbol takes: 1 or 2.

@@ -296,7 +296,7 @@ impl Ink {
             underline: view
                 .underline_colour
                 .map_or(Color::Reset, |own| depth.shown(own)),
-            modifier: extra::underlined(modifier(view.attributes), view.attributes.underline),
+            modifier: modifier(view.attributes),
         }
     }
 
@@ -327,8 +327,14 @@ fn modifier(attributes: Attributes) -> Modifier {
         (attributes.inverse, Modifier::REVERSED),
         (attributes.hidden, Modifier::HIDDEN),
         (attributes.strike, Modifier::CROSSED_OUT),
+        (attributes.blink, Modifier::SLOW_BLINK),
     ] {
         modifier.set(one, on);
     }
-    modifier
+    let modifier = extra::underlined(modifier, attributes.underline);
+    if attributes.overline {
+        extra::overlined(modifier)
+    } else {
+        modifier
+    }
 }

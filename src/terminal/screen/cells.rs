@@ -21,10 +21,23 @@ pub(super) fn is_spacer(cell: &Cell) -> bool {
     cell.flags.intersects(spacers)
 }
 
+/// Blinking text: the engine has no such flag, and this bit is free.
+pub(super) const BLINK: Flags = Flags::from_bits_retain(1 << 15);
+
+/// Stands among the companions of a character with a line above it, for which the engine has no place: no text has it, because it
+/// is no character.
+pub(super) const OVERLINE: char = '\u{fdd0}';
+
+/// The zero-width companions of a cell's character.
+pub(super) fn companions(cell: &Cell) -> impl Iterator<Item = char> {
+    let all = cell.zerowidth().into_iter().flatten().copied();
+    all.filter(|c| *c != OVERLINE)
+}
+
 /// Adds a cell's character with its zero-width companions.
 pub(super) fn push_cell(text: &mut String, cell: &Cell) {
     text.push(printable(cell.c));
-    text.extend(cell.zerowidth().into_iter().flatten());
+    text.extend(companions(cell));
 }
 
 pub(super) fn push_row(text: &mut String, row: &[Cell]) {
@@ -92,7 +105,8 @@ pub(super) fn colour(own: Color, default: NamedColor, set: &Colors) -> Colour {
     }
 }
 
-pub(super) fn attributes(flags: Flags) -> Attributes {
+pub(super) fn attributes(cell: &Cell) -> Attributes {
+    let flags = cell.flags;
     Attributes {
         bold: flags.contains(Flags::BOLD),
         dim: flags.contains(Flags::DIM),
@@ -100,6 +114,8 @@ pub(super) fn attributes(flags: Flags) -> Attributes {
         inverse: flags.contains(Flags::INVERSE),
         hidden: flags.contains(Flags::HIDDEN),
         strike: flags.contains(Flags::STRIKEOUT),
+        blink: flags.contains(BLINK),
+        overline: cell.zerowidth().is_some_and(|all| all.contains(&OVERLINE)),
         underline: underline(flags),
     }
 }

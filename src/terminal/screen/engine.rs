@@ -22,7 +22,7 @@ use vte::ansi::{
     StandardCharset,
 };
 
-use super::cells::is_blank;
+use super::cells::{OVERLINE, is_blank};
 use super::{Cursor, CursorShape, ScreenFact};
 use crate::clean::stripped;
 use crate::terminal::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize};
@@ -441,6 +441,27 @@ impl Engine {
         self.other_keyboard = Keyboard::default();
         self.modify_other_keys = 0;
         self.x10_mouse = false;
+    }
+
+    /// What the next characters look like.
+    fn template(&mut self) -> &mut Cell {
+        &mut self.term.grid_mut().cursor.template
+    }
+
+    /// Puts a line above what is written from now on, or none.
+    #[inline]
+    pub(super) fn set_overline(&mut self, on: bool) {
+        let template = self.template();
+        let has = template.zerowidth().is_some_and(|all| !all.is_empty());
+        if has != on {
+            let (link, colour) = (template.hyperlink(), template.underline_color());
+            template.extra = None;
+            template.set_hyperlink(link);
+            template.set_underline_color(colour);
+            if on {
+                template.push_zerowidth(OVERLINE);
+            }
+        }
     }
 
     /// The cell a zero-width character would join is full.

@@ -587,6 +587,8 @@ fn attributes_and_colours_reach_the_view() {
         inverse: true,
         hidden: true,
         strike: true,
+        blink: false,
+        overline: false,
         underline: Underline::Curly,
     };
     let ground = Colour::Rgb(0x10, 0x20, 0x30);
@@ -603,6 +605,37 @@ fn attributes_and_colours_reach_the_view() {
             (Colour::Default, ground, None, Attributes::default()),
         ]
     );
+}
+
+#[test]
+fn blinking_and_the_line_above_last_until_they_are_taken_back() {
+    let text = "\x1b[5ma\x1b[25mb\x1b[6;53mc\x1b]8;;https://a\x1b\\d\x1b[25;58;2;53;5;53me\x1b[0mf\x1b]8;;\x1b\\\x1b[53;0mg\x1b[0;53mh\x1b[55mi";
+    for size in [1, 2, 5, 1000] {
+        let mut screen = screen(9, 1);
+        for chunk in text.as_bytes().chunks(size) {
+            screen.feed_at_once(chunk);
+        }
+        let mut seen = String::new();
+        screen.for_each_cell(|cell| {
+            seen.push_str(cell.text);
+            seen.push_str(if cell.attributes.blink { "*" } else { "" });
+            seen.push_str(if cell.attributes.overline { "^" } else { "" });
+            seen.push_str(if cell.hyperlink.is_some() { "@" } else { "" });
+        });
+        assert_eq!(seen, "a*bc*^d*^@e^@f@gh^i", "in pieces of {size}");
+    }
+    let answer = replies(&mut screen(4, 1), "\x1b[5;53m\x1bP$qm\x1b\\").concat();
+    assert!(answer.contains("$r0;5;53m"), "{answer:?}");
+    // A selector widens what has a link or a line too.
+    let mut screen = screen(9, 1);
+    feed(
+        &mut screen,
+        "\x1b[53m\u{26a0}\u{fe0f}\x1b]8;;https://a\x1b\\\x1b[55m\u{26a0}\u{fe0f}\u{1f1e9}\u{1f1ea}",
+    );
+    let mut cells = Vec::new();
+    screen.for_each_cell(|cell| cells.push((cell.text.to_owned(), cell.width)));
+    let wide: Vec<_> = cells.iter().filter(|(_, width)| *width == 2).collect();
+    assert_eq!(wide.len(), 3, "{cells:?}");
 }
 
 #[test]

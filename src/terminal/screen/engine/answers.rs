@@ -5,6 +5,7 @@ use alacritty_terminal::term::cell::{Cell, Flags};
 use vte::ansi::{self, Color};
 
 use super::{CELL_PIXELS, Engine};
+use crate::terminal::screen::cells::{BLINK, attributes};
 use crate::terminal::side_channel::Setting;
 use crate::terminal::{ColourScheme, MouseTracking, Rgb};
 
@@ -167,6 +168,7 @@ fn rendition(template: &Cell) -> String {
         (Flags::UNDERCURL, ";4:3"),
         (Flags::DOTTED_UNDERLINE, ";4:4"),
         (Flags::DASHED_UNDERLINE, ";4:5"),
+        (BLINK, ";5"),
         (Flags::INVERSE, ";7"),
         (Flags::HIDDEN, ";8"),
         (Flags::STRIKEOUT, ";9"),
@@ -175,6 +177,9 @@ fn rendition(template: &Cell) -> String {
         if template.flags.contains(flag) {
             text.push_str(parameter);
         }
+    }
+    if attributes(template).overline {
+        text.push_str(";53");
     }
     text.push_str(&rendition_colour(template.fg, 30));
     text.push_str(&rendition_colour(template.bg, 40));

@@ -19,7 +19,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Engine;
-use crate::terminal::screen::widths::cells_of;
+use crate::terminal::screen::{cells::companions, widths::cells_of};
 
 /// The first combining mark: below it nothing is of width zero, and nothing joins.
 pub(super) const FIRST_JOINING: char = '\u{300}';
@@ -97,7 +97,7 @@ impl Engine {
         let least = if by_client { 2 } else { 1 };
         let width = match c {
             // Behind other companions it selects nothing any more.
-            TEXT_SELECTOR | EMOJI_SELECTOR if cell.zerowidth().is_none() => {
+            TEXT_SELECTOR | EMOJI_SELECTOR if companions(cell).next().is_none() => {
                 Some(format!("{}{c}", cell.c).width().max(least))
             }
             TEXT_SELECTOR | EMOJI_SELECTOR => None,
@@ -214,17 +214,17 @@ impl Engine {
 /// Whether a character that has cells of its own is one with what stands in a cell: behind a joiner, as a skin tone,
 /// or as the second letter of a flag.
 fn is_one(cell: &Cell, c: char) -> bool {
-    let joined = cell.zerowidth().unwrap_or_default();
+    let last = companions(cell).last();
     let joins = match c {
-        '\u{1f1e6}'..='\u{1f1ff}' => joined.is_empty() && FLAG_LETTERS.contains(&cell.c),
+        '\u{1f1e6}'..='\u{1f1ff}' => last.is_none() && FLAG_LETTERS.contains(&cell.c),
         '\u{1f3fb}'..='\u{1f3ff}' => takes_tone(cell.c),
-        _ => joined.last() == Some(&JOINER),
+        _ => last == Some(JOINER),
     };
     if !joins || c.width().unwrap_or(0) == 0 {
         return false;
     }
     let mut cluster = String::from(cell.c);
-    cluster.extend(joined);
+    cluster.extend(companions(cell));
     cluster.push(c);
     cluster.graphemes(true).count() == 1
 }

@@ -12,7 +12,7 @@ use super::answers::ATTRIBUTES_REPLY;
 use super::{CELL_PIXELS, Engine, Links, MOUSE_MODES, TITLE_DEPTH, TITLE_LIMIT};
 use crate::clean::stripped;
 use crate::terminal::Rgb;
-use crate::terminal::screen::ScreenFact;
+use crate::terminal::screen::{ScreenFact, cells::BLINK};
 use crate::terminal::side_channel::decode_base64;
 
 /// Passes calls on to the engine unchanged.
@@ -122,6 +122,12 @@ impl Handler for Engine {
         match attribute {
             // SGR 21: the parser reads it as the Linux console once did, ECMA-48 and xterm as this.
             Attr::CancelBold => self.term.terminal_attribute(Attr::DoubleUnderline),
+            Attr::BlinkSlow | Attr::BlinkFast => self.template().flags.insert(BLINK),
+            Attr::CancelBlink => self.template().flags.remove(BLINK),
+            Attr::Reset => {
+                self.term.terminal_attribute(Attr::Reset);
+                self.set_overline(false);
+            }
             other => self.term.terminal_attribute(other),
         }
     }

@@ -7,6 +7,8 @@
 
 use vte::ansi::{Attr, Color, Handler, LineClearMode, NamedColor, Rgb};
 
+use crate::terminal::side_channel::says_overline;
+
 /// The most parameters of a usual sequence: two colours of five, and what is set with them.
 const PARAMETERS: usize = 16;
 
@@ -39,6 +41,7 @@ pub(in crate::terminal::screen) fn apply(handler: &mut impl Handler, bytes: &[u8
                     .saturating_add(u16::from(byte - b'0'));
             }
             b';' if last + 1 < PARAMETERS => last += 1,
+            b'm' if says_overline(&body[..at]) => return 0,
             b'm' => {
                 attributes(handler, &parameters[..=last]);
                 return at + 3;
