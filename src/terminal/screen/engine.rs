@@ -143,6 +143,18 @@ pub(super) struct Links {
     refused: usize,
 }
 
+/// Stands among the companions of the character that the cursor is to be put on again; no text has it.
+const ANCHOR: char = '\u{fdd1}';
+
+/// Where the cursor stands beside the character that is marked.
+#[derive(Clone, Copy)]
+struct Anchor {
+    /// How many columns behind it.
+    behind: usize,
+    /// Whether it stands right behind it, so that the next character goes to the next row where there is no room in this one.
+    ends_text: bool,
+}
+
 impl Engine {
     pub(super) fn new(term: Term<VoidListener>, size: PaneSize) -> Self {
         let mut engine = Self {
@@ -179,12 +191,84 @@ impl Engine {
     pub(super) fn resize(&mut self, size: PaneSize) {
         let narrower = size.columns() < self.size.columns();
         let history = self.term.grid().history_size();
+        let reflows = !self.mode(TermMode::ALT_SCREEN);
+        let anchor = reflows.then(|| self.mark_cursor());
         self.size = size;
         self.term.resize(GridSize(size));
         self.reset_margins();
-        if narrower && !self.mode(TermMode::ALT_SCREEN) {
+        if narrower && reflows {
             self.pull_back(self.term.grid().history_size().saturating_sub(history));
         }
+        if let Some(anchor) = anchor {
+            self.find_cursor(anchor);
+        }
+    }
+
+    /// Marks the character that the cursor stands on, or the last one of its row before it. The engine moves the cursor by rows
+    /// when lines wrap otherwise, and leaves it on another character.
+    fn mark_cursor(&mut self) -> Anchor {
+        let grid = self.term.grid_mut();
+        let Point { line, column } = grid.cursor.point;
+        let row = &grid[line];
+        let text = row[..column + 1]
+            .iter()
+            .rposition(|cell| {
+                *cell != Cell::default() && !cell.flags.contains(Flags::LEADING_WIDE_CHAR_SPACER)
+            })
+            .unwrap_or(0);
+        let is_half = text > 0 && row[Column(text)].flags.contains(Flags::WIDE_CHAR_SPACER);
+        let at = Column(text - usize::from(is_half));
+        let cells = if row[at].flags.contains(Flags::WIDE_CHAR) {
+            2
+        } else {
+            1
+        };
+        let wraps = std::mem::take(&mut grid.cursor.input_needs_wrap);
+        let anchor = Anchor {
+            behind: if wraps { cells } else { column.0 - at.0 },
+            ends_text: wraps || column.0 - at.0 == cells,
+        };
+        grid[line][at].push_zerowidth(ANCHOR);
+        anchor
+    }
+
+    /// Puts the cursor on the character that was marked, and brings its line back where the engine has moved it out of sight.
+    fn find_cursor(&mut self, anchor: Anchor) {
+        let is_marked = |cell: &Cell| cell.zerowidth().is_some_and(|all| all.contains(&ANCHOR));
+        let grid = self.term.grid();
+        let lines = (grid.topmost_line().0..=grid.bottommost_line().0).rev();
+        let found = lines.map(Line).find_map(|line| {
+            let column = grid[line][..].iter().position(is_marked)?;
+            Some(Point::new(line, Column(column)))
+        });
+        let Some(mut at) = found else { return };
+        let cell = &mut self.term.grid_mut()[at];
+        let kept: Vec<char> = cell.zerowidth().unwrap_or_default().to_vec();
+        let (link, colour) = (cell.hyperlink(), cell.underline_color());
+        cell.extra = None;
+        cell.set_hyperlink(link);
+        cell.set_underline_color(colour);
+        for c in kept.into_iter().filter(|c| *c != ANCHOR) {
+            cell.push_zerowidth(c);
+        }
+        while at.line < 0 {
+            // The rows at the bottom make room: rows are taken away there, and fetched from the scrollback.
+            let rows = self.size.rows();
+            let hidden = at.line.0.unsigned_abs().min(u32::from(rows) - 1) as u16;
+            self.term.grid_mut().cursor.point.line = Line(0);
+            let fewer = PaneSize::new(self.size.columns(), rows - hidden);
+            self.term.resize(GridSize(fewer));
+            self.term.resize(GridSize(self.size));
+            at.line += i32::from(hidden);
+            if hidden == 0 {
+                return;
+            }
+        }
+        let grid = self.term.grid_mut();
+        let last = grid.last_column();
+        let column = at.column + anchor.behind;
+        grid.cursor.point = Point::new(at.line, column.min(last));
+        grid.cursor.input_needs_wrap = anchor.ends_text && column > last;
     }
 
     /// Brings lines back from the scrollback into the empty rows at the bottom.

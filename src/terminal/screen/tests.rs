@@ -1355,3 +1355,75 @@ fn an_emoji_that_is_to_be_text_takes_one_cell() {
 
 mod margins;
 mod widths;
+
+#[test]
+fn the_cursor_stays_on_its_character_when_lines_wrap_otherwise() {
+    let mut seed = 77_u64;
+    let mut below = move |bound: u64| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % bound
+    };
+    for round in 0..3_000 {
+        let size = PaneSize::new(5 + below(20) as u16, 3 + below(8) as u16);
+        let mut screen = Screen::new(size, 100);
+        // Every character is another one, so that the cursor's can be found again.
+        let (mut wide, mut narrow) = ('\u{4e00}'..'\u{9fff}', '\u{400}'..'\u{480}');
+        let mut text = String::new();
+        for _ in 0..=below(5) {
+            for _ in 0..below(40) {
+                text.extend(if below(3) == 0 {
+                    wide.next()
+                } else {
+                    narrow.next()
+                });
+            }
+            text.push_str(if below(4) > 0 { "\r\n" } else { "" });
+        }
+        feed(&mut screen, &text);
+        if below(3) > 0 {
+            let (row, column) = (
+                1 + below(u64::from(size.rows())),
+                1 + below(u64::from(size.columns())),
+            );
+            feed(&mut screen, format!("\x1b[{row};{column}H"));
+        }
+        // What is typed at the cursor shows where it stands: over a character, or right behind one.
+        let typed = |screen: &mut Screen| {
+            feed(screen, "\u{3a9}");
+            screen.text()
+        };
+        let before = screen.text();
+        let mut unchanged = Screen::new(size, 100);
+        feed(&mut unchanged, &text);
+        let at = (screen.cursor().row + 1, screen.cursor().column + 1);
+        if screen.cursor() != unchanged.cursor() {
+            feed(&mut unchanged, format!("\x1b[{};{}H", at.0, at.1));
+        }
+        let wanted = typed(&mut unchanged);
+        let scrolls = screen.cursor().row > 0 && before.lines().next() != wanted.lines().next();
+        let gone = |c: &char| !matches!(c, ' ' | '\n') && !wanted.contains(*c) && !scrolls;
+        let covered = before.chars().find(gone);
+        let behind = wanted
+            .split('\u{3a9}')
+            .next()
+            .and_then(|text| text.chars().last());
+        let other = PaneSize::new(2 + below(30) as u16, 2 + below(10) as u16);
+        screen.resize(other);
+        let found = typed(&mut screen).replace(['\n', ' '], "");
+        let name = format!("round {round}: {size:?} to {other:?}: {wanted} and {found}");
+        match (covered, behind) {
+            (Some(covered), _) => {
+                assert!(
+                    found.contains('\u{3a9}') && !found.contains(covered),
+                    "{name}"
+                );
+            }
+            (None, Some(behind)) if !matches!(behind, ' ' | '\n') => {
+                assert!(found.contains(&format!("{behind}\u{3a9}")), "{name}");
+            }
+            _ => {}
+        }
+    }
+}
