@@ -261,6 +261,8 @@ pub struct ToolCall {
     pub name: String,
     /// The shell command, for a tool that runs one.
     pub command: Option<String>,
+    /// The directory in which the agent's shell is by now: at the call's start where it begins, at its end where it is over.
+    pub directory: Option<String>,
     /// The file, for a tool that touches one.
     pub file: Option<String>,
     /// Whether a subagent made the call: it says nothing of the main turn.

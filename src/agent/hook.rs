@@ -332,6 +332,7 @@ fn tool_call(at: Payload<'_>) -> Result<ToolCall, HookError> {
         id: at.text("tool_use_id", SHORT),
         name: at.need_text("tool_name", SHORT)?,
         command: input.and_then(|i| i.text("command", OUTPUT)),
+        directory: at.path("cwd"),
         file: input.and_then(|i| {
             i.text("file_path", PATH)
                 .or_else(|| i.text("notebook_path", PATH))

@@ -40,6 +40,8 @@ pub struct CommandRecord {
     pub session: Option<SessionId>,
     /// The command line; none where only its output is known.
     pub command: Option<String>,
+    /// The directory in which the shell was when it began, if the transcript says so.
+    pub directory: Option<String>,
     /// The exit status, if reported.
     pub exit: Option<i32>,
     /// When it ended; none in a recording.
@@ -140,6 +142,7 @@ pub fn capped(text: &str) -> Vec<Chunk> {
 #[derive(Clone, Debug)]
 struct Call {
     command: Option<String>,
+    directory: Option<String>,
     at: Option<DateTime<Utc>>,
 }
 
@@ -252,6 +255,7 @@ impl State {
         };
         let call = Call {
             command: command(text_of(&block["input"]["command"])),
+            directory: record["cwd"].as_str().map(str::to_owned),
             at: moment(record),
         };
         self.calls.insert(id, call);
@@ -272,12 +276,14 @@ impl State {
             (Some(out), err) => joined(out, err.unwrap_or_default()),
             (None, _) => said.to_owned(),
         };
+        let directory = call.as_ref().and_then(|call| call.directory.clone());
         let (began, at) = (call.as_ref().and_then(|call| call.at), moment(record));
         let done = !failed && copy["interrupted"] != true && copy["backgroundTaskId"].is_null();
         let known = CommandRecord {
             id: 0,
             session: record["sessionId"].as_str().and_then(|id| id.parse().ok()),
             command: call.and_then(|call| call.command),
+            directory,
             exit: status.or((done && copy["stdout"].is_string()).then_some(0)),
             at,
             duration: began
@@ -442,6 +448,7 @@ mod tests {
             id: 0,
             session: SESSION.parse().ok(),
             command: Some("ls".to_owned()),
+            directory: None,
             exit: Some(0),
             at: "2026-01-01T00:00:02.5Z".parse().ok(),
             duration: Some(Duration::from_millis(2500)),

@@ -49,6 +49,8 @@ const RAN_CAP: usize = 64;
 pub struct Ran {
     /// The command line; empty if it is not known.
     pub command: String,
+    /// The directory in which the shell was when it began, if that is known.
+    pub directory: Option<String>,
     /// What it printed, as far as it was kept.
     pub output: String,
     /// Whether it is known to have failed.
@@ -195,6 +197,7 @@ impl Digest {
                 output: printed(&output),
                 failed: record.exit.is_some_and(|code| code != 0),
                 command: record.command.unwrap_or_default(),
+                directory: record.directory,
             });
         }
         let over = self.ran.len().saturating_sub(RAN_CAP);
@@ -462,6 +465,7 @@ mod tests {
         digest.line(answered("2", &out("ok")).as_bytes(), NEW);
         let ran = Ran {
             command: "cargo test".to_owned(),
+            directory: None,
             output: "ok".to_owned(),
             failed: false,
         };

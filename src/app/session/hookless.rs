@@ -19,6 +19,7 @@ use crate::app::{
 pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
     for Ran {
         command,
+        directory,
         output,
         failed,
     } in ran
@@ -26,6 +27,7 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
         let call = ToolCall {
             name: "Bash".to_owned(),
             command: Some(command),
+            directory,
             ..ToolCall::default()
         };
         let output = ToolOutput {

@@ -257,6 +257,7 @@ fn todo_list(bench: &mut Bench, id: &str, entries: &[(&str, Status)]) {
             id: Some(id.to_owned()),
             name: "TodoWrite".to_owned(),
             command: None,
+            directory: None,
             file: None,
             by_subagent: false,
             todo: Some(Box::new(list(id, entries))),

@@ -27,6 +27,7 @@ fn agent_wrote(bench: &mut Bench) -> Vec<Effect> {
         id: Some("c1".to_owned()),
         name: "Write".to_owned(),
         command: None,
+        directory: None,
         file: Some("/p/.pitstop/scratchpad.md".to_owned()),
         by_subagent: false,
         todo: None,
