@@ -8,23 +8,34 @@
 //! - `pytest`: pytest, also with xdist
 //! - `go`: `go test`, plain and `-json`
 //! - `script`: jest and vitest
+//!
+//! A test belongs to an [`Owner`]: its runner and the directory that this ran in (`command`), for two programs of one
+//! repository may have tests of the same name.
 
 mod cargo;
+mod command;
 mod go;
 mod pytest;
 mod script;
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use strum::VariantArray as _;
 
 use crate::clean;
+
+pub use command::changes_directory;
+use command::{Command, Scope};
 
 /// The most test names kept of one run, of each kind: a handoff shows a few dozen at most.
 const NAMES_CAP: usize = 2_000;
 
 /// The longest test name, in bytes; generated names can be whole documents.
 const NAME_CAP: usize = 300;
+
+/// The longest command line that is quoted back, in characters.
+const COMMAND_CAP: usize = 200;
 
 /// The most output that is read, in bytes: of a longer one the end, where the summary is.
 const OUTPUT_CAP: usize = 4 * 1024 * 1024;
@@ -59,6 +70,61 @@ impl Runner {
             Self::Vitest => "vitest",
         }
     }
+
+    /// How a command line calls it: the program and the word behind it, and the arguments that choose no tests.
+    const fn called(self) -> (&'static str, &'static str, &'static [&'static str]) {
+        match self {
+            Self::Cargo => ("cargo", "test", &[]),
+            Self::Nextest => ("cargo", "nextest", &["run"]),
+            Self::Pytest => ("", "pytest", &["."]),
+            Self::Go => ("go", "test", &["./..."]),
+            Self::Jest => ("", "jest", &["run"]),
+            Self::Vitest => ("", "vitest", &["run"]),
+        }
+    }
+
+    /// Whether a package manager's `test` script may run it.
+    const fn is_of_scripts(self) -> bool {
+        matches!(self, Self::Jest | Self::Vitest)
+    }
+}
+
+/// Whose a test is: that of a runner in a directory. Two tests of one name and different owners are two tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Owner {
+    /// The runner, by the command that people know it by; empty if it is not known.
+    pub runner: String,
+    /// The directory that it ran in; none if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// The command line, where runner or directory is not known: then only the very same command has the same tests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+impl Owner {
+    fn new(runner: &str, directory: Option<&str>, command: &str) -> Self {
+        let unknown = runner.is_empty() || directory.is_none();
+        // What this runs, it reports by its own words.
+        let command = command.trim_start_matches("pitstop test -- ");
+        Self {
+            runner: runner.to_owned(),
+            directory: directory.map(|path| clean::one_line(path).into_owned()),
+            command: unknown.then(|| command.to_owned()),
+        }
+    }
+}
+
+/// A shell command that has run, as far as it is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shell<'a> {
+    /// The command line; without one the output alone decides.
+    pub command: Option<&'a str>,
+    /// The directory in which the shell was when the command began.
+    pub directory: Option<&'a str>,
+    /// Whether it is known to have failed.
+    pub failed: bool,
 }
 
 /// What one test run showed.
@@ -66,12 +132,20 @@ impl Runner {
 pub struct TestOutcome {
     /// What ran the tests.
     pub runner: Runner,
+    /// Whose tests they are.
+    pub owner: Owner,
+    /// The command line as it is quoted; empty if it is not known.
+    pub command: String,
     /// Whether the tests could be built or collected; if not, the counts mean little.
     pub built: bool,
     /// Whether the run reported its end; if not, the output was cut or the run stopped.
     pub complete: bool,
-    /// Whether all tests of the project were asked for, as far as the command and the output show.
+    /// Whether all tests of the owner were asked for, as far as the command and the output show.
     pub whole: bool,
+    /// The paths below which all tests were asked for: their names begin with them.
+    pub below: Vec<String>,
+    /// Whether the command failed though no test did: something else of it may have, so this is no success.
+    pub spoilt: bool,
     /// How many tests passed, if reported.
     pub passed: Option<u64>,
     /// How many tests failed, if reported.
@@ -85,12 +159,16 @@ pub struct TestOutcome {
 }
 
 impl TestOutcome {
-    const fn new(runner: Runner) -> Self {
+    fn new(runner: Runner) -> Self {
         Self {
             runner,
+            owner: Owner::default(),
+            command: String::new(),
             built: true,
             complete: false,
             whole: false,
+            below: Vec::new(),
+            spoilt: false,
             passed: None,
             failed: None,
             passing: Vec::new(),
@@ -107,6 +185,7 @@ impl TestOutcome {
             || !self.passing_groups.is_empty();
         self.built
             && self.complete
+            && !self.spoilt
             && ran
             && self.failed.unwrap_or(0) == 0
             && self.failing.is_empty()
@@ -136,21 +215,15 @@ impl TestOutcome {
             .then_some(super::BreakpointKind::TestsPassed { count: self.passed })
     }
 
-    /// Whether a test of this name could be one of this runner's: each has its own way to name them.
+    /// Whether a run to its end was to run the test of this name.
     #[must_use]
-    pub fn could_own(&self, name: &str) -> bool {
-        let of_script = name.contains(" > ") || name.contains(" › ") || is_script(name);
-        let of_pytest =
-            name.contains(".py::") || name.rsplit_once('.').is_some_and(|(_, end)| end == "py");
-        let of_go = name.rsplit(['.', '/']).next().is_some_and(|last| {
-            last.starts_with("Test") || last.starts_with("Example") || last.starts_with("Fuzz")
-        }) && !name.contains("::");
-        match self.runner {
-            Runner::Jest | Runner::Vitest => of_script,
-            Runner::Pytest => of_pytest,
-            Runner::Go => of_go,
-            Runner::Cargo | Runner::Nextest => !of_script && !of_pytest && !of_go,
-        }
+    pub fn covers(&self, name: &str) -> bool {
+        let name = name.trim_start_matches("./");
+        let begins = |path: &String| {
+            let rest = name.strip_prefix(path.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':', ' ', '[']))
+        };
+        self.whole || self.below.iter().any(begins)
     }
 
     fn passed_one(&mut self, name: &str) {
@@ -215,12 +288,57 @@ pub fn name(text: &str) -> String {
     name[..name.floor_char_boundary(NAME_CAP)].to_owned()
 }
 
-/// Whether a command line asks for every test of a runner that this test could be one of.
+/// Whose tests a command line runs that is known without its output, and whether it asks for all of them.
+///
+/// The runner may be known by its word. The directory is that of the shell.
 #[must_use]
-pub fn asks_for(command: &str, name: &str) -> bool {
-    Runner::VARIANTS
+pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) -> (Owner, bool) {
+    let commands = command::read(command, directory);
+    let asked = |runner: &Runner| commands.iter().any(|one| one.asks(*runner).0 == 2);
+    let mut named = Runner::VARIANTS
         .iter()
-        .any(|runner| asks_for_all(*runner, command) && TestOutcome::new(*runner).could_own(name))
+        .filter(|one| runner.map_or_else(|| asked(one), |word| word == one.word()));
+    let (Some(runner), None) = (named.next(), named.next()) else {
+        return (Owner::new("", directory, command), false);
+    };
+    let (place, scope) = place(&commands, *runner, false);
+    let place = place.as_deref();
+    (
+        Owner::new(runner.word(), place, command),
+        scope == Scope::All,
+    )
+}
+
+/// Where the commands run that may be runs of this runner, if that is one place, and which tests they ask for.
+fn place(commands: &[Command], runner: Runner, failed: bool) -> (Option<String>, Scope) {
+    let asked = |command: &&Command| command.asks(runner).0;
+    let acting = commands.iter().filter(|command| !command.only_shows());
+    let surest = acting.clone().map(|one| asked(&one)).max().unwrap_or(0);
+    let runs: Vec<&Command> = acting.filter(|one| asked(one) == surest).collect();
+    let Some(first) = runs.first() else {
+        return (None, Scope::Some);
+    };
+    let one_place = runs.iter().all(|one| one.directory == first.directory);
+    let mut scopes = runs.iter().map(|one| one.asks(runner).1);
+    // A failure may have kept those behind it from running.
+    let is_all = |scope: Scope| scope == Scope::All;
+    let all = if failed {
+        scopes.all(is_all)
+    } else {
+        scopes.any(is_all)
+    };
+    let scope = match &runs[..] {
+        _ if all => Scope::All,
+        [only] => only.asks(runner).1,
+        _ => Scope::Some,
+    };
+    (first.directory.clone().filter(|_| one_place), scope)
+}
+
+/// A command line as it is kept and quoted.
+#[must_use]
+pub fn quote(command: &str) -> String {
+    clean::stripped(command, COMMAND_CAP)
 }
 
 fn add(total: &mut Option<u64>, more: u64) {
@@ -239,120 +357,58 @@ fn count(item: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, word.trim()))
 }
 
-/// The outcomes of the test runs in the output of one shell command, in order of the runners.
-///
-/// `output` is what the command printed, standard output and standard error one behind the other. Without a command
-/// line the output alone decides.
+/// The outcomes of the test runs in what a command printed in a directory that is not known.
 #[must_use]
 pub fn recognise(command: Option<&str>, output: &str) -> Vec<TestOutcome> {
-    if command.is_some_and(only_shows) {
-        return Vec::new();
-    }
-    let start = output.ceil_char_boundary(output.len().saturating_sub(OUTPUT_CAP));
-    let text = clean::without_escapes(&output[start..]);
-    let lines: Vec<&str> = text.lines().collect();
-    let (nextest, rest) = cargo::nextest(&lines);
-    let found = [
-        cargo::test(&rest),
-        nextest,
-        pytest::read(&lines),
-        go::read(&lines),
-        script::jest(&lines),
-        script::vitest(&lines),
-    ];
-    found
-        .into_iter()
-        .flatten()
-        .map(TestOutcome::settle)
-        .map(|mut one| {
-            one.whole &= command.is_some_and(|command| asks_for_all(one.runner, command));
-            one
-        })
-        .collect()
-}
-
-/// The commands of a line: what stands between `&&`, `||`, `;`, `|` and line ends, as words. Quotes are not read,
-/// because a wrong guess here costs no more than a run that is not recognised as whole.
-fn commands(line: &str) -> impl Iterator<Item = Vec<&str>> {
-    line.split(['&', '|', ';', '\n', '(', ')'])
-        .map(|part| part.split_whitespace().collect::<Vec<_>>())
-        .filter(|words| !words.is_empty())
-}
-
-/// Whether the line does nothing but show text: a log of a test run is no run.
-fn only_shows(line: &str) -> bool {
-    const SHOW: [&str; 16] = [
-        "cat", "head", "tail", "less", "more", "grep", "rg", "sed", "awk", "echo", "printf", "git",
-        "cd", "ls", "find", "bat",
-    ];
-    let mut any = false;
-    let all = commands(line).all(|words| {
-        any = true;
-        SHOW.contains(&words[0])
-    });
-    any && all
-}
-
-/// Whether the command line asks for every test: it names the runner, and neither a path nor a filter.
-fn asks_for_all(runner: Runner, line: &str) -> bool {
-    const NARROW: [&str; 17] = [
-        "-k",
-        "-m",
-        "-p",
-        "--package",
-        "--lib",
-        "--test",
-        "--bin",
-        "--doc",
-        "--example",
-        "-E",
-        "-run",
-        "-t",
-        "--testNamePattern",
-        "--lf",
-        "--last-failed",
-        "--ff",
-        "--skip",
-    ];
-    // `go test` and `cargo test` share their verb.
-    let (program, name, plain): (&str, &str, &[&str]) = match runner {
-        Runner::Cargo => ("cargo", "test", &[]),
-        Runner::Nextest => ("cargo", "nextest", &["run"]),
-        Runner::Pytest => ("", "pytest", &["."]),
-        Runner::Go => ("go", "test", &["./..."]),
-        Runner::Jest => ("", "jest", &["run"]),
-        Runner::Vitest => ("", "vitest", &["run"]),
+    let shell = Shell {
+        command,
+        ..Shell::default()
     };
-    let of_scripts = matches!(runner, Runner::Jest | Runner::Vitest);
-    commands(line).any(|words| {
-        // `npm test` and its like run what the project calls all.
-        let by_script = words.len() <= 3
-            && match words[0] {
-                "make" | "just" => true,
-                "npm" | "pnpm" | "yarn" | "bun" => of_scripts,
-                _ => false,
+    shell.recognise(output)
+}
+
+impl Shell<'_> {
+    /// The outcomes of the test runs in the output of this command, in order of the runners.
+    ///
+    /// `output` is what it printed, standard output and standard error one behind the other.
+    #[must_use]
+    pub fn recognise(&self, output: &str) -> Vec<TestOutcome> {
+        let line = self.command.unwrap_or_default();
+        let commands = command::read(line, self.directory);
+        if !commands.is_empty() && commands.iter().all(Command::only_shows) {
+            return Vec::new();
+        }
+        let start = output.ceil_char_boundary(output.len().saturating_sub(OUTPUT_CAP));
+        let text = clean::without_escapes(&output[start..]);
+        let lines: Vec<&str> = text.lines().collect();
+        let (nextest, rest) = cargo::nextest(&lines);
+        let found = [
+            cargo::test(&rest),
+            nextest,
+            pytest::read(&lines),
+            go::read(&lines),
+            script::jest(&lines),
+            script::vitest(&lines),
+        ];
+        let found = found.into_iter().flatten().map(TestOutcome::settle);
+        let mut found: Vec<TestOutcome> = found.collect();
+        let spoilt = self.failed && !found.iter().any(TestOutcome::is_failure);
+        for one in &mut found {
+            let (place, scope) = place(&commands, one.runner, one.is_failure());
+            one.command = quote(line);
+            one.owner = Owner::new(one.runner.word(), place.as_deref(), &one.command);
+            one.spoilt = spoilt;
+            if !std::mem::take(&mut one.whole) || spoilt {
+                continue;
             }
-            && words.last().is_some_and(|word| word.starts_with("test"));
-        let base = |word: &&str| word.rsplit('/').next().unwrap_or_default().to_owned();
-        let at = words.iter().position(|word| base(word) == name);
-        let at = at.filter(|at| {
-            let mut before = words[..*at].iter();
-            program.is_empty() || before.any(|word| base(word) == program)
-        });
-        by_script
-            || at.is_some_and(|at| {
-                words[at + 1..].iter().all(|word| {
-                    let narrow = NARROW
-                        .iter()
-                        .any(|flag| word.split('=').next() == Some(flag));
-                    let redirection = word.starts_with("2>") || word.starts_with('>');
-                    (word.starts_with('-') && !narrow)
-                        || plain.contains(word)
-                        || redirection
-                        || word.chars().all(|c| c.is_ascii_digit())
-                })
-            })
-    })
+            match scope {
+                Scope::All => one.whole = true,
+                Scope::Below(paths) => one.below = paths,
+                Scope::Some => {}
+            }
+        }
+        found
+    }
 }
 
 #[cfg(test)]

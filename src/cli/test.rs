@@ -127,8 +127,19 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         .collect();
     let command = words.join(" ");
     let printed = String::from_utf8_lossy(&ran.printed);
-    let outcomes = test_run::recognise(Some(&command), &printed);
+    let directory = here.to_string_lossy();
+    let shell = test_run::Shell {
+        command: Some(&command),
+        directory: Some(&directory),
+        failed: false,
+    };
+    let outcomes = shell.recognise(&printed);
     let total = test_run::total(&outcomes);
+    // Of several runs it is not known which test is whose.
+    let runner = match &outcomes[..] {
+        [only] => Some(only.runner.word().to_owned()),
+        _ => None,
+    };
     let (mut failing, mut passing) = (Vec::new(), Vec::new());
     for one in outcomes {
         failing.extend(one.failing);
@@ -144,6 +155,8 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         test_count: total.and_then(|total| total.count),
         failed_count: total.and_then(|total| total.failed),
         duration_seconds: Some((took.as_secs_f64() * 1e3).round() / 1e3),
+        runner,
+        directory: Some(directory.into_owned()),
         test_command: Some(command),
         failing_tests: named(failing),
         passing_tests: named(passing),

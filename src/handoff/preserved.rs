@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     breakpoint::{
         git::{GitFacts, Renamed, RunStart},
-        test_run::{self, TestOutcome},
+        test_run::{self, Owner, TestOutcome},
     },
     redact,
     scratchpad::Parsed,
@@ -244,7 +244,7 @@ pub struct Issue {
     pub origin: Origin,
 }
 
-/// What the last test run showed, by test name.
+/// What the last test runs showed, by test name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TestState {
     /// Tests that passed.
@@ -258,9 +258,46 @@ pub struct TestState {
     /// The command line of the last run, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The failing tests that this run named, where it was a report: of others the same command may know nothing.
+    /// The failing tests that the last run named: the same command speaks of the same tests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<String>,
+    /// Whose the tests are, the owner that ran last at the end: `passing` and `failing` end with the tests of these, in their
+    /// order. Of those before them, which an older version has kept, it is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<Share>,
+}
+
+/// How many of the tests belong to an owner.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Share {
+    /// Whose they are.
+    #[serde(flatten)]
+    pub owner: Owner,
+    /// How many of those that passed.
+    pub passing: usize,
+    /// How many of those that failed.
+    pub failing: usize,
+}
+
+/// The tests of one owner; of an unknown one if there is none.
+#[derive(Default)]
+struct Group {
+    owner: Option<Owner>,
+    passing: Vec<String>,
+    failing: Vec<String>,
+}
+
+/// What a run says of its owner's tests.
+struct Verdicts<'a> {
+    owner: &'a Owner,
+    passing: BTreeSet<&'a str>,
+    failing: BTreeSet<&'a str>,
+    /// Whether every test that failed has a name.
+    all_named: bool,
+    /// Whether tests passed that have no name.
+    unnamed: bool,
+    /// What stands among the failing tests from now on, and is the name of none.
+    note: Option<String>,
 }
 
 /// A test run as a report describes it: not every name is known.
@@ -268,6 +305,10 @@ pub struct TestState {
 pub struct ReportedRun<'a> {
     /// The command line; empty if it is not known.
     pub command: &'a str,
+    /// The runner, where the command line does not name it.
+    pub runner: Option<&'a str>,
+    /// The directory in which it ran.
+    pub directory: Option<&'a str>,
     /// Whether the run passed.
     pub passed: bool,
     /// How many tests failed, if known.
@@ -294,77 +335,281 @@ fn is_note(name: &str) -> bool {
     name.starts_with('(') && name.ends_with(')')
 }
 
+/// Adds the names that are not in the list yet.
+fn add_new<'a>(list: &mut Vec<String>, names: impl Iterator<Item = &'a String>) {
+    let mut have: BTreeSet<String> = list.iter().cloned().collect();
+    list.extend(names.filter(|name| have.insert((*name).clone())).cloned());
+}
+
+/// Takes out the tests of the run's owner. Those of which no owner is known, or of whose owner only the directory, which is the
+/// run's, belong to the first run that names them.
+fn take_group(groups: &mut Vec<Group>, run: &Verdicts<'_>) -> Group {
+    let is_known = run.owner.command.as_deref() != Some("");
+    let owner = is_known.then(|| run.owner.clone());
+    let at = groups.iter().position(|group| group.owner == owner);
+    let mut own = at.map_or_else(Group::default, |at| groups.remove(at));
+    own.owner = owner;
+    let unclear = |group: &&mut Group| {
+        let owner = group.owner.as_ref();
+        owner.is_none_or(|owner| {
+            owner.runner.is_empty()
+                && !run.owner.runner.is_empty()
+                && owner.directory.is_some()
+                && owner.directory == run.owner.directory
+        })
+    };
+    for unknown in groups.iter_mut().filter(unclear) {
+        let named = |name: &mut String| {
+            run.failing.contains(name.as_str()) || run.passing.contains(name.as_str())
+        };
+        own.failing.extend(unknown.failing.extract_if(.., named));
+        own.passing.extend(unknown.passing.extract_if(.., named));
+    }
+    own
+}
+
 impl TestState {
-    /// Takes in what a test run showed. `fixed` and `regressed` are against the runs before this one; a run of some of
-    /// the tests leaves what is known of the others. A run that could not be built says nothing about any test: it
-    /// stands in `failing` by the runner's name until one can be built again.
+    /// Takes in what one test run showed; see [`Self::update_all`].
     pub fn update(&mut self, outcome: &TestOutcome) {
-        let broken = format!("({} could not be built)", outcome.runner.word());
-        (self.fixed, self.regressed) = (Vec::new(), Vec::new());
-        self.failing
-            .retain(|name| *name != broken && !(outcome.whole && name.ends_with(UNNAMED)));
-        if !outcome.built && outcome.passing.is_empty() {
-            self.failing.push(broken);
-            for name in &outcome.failing {
-                if !self.failing.contains(name) {
-                    self.failing.push(name.clone());
-                }
-            }
+        self.update_all(std::slice::from_ref(outcome));
+    }
+
+    /// Takes in what the test runs of one command showed. `fixed` and `regressed` are against the runs before it; a run of some
+    /// tests, or of another owner's, leaves what is known of the others. A run that could not be built says nothing about any
+    /// test: it stands in `failing` by the runner's name until one of that owner can be built again.
+    pub fn update_all(&mut self, outcomes: &[TestOutcome]) {
+        let Some(command) = outcomes.first().map(|one| one.command.as_str()) else {
             return;
+        };
+        let again = self.begin(command);
+        for outcome in outcomes {
+            let known: BTreeSet<&str> = outcome.passing.iter().map(String::as_str).collect();
+            let failing: BTreeSet<&str> = outcome.failing.iter().map(String::as_str).collect();
+            let built = outcome.built || !outcome.passing.is_empty();
+            let broken = format!("({} could not be built)", outcome.runner.word());
+            let in_group = |name: &str| {
+                let rest = |group: &String| name.strip_prefix(group.as_str());
+                let mut rests = outcome.passing_groups.iter().filter_map(rest);
+                rests.any(|rest| rest.is_empty() || rest.starts_with(['.', ' ']))
+            };
+            let ended = built && outcome.complete && !outcome.spoilt;
+            let covers = |name: &str| {
+                let same = ended && again.iter().any(|named| named == name);
+                built && (outcome.covers(name) || same)
+            };
+            let verdicts = Verdicts {
+                owner: &outcome.owner,
+                all_named: outcome
+                    .failed
+                    .is_none_or(|count| count <= failing.len() as u64),
+                unnamed: outcome
+                    .passed
+                    .is_none_or(|count| count > known.len() as u64),
+                passing: known,
+                failing,
+                note: (!built).then_some(broken),
+            };
+            self.take(
+                &verdicts,
+                &outcome.failing,
+                &outcome.passing,
+                in_group,
+                covers,
+            );
         }
-        let known: BTreeSet<&str> = outcome.passing.iter().map(String::as_str).collect();
-        let failing: BTreeSet<&str> = outcome.failing.iter().map(String::as_str).collect();
-        let in_group = |name: &str| {
-            let rest = |group: &String| name.strip_prefix(group.as_str()).map(str::to_owned);
-            outcome
-                .passing_groups
-                .iter()
-                .filter_map(rest)
-                .any(|rest| rest.is_empty() || rest.starts_with(['.', ' ']))
+    }
+
+    /// Takes in a test run that was reported. A test that failed before and is not named now has passed if the run is of the same
+    /// command, or of one that asks for all tests of the owner, and every failure has a name.
+    pub fn report(&mut self, run: &ReportedRun<'_>) {
+        let names = |names: &[String]| -> Vec<String> {
+            let names = names.iter().map(|name| test_run::name(name));
+            names.filter(|name| !name.is_empty()).collect()
         };
-        // A runner that does not name what passed: whatever a whole run does not call failed.
-        let unnamed = outcome
-            .passed
-            .is_none_or(|count| count > known.len() as u64);
-        let all_failures_named = outcome
-            .failed
-            .is_none_or(|count| count <= failing.len() as u64);
-        let by_silence =
-            |name: &str| outcome.whole && unnamed && all_failures_named && outcome.could_own(name);
-        let passes = |name: &str| {
-            !failing.contains(name) && (known.contains(name) || in_group(name) || by_silence(name))
+        let (failing, passing) = (names(run.failing), names(run.passing));
+        let again = self.begin(run.command);
+        let (owner, whole) = test_run::owner_of(run.command, run.runner, run.directory);
+        let by_command = owner.command.is_some() && !run.command.is_empty();
+        let failed: BTreeSet<&str> = failing.iter().map(String::as_str).collect();
+        let counted = run.failed.is_none_or(|count| count <= failed.len() as u64);
+        let all_named = counted && (run.passed || !failed.is_empty());
+        let verdicts = Verdicts {
+            owner: &owner,
+            passing: passing.iter().map(String::as_str).collect(),
+            failing: failed,
+            all_named,
+            unnamed: true,
+            note: (!all_named).then(|| unnamed(run.command)),
         };
-        // A whole run that names its tests is the truth about which there are.
-        let gone = |name: &str| {
-            let known_already = known.contains(name) || failing.contains(name);
-            outcome.whole
-                && !unnamed
-                && all_failures_named
-                && outcome.could_own(name)
-                && !known_already
+        let covers = |name: &str| {
+            whole
+                || by_command
+                || again.iter().any(|named| named == name)
+                || name == unnamed(run.command)
         };
-        let before = std::mem::take(self);
-        self.command = before.command;
+        self.take(&verdicts, &failing, &passing, |_| false, covers);
+    }
+
+    /// Begins to take in a command's runs: returns the failing tests that it named when it last ran, if it did just before.
+    fn begin(&mut self, command: &str) -> Vec<String> {
+        (self.fixed, self.regressed) = (Vec::new(), Vec::new());
+        let same = !command.is_empty() && self.command.as_deref() == Some(command);
+        self.command = (!command.is_empty()).then(|| command.to_owned());
+        let named = std::mem::take(&mut self.named);
+        if same { named } else { Vec::new() }
+    }
+
+    /// Takes in what a run says; `in_group` are tests that passed together, and `covers` those that it ran or dropped.
+    fn take(
+        &mut self,
+        run: &Verdicts<'_>,
+        failing: &[String],
+        passing: &[String],
+        in_group: impl Fn(&str) -> bool,
+        covers: impl Fn(&str) -> bool,
+    ) {
+        let mut groups = self.groups();
+        let before = take_group(&mut groups, run);
+        let mut now = Group {
+            owner: before.owner,
+            ..Group::default()
+        };
+        let covered = |name: &str| run.all_named && covers(name);
         for name in before.failing {
-            if passes(&name) {
+            let passes = run.passing.contains(&*name) || in_group(&name);
+            if run.failing.contains(&*name) || run.note.as_ref() == Some(&name) {
+            } else if is_note(&name) {
+                // What could not be built or named is known once a run has come so far.
+                let over = name.ends_with(UNNAMED) && !covered(&name);
+                if over {
+                    now.failing.push(name);
+                }
+            } else if passes || run.unnamed && covered(&name) {
                 self.fixed.push(name.clone());
-                self.passing.push(name);
-            } else if !gone(&name) && !failing.contains(name.as_str()) {
-                self.failing.push(name);
+                now.passing.push(name);
+            } else if run.unnamed || !covered(&name) {
+                now.failing.push(name);
             }
         }
         for name in before.passing {
-            if failing.contains(name.as_str()) {
+            if run.failing.contains(&*name) {
                 self.regressed.push(name);
-            } else if !gone(&name) && !known.contains(name.as_str()) {
-                self.passing.push(name);
+            } else if run.passing.contains(&*name) || run.unnamed || !covered(&name) {
+                now.passing.push(name);
             }
         }
-        let have: BTreeSet<String> = self.passing.iter().cloned().collect();
-        let new = outcome.passing.iter().filter(|name| !have.contains(*name));
-        self.passing.extend(new.cloned());
-        self.failing.extend(outcome.failing.iter().cloned());
-        self.drop_oldest();
+        let own = |name: &&String| !run.failing.contains(name.as_str());
+        add_new(&mut now.passing, passing.iter().filter(own));
+        add_new(&mut now.failing, failing.iter().chain(&run.note));
+        self.named.extend(failing.iter().cloned());
+        let at = if now.owner.is_some() { groups.len() } else { 0 };
+        groups.insert(at, now);
+        self.join(groups);
+    }
+
+    /// Takes the tests out, by their owners: those that are not known stand first.
+    fn groups(&mut self) -> Vec<Group> {
+        let (mut passing, mut failing) = (
+            std::mem::take(&mut self.passing),
+            std::mem::take(&mut self.failing),
+        );
+        let tail = |names: &mut Vec<String>, count: usize| {
+            names.split_off(names.len().saturating_sub(count))
+        };
+        let shares = std::mem::take(&mut self.owners).into_iter().rev();
+        let mut groups: Vec<Group> = shares
+            .map(|share| Group {
+                passing: tail(&mut passing, share.passing),
+                failing: tail(&mut failing, share.failing),
+                owner: Some(share.owner),
+            })
+            .collect();
+        groups.push(Group {
+            owner: None,
+            passing,
+            failing,
+        });
+        groups.reverse();
+        groups
+    }
+
+    /// Puts the tests back, the oldest ones left out where there are too many.
+    fn join(&mut self, groups: Vec<Group>) {
+        let (mut passing, mut failing) = (KEPT_NAMES, KEPT_NAMES);
+        let mut kept: Vec<Group> = groups.into_iter().rev().collect();
+        for group in &mut kept {
+            for (names, room) in [
+                (&mut group.passing, &mut passing),
+                (&mut group.failing, &mut failing),
+            ] {
+                names.drain(..names.len().saturating_sub(*room));
+                *room -= names.len();
+            }
+        }
+        for group in kept.into_iter().rev() {
+            let (passing, failing) = (group.passing.len(), group.failing.len());
+            if let Some(owner) = group.owner.filter(|_| passing + failing > 0) {
+                self.owners.push(Share {
+                    owner,
+                    passing,
+                    failing,
+                });
+            }
+            self.passing.extend(group.passing);
+            self.failing.extend(group.failing);
+        }
+    }
+
+    /// The failing tests, each with whether it passed before, and its directory where it could be taken for another owner's.
+    pub fn failures(&self) -> impl Iterator<Item = (&str, bool, Option<&str>)> {
+        let owned = |of: fn(&Share) -> usize, names: usize| {
+            let all = self.owners.iter().map(of).fold(0, usize::saturating_add);
+            let unknown = std::iter::repeat_n(None, names.saturating_sub(all));
+            let shares = self.owners.iter();
+            unknown.chain(
+                shares.flat_map(move |share| std::iter::repeat_n(Some(&share.owner), of(share))),
+            )
+        };
+        let failing = self
+            .failing
+            .iter()
+            .zip(owned(|one| one.failing, self.failing.len()));
+        let passing = self
+            .passing
+            .iter()
+            .zip(owned(|one| one.passing, self.passing.len()));
+        let mut places: HashMap<(&str, &str), BTreeSet<Option<&str>>> = HashMap::new();
+        for (name, owner) in failing.clone().chain(passing) {
+            if let Some(owner) = owner {
+                let known = places.entry((&owner.runner, name)).or_default();
+                known.insert(owner.directory.as_deref());
+            }
+        }
+        let runners: Vec<_> = self
+            .owners
+            .iter()
+            .filter(|one| one.failing > 0)
+            .map(|one| one.owner.runner.as_str())
+            .collect();
+        let last: HashMap<&str, usize> = self
+            .failing
+            .iter()
+            .enumerate()
+            .map(|(at, name)| (name.as_str(), at))
+            .collect();
+        failing.enumerate().map(move |(at, (name, owner))| {
+            // Of two tests of a name the run that came last speaks, and its tests stand last.
+            let regressed = self.regressed.contains(name) && last.get(name.as_str()) == Some(&at);
+            let unclear = |owner: &&Owner| {
+                let same_name = places.get(&(owner.runner.as_str(), name.as_str()));
+                runners.iter().filter(|one| **one == owner.runner).count() > 1
+                    || same_name.is_some_and(|places| places.len() > 1)
+            };
+            let place = owner
+                .filter(unclear)
+                .and_then(|owner| owner.directory.as_deref());
+            (name.as_str(), regressed, place)
+        })
     }
 
     /// The run that was taken in is the one of `before`, seen in another way: what that had changed stays changed.
@@ -379,59 +624,6 @@ impl TestState {
                 self.regressed.push(name);
             }
         }
-    }
-
-    fn drop_oldest(&mut self) {
-        for names in [&mut self.passing, &mut self.failing] {
-            let over = names.len().saturating_sub(KEPT_NAMES);
-            names.drain(..over);
-        }
-    }
-
-    /// Takes in a test run that was reported. A test that failed before and is not named now has passed if the run is of the
-    /// same command, or of one that asks for all tests, and every failure has a name.
-    pub fn report(&mut self, run: &ReportedRun<'_>) {
-        let mut failing: Vec<String> = Vec::new();
-        for name in run.failing.iter().map(|name| test_run::name(name)) {
-            if !name.is_empty() && !failing.contains(&name) {
-                failing.push(name);
-            }
-        }
-        let counted = run.failed.is_none_or(|count| count <= failing.len() as u64);
-        let all_named = counted && (run.passed || !failing.is_empty());
-        let before = std::mem::take(self);
-        let same = !run.command.is_empty() && before.command.as_deref() == Some(run.command);
-        let own_note = unnamed(run.command);
-        for name in before.failing {
-            let ran =
-                same && before.named.contains(&name) || test_run::asks_for(run.command, &name);
-            if failing.contains(&name) || name == own_note {
-            } else if !(all_named && ran) {
-                self.failing.push(name);
-            } else if !is_note(&name) {
-                self.fixed.push(name.clone());
-                self.passing.push(name);
-            }
-        }
-        for name in before.passing {
-            if failing.contains(&name) {
-                self.regressed.push(name);
-            } else {
-                self.passing.push(name);
-            }
-        }
-        for name in run.passing.iter().map(|name| test_run::name(name)) {
-            if !name.is_empty() && !failing.contains(&name) && !self.passing.contains(&name) {
-                self.passing.push(name);
-            }
-        }
-        self.named.clone_from(&failing);
-        self.failing.append(&mut failing);
-        if !all_named {
-            self.failing.push(own_note);
-        }
-        self.command = (!run.command.is_empty()).then(|| run.command.to_owned());
-        self.drop_oldest();
     }
 }
 
@@ -1045,7 +1237,12 @@ mod tests {
     }
 
     fn run(command: &str, output: &str) -> TestOutcome {
-        let mut found = crate::breakpoint::test_run::recognise(Some(command), output);
+        let shell = test_run::Shell {
+            command: Some(command),
+            directory: Some("/p"),
+            failed: false,
+        };
+        let mut found = shell.recognise(output);
         assert_eq!(found.len(), 1, "{output}");
         found.remove(0)
     }
@@ -1177,6 +1374,8 @@ mod tests {
         let failing: Vec<String> = failing.iter().map(|name| (*name).to_owned()).collect();
         state.report(&ReportedRun {
             command,
+            runner: None,
+            directory: Some("/p"),
             passed: failed == 0,
             failed: Some(failed),
             passing: &[],
@@ -1211,6 +1410,252 @@ mod tests {
             (&*state.failing, &*state.fixed),
             (&["c".to_owned()][..], &["d".to_owned()][..])
         );
+    }
+
+    /// What the state says after these commands in `/p`, each with what it printed.
+    fn ran(runs: &[(&str, &str)]) -> TestState {
+        let mut state = TestState::default();
+        for (command, output) in runs {
+            let shell = test_run::Shell {
+                command: Some(command),
+                directory: Some("/p"),
+                failed: false,
+            };
+            let found = shell.recognise(output);
+            assert!(!found.is_empty(), "{command}");
+            state.update_all(&found);
+        }
+        state
+    }
+
+    #[test]
+    fn a_passing_run_clears_the_failing_tests_of_its_runner_and_directory_alone() {
+        let pytest = |name: &str| {
+            format!("=== short test summary info ===\nFAILED {name} - E\n1 failed in 0.1s\n")
+        };
+        let (failed, passed) = (pytest("tests/test_a.py::test_x"), "5 passed in 0.1s\n");
+        let cargo_failed = "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
+        let cargo_passed =
+            "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+        let jest_failed = "FAIL ./a.test.js\n  ● it works\n\nTests:       1 failed, 1 total\n";
+        let jest_passed = "PASS ./a.test.js\nTests:       1 passed, 1 total\n";
+        let go_failed = "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
+        let go_passed = "ok  \tm/a\t0.1s\n";
+        let in_sub = pytest("sub/test_a.py::test_x");
+        for (first, failed, second, passed, clears) in [
+            (
+                "cd api && pytest",
+                &*failed,
+                "cd web && pytest",
+                passed,
+                false,
+            ),
+            (
+                "cd api && pytest",
+                &failed,
+                "cd /p/api && pytest -q",
+                passed,
+                true,
+            ),
+            ("(cd api; pytest)", &failed, "pytest", passed, false),
+            ("pytest sub/", &in_sub, "pytest other/", passed, false),
+            ("pytest sub/", &in_sub, "pytest sub/", passed, true),
+            ("pytest sub/", &in_sub, "pytest -q", passed, true),
+            ("pytest -k x", &failed, "pytest -k x", passed, true),
+            ("pytest -k x", &failed, "pytest -k y", passed, false),
+            ("cd $A && pytest", &failed, "cd $B && pytest", passed, false),
+            ("cd $A && pytest", &failed, "pytest", passed, false),
+            (
+                "docker compose exec a pytest",
+                &failed,
+                "docker compose exec b pytest",
+                passed,
+                false,
+            ),
+            (
+                "docker compose exec a pytest",
+                &failed,
+                "docker compose exec a pytest",
+                passed,
+                true,
+            ),
+            ("make -C x test", &failed, "make -C y test", passed, false),
+            ("make -C x test", &failed, "cd x && make test", passed, true),
+            (
+                "cargo test",
+                cargo_failed,
+                "cargo test --manifest-path x/Cargo.toml",
+                cargo_passed,
+                false,
+            ),
+            (
+                "cargo test --manifest-path=x/Cargo.toml",
+                cargo_failed,
+                "(cd x && cargo test)",
+                cargo_passed,
+                true,
+            ),
+            (
+                "npm --prefix a test",
+                jest_failed,
+                "npm --prefix b test",
+                jest_passed,
+                false,
+            ),
+            (
+                "npm --prefix a test",
+                jest_failed,
+                "cd a && npx jest",
+                jest_passed,
+                true,
+            ),
+            (
+                "npm test -w a",
+                jest_failed,
+                "npm test -w b",
+                jest_passed,
+                false,
+            ),
+            (
+                "go -C x test ./...",
+                go_failed,
+                "go -C y test ./...",
+                go_passed,
+                false,
+            ),
+            (
+                "go -C x test ./...",
+                go_failed,
+                "cd x/../x && go test ./...",
+                go_passed,
+                true,
+            ),
+            ("make test", jest_failed, "make test", passed, false),
+            (
+                "cargo test",
+                cargo_failed,
+                "go test ./...",
+                go_passed,
+                false,
+            ),
+        ] {
+            let state = ran(&[(first, failed), (second, passed)]);
+            assert_eq!(
+                state.failing.is_empty(),
+                clears,
+                "{first}; {second}: {state:?}"
+            );
+            assert_eq!(state.fixed.len(), usize::from(clears), "{first}; {second}");
+        }
+    }
+
+    #[test]
+    fn a_name_in_two_directories_is_two_tests() {
+        let cargo = |verdict: &str| {
+            let counts = if verdict == "ok" {
+                "1 passed; 0"
+            } else {
+                "0 passed; 1"
+            };
+            format!(
+                "running 1 test\ntest a::b ... {verdict}\n\ntest result: x. {counts} failed; 0 ignored\n"
+            )
+        };
+        let state = ran(&[
+            ("cd x && cargo test", &cargo("ok")),
+            ("cd y && cargo test", &cargo("FAILED")),
+        ]);
+        assert_eq!((state.failing.len(), state.passing.len()), (1, 1));
+        assert!(state.regressed.is_empty(), "it passed elsewhere");
+        let told: Vec<_> = state.failures().collect();
+        assert_eq!(told, [("a::b", false, Some("/p/y"))]);
+        let state = ran(&[
+            ("cd x && cargo test", &cargo("FAILED")),
+            ("cd y && cargo test", &cargo("ok")),
+            ("cd y && cargo test", &cargo("FAILED")),
+        ]);
+        let told: Vec<_> = state.failures().collect();
+        assert_eq!(
+            told,
+            [("a::b", false, Some("/p/x")), ("a::b", true, Some("/p/y"))]
+        );
+        // Where there is one owner of a runner the directory says nothing new.
+        let state = ran(&[("cd x && cargo test", &cargo("FAILED"))]);
+        let told: Vec<_> = state.failures().collect();
+        assert_eq!(told, [("a::b", false, None)]);
+    }
+
+    #[test]
+    fn a_run_of_several_runners_that_is_reported_and_seen_has_each_test_once() {
+        let mut state = TestState::default();
+        reported(&mut state, "make test", 2, &["a", "m/a.TestX"]);
+        let output = "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\
+            --- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
+        let shell = test_run::Shell {
+            command: Some("pitstop test -- make test"),
+            directory: Some("/p"),
+            failed: true,
+        };
+        state.update_all(&shell.recognise(output));
+        assert_eq!(state.failing, ["a", "m/a.TestX"]);
+        reported(&mut state, "./check", 1, &["b"]);
+        reported(&mut state, "cd sub; ./check", 1, &["b"]);
+        assert_eq!(state.failing.len(), 4, "these two may be different");
+    }
+
+    #[test]
+    fn several_runs_of_one_command_keep_what_each_of_them_changed() {
+        let cargo = |verdict: &str, counts: &str| {
+            format!("running 1 test\ntest a ... {verdict}\n\ntest result: x. {counts}; 0 ignored\n")
+        };
+        let go = |verdict: &str| {
+            format!(
+                "--- {verdict}: TestX (0.00s)\n{}\tm/a\t0.1s\n",
+                if verdict == "PASS" { "ok" } else { "FAIL" }
+            )
+        };
+        let command = "cargo test; go test -v ./...";
+        let state = ran(&[
+            (
+                command,
+                &(cargo("FAILED", "0 passed; 1 failed") + &go("FAIL")),
+            ),
+            (command, &(cargo("ok", "1 passed; 0 failed") + &go("PASS"))),
+        ]);
+        assert_eq!(state.fixed, ["a", "m/a.TestX"]);
+        assert!(state.failing.is_empty());
+    }
+
+    #[test]
+    fn tests_that_an_older_version_kept_belong_to_the_first_run_that_names_them() {
+        let json = r#"{"passing": ["b"], "failing": ["a", "c"], "fixed": [], "regressed": [], "command": "cargo test"}"#;
+        let mut state: TestState = serde_json::from_str(json).unwrap();
+        let cargo = |directory, output: &str| {
+            let shell = test_run::Shell {
+                command: Some("cargo test"),
+                directory: Some(directory),
+                failed: false,
+            };
+            shell.recognise(output)
+        };
+        let output = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n";
+        state.update_all(&cargo("/p/x", output));
+        assert_eq!(
+            (&*state.fixed, &*state.regressed),
+            (&["a".to_owned()][..], &["b".to_owned()][..])
+        );
+        assert_eq!(state.failing, ["c", "b"]);
+        let again: TestState =
+            serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
+        assert_eq!(again, state);
+        state.update_all(&cargo("/p/y", "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n"));
+        assert_eq!((state.failing.len(), state.passing.len()), (3, 1));
+        // Shares that do not fit are no reason to lose a test.
+        let json = r#"{"passing": [], "failing": ["a"], "fixed": [], "regressed": [], "owners": [{"runner": "jest", "passing": 9, "failing": 7}]}"#;
+        let mut state: TestState = serde_json::from_str(json).unwrap();
+        assert_eq!(state.failures().count(), 1);
+        state.update_all(&cargo("/p", output));
+        assert_eq!(state.failing, ["a", "b"]);
     }
 
     #[test]

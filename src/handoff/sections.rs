@@ -524,13 +524,12 @@ fn failing_tests(sources: &Sources<'_>) -> String {
         return String::new();
     }
     let mut lines: Vec<String> = state
-        .failing
-        .iter()
+        .failures()
         .take(MAX_NAMES)
-        .map(|name| {
-            let regressed = state.regressed.contains(name);
+        .map(|(name, regressed, directory)| {
+            let place = directory.map_or_else(String::new, |place| format!(" in {place}"));
             let word = if regressed { " (passed before)" } else { "" };
-            format!("- {}{word}", one_line(name))
+            format!("- {}{word}", one_line(&format!("{name}{place}")))
         })
         .collect();
     if state.failing.len() > MAX_NAMES {

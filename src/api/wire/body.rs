@@ -159,6 +159,10 @@ pub struct TestBody {
     pub duration_seconds: Option<f64>,
     /// The command line that ran them.
     pub test_command: Option<String>,
+    /// The program that ran them, as `pitstop` names it (`pytest`), if known: with the directory it tells whose tests they are.
+    pub runner: Option<String>,
+    /// The absolute path of the directory in which the command ran, if known.
+    pub directory: Option<String>,
     /// The names of those that failed, if known: at most [`TEST_NAMES_LIMIT`] of at most [`TEST_NAME_LIMIT`] bytes.
     pub failing_tests: Option<Vec<String>>,
     /// The names of those that passed, if known, within the same limits.

@@ -23,9 +23,8 @@ use crate::{
         Breakpoint, BreakpointKind, Merit,
         commit::{self, Made},
         git::GitState,
-        test_run::{self, TestOutcome, Total},
+        test_run::{self, TestOutcome, Total, quote},
     },
-    clean,
     guard::{Figure, Level},
 };
 
@@ -53,15 +52,33 @@ const SAME_RUN: Duration = Duration::from_secs(60);
 /// How many checkpoints a minute what is observed may make: the agent could else fill the disk.
 pub(in crate::app) const SAVES_A_MINUTE: usize = 60;
 
-/// The longest environment or command line that is quoted back, in characters.
-const QUOTE_CAP: usize = 200;
+/// How many commands that run are remembered: more than a client runs side by side.
+const RUNNING_KEPT: usize = 64;
 
 /// How many failing tests an event and a checkpoint's record name; the preserved state has them all.
 const NAMES_LISTED: usize = 100;
 
-/// A command line as it is kept and quoted.
-pub(in crate::app) fn quote(command: &str) -> String {
-    clean::stripped(command, QUOTE_CAP)
+/// A shell command of the agent begins: when it is over, the shell may be elsewhere.
+pub fn tool_started(model: &mut Model, call: &ToolCall) {
+    let running = &mut model.draft.moments.running;
+    if let (Some(_), Some(directory)) = (&call.command, &call.directory) {
+        running.push_back((call.id.clone(), directory.clone()));
+    }
+    if running.len() > RUNNING_KEPT {
+        running.pop_front();
+    }
+}
+
+/// The directory in which the shell command of a call that is over began, if that is known.
+pub fn directory_of(model: &mut Model, call: &ToolCall) -> Option<String> {
+    let running = &mut model.draft.moments.running;
+    let at = running.iter().position(|(id, _)| *id == call.id);
+    if let Some((_, directory)) = at.and_then(|at| running.remove(at)) {
+        return Some(directory);
+    }
+    let line = call.command.as_deref().unwrap_or_default();
+    let stays = !test_run::changes_directory(line);
+    call.directory.clone().filter(|_| stays)
 }
 
 /// A tool of the agent has run; `printed` is what its shell command said and `outcomes` the tests in it.
@@ -72,7 +89,7 @@ pub fn tool_finished(model: &mut Model, call: &ToolCall, printed: &str, outcomes
         }
         return;
     };
-    take_outcomes(model, command, outcomes);
+    take_outcomes(model, outcomes);
     if let Some(total) = test_run::total(outcomes) {
         let failing: Vec<String> = outcomes
             .iter()
@@ -86,18 +103,15 @@ pub fn tool_finished(model: &mut Model, call: &ToolCall, printed: &str, outcomes
 }
 
 /// Takes what a shell command's test runs have shown into what survives a reboot.
-fn take_outcomes(model: &mut Model, command: &str, outcomes: &[TestOutcome]) {
+fn take_outcomes(model: &mut Model, outcomes: &[TestOutcome]) {
     if outcomes.is_empty() {
         return;
     }
     let total = test_run::total(outcomes);
     let again = total.is_some_and(|total| is_known(model, SeenBy::Shell, total));
     let before = model.draft.signalled.test_state.clone();
-    for outcome in outcomes {
-        model.draft.signalled.test_state.update(outcome);
-    }
     let tests = &mut model.draft.signalled.test_state;
-    tests.command = Some(quote(command));
+    tests.update_all(outcomes);
     if again {
         tests.keep_changes(before);
     }

@@ -20,6 +20,8 @@ pub struct Moments {
     pub(in crate::app) commits: VecDeque<String>,
     /// The last test run, where it was seen and when it ended, until it was seen in the other place, too.
     pub(in crate::app) tests: Option<(Total, SeenBy, At)>,
+    /// The shell commands that run, by their calls, and the directories in which they began.
+    pub(in crate::app) running: VecDeque<(Option<String>, String)>,
     /// What is saved once git has been read.
     pub(in crate::app) waiting: Vec<Waiting>,
     /// When the latest checkpoints of this kind were made.

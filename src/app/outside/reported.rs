@@ -2,7 +2,10 @@
 
 use crate::{
     api::wire::{CommitBody, NotedReply, Reply, Report, SaveBody, SaveReply, TestBody, UsageQuery},
-    breakpoint::{commit::Made, test_run::Total},
+    breakpoint::{
+        commit::Made,
+        test_run::{Total, quote},
+    },
     format::percent,
     handoff::preserved::ReportedRun,
     lineage::checkpoint::AutoSave,
@@ -11,7 +14,7 @@ use crate::{
 
 use crate::app::{
     draft::{
-        breakpoint::{SAVES_A_MINUTE, committed, is_known, may_save, quote, tested},
+        breakpoint::{SAVES_A_MINUTE, committed, is_known, may_save, tested},
         checkpoint,
     },
     event::CallId,
@@ -56,7 +59,21 @@ fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> 
     let command = quote(body.test_command.as_deref().unwrap_or_default());
     let failing = body.failing_tests.as_deref().unwrap_or_default();
     let passing = body.passing_tests.as_deref().unwrap_or_default();
-    take_report(model, total, &command, [failing, passing]);
+    let again = is_known(model, SeenBy::Report, total);
+    let tests = &mut model.draft.signalled.test_state;
+    let before = tests.clone();
+    tests.report(&ReportedRun {
+        command: &command,
+        runner: body.runner.as_deref(),
+        directory: body.directory.as_deref(),
+        passed: total.passed,
+        failed: total.failed,
+        failing,
+        passing,
+    });
+    if again {
+        tests.keep_changes(before);
+    }
     let saved = tested(
         model,
         SeenBy::Report,
@@ -68,23 +85,6 @@ fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> 
     NotedReply {
         tests_passed: Some(body.passed),
         ..noted_reply(model, saved, named)
-    }
-}
-
-/// Takes the outcome into what survives a reboot.
-fn take_report(model: &mut Model, total: Total, command: &str, [failing, passing]: [&[String]; 2]) {
-    let again = is_known(model, SeenBy::Report, total);
-    let tests = &mut model.draft.signalled.test_state;
-    let before = tests.clone();
-    tests.report(&ReportedRun {
-        command,
-        passed: total.passed,
-        failed: total.failed,
-        failing,
-        passing,
-    });
-    if again {
-        tests.keep_changes(before);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
 
 use crate::app::{
     autopilot,
-    draft::{carried, record::add_late_tokens, signal, summary},
+    draft::{breakpoint, carried, record::add_late_tokens, signal, summary},
     effect::Effect,
     event::TranscriptFacts,
     facts::is_hookless,
@@ -56,6 +56,7 @@ pub fn said(model: &mut Model, event: AgentEvent) {
             tool_finished(model, &call, &output);
         }
         AgentEvent::ToolStarted { call, .. } => {
+            breakpoint::tool_started(model, &call);
             if !call.by_subagent {
                 activity::call_begins(model, &call);
             }

@@ -9,6 +9,7 @@ use crate::{
 };
 
 use crate::app::{
+    draft::breakpoint,
     event::Ran,
     model::Model,
     reboot::submit,
@@ -35,6 +36,7 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
             failed,
             ..ToolOutput::default()
         };
+        breakpoint::tool_started(model, &call);
         turn::tool_finished(model, &call, &output);
     }
     // The first turns that are read may be those of a session that is resumed.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     agent::{Background, Failure, ToolCall, ToolOutput},
     api::wire::AgentState,
-    breakpoint::test_run,
+    breakpoint::test_run::Shell,
     lineage::Cause,
 };
 
@@ -172,7 +172,13 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
         return breakpoint::tool_finished(model, call, "", &[]);
     };
     let printed = format!("{}\n{}", output.stdout, output.stderr);
-    let outcomes = test_run::recognise(Some(command), &printed);
+    let directory = breakpoint::directory_of(model, call);
+    let shell = Shell {
+        command: Some(command),
+        directory: directory.as_deref(),
+        failed: output.failed,
+    };
+    let outcomes = shell.recognise(&printed);
     breakpoint::tool_finished(model, call, &printed, &outcomes);
 }
 

@@ -396,6 +396,97 @@ fn a_run_of_the_agents_shell_that_is_reported_too_keeps_what_it_changed() {
     );
 }
 
+/// `line` runs in a shell that is in `before`, and leaves it in `after`.
+fn ran(bench: &mut Bench, line: &str, [before, after]: [Option<&str>; 2], stdout: &str) {
+    let call = |directory: Option<&str>| ToolCall {
+        id: Some("t1".to_owned()),
+        name: "Bash".to_owned(),
+        command: Some(line.to_owned()),
+        directory: directory.map(str::to_owned),
+        ..ToolCall::default()
+    };
+    bench.send(Event::Agent(AgentEvent::ToolStarted {
+        session: session(OLD),
+        call: call(before),
+    }));
+    bench.tool(call(after), stdout);
+}
+
+#[test]
+fn a_test_belongs_to_the_directory_in_which_its_command_began() {
+    let failed =
+        "=== short test summary info ===\nFAILED test_a.py::test_x - E\n1 failed in 0.1s\n";
+    let passed = "3 passed in 0.1s\n";
+    for (second, [before, after], clears) in [
+        // The shell has moved with the first one.
+        ("pytest -q", ["/p/api", "/p/api"], true),
+        ("cd ../web && pytest -q", ["/p/api", "/p/web"], false),
+        ("cd /p/api && pytest -q", ["/p", "/p/api"], true),
+        ("cd api && pytest -q", ["/p/api", "/p/api/api"], false),
+        ("pytest -q", ["/p", "/p"], false),
+    ] {
+        let mut bench = Bench::new();
+        ran(
+            &mut bench,
+            "cd api && pytest",
+            [Some("/p"), Some("/p/api")],
+            failed,
+        );
+        ran(&mut bench, second, [Some(before), Some(after)], passed);
+        let failing = &bench.model.draft.signalled.test_state.failing;
+        assert_eq!(
+            failing.is_empty(),
+            clears,
+            "{second} in {before}: {failing:?}"
+        );
+    }
+    // Where no hook has said where it began, its end says so only of a line that stays where it is.
+    for (line, known) in [
+        ("pytest", true),
+        ("cd api && pytest", false),
+        ("cd /x && pytest", true),
+    ] {
+        let mut bench = Bench::new();
+        ran(&mut bench, line, [None, Some("/p/api")], failed);
+        let owner = &bench.model.draft.signalled.test_state.owners[0].owner;
+        assert_eq!(owner.directory.is_some(), known, "{line}");
+    }
+}
+
+#[test]
+fn a_report_names_the_directory_of_its_tests() {
+    let report = |directory: &str, passed: bool| {
+        let body = json!({"passed": passed, "failed_count": u8::from(!passed), "runner": "jest", "directory": directory,
+            "test_command": "npm test", "failing_tests": if passed { vec![] } else { vec!["a.test.js › works"] }});
+        Report::Tests(serde_json::from_value(body).unwrap())
+    };
+    let mut bench = Bench::new();
+    bench.report(report("/p/a", false));
+    bench.report(report("/p/b", false));
+    let text = bench.model.draft.handoff.generated.text.clone();
+    assert!(
+        text.contains("- a.test.js › works in /p/a\n- a.test.js › works in /p/b\n"),
+        "{text}"
+    );
+    bench.report(report("/p/b", true));
+    ran(
+        &mut bench,
+        "npx jest",
+        [Some("/p/c"); 2],
+        "PASS ./a.test.js\nTests:       1 passed, 1 total\n",
+    );
+    let state = &bench.model.draft.signalled.test_state;
+    assert_eq!(state.failing, ["a.test.js › works"]);
+    assert_eq!(state.owners[0].owner.directory.as_deref(), Some("/p/a"));
+    ran(
+        &mut bench,
+        "npx jest",
+        [Some("/p/a"); 2],
+        "PASS ./a.test.js\nTests:       1 passed, 1 total\n",
+    );
+    assert!(bench.model.draft.signalled.test_state.failing.is_empty());
+}
+
 #[test]
 fn a_run_that_is_reported_and_seen_counts_once() {
     let printed = "running 2 tests\ntest a ... ok\ntest b ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n";

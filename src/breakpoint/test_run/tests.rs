@@ -178,7 +178,8 @@ fn a_filter_or_a_path_makes_a_run_partial() {
         (Runner::Vitest, "npx vitest run -t name", false),
         (Runner::Cargo, "", false),
     ] {
-        assert_eq!(asks_for_all(runner, line), all, "{line}");
+        let (_, scope) = place(&command::read(line, None), runner, false);
+        assert_eq!(scope == Scope::All, all, "{line}");
     }
 }
 
@@ -229,30 +230,82 @@ proptest! {
 }
 
 #[test]
-fn a_run_of_one_language_says_nothing_of_another_one_s_tests() {
-    let (rust, go) = ("parser::reads_dates", "store.TestParse");
-    let (python, script) = ("tests/test_a.py::test_x", "src/a.test.ts > works");
-    for (command, own) in [
-        ("cargo test", &[rust][..]),
-        ("cargo +nightly test --release", &[rust]),
-        ("cargo nextest run", &[rust]),
-        ("go test", &[go]),
-        ("cd sub && go test ./...", &[go]),
-        ("python3 -m pytest -q", &[python]),
-        ("npx jest", &[script]),
-        ("npm test", &[script]),
-        ("yarn test:unit", &[script]),
-        ("make test", &[rust, go, python, script]),
-        ("npm run build", &[]),
-        ("cargo test parser", &[]),
-        ("go test -run TestParse", &[]),
+fn a_command_line_alone_may_show_whose_tests_it_runs() {
+    for (command, runner, place, whole) in [
+        ("cargo test", "cargo test", "/p", true),
+        ("cargo +nightly test --release", "cargo test", "/p", true),
+        (
+            "cd api && cargo nextest run",
+            "cargo nextest",
+            "/p/api",
+            true,
+        ),
+        (
+            "pitstop test -- go -C x test ./...",
+            "go test",
+            "/p/x",
+            true,
+        ),
+        (
+            "cd sub && python3 -m pytest -q a.py",
+            "pytest",
+            "/p/sub",
+            false,
+        ),
+        ("go test -run TestParse", "go test", "/p", false),
+        // It could be any runner's, and installing one is no run of it.
+        ("npm test", "", "/p", false),
+        ("make test", "", "/p", false),
+        ("pip install pytest && make check", "", "/p", false),
+        ("cargo test; go test ./...", "", "/p", false),
     ] {
-        for name in [rust, go, python, script] {
-            assert_eq!(
-                asks_for(command, name),
-                own.contains(&name),
-                "{command}: {name}"
-            );
-        }
+        let (owner, all) = owner_of(command, None, Some("/p"));
+        let found = (owner.runner.as_str(), owner.directory.as_deref(), all);
+        assert_eq!(found, (runner, Some(place), whole), "{command}");
+        assert_eq!(owner.command.is_some(), runner.is_empty(), "{command}");
+    }
+    let (owner, whole) = owner_of("npm test", Some("jest"), Some("/p"));
+    assert_eq!(
+        (owner.runner.as_str(), owner.command, whole),
+        ("jest", None, true)
+    );
+    let (owner, _) = owner_of("cargo test", None, None);
+    assert_eq!(
+        (owner.directory, owner.command.as_deref()),
+        (None, Some("cargo test"))
+    );
+}
+
+#[test]
+fn a_failed_command_has_no_run_that_passed_unless_another_one_failed() {
+    let passed =
+        "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    let failed = "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
+    let run = |command: &str, output: &str, failed: bool| {
+        let shell = Shell {
+            command: Some(command),
+            directory: Some("/p"),
+            failed,
+        };
+        let found = shell.recognise(output);
+        let whole = found.iter().any(|one| one.whole && one.is_success());
+        (total(&found).map(|total| total.passed), whole)
+    };
+    assert_eq!(run("cargo test", passed, false), (Some(true), true));
+    for command in ["cargo test", "cargo test && ./lint", "./ci.sh; exit 3"] {
+        assert_eq!(run(command, passed, true), (None, false), "{command}");
+    }
+    let both = format!("{passed}{failed}");
+    assert_eq!(
+        run("cargo test && go test ./...", &both, true),
+        (Some(false), true)
+    );
+    // What says that it failed has failed, whatever the command's end.
+    for command in [
+        "go test ./... | tail",
+        "go test ./... || true",
+        "make test; ls",
+    ] {
+        assert_eq!(run(command, failed, false).0, Some(false), "{command}");
     }
 }

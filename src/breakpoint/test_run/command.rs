@@ -1,0 +1,469 @@
+//! What a shell line asks for: which commands it has, where each of them runs, and which tests it asks a runner for.
+//!
+//! Directories are followed as far as the line itself shows them: `cd`, subshells, `sh -c`, and the flags by which a program
+//! changes its directory. What depends on a variable, a pattern, a here-document or another machine is not known, and what is
+//! not known is never taken for equal.
+
+use super::Runner;
+
+/// Programs that do nothing but show text or change the shell: a log of a test run is no run.
+const SHOW: [&str; 20] = [
+    "cat", "head", "tail", "less", "more", "grep", "rg", "sed", "awk", "echo", "printf", "git",
+    "cd", "ls", "find", "bat", "pushd", "popd", "tee", "export",
+];
+
+/// Programs behind which a command runs on another machine, or in a place that they alone know.
+const FOREIGN: [&str; 6] = [
+    "docker",
+    "docker-compose",
+    "podman",
+    "kubectl",
+    "ssh",
+    "nix",
+];
+
+/// Flags by which a program changes its directory, each behind the program that has it; any that has it if that is empty.
+const DIRECTORY_FLAGS: [(&str, &str); 13] = [
+    ("", "-C"),
+    ("", "--directory"),
+    ("", "--chdir"),
+    ("", "--manifest-path"),
+    ("npm", "--prefix"),
+    ("pnpm", "--dir"),
+    ("yarn", "--cwd"),
+    ("bun", "--cwd"),
+    ("gradle", "-p"),
+    ("gradle", "--project-dir"),
+    ("ctest", "--test-dir"),
+    ("jest", "--rootDir"),
+    ("vitest", "--root"),
+];
+
+/// Words by which a package manager runs a script in other packages than that of the directory.
+const WORKSPACE_WORDS: [&str; 8] = [
+    "-w",
+    "--workspace",
+    "--workspaces",
+    "--filter",
+    "-F",
+    "-r",
+    "workspace",
+    "workspaces",
+];
+
+const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
+
+/// Words before a runner's name that make it an argument.
+const NO_RUN: [&str; 7] = [
+    "install",
+    "add",
+    "remove",
+    "uninstall",
+    "update",
+    "which",
+    "-v",
+];
+
+/// Flags that choose some of the tests.
+const NARROW: [&str; 17] = [
+    "-k",
+    "-m",
+    "-p",
+    "--package",
+    "--lib",
+    "--test",
+    "--bin",
+    "--doc",
+    "--example",
+    "-E",
+    "-run",
+    "-t",
+    "--testNamePattern",
+    "--lf",
+    "--last-failed",
+    "--ff",
+    "--skip",
+];
+
+/// One command of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Command {
+    words: Vec<String>,
+    /// Where it runs, without a slash at its end; none if that is not known.
+    pub(super) directory: Option<String>,
+    /// Whether it may never have run, for it stands behind `||`.
+    doubtful: bool,
+}
+
+/// The tests that a command asks a runner for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Every test.
+    All,
+    /// The tests whose names begin with one of these paths.
+    Below(Vec<String>),
+    /// Some tests, nobody knows which.
+    Some,
+}
+
+/// Reads the commands of a line that the shell runs in `directory`.
+pub(super) fn read(line: &str, directory: Option<&str>) -> Vec<Command> {
+    let mut reader = Reader {
+        directory: directory.and_then(|base| joined(None, base)),
+        ..Reader::default()
+    };
+    reader.line(line);
+    reader.commands
+}
+
+/// Whether a line may change the directory of the shell that it runs in.
+#[must_use]
+pub fn changes_directory(line: &str) -> bool {
+    line.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_')
+        .any(|word| matches!(word, "cd" | "pushd" | "popd"))
+}
+
+/// Follows a line sign by sign.
+#[derive(Default)]
+struct Reader {
+    commands: Vec<Command>,
+    directory: Option<String>,
+    /// The directories of the shells around a subshell.
+    outer: Vec<Option<String>>,
+    words: Vec<String>,
+    word: Option<String>,
+    doubtful: bool,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) {
+        let mut quote = None;
+        let mut signs = line.chars().peekable();
+        while let Some(sign) = signs.next() {
+            match (quote, sign) {
+                (Some(mark), _) if mark == sign => quote = None,
+                (None, '\'' | '"') => {
+                    quote = Some(sign);
+                    self.word.get_or_insert_default();
+                }
+                (None | Some('"'), '\\') => match signs.next() {
+                    Some('\n') | None => {}
+                    Some(plain) => self.word.get_or_insert_default().push(plain),
+                },
+                (None, '#') if self.word.is_none() => {
+                    while signs.next_if(|sign| *sign != '\n').is_some() {}
+                }
+                (None, '&') if signs.peek() == Some(&'>') || self.redirects() => {
+                    self.word.get_or_insert_default().push(sign);
+                }
+                (None, ' ' | '\t' | '\r') => self.word_ends(),
+                (None, ';' | '&' | '|' | '\n' | '(' | ')') => {
+                    self.command_ends();
+                    match sign {
+                        '(' => self.outer.push(self.directory.clone()),
+                        ')' => self.directory = self.outer.pop().unwrap_or_default(),
+                        _ => {}
+                    }
+                    self.doubtful = sign == '|' && signs.next_if_eq(&'|').is_some();
+                }
+                _ => self.word.get_or_insert_default().push(sign),
+            }
+        }
+        self.command_ends();
+    }
+
+    fn redirects(&self) -> bool {
+        self.word.as_ref().is_some_and(|word| word.ends_with('>'))
+    }
+
+    fn word_ends(&mut self) {
+        self.words.extend(self.word.take());
+    }
+
+    fn command_ends(&mut self) {
+        self.word_ends();
+        let mut words = std::mem::take(&mut self.words);
+        let opens = |word: &str| {
+            matches!(word, "{" | "do" | "then" | "else" | "if" | "while" | "!")
+                || word.split_once('=').is_some_and(|(name, _)| is_name(name))
+        };
+        words.drain(..words.iter().take_while(|word| opens(word)).count());
+        let Some(program) = words.first().map(|word| base(word).to_owned()) else {
+            return;
+        };
+        let here = self.directory.clone();
+        match program.as_str() {
+            "cd" | "pushd" => {
+                let target = words[1..]
+                    .iter()
+                    .find(|word| !word.starts_with('-') || word.as_str() == "-");
+                self.directory = target.and_then(|target| joined(here.as_deref(), target));
+            }
+            "popd" => self.directory = None,
+            "sh" | "bash" | "zsh" => {
+                let at = words.iter().position(|word| is_flag_with(word, 'c'));
+                if let Some(line) = at.and_then(|at| words.get(at + 1)) {
+                    self.outer.push(here.clone());
+                    let (line, doubtful) = (line.clone(), self.doubtful);
+                    self.line(&line);
+                    self.doubtful = doubtful;
+                    self.directory = self.outer.pop().unwrap_or_default();
+                    return;
+                }
+            }
+            _ => {}
+        }
+        // The lines of a here-document would be taken for commands.
+        if words.iter().any(|word| word.contains("<<")) {
+            self.directory = None;
+        }
+        let mut command = Command {
+            words,
+            directory: here,
+            doubtful: self.doubtful,
+        };
+        command.take_directory();
+        self.commands.push(command);
+    }
+}
+
+impl Command {
+    /// Whether it does nothing but show text.
+    pub(super) fn only_shows(&self) -> bool {
+        SHOW.contains(&self.words[0].as_str())
+    }
+
+    fn calls(&self, program: &str) -> bool {
+        self.words.iter().any(|word| base(word) == program)
+    }
+
+    /// Takes out the flags that change the directory, and changes it.
+    fn take_directory(&mut self) {
+        let packages = PACKAGE_MANAGERS.contains(&base(&self.words[0]));
+        let elsewhere = |word: &String| {
+            let flag = word.split('=').next().unwrap_or_default();
+            packages && WORKSPACE_WORDS.contains(&flag)
+        };
+        if FOREIGN.contains(&base(&self.words[0])) || self.words.iter().any(elsewhere) {
+            self.directory = None;
+            return;
+        }
+        let mut at = 1;
+        while at < self.words.len() {
+            let Some((flag, value)) = self.directory_flag(at) else {
+                at += 1;
+                continue;
+            };
+            let Some(path) = value.or_else(|| self.words.get(at + 1).cloned()) else {
+                return;
+            };
+            let whole = usize::from(self.words[at] == flag);
+            self.words.drain(at..=at + whole);
+            let path = match flag {
+                "--manifest-path" => path.rsplit_once('/').map_or(".", |(parent, _)| parent),
+                _ => &path,
+            };
+            self.directory = joined(self.directory.as_deref(), path);
+        }
+    }
+
+    /// The flag at this word, and its value if that stands in the same word.
+    fn directory_flag(&self, at: usize) -> Option<(&'static str, Option<String>)> {
+        let word = &self.words[at];
+        DIRECTORY_FLAGS.iter().find_map(|(program, flag)| {
+            let fits = if *flag == "-C" {
+                !self.calls("ctest")
+            } else {
+                program.is_empty()
+                    || self
+                        .words
+                        .iter()
+                        .any(|word| base(word).starts_with(program))
+            };
+            let rest = word.strip_prefix(flag).filter(|_| fits)?;
+            match rest.strip_prefix('=') {
+                Some(value) => Some((*flag, Some(value.to_owned()))),
+                None if rest.is_empty() => Some((*flag, None)),
+                // `-Cdir`, and `--directory-of-others`.
+                None => (*flag == "-C").then(|| (*flag, Some(rest.to_owned()))),
+            }
+        })
+    }
+
+    /// How surely it runs this runner, and which tests it asks for: 0 is a script that may run anything.
+    pub(super) fn asks(&self, runner: Runner) -> (u8, Scope) {
+        if self.only_shows() {
+            return (0, Scope::Some);
+        }
+        let (program, name, plain) = runner.called();
+        let at = (0..self.words.len()).find(|at| {
+            let before = &self.words[..*at];
+            base(&self.words[*at]) == name
+                && (program.is_empty() || before.iter().any(|word| base(word) == program))
+                && !before.iter().any(|word| NO_RUN.contains(&word.as_str()))
+        });
+        if let Some(at) = at {
+            return (2, self.scope(&self.words[at + 1..], plain));
+        }
+        // `npm test` and its like run what the project calls all.
+        let last = self
+            .words
+            .last()
+            .is_some_and(|word| word.starts_with("test"));
+        let known = match base(&self.words[0]) {
+            "make" | "just" => true,
+            manager => PACKAGE_MANAGERS.contains(&manager) && runner.is_of_scripts(),
+        };
+        if self.words.len() <= 3 && known && last {
+            let scope = if self.doubtful {
+                Scope::Some
+            } else {
+                Scope::All
+            };
+            return (1, scope);
+        }
+        (0, Scope::Some)
+    }
+
+    fn scope(&self, rest: &[String], plain: &[&str]) -> Scope {
+        let mut paths = Vec::new();
+        for word in rest {
+            let flag = word.split('=').next().unwrap_or_default();
+            if NARROW.contains(&flag) {
+                return Scope::Some;
+            }
+            let redirects = word.contains('>') || word.contains('<');
+            let number = word.chars().all(|c| c.is_ascii_digit());
+            if word.starts_with('-') || redirects || number || plain.contains(&word.as_str()) {
+                continue;
+            }
+            paths.push(
+                word.trim_start_matches("./")
+                    .trim_end_matches('/')
+                    .to_owned(),
+            );
+        }
+        match (self.doubtful, paths.is_empty()) {
+            (true, _) => Scope::Some,
+            (false, true) => Scope::All,
+            (false, false) => Scope::Below(paths),
+        }
+    }
+}
+
+/// `path` as seen from `base`, without `.`, `..` and a slash at its end; none if it is not plain or `base` is not known.
+fn joined(base: Option<&str>, path: &str) -> Option<String> {
+    if path.is_empty() || path.contains(['$', '`', '*', '?', '[', '{', '~']) || path == "-" {
+        return None;
+    }
+    let whole = match base {
+        _ if path.starts_with('/') => path.to_owned(),
+        Some(base) => format!("{base}/{path}"),
+        None => return None,
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in whole.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    Some(format!("/{}", parts.join("/")))
+}
+
+/// The name of a program without its directories.
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether a word is a bunch of short flags with this one in it: `-lc`.
+fn is_flag_with(word: &str, flag: char) -> bool {
+    word.strip_prefix('-')
+        .is_some_and(|flags| flags.chars().all(char::is_alphabetic) && flags.contains(flag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where each command of a line runs that does more than show text.
+    fn places(line: &str) -> Vec<String> {
+        read(line, Some("/p"))
+            .into_iter()
+            .filter(|command| !command.only_shows())
+            .map(|command| command.directory.unwrap_or_else(|| "?".to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn each_command_has_the_directory_that_its_line_gives_it() {
+        for (line, expected) in [
+            ("pytest -q", &["/p"][..]),
+            ("cd api && pytest", &["/p/api"]),
+            (
+                "cd api/ && pytest; cd ../web && pytest",
+                &["/p/api", "/p/web"],
+            ),
+            ("(cd api && pytest); pytest", &["/p/api", "/p"]),
+            ("cd /srv/./x/../y && go test ./...", &["/srv/y"]),
+            ("cd \"my api\" && cargo test 2>&1 | tail -3", &["/p/my api"]),
+            (
+                "bash -lc 'cd web && npm test' && npm test",
+                &["/p/web", "/p"],
+            ),
+            (
+                "FOO=1 cargo test --manifest-path crates/x/Cargo.toml",
+                &["/p/crates/x"],
+            ),
+            ("cargo test --manifest-path=Cargo.toml", &["/p"]),
+            ("npm --prefix a test", &["/p/a"]),
+            ("npm run test --prefix=b", &["/p/b"]),
+            ("pnpm --dir c test && yarn --cwd d test", &["/p/c", "/p/d"]),
+            ("go -C x test ./...", &["/p/x"]),
+            ("make -C x test; make -Cy test", &["/p/x", "/p/y"]),
+            ("uv --directory api run pytest", &["/p/api"]),
+            ("env -C api python3 -m pytest", &["/p/api"]),
+            ("./gradlew -p app test", &["/p/app"]),
+            ("ctest --test-dir build -C Release", &["/p/build"]),
+            ("npx vitest run --root web", &["/p/web"]),
+            // What is not known is not guessed.
+            ("cd $DIR && pytest", &["?"]),
+            ("cd ~/x && pytest", &["?"]),
+            ("cd - && pytest", &["?"]),
+            ("cd && pytest", &["?"]),
+            ("pushd x && pytest && popd && pytest", &["/p/x", "?"]),
+            (
+                "for d in a b; do (cd \"$d\" && pytest); done; pytest",
+                &["/p", "?", "/p", "/p"],
+            ),
+            ("npm test -w web", &["?"]),
+            ("pnpm --filter=web test", &["?"]),
+            ("yarn workspace web test", &["?"]),
+            ("docker compose exec api pytest", &["?"]),
+            (
+                "cat > x.sh <<EOF\ncd api\npytest\nEOF\npytest",
+                &["?", "?", "?"],
+            ),
+        ] {
+            assert_eq!(places(line), expected, "{line}");
+        }
+        let unknown = read("cd x && pytest; cd /y && pytest", None);
+        let places: Vec<_> = unknown.iter().map(|one| one.directory.as_deref()).collect();
+        assert_eq!(places, [None, None, None, Some("/y")]);
+    }
+
+    #[test]
+    fn a_line_that_may_leave_the_shell_elsewhere_is_known() {
+        for line in ["cd x && pytest", "(cd x; ls)", "pushd a", "a;cd b"] {
+            assert!(changes_directory(line), "{line}");
+        }
+        for line in ["pytest abcd", "pytest --no-cd", "cargo test", "abcd_cd x"] {
+            assert!(!changes_directory(line), "{line}");
+        }
+    }
+}
