@@ -4,29 +4,26 @@
 //! own lines (a start line, a verdict line, a summary), and what its tests print is separated as far as the runner
 //! does so. Nothing is executed and nothing can fail: what is not understood is no test run.
 //!
-//! - `cargo`: `cargo test` and `cargo nextest`
-//! - `pytest`: pytest, also with xdist
-//! - `go`: `go test`, plain and `-json`
-//! - `script`: jest and vitest
+//! - `table`: the runners, and the patterns of their lines
+//! - `reader`: reads lines by the table
+//! - `command`: which tests a command line asks for, and where it runs
 //!
 //! A test belongs to an [`Owner`]: its runner and the directory that this ran in (`command`), for two programs of one
 //! repository may have tests of the same name.
 
-mod cargo;
 mod command;
-mod go;
-mod pytest;
-mod script;
+mod reader;
+mod table;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use strum::VariantArray as _;
 
 use crate::clean;
 
 pub use command::changes_directory;
 use command::{Command, Scope};
+use table::{ROWS, Row};
 
 /// The most test names kept of one run, of each kind: a handoff shows a few dozen at most.
 const NAMES_CAP: usize = 2_000;
@@ -41,7 +38,7 @@ const COMMAND_CAP: usize = 200;
 const OUTPUT_CAP: usize = 4 * 1024 * 1024;
 
 /// A program that runs tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::VariantArray)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Runner {
     /// `cargo test`.
     Cargo,
@@ -55,37 +52,30 @@ pub enum Runner {
     Jest,
     /// vitest.
     Vitest,
+    /// mocha.
+    Mocha,
+    /// `node --test`.
+    Node,
+    /// rspec.
+    Rspec,
+    /// phpunit.
+    Phpunit,
+    /// `dotnet test`.
+    Dotnet,
+    /// `mix test`.
+    Mix,
 }
 
 impl Runner {
+    fn row(self) -> &'static Row {
+        let row = ROWS.iter().find(|row| row.runner == self);
+        row.expect("every runner has a row, as a test shows")
+    }
+
     /// The command that people know it by.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Cargo => "cargo test",
-            Self::Nextest => "cargo nextest",
-            Self::Pytest => "pytest",
-            Self::Go => "go test",
-            Self::Jest => "jest",
-            Self::Vitest => "vitest",
-        }
-    }
-
-    /// How a command line calls it: the program and the word behind it, and the arguments that choose no tests.
-    const fn called(self) -> (&'static str, &'static str, &'static [&'static str]) {
-        match self {
-            Self::Cargo => ("cargo", "test", &[]),
-            Self::Nextest => ("cargo", "nextest", &["run"]),
-            Self::Pytest => ("", "pytest", &["."]),
-            Self::Go => ("go", "test", &["./..."]),
-            Self::Jest => ("", "jest", &["run"]),
-            Self::Vitest => ("", "vitest", &["run"]),
-        }
-    }
-
-    /// Whether a package manager's `test` script may run it.
-    const fn is_of_scripts(self) -> bool {
-        matches!(self, Self::Jest | Self::Vitest)
+    pub fn word(self) -> &'static str {
+        self.row().word
     }
 }
 
@@ -295,13 +285,13 @@ pub fn name(text: &str) -> String {
 pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) -> (Owner, bool) {
     let commands = command::read(command, directory);
     let asked = |runner: &Runner| commands.iter().any(|one| one.asks(*runner).0 == 2);
-    let mut named = Runner::VARIANTS
-        .iter()
-        .filter(|one| runner.map_or_else(|| asked(one), |word| word == one.word()));
+    let runners = ROWS.iter().map(|row| row.runner);
+    let mut named =
+        runners.filter(|one| runner.map_or_else(|| asked(one), |word| word == one.word()));
     let (Some(runner), None) = (named.next(), named.next()) else {
         return (Owner::new("", directory, command), false);
     };
-    let (place, scope) = place(&commands, *runner, false);
+    let (place, scope) = place(&runs_of(&commands, runner), runner, false);
     let place = place.as_deref();
     (
         Owner::new(runner.word(), place, command),
@@ -309,12 +299,17 @@ pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) ->
     )
 }
 
-/// Where the commands run that may be runs of this runner, if that is one place, and which tests they ask for.
-fn place(commands: &[Command], runner: Runner, failed: bool) -> (Option<String>, Scope) {
-    let asked = |command: &&Command| command.asks(runner).0;
+/// The commands that are most surely runs of this runner.
+fn runs_of(commands: &[Command], runner: Runner) -> Vec<&Command> {
     let acting = commands.iter().filter(|command| !command.only_shows());
-    let surest = acting.clone().map(|one| asked(&one)).max().unwrap_or(0);
-    let runs: Vec<&Command> = acting.filter(|one| asked(one) == surest).collect();
+    let surest = acting.clone().map(|one| one.asks(runner).0).max();
+    acting
+        .filter(|one| Some(one.asks(runner).0) == surest)
+        .collect()
+}
+
+/// Where these commands run, if that is one place, and which tests they ask for.
+fn place(runs: &[&Command], runner: Runner, failed: bool) -> (Option<String>, Scope) {
     let Some(first) = runs.first() else {
         return (None, Scope::Some);
     };
@@ -327,7 +322,7 @@ fn place(commands: &[Command], runner: Runner, failed: bool) -> (Option<String>,
     } else {
         scopes.any(is_all)
     };
-    let scope = match &runs[..] {
+    let scope = match runs {
         _ if all => Scope::All,
         [only] => only.asks(runner).1,
         _ => Scope::Some,
@@ -339,22 +334,6 @@ fn place(commands: &[Command], runner: Runner, failed: bool) -> (Option<String>,
 #[must_use]
 pub fn quote(command: &str) -> String {
     clean::stripped(command, COMMAND_CAP)
-}
-
-fn add(total: &mut Option<u64>, more: u64) {
-    *total = Some(total.unwrap_or(0).saturating_add(more));
-}
-
-fn is_script(name: &str) -> bool {
-    [".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".mts", ".cts"]
-        .iter()
-        .any(|ending| name.ends_with(ending))
-}
-
-/// The number and the word of `12 passed`.
-fn count(item: &str) -> Option<(u64, &str)> {
-    let (number, word) = item.trim().split_once(' ')?;
-    Some((number.parse().ok()?, word.trim()))
 }
 
 /// The outcomes of the test runs in what a command printed in a directory that is not known.
@@ -381,20 +360,25 @@ impl Shell<'_> {
         let start = output.ceil_char_boundary(output.len().saturating_sub(OUTPUT_CAP));
         let text = clean::without_escapes(&output[start..]);
         let lines: Vec<&str> = text.lines().collect();
-        let (nextest, rest) = cargo::nextest(&lines);
-        let found = [
-            cargo::test(&rest),
-            nextest,
-            pytest::read(&lines),
-            go::read(&lines),
-            script::jest(&lines),
-            script::vitest(&lines),
-        ];
-        let found = found.into_iter().flatten().map(TestOutcome::settle);
-        let mut found: Vec<TestOutcome> = found.collect();
+        let mut found = reader::read(&lines);
+        let mut counts: BTreeMap<Runner, usize> = BTreeMap::new();
+        for one in &found {
+            *counts.entry(one.runner).or_default() += 1;
+        }
+        let mut seen: BTreeMap<Runner, usize> = BTreeMap::new();
         let spoilt = self.failed && !found.iter().any(TestOutcome::is_failure);
         for one in &mut found {
-            let (place, scope) = place(&commands, one.runner, one.is_failure());
+            let runs = runs_of(&commands, one.runner);
+            let nth = *seen
+                .entry(one.runner)
+                .and_modify(|nth| *nth += 1)
+                .or_insert(0);
+            // As many as the command has: each is its own. Of fewer nobody knows which is missing.
+            let own = match runs.get(nth..=nth) {
+                Some(own) if runs.len() == counts[&one.runner] => own,
+                _ => &runs[..],
+            };
+            let (place, scope) = place(own, one.runner, one.is_failure());
             one.command = quote(line);
             one.owner = Owner::new(one.runner.word(), place.as_deref(), &one.command);
             one.spoilt = spoilt;

@@ -560,54 +560,25 @@ impl TestState {
         }
     }
 
-    /// The failing tests, each with whether it passed before, and its directory where it could be taken for another owner's.
+    /// The failing tests, each with whether it passed before, and its directory where its runner has tests in several.
     pub fn failures(&self) -> impl Iterator<Item = (&str, bool, Option<&str>)> {
-        let owned = |of: fn(&Share) -> usize, names: usize| {
-            let all = self.owners.iter().map(of).fold(0, usize::saturating_add);
-            let unknown = std::iter::repeat_n(None, names.saturating_sub(all));
-            let shares = self.owners.iter();
-            unknown.chain(
-                shares.flat_map(move |share| std::iter::repeat_n(Some(&share.owner), of(share))),
-            )
+        let of_runner = |owner: &Owner| {
+            let runners = self.owners.iter().map(|one| &one.owner.runner);
+            runners.filter(|runner| **runner == owner.runner).count()
         };
-        let failing = self
-            .failing
-            .iter()
-            .zip(owned(|one| one.failing, self.failing.len()));
-        let passing = self
-            .passing
-            .iter()
-            .zip(owned(|one| one.passing, self.passing.len()));
-        let mut places: HashMap<(&str, &str), BTreeSet<Option<&str>>> = HashMap::new();
-        for (name, owner) in failing.clone().chain(passing) {
-            if let Some(owner) = owner {
-                let known = places.entry((&owner.runner, name)).or_default();
-                known.insert(owner.directory.as_deref());
-            }
-        }
-        let runners: Vec<_> = self
-            .owners
-            .iter()
-            .filter(|one| one.failing > 0)
-            .map(|one| one.owner.runner.as_str())
-            .collect();
-        let last: HashMap<&str, usize> = self
-            .failing
-            .iter()
-            .enumerate()
-            .map(|(at, name)| (name.as_str(), at))
-            .collect();
-        failing.enumerate().map(move |(at, (name, owner))| {
+        let shares = self.owners.iter().flat_map(move |share| {
+            let place = share.owner.directory.as_deref();
+            let place = place.filter(|_| of_runner(&share.owner) > 1);
+            std::iter::repeat_n(place, share.failing)
+        });
+        let owned = self.owners.iter().map(|one| one.failing);
+        let owned = owned.fold(0, usize::saturating_add);
+        let unknown = self.failing.len().saturating_sub(owned);
+        let places = std::iter::repeat_n(None, unknown).chain(shares);
+        let named = self.failing.iter().enumerate().zip(places);
+        named.map(|((at, name), place)| {
             // Of two tests of a name the run that came last speaks, and its tests stand last.
-            let regressed = self.regressed.contains(name) && last.get(name.as_str()) == Some(&at);
-            let unclear = |owner: &&Owner| {
-                let same_name = places.get(&(owner.runner.as_str(), name.as_str()));
-                runners.iter().filter(|one| **one == owner.runner).count() > 1
-                    || same_name.is_some_and(|places| places.len() > 1)
-            };
-            let place = owner
-                .filter(unclear)
-                .and_then(|owner| owner.directory.as_deref());
+            let regressed = self.regressed.contains(name) && !self.failing[at + 1..].contains(name);
             (name.as_str(), regressed, place)
         })
     }

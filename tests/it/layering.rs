@@ -239,7 +239,14 @@ const DOORS: [(&str, &[&str]); 18] = [
     ("notify", &["runtime/watcher.rs"]),
     ("pulldown_cmark", &["ui/markdown.rs"]),
     ("jiff", &["autopilot/patience.rs"]),
-    ("regex", &["terminal/screen/copy/search.rs", "redact.rs"]),
+    (
+        "regex",
+        &[
+            "terminal/screen/copy/search.rs",
+            "redact.rs",
+            "breakpoint/test_run/reader.rs",
+        ],
+    ),
     ("minijinja", &["handoff/generate.rs"]),
     ("rmcp", &["cli/mcp.rs"]),
     ("clap_complete", &["cli/completions.rs"]),

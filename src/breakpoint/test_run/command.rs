@@ -7,83 +7,35 @@
 use super::Runner;
 
 /// Programs that do nothing but show text or change the shell: a log of a test run is no run.
-const SHOW: [&str; 20] = [
-    "cat", "head", "tail", "less", "more", "grep", "rg", "sed", "awk", "echo", "printf", "git",
-    "cd", "ls", "find", "bat", "pushd", "popd", "tee", "export",
-];
+const SHOW: &str =
+    "cat head tail less more grep rg sed awk echo printf git cd ls find bat pushd popd tee export";
 
 /// Programs behind which a command runs on another machine, or in a place that they alone know.
-const FOREIGN: [&str; 6] = [
-    "docker",
-    "docker-compose",
-    "podman",
-    "kubectl",
-    "ssh",
-    "nix",
+const FOREIGN: &str = "docker docker-compose podman kubectl ssh nix";
+
+/// Flags by which a program changes its directory, each behind the program that has it; any may have it if that is empty.
+#[rustfmt::skip]
+const DIRECTORY_FLAGS: [(&str, &str); 13] = [
+    ("", "-C"), ("", "--directory"), ("", "--chdir"), ("", "--manifest-path"), ("npm", "--prefix"), ("pnpm", "--dir"),
+    ("yarn", "--cwd"), ("bun", "--cwd"), ("gradle", "-p"), ("gradle", "--project-dir"), ("ctest", "--test-dir"),
+    ("jest", "--rootDir"), ("vitest", "--root"),
 ];
 
-/// Flags by which a program changes its directory, each behind the program that has it; any that has it if that is empty.
-const DIRECTORY_FLAGS: [(&str, &str); 13] = [
-    ("", "-C"),
-    ("", "--directory"),
-    ("", "--chdir"),
-    ("", "--manifest-path"),
-    ("npm", "--prefix"),
-    ("pnpm", "--dir"),
-    ("yarn", "--cwd"),
-    ("bun", "--cwd"),
-    ("gradle", "-p"),
-    ("gradle", "--project-dir"),
-    ("ctest", "--test-dir"),
-    ("jest", "--rootDir"),
-    ("vitest", "--root"),
-];
+const PACKAGE_MANAGERS: &str = "npm pnpm yarn bun";
 
 /// Words by which a package manager runs a script in other packages than that of the directory.
-const WORKSPACE_WORDS: [&str; 8] = [
-    "-w",
-    "--workspace",
-    "--workspaces",
-    "--filter",
-    "-F",
-    "-r",
-    "workspace",
-    "workspaces",
-];
-
-const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
+const WORKSPACE_WORDS: &str = "-w --workspace --workspaces --filter -F -r workspace workspaces";
 
 /// Words before a runner's name that make it an argument.
-const NO_RUN: [&str; 7] = [
-    "install",
-    "add",
-    "remove",
-    "uninstall",
-    "update",
-    "which",
-    "-v",
-];
+const NO_RUN: &str = "install add remove uninstall update which -v";
 
 /// Flags that choose some of the tests.
-const NARROW: [&str; 17] = [
-    "-k",
-    "-m",
-    "-p",
-    "--package",
-    "--lib",
-    "--test",
-    "--bin",
-    "--doc",
-    "--example",
-    "-E",
-    "-run",
-    "-t",
-    "--testNamePattern",
-    "--lf",
-    "--last-failed",
-    "--ff",
-    "--skip",
-];
+const NARROW: &str = "-k -m -p --package --lib --test --bin --doc --example -E -run -t --testNamePattern --lf \
+    --last-failed --ff --skip --grep -g -e --tag --filter --only --group --test-name-pattern --test-only";
+
+fn is_among(list: &str, word: &str) -> bool {
+    list.split(' ').any(|one| one == word)
+}
 
 /// One command of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,7 +182,7 @@ impl Reader {
 impl Command {
     /// Whether it does nothing but show text.
     pub(super) fn only_shows(&self) -> bool {
-        SHOW.contains(&self.words[0].as_str())
+        is_among(SHOW, &self.words[0])
     }
 
     fn calls(&self, program: &str) -> bool {
@@ -239,12 +191,12 @@ impl Command {
 
     /// Takes out the flags that change the directory, and changes it.
     fn take_directory(&mut self) {
-        let packages = PACKAGE_MANAGERS.contains(&base(&self.words[0]));
+        let packages = is_among(PACKAGE_MANAGERS, base(&self.words[0]));
         let elsewhere = |word: &String| {
             let flag = word.split('=').next().unwrap_or_default();
-            packages && WORKSPACE_WORDS.contains(&flag)
+            packages && is_among(WORKSPACE_WORDS, flag)
         };
-        if FOREIGN.contains(&base(&self.words[0])) || self.words.iter().any(elsewhere) {
+        if is_among(FOREIGN, base(&self.words[0])) || self.words.iter().any(elsewhere) {
             self.directory = None;
             return;
         }
@@ -295,15 +247,16 @@ impl Command {
         if self.only_shows() {
             return (0, Scope::Some);
         }
-        let (program, name, plain) = runner.called();
+        let row = runner.row();
+        let (program, name) = row.called;
         let at = (0..self.words.len()).find(|at| {
             let before = &self.words[..*at];
             base(&self.words[*at]) == name
                 && (program.is_empty() || before.iter().any(|word| base(word) == program))
-                && !before.iter().any(|word| NO_RUN.contains(&word.as_str()))
+                && !before.iter().any(|word| is_among(NO_RUN, word))
         });
         if let Some(at) = at {
-            return (2, self.scope(&self.words[at + 1..], plain));
+            return (2, self.scope(&self.words[at + 1..], row.plain));
         }
         // `npm test` and its like run what the project calls all.
         let last = self
@@ -312,7 +265,7 @@ impl Command {
             .is_some_and(|word| word.starts_with("test"));
         let known = match base(&self.words[0]) {
             "make" | "just" => true,
-            manager => PACKAGE_MANAGERS.contains(&manager) && runner.is_of_scripts(),
+            manager => is_among(PACKAGE_MANAGERS, manager) && row.by_script,
         };
         if self.words.len() <= 3 && known && last {
             let scope = if self.doubtful {
@@ -329,7 +282,7 @@ impl Command {
         let mut paths = Vec::new();
         for word in rest {
             let flag = word.split('=').next().unwrap_or_default();
-            if NARROW.contains(&flag) {
+            if is_among(NARROW, flag) {
                 return Scope::Some;
             }
             let redirects = word.contains('>') || word.contains('<');

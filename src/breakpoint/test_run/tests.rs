@@ -2,7 +2,7 @@ use std::{fmt::Write as _, fs, path::PathBuf};
 
 use proptest::prelude::*;
 
-use super::*;
+use super::{table::Meaning, *};
 
 fn fixtures() -> Vec<(String, String)> {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/test_runs");
@@ -178,7 +178,7 @@ fn a_filter_or_a_path_makes_a_run_partial() {
         (Runner::Vitest, "npx vitest run -t name", false),
         (Runner::Cargo, "", false),
     ] {
-        let (_, scope) = place(&command::read(line, None), runner, false);
+        let (_, scope) = place(&runs_of(&command::read(line, None), runner), runner, false);
         assert_eq!(scope == Scope::All, all, "{line}");
     }
 }
@@ -226,6 +226,159 @@ proptest! {
         let cut = fixture.floor_char_boundary(cut.min(fixture.len()));
         fixture.insert_str(cut, &text);
         let _ = recognise(Some(&text), &fixture);
+    }
+}
+
+#[test]
+fn every_pattern_fits_its_example_and_no_other_row_is_without_one() {
+    for (at, pattern) in table::PATTERNS.iter().enumerate() {
+        let regex = regex::Regex::new(pattern.4).unwrap();
+        let groups = regex.captures(pattern.5);
+        let groups = groups.unwrap_or_else(|| panic!("{} does not fit {:?}", pattern.4, pattern.5));
+        let name = |group| {
+            groups
+                .name(group)
+                .is_some_and(|name| name.as_str().trim() == name.as_str())
+        };
+        let named = ["name", "spec", "passed"].into_iter().any(name);
+        let needs = matches!(
+            pattern.2,
+            Meaning::Passed
+                | Meaning::Said
+                | Meaning::Listed
+                | Meaning::OneFailed
+                | Meaning::PackageFailed
+        );
+        assert!(named || !needs, "{}", pattern.4);
+        // An earlier pattern of the same runner and part would take its line.
+        let mut before = table::PATTERNS[..at]
+            .iter()
+            .filter(|one| one.0 == pattern.0);
+        let taken = before.any(|one| {
+            (one.1 == pattern.1 || one.1 == table::Part::Any)
+                && regex::Regex::new(one.4).unwrap().is_match(pattern.5)
+        });
+        assert!(!taken, "{} comes too late for {:?}", pattern.4, pattern.5);
+    }
+    for row in &ROWS {
+        let ends = |one: &&table::Pattern| {
+            one.0 == row.runner && matches!(one.2, Meaning::Summary | Meaning::PackagePassed)
+        };
+        assert!(table::PATTERNS.iter().any(|one| ends(&one)), "{}", row.word);
+        assert_eq!(row.runner.word(), row.word);
+    }
+}
+
+#[test]
+fn runners_of_which_there_is_no_recording_are_recognised_by_their_documented_output() {
+    for (command, output, expected) in [
+        (
+            "npx mocha",
+            "  Basket\n    ✔ holds\n    1) adds\n\n  1 passing (12ms)\n  1 failing\n\n  1) Basket\n       adds:\n",
+            "mocha 1 1 []",
+        ),
+        ("npm test", "\n  3 passing (1s)\n", "mocha 3 0 []"),
+        (
+            "node --test",
+            "TAP version 13\nok 1 - holds\nnot ok 2 - adds\n1..2\n# tests 2\n# suites 0\n# pass 1\n# fail 1\n",
+            r#"node --test 1 1 ["adds"]"#,
+        ),
+        (
+            "node --test",
+            "✔ holds (0.7ms)\n✖ adds (1.2ms)\nℹ tests 2\nℹ suites 0\nℹ pass 1\nℹ fail 1\n",
+            r#"node --test 1 1 ["adds"]"#,
+        ),
+        (
+            "bundle exec rspec",
+            "..F\n\nFinished in 0.01 seconds\n3 examples, 1 failure\n\nFailed examples:\n\nrspec ./spec/a_spec.rb:5 # Basket holds\n",
+            r#"rspec 2 1 ["./spec/a_spec.rb:5"]"#,
+        ),
+        (
+            "vendor/bin/phpunit",
+            "There was 1 failure:\n\n1) T\\ATest::testB\nFailed asserting\n\nFAILURES!\nTests: 3, Assertions: 3, Failures: 1.\n",
+            r#"phpunit 2 1 ["T\\ATest::testB"]"#,
+        ),
+        (
+            "vendor/bin/phpunit",
+            "OK (3 tests, 5 assertions)\n",
+            "phpunit 3 0 []",
+        ),
+        (
+            "dotnet test",
+            "  Failed A.B [3 ms]\nFailed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 25 ms - a.dll (net8.0)\n",
+            r#"dotnet test 2 1 ["A.B"]"#,
+        ),
+        (
+            "mix test",
+            "  1) test adds (BasketTest)\n     test/a_test.exs:5\n\nFinished in 0.02 seconds\n2 doctests, 5 tests, 1 failure\n",
+            r#"mix test 6 1 ["adds (BasketTest)"]"#,
+        ),
+    ] {
+        let found = recognise(Some(command), output);
+        assert_eq!(found.len(), 1, "{output}: {found:?}");
+        let one = &found[0];
+        let (passed, failed) = (one.passed.unwrap(), one.failed.unwrap());
+        let told = format!("{} {passed} {failed} {:?}", one.runner.word(), one.failing);
+        assert_eq!(told, expected, "{output}");
+        assert_eq!((one.whole, one.complete), (true, true), "{command}");
+    }
+}
+
+#[test]
+fn two_runs_of_a_runner_in_one_command_have_each_their_directory() {
+    let failed =
+        "=== short test summary info ===\nFAILED test_a.py::test_x - E\n1 failed in 0.1s\n";
+    let passed = "3 passed in 0.1s\n";
+    let jest = |verdict: &str| {
+        format!(
+            "{verdict} ./a.test.js\n\nTest Suites: 1 total\nTests:       1 {}, 1 total\n",
+            if verdict == "PASS" {
+                "passed"
+            } else {
+                "failed"
+            }
+        )
+    };
+    let cargo = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    for (command, output, expected) in [
+        (
+            "cd api && pytest -q; cd ../web && pytest -q",
+            [failed, passed].concat(),
+            &[(Some("/p/api"), false), (Some("/p/web"), true)][..],
+        ),
+        (
+            "npm --prefix a test && npm --prefix b test",
+            jest("PASS") + &jest("FAIL"),
+            &[(Some("/p/a"), true), (Some("/p/b"), false)],
+        ),
+        (
+            "pytest a; pytest -q",
+            [failed, passed].concat(),
+            &[(Some("/p"), false), (Some("/p"), true)],
+        ),
+        // One of the two has left nothing, or what they print does not show where the second begins.
+        (
+            "cd api && pytest -q; cd ../web && pytest -q",
+            failed.to_owned(),
+            &[(None, false)],
+        ),
+        (
+            "(cd a; cargo test); (cd b; cargo test)",
+            cargo.repeat(2),
+            &[(None, true)],
+        ),
+    ] {
+        let shell = Shell {
+            command: Some(command),
+            directory: Some("/p"),
+            failed: false,
+        };
+        let found = shell.recognise(&output);
+        let told: Vec<_> = found
+            .iter()
+            .map(|one| (one.owner.directory.as_deref(), one.is_success()))
+            .collect();
+        assert_eq!(told, expected, "{command}");
     }
 }
 

@@ -1,0 +1,299 @@
+//! Reads what a command printed by the [`table`] of runners.
+
+use std::sync::{LazyLock, OnceLock};
+
+use regex::{Captures, Regex, RegexSet};
+
+use super::{
+    Runner, TestOutcome,
+    table::{Meaning, PATTERNS, Part, ROWS, Row},
+};
+
+static ALL: LazyLock<RegexSet> = LazyLock::new(|| {
+    RegexSet::new(PATTERNS.iter().map(|one| one.4)).expect("the table's patterns are valid")
+});
+
+static EACH: [OnceLock<Regex>; PATTERNS.len()] = [const { OnceLock::new() }; PATTERNS.len()];
+
+/// `3 passed`, and where a line has no such count `Passed: 3` and `pass 3`.
+static COUNTS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
+    let counts = [
+        r"(?<count>[0-9]+) (?<word>[a-z]+)",
+        r"(?<word>[A-Za-z]+):? +(?<count>[0-9]+)",
+    ];
+    counts.map(|one| Regex::new(one).expect("a valid pattern"))
+});
+
+/// How a test that failed is counted: `timed out` and `exec failed` are nextest's.
+const FAILED: [&str; 9] = [
+    "failed", "failing", "failure", "failures", "fail", "error", "errors", "timed", "exec",
+];
+
+/// The runs in these lines, in order of the runners.
+pub(super) fn read(lines: &[&str]) -> Vec<TestOutcome> {
+    let fits = lines
+        .iter()
+        .map(|line| ALL.matches(line).into_iter().collect());
+    let mut fits: Vec<Vec<usize>> = fits.collect();
+    let mut found = Vec::new();
+    for row in &ROWS {
+        let mut reader = Reader {
+            row,
+            found: Vec::new(),
+            now: TestOutcome::new(row.runner),
+            run: Run::default(),
+        };
+        let mut own = None;
+        for (at, line) in lines.iter().enumerate() {
+            let fit = fits[at].iter().find(|at| {
+                let (runner, part) = (PATTERNS[**at].0, PATTERNS[**at].1);
+                runner == row.runner && (part == Part::Any || part == reader.run.part)
+            });
+            if let Some(fit) = fit {
+                let first = own.map_or(at, |(first, _)| first);
+                own = Some((first, at));
+                reader.line(*fit, line);
+            }
+        }
+        reader.close();
+        // A test of nextest's prints what `cargo test` prints.
+        if let (Runner::Nextest, Some((first, last))) = (row.runner, own) {
+            let built = reader.found.iter().all(|one| one.built);
+            fits[if built { first } else { 0 }..=last].fill(Vec::new());
+        }
+        found.append(&mut reader.found);
+    }
+    found.sort_by_key(|one| one.runner);
+    found
+}
+
+/// Reads the runs of one runner, line by line.
+struct Reader {
+    row: &'static Row,
+    found: Vec<TestOutcome>,
+    now: TestOutcome,
+    run: Run,
+}
+
+/// What else is known of the run that is being read.
+#[derive(Default)]
+struct Run {
+    part: Part,
+    seen: bool,
+    /// Whether a summary has come, and none is open.
+    ended: bool,
+    /// How many tests there are by the summary, which may not say how many passed; 0 if it does not say.
+    all: Option<u64>,
+    /// Whether tests were left out.
+    narrowed: bool,
+    listed: Vec<String>,
+    said: Vec<String>,
+    /// Tests whose package is not known yet, and whether they passed.
+    waiting: Vec<(bool, String)>,
+    file: String,
+    /// The blocks around a line of a tree, each with its indentation.
+    path: Vec<(usize, String)>,
+}
+
+impl Reader {
+    fn line(&mut self, at: usize, line: &str) {
+        let pattern = &PATTERNS[at];
+        let regex = EACH[at].get_or_init(|| Regex::new(pattern.4).expect("it is in the set, too"));
+        let Some(groups) = regex.captures(line) else {
+            return;
+        };
+        let group = |name| groups.name(name).map_or("", |found| found.as_str());
+        let name = if group("name").is_empty() {
+            group("spec")
+        } else {
+            group("name")
+        };
+        match pattern.2 {
+            Meaning::Start => {
+                self.begin();
+                (self.run.seen, self.run.ended) = (true, false);
+            }
+            Meaning::Seen => {
+                self.begin();
+                self.run.seen = true;
+            }
+            Meaning::Summary => {
+                self.begin();
+                (self.run.seen, self.run.ended) = (true, true);
+                self.count(line);
+            }
+            Meaning::More => self.count(line),
+            Meaning::Ended => (self.run.seen, self.run.ended) = (true, true),
+            Meaning::Broken => {
+                (self.run.seen, self.now.built) = (true, false);
+                let name = if self.run.file.is_empty() {
+                    name
+                } else {
+                    &self.run.file
+                };
+                self.run.said.push(name.to_owned());
+            }
+            Meaning::Passed => self.now.passed_one(name),
+            Meaning::PassedAfterAll => {
+                self.run.said.retain(|failed| failed != name);
+                self.now.passed_one(name);
+            }
+            Meaning::Said if self.run.file.is_empty() => self.run.said.push(name.to_owned()),
+            Meaning::Said => self.run.said.push(format!("{} › {name}", self.run.file)),
+            Meaning::Listed => self.run.listed.push(name.to_owned()),
+            Meaning::OnePassed | Meaning::OneFailed => {
+                self.one(pattern.2 == Meaning::OnePassed, group("package"), name);
+            }
+            Meaning::PackagePassed | Meaning::PackageFailed | Meaning::PackageEnded => {
+                self.package(pattern.2, name);
+            }
+            Meaning::FilePassed | Meaning::FileFailed => self.file(pattern.2, name),
+            Meaning::Tree => self.tree(&groups, line),
+            Meaning::Nothing => {}
+        }
+        if pattern.3 != Part::Any {
+            self.run.part = pattern.3;
+        }
+    }
+
+    /// Closes a run that has ended before another one begins.
+    fn begin(&mut self) {
+        if self.run.ended && !self.row.many {
+            self.close();
+        }
+    }
+
+    fn count(&mut self, line: &str) {
+        let all = self.run.all.get_or_insert(0);
+        let failed = self.now.failed.get_or_insert(0);
+        for pattern in &*COUNTS {
+            let mut any = false;
+            for found in pattern.captures_iter(line) {
+                let count = found["count"].parse().unwrap_or(0);
+                match found["word"].to_ascii_lowercase().as_str() {
+                    "passed" | "xpassed" | "passing" | "pass" => add(&mut self.now.passed, count),
+                    "test" | "tests" | "example" | "examples" | "doctests" => {
+                        *all = all.saturating_add(count);
+                    }
+                    "filtered" | "deselected" => self.run.narrowed |= count > 0,
+                    word if FAILED.contains(&word) => *failed = failed.saturating_add(count),
+                    _ => continue,
+                }
+                any = true;
+            }
+            if any {
+                break;
+            }
+        }
+    }
+
+    /// A test whose line is its count; its package may be named behind it.
+    fn one(&mut self, passed: bool, package: &str, name: &str) {
+        self.run.seen = true;
+        let outcome = &mut self.now;
+        add(
+            if passed {
+                &mut outcome.passed
+            } else {
+                &mut outcome.failed
+            },
+            1,
+        );
+        if package.is_empty() {
+            self.run.waiting.push((passed, name.to_owned()));
+        } else if passed {
+            outcome.passed_one(&format!("{package}.{name}"));
+        } else {
+            self.run.said.push(format!("{package}.{name}"));
+        }
+    }
+
+    fn package(&mut self, meaning: Meaning, package: &str) {
+        (self.run.seen, self.run.ended) = (true, true);
+        for (passed, name) in std::mem::take(&mut self.run.waiting) {
+            let name = format!("{package}.{name}");
+            if passed {
+                self.now.passed_one(&name);
+            } else {
+                self.run.said.push(name);
+            }
+        }
+        let own = format!("{package}.");
+        if meaning == Meaning::PackagePassed {
+            self.now.passing_groups.push(package.to_owned());
+        } else if meaning == Meaning::PackageFailed
+            && !self.run.said.iter().any(|name| name.starts_with(&own))
+        {
+            // It panicked or was stopped before a test could be named.
+            self.run.said.push(package.to_owned());
+        }
+    }
+
+    /// A file with its outcome; a tree of its tests may follow.
+    fn file(&mut self, meaning: Meaning, file: &str) {
+        self.begin();
+        self.run.path.clear();
+        if meaning == Meaning::FilePassed {
+            self.now.passing_groups.push(file.to_owned());
+        }
+        if self.row.runner == Runner::Jest {
+            file.clone_into(&mut self.run.file);
+        }
+    }
+
+    fn tree(&mut self, groups: &Captures<'_>, line: &str) {
+        let indentation = line.len() - line.trim_start().len();
+        self.run.path.retain(|(have, _)| *have < indentation);
+        let verdict =
+            ["passed", "failed", "block"].map(|name| groups.name(name).map(|one| one.as_str()));
+        let blocks = self.run.path.iter().map(|(_, block)| block.as_str());
+        let whole = |name| {
+            let parts: Vec<&str> = [self.run.file.as_str()]
+                .into_iter()
+                .chain(blocks)
+                .chain([name])
+                .collect();
+            parts.join(" › ")
+        };
+        match verdict {
+            [Some(name), _, _] => self.now.passed_one(&whole(name)),
+            [_, Some(name), _] => self.run.said.push(whole(name)),
+            [_, _, Some(block)] => self.run.path.push((indentation, block.to_owned())),
+            _ => {}
+        }
+    }
+
+    /// Ends the run that is being read, and begins with the next.
+    fn close(&mut self) {
+        let mut run = std::mem::take(&mut self.run);
+        let mut now = std::mem::replace(&mut self.now, TestOutcome::new(self.row.runner));
+        if !run.seen {
+            return;
+        }
+        now.complete = (run.ended && run.waiting.is_empty()) || !now.built;
+        for (passed, name) in run.waiting {
+            if passed {
+                now.passed_one(&name);
+            } else {
+                run.said.push(name);
+            }
+        }
+        // Lines with a verdict may be something that a test has printed; the list at the end is the runner's own.
+        if !run.listed.is_empty() && now.failed == Some(run.listed.len() as u64) {
+            run.said.clear();
+        }
+        for name in run.said.iter().chain(&run.listed) {
+            now.failed_one(name);
+        }
+        if let Some(all) = run.all {
+            let passed = all.saturating_sub(now.failed.unwrap_or(0));
+            now.passed = now.passed.or(Some(passed));
+        }
+        now.whole = now.complete && now.built && !run.narrowed;
+        self.found.push(now.settle());
+    }
+}
+
+fn add(total: &mut Option<u64>, more: u64) {
+    *total = Some(total.unwrap_or(0).saturating_add(more));
+}

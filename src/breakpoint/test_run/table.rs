@@ -1,0 +1,211 @@
+//! The table of runners: how a command line calls each of them, and what its lines look like.
+//!
+//! A line means what the first pattern says that fits it and holds in the part of the output where it stands. To add a runner,
+//! add a row and its patterns, each with a line as an example, which a test holds against it.
+
+use Meaning::{
+    Broken, Ended, FileFailed, FilePassed, Listed, More, Nothing, OneFailed, OnePassed,
+    PackageEnded, PackageFailed, PackagePassed, Passed, PassedAfterAll, Said, Seen, Start, Summary,
+    Tree,
+};
+use Part::{Any, List, Outside, Printed, Running};
+
+use super::Runner;
+
+/// A part of a runner's output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Anywhere; as what follows a line, where it is.
+    Any,
+    /// Before, between and after the tests.
+    #[default]
+    Outside,
+    /// Verdicts come in.
+    Running,
+    /// What tests have printed: none of it is the runner's.
+    Printed,
+    /// The list of what failed, or the lines of the totals.
+    List,
+}
+
+/// What a line means. The group `name` of its pattern is the test's name, or the file's or the package's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// A run begins, or another of its binaries.
+    Start,
+    /// There is a run, which may have begun without a line.
+    Seen,
+    /// The run has ended, with these counts.
+    Summary,
+    /// Some more counts of a run that has ended.
+    More,
+    /// The run has ended, and nothing was counted.
+    Ended,
+    /// The tests could not be built or collected.
+    Broken,
+    /// A test has passed.
+    Passed,
+    /// A test has passed, whatever its earlier tries did.
+    PassedAfterAll,
+    /// A test has failed, as a line says that a test may have printed.
+    Said,
+    /// A test has failed, as the runner's own list says.
+    Listed,
+    /// A test has passed whose package is named behind it; it is counted by its line.
+    OnePassed,
+    /// A test has failed whose package is named behind it; it is counted by its line.
+    OneFailed,
+    /// A package whose tests all passed.
+    PackagePassed,
+    /// A package with a test that failed, or that came to no test.
+    PackageFailed,
+    /// A package with no tests.
+    PackageEnded,
+    /// A file whose tests all passed.
+    FilePassed,
+    /// A line of a tree of tests: `passed` or `failed` is a test, `block` what others stand in.
+    Tree,
+    /// A file of which a test failed, whose tests follow.
+    FileFailed,
+    /// Nothing: it only looks like another line.
+    Nothing,
+}
+
+/// A runner.
+pub(super) struct Row {
+    pub(super) runner: Runner,
+    /// The command that people know it by.
+    pub(super) word: &'static str,
+    /// How a command line calls it: the program, if that is another word, and the word itself.
+    pub(super) called: (&'static str, &'static str),
+    /// Arguments that choose no tests.
+    pub(super) plain: &'static [&'static str],
+    /// Whether a package manager's `test` script may run it.
+    pub(super) by_script: bool,
+    /// Whether one run has many summaries: then two runs cannot be told apart by what they print.
+    pub(super) many: bool,
+}
+
+/// Nextest stands first, for the lines between its first and its last are its own.
+#[rustfmt::skip]
+pub(super) const ROWS: [Row; 12] = [
+    Row { runner: Runner::Nextest, word: "cargo nextest", called: ("cargo", "nextest"), plain: &["run"], by_script: false, many: false },
+    Row { runner: Runner::Cargo, word: "cargo test", called: ("cargo", "test"), plain: &[], by_script: false, many: true },
+    Row { runner: Runner::Pytest, word: "pytest", called: ("", "pytest"), plain: &["."], by_script: false, many: false },
+    Row { runner: Runner::Go, word: "go test", called: ("go", "test"), plain: &["./..."], by_script: false, many: true },
+    Row { runner: Runner::Jest, word: "jest", called: ("", "jest"), plain: &["run"], by_script: true, many: false },
+    Row { runner: Runner::Vitest, word: "vitest", called: ("", "vitest"), plain: &["run"], by_script: true, many: false },
+    Row { runner: Runner::Mocha, word: "mocha", called: ("", "mocha"), plain: &[], by_script: true, many: false },
+    Row { runner: Runner::Node, word: "node --test", called: ("node", "--test"), plain: &[], by_script: true, many: false },
+    Row { runner: Runner::Rspec, word: "rspec", called: ("", "rspec"), plain: &[], by_script: false, many: false },
+    Row { runner: Runner::Phpunit, word: "phpunit", called: ("", "phpunit"), plain: &[], by_script: false, many: false },
+    Row { runner: Runner::Dotnet, word: "dotnet test", called: ("dotnet", "test"), plain: &[], by_script: false, many: true },
+    Row { runner: Runner::Mix, word: "mix test", called: ("mix", "test"), plain: &[], by_script: false, many: false },
+];
+
+/// A pattern: whose line it is, where it holds, what it means, what part follows, the expression, and an example.
+pub(super) struct Pattern(
+    pub(super) Runner,
+    pub(super) Part,
+    pub(super) Meaning,
+    pub(super) Part,
+    pub(super) &'static str,
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for the test that walks the table")
+    )]
+    pub(super) &'static str,
+);
+
+#[rustfmt::skip]
+pub(super) const PATTERNS: &[Pattern] = &[
+    Pattern(Runner::Nextest, Any, Start, Running, r"^ *Nextest run ID ", " Nextest run ID 2f6c with nextest profile: default"),
+    Pattern(Runner::Nextest, Outside, Start, Running, r"^ *Starting [0-9]+ tests? across ", "    Starting 4 tests across 2 binaries"),
+    Pattern(Runner::Nextest, Any, Summary, List, r"^ *Summary \[.* tests? run: ", "     Summary [   0.047s] 4 tests run: 3 passed (1 flaky), 1 failed, 0 skipped"),
+    Pattern(Runner::Nextest, Any, Broken, Outside, r"cargo test --no-run --message-format json-render-diagnostics", "error: command `cargo test --no-run --message-format json-render-diagnostics` exited with code 101"),
+    Pattern(Runner::Nextest, Any, PassedAfterAll, Any, r"^ *(?:TRY [0-9]+ )?(?:PASS|LEAK) \[[> .0-9]+s\] +(?:\([ 0-9/]+\) +)?(?<name>[^ (]\S* .+)", "        PASS [   0.023s] (1/4) tide tests::adds"),
+    Pattern(Runner::Nextest, Any, Said, Any, r"^ *(?:TRY [0-9]+ )?(?:FAIL|TIMEOUT|ABORT|TMT|SIG[A-Z0-9]+) \[[> .0-9]+s\] +(?:\([ 0-9/]+\) +)?(?<name>[^ (]\S* .+)", "  TRY 2 FAIL [   0.013s] (2/4) tide tests::fails"),
+
+    Pattern(Runner::Cargo, Any, Start, Running, r"^running [0-9]+ tests?$", "running 12 tests"),
+    Pattern(Runner::Cargo, Any, Summary, Outside, r"^test result: ", "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 4 filtered out; finished in 0.40s"),
+    Pattern(Runner::Cargo, Any, Broken, Any, r"^error: could not compile `.+` \((?:.+ )?test(?: .+)?\)", "error: could not compile `x` (lib test) due to 1 previous error"),
+    Pattern(Runner::Cargo, Running, Nothing, Printed, r"^failures:$", "failures:"),
+    Pattern(Runner::Cargo, Printed, Nothing, List, r"^failures:$", "failures:"),
+    Pattern(Runner::Cargo, Printed, Said, Any, r"^---- (?<name>.+?)(?: - should panic)? stdout ----$", "---- tests::pears_add_up stdout ----"),
+    Pattern(Runner::Cargo, List, Listed, Any, r"^    (?<name>.+?)(?: - should panic)?$", "    tests::pears_add_up"),
+    Pattern(Runner::Cargo, Running, Passed, Any, r"^test (?<name>.+?)(?: - should panic)? \.\.\. ok(?: <.+)?$", "test tests::plums_panic - should panic ... ok"),
+    Pattern(Runner::Cargo, Running, Said, Any, r"^test (?<name>.+?)(?: - should panic)? \.\.\. FAILED(?: <.+)?$", "test tests::pears_add_up ... FAILED"),
+    Pattern(Runner::Cargo, Running, Said, Any, r"^(?<name>.+) --- FAILED$", "tests::pears_add_up --- FAILED"),
+
+    Pattern(Runner::Pytest, Any, Start, Running, r"^=+ test session starts =+$", "===== test session starts ====="),
+    Pattern(Runner::Pytest, Any, Seen, List, r"^=+ short test summary info =+$", "=== short test summary info ==="),
+    Pattern(Runner::Pytest, Printed, Nothing, Running, r"^(?:___|===)", "___ test_bad ___"),
+    Pattern(Runner::Pytest, Printed, Nothing, Any, r"", "5 failed in 3s"),
+    Pattern(Runner::Pytest, Any, Summary, Outside, r"^(?:=+ )?(?:no tests ran|[0-9]+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?|rerun|subtests passed)(?:, [0-9]+ [a-z ]+)*) in [.0-9]+s", "==== 3 failed, 5 passed, 1 skipped, 1 error in 0.43s ====="),
+    Pattern(Runner::Pytest, Any, Broken, Any, r"^!!!.* during collection", "!!!!!! Interrupted: 1 error during collection !!!!!!"),
+    Pattern(Runner::Pytest, Any, Nothing, Printed, r"^---+ Captured ", "------- Captured stdout call -------"),
+    Pattern(Runner::Pytest, List, Nothing, Running, r"^===", "=== FAILURES ==="),
+    Pattern(Runner::Pytest, List, Listed, Any, r"^(?:FAILED|ERROR) (?<name>\S*(?:\.py|::).*?)(?: -(?: .*)?)?$", "FAILED test_a.py::test_param[a b] - AssertionError: x - y"),
+    Pattern(Runner::Pytest, List, Listed, Any, r"^SUBFAIL.* (?<name>\S+\.py::\S+)", "SUBFAILED(i=1) test_a.py::TestC::test_sub - AssertionError: 1 != 0"),
+    Pattern(Runner::Pytest, List, Passed, Any, r"^(?:PASSED|XPASS) (?<name>\S*::.*?)(?: -(?: .*)?)?$", "PASSED test_a.py::test_b"),
+    Pattern(Runner::Pytest, Running, Passed, Any, r"^(?<name>[^\s\[]\S*::.*) (?:PASSED|XPASS)(?: +\[ *[0-9]+%\])?$", "test_a.py::test_param[a b] PASSED         [ 12%]"),
+    Pattern(Runner::Pytest, Running, Said, Any, r"^(?<name>[^\s\[]\S*::.*) (?:FAILED|ERROR)(?: +\[ *[0-9]+%\])?$", "test_a.py::test_b FAILED                   [ 12%]"),
+    Pattern(Runner::Pytest, Running, Passed, Any, r"^\[gw[0-9]+\] \[ *[0-9]+%\] (?:PASSED|XPASS) (?<name>\S*::.*)", "[gw0] [ 12%] PASSED test_a.py::test_b"),
+    Pattern(Runner::Pytest, Running, Said, Any, r"^\[gw[0-9]+\] \[ *[0-9]+%\] (?:FAILED|ERROR) (?<name>\S*::.*)", "[gw1] [ 25%] FAILED test_a.py::test_c"),
+
+    Pattern(Runner::Go, Any, OnePassed, Any, r"--- PASS: (?<name>\S+) \([.0-9]+s\)$", "    --- PASS: TestTable/one (0.00s)"),
+    Pattern(Runner::Go, Any, OneFailed, Any, r"--- FAIL: (?<name>\S+) \([.0-9]+s\)$", "printed--- FAIL: TestTable/two (0.00s)"),
+    Pattern(Runner::Go, Any, PackagePassed, Any, r"^ok *\t(?<name>[^-\s]\S*)\t\S", "ok  \texample.com/x\t0.1s"),
+    Pattern(Runner::Go, Any, Broken, Any, r"^FAIL\t(?<name>[^-\s]\S*) \[.*failed\]$", "FAIL\texample.com/bad [build failed]"),
+    Pattern(Runner::Go, Any, PackageFailed, Any, r"^FAIL\t(?<name>[^-\s]\S*)\t\S", "FAIL\texample.com/x\t0.1s"),
+    Pattern(Runner::Go, Any, PackageEnded, Any, r"^\?\s+\t(?<name>\S+)\t\[no test files\]$", "?   \texample.com/x\t[no test files]"),
+    Pattern(Runner::Go, Any, Broken, Any, r#"^\{.*"Action":"output","Package":"[^"]+","Output":".*\[build failed\]"#, r#"{"Action":"output","Package":"example.com/bad","Output":"FAIL\texample.com/bad [build failed]\n"}"#),
+    Pattern(Runner::Go, Any, OnePassed, Any, r#"^\{.*"Action":"pass","Package":"(?<package>[^"]+)","Test":"(?<name>[^"]+)""#, r#"{"Time":"x","Action":"pass","Package":"m/a","Test":"TestX","Elapsed":0}"#),
+    Pattern(Runner::Go, Any, OneFailed, Any, r#"^\{.*"Action":"fail","Package":"(?<package>[^"]+)","Test":"(?<name>[^"]+)""#, r#"{"Time":"x","Action":"fail","Package":"m/a","Test":"TestX","Elapsed":0}"#),
+    Pattern(Runner::Go, Any, PackagePassed, Any, r#"^\{.*"Action":"pass","Package":"(?<name>[^"]+)","Elapsed""#, r#"{"Time":"x","Action":"pass","Package":"m/a","Elapsed":0.008}"#),
+    Pattern(Runner::Go, Any, PackageFailed, Any, r#"^\{.*"Action":"fail","Package":"(?<name>[^"]+)","Elapsed""#, r#"{"Time":"x","Action":"fail","Package":"m/a","Elapsed":0.01,"FailedBuild":"m/a [m/a.test]"}"#),
+    Pattern(Runner::Go, Any, PackageEnded, Any, r#"^\{.*"Action":"skip","Package":"(?<name>[^"]+)","Elapsed""#, r#"{"Time":"x","Action":"skip","Package":"m/a","Elapsed":0}"#),
+
+    Pattern(Runner::Jest, Any, FilePassed, Running, r"^ ?PASS +(?<name>\S.*\.[cm]?[jt]sx?)(?: \(.*)?$", "PASS ./basket.test.js (5.2 s)"),
+    Pattern(Runner::Jest, Any, FileFailed, Running, r"^ ?FAIL +(?<name>\S.*\.[cm]?[jt]sx?)(?: \(.*)?$", "FAIL t/a.test.tsx"),
+    Pattern(Runner::Jest, Any, Seen, Outside, r"^Test Suites: ", "Test Suites: 1 failed, 1 passed, 2 total"),
+    Pattern(Runner::Jest, Any, Summary, Outside, r"^Tests:  ", "Tests:       1 failed, 1 skipped, 3 passed, 5 total"),
+    Pattern(Runner::Jest, Any, Ended, Outside, r"^No tests found, exiting with code", "No tests found, exiting with code 1"),
+    Pattern(Runner::Jest, Any, Nothing, Printed, r"^  ● Console$", "  ● Console"),
+    Pattern(Runner::Jest, Any, Broken, Printed, r"^  ● Test suite failed to run$", "  ● Test suite failed to run"),
+    Pattern(Runner::Jest, Printed, Said, Any, r"^  ● (?<name>.+)$", "  ● outer › odd › fails > here"),
+    Pattern(Runner::Jest, Running, Said, Printed, r"^  ● (?<name>.+)$", "  ● pears add up"),
+    Pattern(Runner::Jest, Running, Tree, Any, r"^ +(?:[✓√] (?<passed>.+?)|[✕×] (?<failed>.+?)|[○✎] .+|(?<block>.+?))(?: \([.0-9]+ m?s\))?$", "    ✓ apples add up (2 ms)"),
+    Pattern(Runner::Jest, Running, Nothing, Printed, r"^", ""),
+
+    Pattern(Runner::Vitest, Any, Start, Running, r"^ *(?:RUN|DEV) +v[0-9]", " RUN  v4.1.12 /home/ada/vt"),
+    Pattern(Runner::Vitest, Any, Seen, List, r"^ *Test Files  ", " Test Files  1 failed | 1 passed (2)"),
+    Pattern(Runner::Vitest, List, Summary, Outside, r"^ *Tests  ", "      Tests  1 failed | 3 passed | 1 skipped (5)"),
+    Pattern(Runner::Vitest, Any, Ended, Any, r"^ *No test files found, exiting with code", "No test files found, exiting with code 1"),
+    Pattern(Runner::Vitest, Running, Said, Any, r"^ *FAIL  (?<name>.+ > .+)$", " FAIL  orchard.test.js > orchard > pears add up"),
+    Pattern(Runner::Vitest, Running, Broken, Any, r"^ *FAIL  (?<name>.+?) \[ ", " FAIL  bad.test.js [ bad.test.js ]"),
+    Pattern(Runner::Vitest, Running, FilePassed, Any, r"^ *[✓√] (?<name>\S+\.[cm]?[jt]sx?) \(", " ✓ basket.test.js (1 test) 4ms"),
+    Pattern(Runner::Vitest, Running, Passed, Any, r"^ *[✓√] (?<name>\S+\.[cm]?[jt]sx? > .+?)(?: [.0-9]+m?s)?$", " ✓ orchard.test.js > orchard > apples add up 1ms"),
+    Pattern(Runner::Vitest, Running, Said, Any, r"^ *× (?<name>\S+\.[cm]?[jt]sx? > .+?)(?: [.0-9]+m?s)?$", " × orchard.test.js > orchard > pears add up 4ms"),
+
+    Pattern(Runner::Mocha, Any, Summary, List, r"^ +[0-9]+ passing \([.0-9]+m?s\)$", "  3 passing (12ms)"),
+    Pattern(Runner::Mocha, List, More, Any, r"^ +[0-9]+ failing$", "  1 failing"),
+
+    Pattern(Runner::Node, Any, Summary, List, r"^(?:#|ℹ) tests [0-9]+$", "# tests 4"),
+    Pattern(Runner::Node, List, More, Any, r"^(?:#|ℹ) (?:pass|fail) [0-9]+$", "ℹ fail 1"),
+    Pattern(Runner::Node, Any, Passed, Any, r"^ *(?:ok [0-9]+ - (?<name>.+)|✔ (?<spec>.+) \([.0-9]+ms\))$", "ok 1 - adds"),
+    Pattern(Runner::Node, Any, Said, Any, r"^ *(?:not ok [0-9]+ - (?<name>.+)|✖ (?<spec>.+) \([.0-9]+ms\))$", "✖ adds (0.7ms)"),
+
+    Pattern(Runner::Rspec, Any, Summary, Outside, r"^[0-9]+ examples?, [0-9]+ failures?", "3 examples, 1 failure"),
+    Pattern(Runner::Rspec, Any, Listed, Any, r"^rspec (?<name>\S+) # ", "rspec ./spec/a_spec.rb:5 # Basket holds"),
+
+    Pattern(Runner::Phpunit, Any, Summary, Outside, r"^(?:OK \([0-9]+ tests?, |Tests: [0-9]+, Assertions: )", "Tests: 3, Assertions: 3, Failures: 1."),
+    Pattern(Runner::Phpunit, Any, Said, Any, r"^[0-9]+\) (?<name>\S+::\S+)", "1) Tests\\BasketTest::testHolds"),
+
+    Pattern(Runner::Dotnet, Any, Summary, Outside, r"^(?:Passed|Failed)! +- Failed: +[0-9]+, Passed: ", "Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 25 ms - a.dll (net8.0)"),
+    Pattern(Runner::Dotnet, Any, Passed, Any, r"^ +Passed (?<name>\S.*) \[[^\]]+s\]$", "  Passed Basket.Tests.Holds [3 ms]"),
+    Pattern(Runner::Dotnet, Any, Said, Any, r"^ +Failed (?<name>\S.*) \[[^\]]+s\]$", "  Failed Basket.Tests.Adds [< 1 ms]"),
+
+    Pattern(Runner::Mix, Any, Summary, Outside, r"^(?:[0-9]+ (?:doctests?|properties|property), )*[0-9]+ tests?, [0-9]+ failures?", "2 doctests, 5 tests, 1 failure"),
+    Pattern(Runner::Mix, Any, Said, Any, r"^ +[0-9]+\) (?:test|doctest|property) (?<name>.+ \(\S+\))$", "  1) test adds (Basket.HoldsTest)"),
+];
