@@ -34,6 +34,9 @@ const NAME_CAP: usize = 300;
 /// The longest command line that is quoted back, in characters.
 const COMMAND_CAP: usize = 200;
 
+/// The longest command line that stands for an owner, in characters: of two longer ones the starts may be the same.
+const OWNER_COMMAND_CAP: usize = 2_000;
+
 /// The most output that is read, in bytes: of a longer one the end, where the summary is.
 const OUTPUT_CAP: usize = 4 * 1024 * 1024;
 
@@ -101,7 +104,7 @@ impl Owner {
         Self {
             runner: runner.to_owned(),
             directory: directory.map(|path| clean::one_line(path).into_owned()),
-            command: unknown.then(|| command.to_owned()),
+            command: unknown.then(|| clean::stripped(command, OWNER_COMMAND_CAP)),
         }
     }
 }
@@ -380,7 +383,7 @@ impl Shell<'_> {
             };
             let (place, scope) = place(own, one.runner, one.is_failure());
             one.command = quote(line);
-            one.owner = Owner::new(one.runner.word(), place.as_deref(), &one.command);
+            one.owner = Owner::new(one.runner.word(), place.as_deref(), line);
             one.spoilt = spoilt;
             if !std::mem::take(&mut one.whole) || spoilt {
                 continue;

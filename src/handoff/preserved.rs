@@ -12,7 +12,7 @@
 //! | an issue that is open in the scratchpad and resolved by a signal | resolved |
 //! | a value under a key | the last |
 //! | files | git; what a tool of the agent's has changed where there is none, or where git cannot tell it from what was changed before |
-//! | a test | the last run that says something of it |
+//! | a test | the last run of its runner and directory that says something of it |
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -1413,6 +1413,12 @@ mod tests {
         let go_failed = "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
         let go_passed = "ok  \tm/a\t0.1s\n";
         let in_sub = pytest("sub/test_a.py::test_x");
+        let long = |service: &str| {
+            format!(
+                "docker compose {} exec {service} pytest",
+                "-f x.yaml ".repeat(40)
+            )
+        };
         for (first, failed, second, passed, clears) in [
             (
                 "cd api && pytest",
@@ -1502,6 +1508,8 @@ mod tests {
                 true,
             ),
             ("make test", jest_failed, "make test", passed, false),
+            (&long("a"), &failed, &long("b"), passed, false),
+            (&long("a"), &failed, &long("a"), passed, true),
             (
                 "cargo test",
                 cargo_failed,

@@ -24,6 +24,9 @@ static COUNTS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     counts.map(|one| Regex::new(one).expect("a valid pattern"))
 });
 
+/// The most runs of one runner that are told apart: each is taken into the state by itself, and a command has a handful.
+pub(super) const RUNS_CAP: usize = 16;
+
 /// How a test that failed is counted: `timed out` and `exec failed` are nextest's.
 const FAILED: [&str; 9] = [
     "failed", "failing", "failure", "failures", "fail", "error", "errors", "timed", "exec",
@@ -158,7 +161,7 @@ impl Reader {
 
     /// Closes a run that has ended before another one begins.
     fn begin(&mut self) {
-        if self.run.ended && !self.row.many {
+        if self.run.ended && !self.row.many && self.found.len() + 1 < RUNS_CAP {
             self.close();
         }
     }

@@ -462,3 +462,11 @@ fn a_failed_command_has_no_run_that_passed_unless_another_one_failed() {
         assert_eq!(run(command, failed, false).0, Some(false), "{command}");
     }
 }
+
+#[test]
+fn output_of_very_many_runs_is_taken_for_few() {
+    let found = recognise(Some("pytest"), &"3 passed in 0.1s\n".repeat(5_000));
+    assert_eq!(found.len(), reader::RUNS_CAP);
+    let sum: u64 = found.iter().filter_map(|one| one.passed).sum();
+    assert_eq!(sum, 15_000);
+}
