@@ -294,7 +294,14 @@ pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) ->
     let (Some(runner), None) = (named.next(), named.next()) else {
         return (Owner::new("", directory, command), false);
     };
-    let (place, scope) = place(&runs_of(&commands, runner), runner, false);
+    let runs = runs_of(&commands, runner);
+    let (place, scope) = if runs.is_empty() {
+        // A command that only shows a text, and was reported as a test run all the same.
+        let first = commands.first().and_then(|one| one.directory.clone());
+        (first, Scope::Some)
+    } else {
+        place(&runs, runner, false)
+    };
     let place = place.as_deref();
     (
         Owner::new(runner.word(), place, command),

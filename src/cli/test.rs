@@ -133,7 +133,15 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         directory: Some(&directory),
         failed: false,
     };
-    let outcomes = shell.recognise(&printed);
+    let mut outcomes = shell.recognise(&printed);
+    if outcomes.is_empty() {
+        // What looks like a command that only shows a text was given as a test run, and is one.
+        let unnamed = test_run::Shell {
+            command: None,
+            ..shell
+        };
+        outcomes = unnamed.recognise(&printed);
+    }
     let total = test_run::total(&outcomes);
     // Of several runs it is not known which test is whose.
     let runner = match &outcomes[..] {

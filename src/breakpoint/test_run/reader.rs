@@ -1,4 +1,4 @@
-//! Reads what a command printed by the [`table`] of runners.
+//! Reads what a command printed by the [table](super::table) of runners.
 
 use std::sync::{LazyLock, OnceLock};
 
