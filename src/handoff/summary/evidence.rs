@@ -22,6 +22,9 @@ use crate::{
 /// What stands behind a name or a number that was not found.
 pub const NOT_FOUND: &str = "(not found in the session)";
 
+/// How both marks begin.
+const MARK: &str = "(not found in the session";
+
 /// How the line begins that names those of the code above it.
 const NOT_FOUND_ABOVE: &str = "(not found in the session: ";
 
@@ -88,7 +91,12 @@ impl Evidence {
     #[must_use]
     pub fn of(summary: &str) -> Self {
         let mut claims = BTreeSet::new();
-        for line in summary.lines() {
+        // A list of an earlier summary that the model has kept is made anew.
+        let lines = summary
+            .lines()
+            .filter(|line| !line.starts_with(NOT_FOUND_ABOVE));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        for line in text.lines() {
             each_claim(line, &mut |claim, _| {
                 if claims.len() < CLAIMS {
                     claims.insert(claim);
@@ -96,7 +104,7 @@ impl Evidence {
             });
         }
         Self {
-            text: summary.to_owned(),
+            text,
             splitter: Splitter::default(),
             sought: Sought {
                 claims,
@@ -130,8 +138,11 @@ impl Evidence {
                 let Some(claim) = missing.get(&claim) else {
                     return;
                 };
-                if outside {
-                    places.insert(behind(line, range.end));
+                let place = behind(line, range.end);
+                if outside && is_marked(&line[place..]) {
+                    // The model has kept the mark of a summary before.
+                } else if outside {
+                    places.insert(place);
                 } else if !in_code.contains(&claim.text()) {
                     in_code.push(claim.text());
                 }
@@ -208,10 +219,32 @@ impl Sought {
     }
 
     fn look(&mut self, text: &str) {
-        let directory = &self.directory;
+        let (directory, doubted) = (&self.directory, doubted(text));
         self.claims
-            .retain(|claim| !claim.stands_in(text, directory));
+            .retain(|claim| doubted.contains(claim) || !claim.stands_in(text, directory));
     }
+}
+
+/// What this text itself names as not found: a handoff that carries a summary is no evidence for what that had made up.
+fn doubted(text: &str) -> BTreeSet<Claim> {
+    let mut doubted = BTreeSet::new();
+    if memmem::find(text.as_bytes(), MARK.as_bytes()).is_none() {
+        return doubted;
+    }
+    for line in text.lines().filter(|line| line.contains(MARK)) {
+        let is_list = line.starts_with(NOT_FOUND_ABOVE);
+        each_claim(line, &mut |claim, range| {
+            if is_list || is_marked(&line[behind(line, range.end)..]) {
+                doubted.insert(claim);
+            }
+        });
+    }
+    doubted
+}
+
+/// Whether a mark stands at the start of this.
+fn is_marked(rest: &str) -> bool {
+    rest.trim_start().starts_with(NOT_FOUND)
 }
 
 /// Hands over what a line claims, and where that stands in it.
@@ -405,6 +438,26 @@ mod tests {
              ```\nlet last_name = 12;\n```\n(not found in the session: `last_name`, `12`)"
         );
         assert_eq!(marks(&marked), 2);
+    }
+
+    #[test]
+    fn what_an_earlier_summary_made_up_is_no_evidence_for_a_later_one() {
+        let first = "The flag is `PLUM_77`, in src/made_up.rs:12, for 4711 rows.\n```\nlet made_up = PLUM_78;\n```\n\
+                     read_all is real.";
+        let session = [said("read_all")];
+        let marked_once = marked(first, &session);
+        assert_eq!(marks(&marked_once), 4, "{marked_once}");
+        // It comes to the next session in the handoff.
+        let second = [
+            json!({ "type": "user", "message": { "content": format!("# Handoff\n\n{marked_once}") } }),
+            said("I go on with read_all."),
+        ];
+        assert_eq!(marked(first, &second), marked_once);
+        // A model that keeps the marks gets no second ones.
+        assert_eq!(marked(&marked_once, &second), marked_once);
+        // What is found later is evidence.
+        let found = [&second[..], &[said("grep: src/made_up.rs:12: PLUM_77")]].concat();
+        assert_eq!(marks(&marked(first, &found)), 2);
     }
 
     #[test]
