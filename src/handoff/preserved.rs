@@ -617,6 +617,12 @@ pub struct PreservedState {
     pub renamed_files: Vec<Renamed>,
     /// Files of which git says that something in them is not committed now, whoever changed them.
     pub uncommitted_files: Vec<Item>,
+    /// The branch that is checked out, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The commit that is checked out, by its full id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
     /// The repository as it was when the run began.
     pub run_start: Option<RunStart>,
     /// What must hold, oldest first: the human's prompts, and what the agent states as a constraint.
@@ -953,6 +959,7 @@ impl PreservedState {
     /// Takes in what git says of the files: what this run has changed, and what is not committed. Where the run's start is not known,
     /// all that is not committed counts as the run's.
     pub fn feed_git(&mut self, git: &GitFacts) {
+        (self.branch, self.head) = (git.branch.clone(), git.head.clone());
         let uncommitted: BTreeSet<&String> = git.uncommitted().collect();
         let start = git.since_start.as_ref().and(self.run_start.as_ref());
         let before = start.map_or(&[][..], |start| &start.uncommitted);
@@ -1002,6 +1009,7 @@ impl PreservedState {
         self.deleted_files.clear();
         self.renamed_files.clear();
         self.uncommitted_files.clear();
+        (self.branch, self.head) = (None, None);
         self.run_start = None;
     }
 

@@ -28,6 +28,7 @@ use crate::{
         Iteration,
         past::{MessageKind, PastSession},
     },
+    scratchpad::Parsed,
     transcript::Tokens,
 };
 
@@ -297,7 +298,17 @@ pub fn past_handoff(past: &PastSession) -> HandoffReport {
     let state = message.and_then(|message| message.state);
     let state = state.and_then(|state| PreservedState::deserialize(state).ok());
     let text = message.map_or("", |message| message.text);
-    let mut report = report_of(text, &state.unwrap_or_default());
+    let mut report = report_of(text, state.as_ref().unwrap_or(&PreservedState::default()));
+    if let Some(state) = state {
+        let saved = past
+            .checkpoint
+            .as_ref()
+            .and_then(|one| one.scratchpad.as_ref());
+        let notes = saved.map_or_else(Parsed::default, |saved| Parsed::read(&saved.text));
+        report.next_step = crate::handoff::next_step(&state, &notes);
+        report.continuation_prompt = Some(crate::handoff::continuation(&state, &notes));
+        (report.branch, report.head_commit) = (state.branch, state.head);
+    }
     report.task_title = report.task_title.or_else(|| past.task.clone());
     report.session_id = past.iteration.session_id.map(|id| id.to_string());
     report.generated_at = message.and_then(|message| message.at);

@@ -256,9 +256,9 @@ fn a_session_that_has_ended_is_reported_by_what_is_kept_of_it() {
         iteration: before.iterations[0].clone(),
         got: None,
         gave: None,
-        state: Some(
-            serde_json::json!({"pending_items": ["go on"], "current_objective": "ship it"}),
-        ),
+        state: Some(serde_json::json!({
+            "pending_items": ["go on"], "current_objective": "ship it", "branch": "work", "head": "ab12",
+        })),
         checkpoint: None,
     };
     let report = crate::app::report::past_handoff(&past);
@@ -298,6 +298,14 @@ fn a_session_that_has_ended_is_reported_by_what_is_kept_of_it() {
     );
     assert_eq!(report.remaining_items, ["go on"]);
     assert_eq!(report.task_title.as_deref(), Some("ship it"));
+    assert_eq!(report.branch.as_deref(), Some("work"));
+    assert_eq!(report.head_commit.as_deref(), Some("ab12"));
+    assert_eq!(report.next_step.as_deref(), Some("go on"));
+    let continuation = report.continuation_prompt.expect("it is known");
+    assert!(
+        continuation.contains("\"ship it\"; the next step is \"go on\""),
+        "{continuation}"
+    );
     assert_eq!(report.bytes, 6);
     assert!(report.warnings.is_empty() && report.generated_at.is_some());
 }
