@@ -34,6 +34,18 @@ pub(super) fn companions(cell: &Cell) -> impl Iterator<Item = char> {
     all.filter(|c| *c != OVERLINE)
 }
 
+/// Gives a cell these zero-width companions, the marks among them, in place of those that it has; its link and the colour of its
+/// underline stay.
+pub(super) fn set_companions(cell: &mut Cell, all: impl IntoIterator<Item = char>) {
+    let (link, colour) = (cell.hyperlink(), cell.underline_color());
+    cell.extra = None;
+    cell.set_hyperlink(link);
+    cell.set_underline_color(colour);
+    for c in all {
+        cell.push_zerowidth(c);
+    }
+}
+
 /// Adds a cell's character with its zero-width companions.
 pub(super) fn push_cell(text: &mut String, cell: &Cell) {
     text.push(printable(cell.c));

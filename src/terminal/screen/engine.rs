@@ -22,7 +22,7 @@ use vte::ansi::{
     StandardCharset,
 };
 
-use super::cells::{OVERLINE, is_blank};
+use super::cells::{OVERLINE, is_blank, set_companions};
 use super::{Cursor, CursorShape, ScreenFact};
 use crate::clean::stripped;
 use crate::terminal::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize};
@@ -146,12 +146,12 @@ pub(super) struct Links {
 /// Stands among the companions of the character that the cursor is to be put on again; no text has it.
 const ANCHOR: char = '\u{fdd1}';
 
-/// Where the cursor stands beside the character that is marked.
+/// The place of the cursor relative to the marked character.
 #[derive(Clone, Copy)]
 struct Anchor {
     /// How many columns behind it.
     behind: usize,
-    /// Whether it stands right behind it, so that the next character goes to the next row where there is no room in this one.
+    /// Whether the cursor is directly behind it, so that the next character goes to the next row where there is no room in this one.
     ends_text: bool,
 }
 
@@ -243,14 +243,8 @@ impl Engine {
         });
         let Some(mut at) = found else { return };
         let cell = &mut self.term.grid_mut()[at];
-        let kept: Vec<char> = cell.zerowidth().unwrap_or_default().to_vec();
-        let (link, colour) = (cell.hyperlink(), cell.underline_color());
-        cell.extra = None;
-        cell.set_hyperlink(link);
-        cell.set_underline_color(colour);
-        for c in kept.into_iter().filter(|c| *c != ANCHOR) {
-            cell.push_zerowidth(c);
-        }
+        let marked = cell.zerowidth().unwrap_or_default().to_vec();
+        set_companions(cell, marked.into_iter().filter(|c| *c != ANCHOR));
         while at.line < 0 {
             // The rows at the bottom make room: rows are taken away there, and fetched from the scrollback.
             let rows = self.size.rows();
@@ -538,13 +532,7 @@ impl Engine {
         let template = self.template();
         let has = template.zerowidth().is_some_and(|all| !all.is_empty());
         if has != on {
-            let (link, colour) = (template.hyperlink(), template.underline_color());
-            template.extra = None;
-            template.set_hyperlink(link);
-            template.set_underline_color(colour);
-            if on {
-                template.push_zerowidth(OVERLINE);
-            }
+            set_companions(template, on.then_some(OVERLINE));
         }
     }
 

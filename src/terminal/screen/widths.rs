@@ -2,7 +2,7 @@
 //!
 //! Claude Code lays its lines out by its own count (measured with 2.1.330, by the table of its runtime and its own list of spacing
 //! signs), and puts its cursor by it: a screen that counts otherwise has gaps, or loses letters. The count is that of
-//! `unicode-width` but for what stands here; clusters such as emoji with a joiner are in `engine/cluster.rs`.
+//! `unicode-width` except for the ranges below; clusters such as emoji with a joiner are in `engine/cluster.rs`.
 
 use unicode_width::UnicodeWidthChar as _;
 
@@ -35,7 +35,7 @@ const OTHERS: [(u32, u32, usize); 76] = [
     (0x1f946, 0x1f946, 2),
 ];
 
-/// Returns the cells that a code point takes by itself: 0 for one that joins what stands before it.
+/// Returns the cells that a code point takes by itself: 0 for one that joins the character before it.
 #[must_use]
 pub fn cells_of(c: char) -> usize {
     let number = u32::from(c);

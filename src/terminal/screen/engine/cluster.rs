@@ -55,7 +55,7 @@ impl Engine {
         }
     }
 
-    /// Writes a sign that the engine would put over what stands before it, with a cell of its own: behind a letter of one cell
+    /// Writes a sign that the engine would put over the character before it, with a cell of its own: behind a letter of one cell
     /// the two are one character of two, so that they are drawn together.
     fn write_sign(&mut self, c: char) {
         let letter = self.before_cursor().filter(|at| {
