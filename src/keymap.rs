@@ -11,7 +11,7 @@ use std::{fmt, str::FromStr};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub use chord::{Chord, ChordError};
-pub use layout::latin_key;
+pub use layout::{is_latin, latin_key};
 
 /// How an action is triggered: one chord by itself, or one after the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

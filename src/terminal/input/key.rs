@@ -4,7 +4,7 @@ use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyEventState, KeyModifiers, MediaKeyCode, ModifierKeyCode,
 };
 
-use crate::keymap::latin_key;
+use crate::keymap::{is_latin, latin_key};
 
 pub(super) fn letter_key(letter: u8) -> Option<KeyCode> {
     Some(match letter {
@@ -157,11 +157,6 @@ fn kitty_key(numbers: &str, attached: Attached) -> Option<KeyEvent> {
         }),
     };
     attached.event(code)
-}
-
-/// Whether a character is of the Latin script, or a sign that layouts of all scripts have.
-fn is_latin(c: char) -> bool {
-    c < '\u{370}'
 }
 
 fn named_key(number: u32, attached: Attached) -> Option<KeyEvent> {
