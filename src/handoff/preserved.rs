@@ -296,7 +296,7 @@ struct Verdicts<'a> {
     all_named: bool,
     /// Whether tests passed that have no name.
     unnamed: bool,
-    /// What stands among the failing tests from now on, and is the name of none.
+    /// A note that is kept among the failing tests from now on and is not the name of one.
     note: Option<String>,
 }
 
@@ -1427,21 +1427,10 @@ mod tests {
                 "-f x.yaml ".repeat(40)
             )
         };
-        for (first, failed, second, passed, clears) in [
-            (
-                "cd api && pytest",
-                &*failed,
-                "cd web && pytest",
-                passed,
-                false,
-            ),
-            (
-                "cd api && pytest",
-                &failed,
-                "cd /p/api && pytest -q",
-                passed,
-                true,
-            ),
+        #[rustfmt::skip]
+        let cases = [
+            ("cd api && pytest", &*failed, "cd web && pytest", passed, false),
+            ("cd api && pytest", &failed, "cd /p/api && pytest -q", passed, true),
             ("(cd api; pytest)", &failed, "pytest", passed, false),
             ("pytest sub/", &in_sub, "pytest other/", passed, false),
             ("pytest sub/", &in_sub, "pytest sub/", passed, true),
@@ -1450,82 +1439,23 @@ mod tests {
             ("pytest -k x", &failed, "pytest -k y", passed, false),
             ("cd $A && pytest", &failed, "cd $B && pytest", passed, false),
             ("cd $A && pytest", &failed, "pytest", passed, false),
-            (
-                "docker compose exec a pytest",
-                &failed,
-                "docker compose exec b pytest",
-                passed,
-                false,
-            ),
-            (
-                "docker compose exec a pytest",
-                &failed,
-                "docker compose exec a pytest",
-                passed,
-                true,
-            ),
+            ("docker compose exec a pytest", &failed, "docker compose exec b pytest", passed, false),
+            ("docker compose exec a pytest", &failed, "docker compose exec a pytest", passed, true),
             ("make -C x test", &failed, "make -C y test", passed, false),
             ("make -C x test", &failed, "cd x && make test", passed, true),
-            (
-                "cargo test",
-                cargo_failed,
-                "cargo test --manifest-path x/Cargo.toml",
-                cargo_passed,
-                false,
-            ),
-            (
-                "cargo test --manifest-path=x/Cargo.toml",
-                cargo_failed,
-                "(cd x && cargo test)",
-                cargo_passed,
-                true,
-            ),
-            (
-                "npm --prefix a test",
-                jest_failed,
-                "npm --prefix b test",
-                jest_passed,
-                false,
-            ),
-            (
-                "npm --prefix a test",
-                jest_failed,
-                "cd a && npx jest",
-                jest_passed,
-                true,
-            ),
-            (
-                "npm test -w a",
-                jest_failed,
-                "npm test -w b",
-                jest_passed,
-                false,
-            ),
-            (
-                "go -C x test ./...",
-                go_failed,
-                "go -C y test ./...",
-                go_passed,
-                false,
-            ),
-            (
-                "go -C x test ./...",
-                go_failed,
-                "cd x/../x && go test ./...",
-                go_passed,
-                true,
-            ),
+            ("cargo test", cargo_failed, "cargo test --manifest-path x/Cargo.toml", cargo_passed, false),
+            ("cargo test --manifest-path=x/Cargo.toml", cargo_failed, "(cd x && cargo test)", cargo_passed, true),
+            ("npm --prefix a test", jest_failed, "npm --prefix b test", jest_passed, false),
+            ("npm --prefix a test", jest_failed, "cd a && npx jest", jest_passed, true),
+            ("npm test -w a", jest_failed, "npm test -w b", jest_passed, false),
+            ("go -C x test ./...", go_failed, "go -C y test ./...", go_passed, false),
+            ("go -C x test ./...", go_failed, "cd x/../x && go test ./...", go_passed, true),
             ("make test", jest_failed, "make test", passed, false),
             (&long("a"), &failed, &long("b"), passed, false),
             (&long("a"), &failed, &long("a"), passed, true),
-            (
-                "cargo test",
-                cargo_failed,
-                "go test ./...",
-                go_passed,
-                false,
-            ),
-        ] {
+            ("cargo test", cargo_failed, "go test ./...", go_passed, false),
+        ];
+        for (first, failed, second, passed, clears) in cases {
             let state = ran(&[(first, failed), (second, passed)]);
             assert_eq!(
                 state.failing.is_empty(),
@@ -1554,22 +1484,22 @@ mod tests {
         ]);
         assert_eq!((state.failing.len(), state.passing.len()), (1, 1));
         assert!(state.regressed.is_empty(), "it passed elsewhere");
-        let told: Vec<_> = state.failures().collect();
-        assert_eq!(told, [("a::b", false, Some("/p/y"))]);
+        let found: Vec<_> = state.failures().collect();
+        assert_eq!(found, [("a::b", false, Some("/p/y"))]);
         let state = ran(&[
             ("cd x && cargo test", &cargo("FAILED")),
             ("cd y && cargo test", &cargo("ok")),
             ("cd y && cargo test", &cargo("FAILED")),
         ]);
-        let told: Vec<_> = state.failures().collect();
+        let found: Vec<_> = state.failures().collect();
         assert_eq!(
-            told,
+            found,
             [("a::b", false, Some("/p/x")), ("a::b", true, Some("/p/y"))]
         );
         // Where there is one owner of a runner the directory says nothing new.
         let state = ran(&[("cd x && cargo test", &cargo("FAILED"))]);
-        let told: Vec<_> = state.failures().collect();
-        assert_eq!(told, [("a::b", false, None)]);
+        let found: Vec<_> = state.failures().collect();
+        assert_eq!(found, [("a::b", false, None)]);
     }
 
     #[test]

@@ -110,8 +110,8 @@ impl Repo {
     }
 }
 
-/// What a run that began as `start` has changed by now: modified, created, deleted, and what is not committed.
-fn changed_since(dir: &Path, start: &GitFacts) -> [Vec<String>; 4] {
+/// What git says now, with as many commits, and the state of a run that began as `start`.
+fn state_since(dir: &Path, commits: usize, start: &GitFacts) -> (GitState, PreservedState) {
     let mut state = PreservedState {
         run_start: Some(start.into()),
         ..PreservedState::default()
@@ -120,11 +120,17 @@ fn changed_since(dir: &Path, start: &GitFacts) -> [Vec<String>; 4] {
         .enable_all()
         .build()
         .unwrap();
-    let now = runtime.block_on(git::facts(dir, 1, state.run_start.as_ref()));
-    let GitState::Facts(now) = now else {
+    let now = runtime.block_on(git::facts(dir, commits, state.run_start.as_ref()));
+    let GitState::Facts(facts) = &now else {
         panic!("no facts: {now:?}")
     };
-    state.feed_git(&now);
+    state.feed_git(facts);
+    (now, state)
+}
+
+/// What a run that began as `start` has changed by now: modified, created, deleted, and what is not committed.
+fn changed_since(dir: &Path, start: &GitFacts) -> [Vec<String>; 4] {
+    let (_, state) = state_since(dir, 1, start);
     [
         &state.modified_files,
         &state.created_files,
@@ -300,22 +306,10 @@ fn commits_branch_and_changes_are_reported() {
 }
 
 /// What the handoff says of git and of the files.
-fn told(dir: &Path, start: &GitFacts) -> (Vec<String>, Vec<String>) {
-    let mut state = PreservedState {
-        run_start: Some(start.into()),
-        ..PreservedState::default()
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let facts = runtime.block_on(git::facts(dir, 5, state.run_start.as_ref()));
+fn described(dir: &Path, start: &GitFacts) -> (Vec<String>, Vec<String>) {
+    let (facts, state) = state_since(dir, 5, start);
     let settings = pitstop::config::HandoffConfig::default();
     let git = pitstop::app::handoff::git_lines(&facts, &settings);
-    let GitState::Facts(facts) = facts else {
-        panic!("no facts: {facts:?}")
-    };
-    state.feed_git(&facts);
     let marker = Marker::read("pitstop handoff · r1 · iteration 1 · 0a1b2c3d").unwrap();
     let sources = Sources {
         git: &git,
@@ -344,7 +338,7 @@ fn what_git_is_in_the_middle_of_is_told_with_its_conflicts() {
     repo.commit("on main");
     let said = |args: &[&str], undo: &[&str]| {
         assert!(!repo.try_git(args).status.success(), "{args:?}");
-        let (git, _) = told(&repo.path(), &start);
+        let (git, _) = described(&repo.path(), &start);
         repo.git(undo);
         git
     };
@@ -369,9 +363,9 @@ fn what_git_is_in_the_middle_of_is_told_with_its_conflicts() {
             .status
             .success()
     );
-    let (git, _) = told(&side, &start);
+    let (git, _) = described(&side, &start);
     assert_eq!(git[..2], ["branch topic", "in progress: merge"]);
-    let (git, _) = told(&repo.path(), &start);
+    let (git, _) = described(&repo.path(), &start);
     assert!(!git[1].starts_with("in progress"), "{git:?}");
 }
 
@@ -387,7 +381,7 @@ fn files_with_other_names_and_very_many_files_are_told_in_few_lines() {
     repo.commit("renamed");
     repo.git(&["mv", "lib/staged.rs", "lib/other.rs"]);
     repo.git(&["rm", "--quiet", "gone.rs"]);
-    let (_, files) = told(&repo.path(), &start);
+    let (_, files) = described(&repo.path(), &start);
     assert_eq!(
         files,
         [
@@ -400,7 +394,7 @@ fn files_with_other_names_and_very_many_files_are_told_in_few_lines() {
         repo.write(format!("gen/deep/er/{number}.rs"), "made");
         repo.write(format!("{number}.txt"), "made");
     }
-    let (git, files) = told(&repo.path(), &start);
+    let (git, files) = described(&repo.path(), &start);
     assert_eq!((git[0].as_str(), git.len()), ("branch main", 3));
     assert_eq!(files.len(), 41);
     assert!(files[0].starts_with("renamed"));
