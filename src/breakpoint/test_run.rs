@@ -34,7 +34,7 @@ const NAME_CAP: usize = 300;
 /// The longest command line that is quoted back, in characters.
 const COMMAND_CAP: usize = 200;
 
-/// The longest command line that stands for an owner, in characters: of two longer ones the starts may be the same.
+/// The longest command line that identifies an owner, in characters: of two longer ones the starts may be the same.
 const OWNER_COMMAND_CAP: usize = 2_000;
 
 /// The most output that is read, in bytes: of a longer one the end, where the summary is.

@@ -106,7 +106,7 @@ const OTHERS: [&str; 13] = [
 ];
 
 /// The message, and the summary without a model, of a session that has this text in one place.
-fn told(text: &str, place: &str, records: &[Value]) -> String {
+fn outputs(text: &str, place: &str, records: &[Value]) -> String {
     let (mut work, mut human) = (Work::default(), HumanWords::default());
     for record in records {
         work.record(record);
@@ -171,12 +171,12 @@ fn forty_kinds_of_secrets_by_every_way_in_get_out_by_none() {
     let mut leaks = Vec::new();
     for (kind, text, rest) in planted().into_iter().step_by(3) {
         for (place, records) in records(&text) {
-            if told(&text, place, &records).contains(&rest) {
+            if outputs(&text, place, &records).contains(&rest) {
                 leaks.push(format!("{kind} by the {place}"));
             }
         }
         for place in OTHERS {
-            if told(&text, place, &[]).contains(&rest) {
+            if outputs(&text, place, &[]).contains(&rest) {
                 leaks.push(format!("{kind} by the {place}"));
             }
         }

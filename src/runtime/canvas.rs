@@ -178,7 +178,7 @@ fn swap(part: &mut Buffer, whole: &mut Buffer, start: usize) {
 /// The cells that differ, in the order of their places; the second cell of a wide character is never among them.
 ///
 /// What is drawn may leave its mark on cells that do not differ, and these are drawn again: the second half of a wide character
-/// whose first half is drawn over, and what stands where a terminal that joins less than we do puts the rest of a cluster.
+/// whose first half is drawn over, and the cells on which a terminal that joins less than we do puts the rest of a cluster.
 fn changes<'a>(before: &Buffer, after: &'a Buffer) -> Vec<(u16, u16, &'a Cell)> {
     let mut changed = Vec::new();
     let columns = usize::from(after.area.width).max(1);

@@ -132,7 +132,7 @@ pub enum HostReply {
     KittyFlags(u8),
     /// The colour scheme, asked for or changed.
     ColourScheme(ColourScheme),
-    /// What nobody asked for, or what an answer was cut to: no key is written so.
+    /// An answer to no question of ours, or a fragment of one: no key is written so.
     Unasked,
 }
 
@@ -457,7 +457,7 @@ const fn is_printable(byte: u8) -> bool {
     matches!(byte, 0x20..=0x7e)
 }
 
-/// The rest of a string answer that is longer than what is waited for, up to its end: it is no text that somebody types.
+/// The rest of a string answer that is longer than what is waited for, up to its end: it is never typed text.
 fn string_rest(bytes: &[u8]) -> Step {
     let text = bytes.iter().take_while(|byte| is_printable(**byte)).count();
     let end = match &bytes[text..] {

@@ -159,7 +159,7 @@ pub struct TestBody {
     pub duration_seconds: Option<f64>,
     /// The command line that ran them.
     pub test_command: Option<String>,
-    /// The program that ran them, as `pitstop` names it (`pytest`), if known: with the directory it tells whose tests they are.
+    /// The program that ran them, as `pitstop` names it (`pytest`), if known: together with the directory it identifies the owner of the tests.
     pub runner: Option<String>,
     /// The absolute path of the directory in which the command ran, if known.
     pub directory: Option<String>,

@@ -1,4 +1,4 @@
-//! The mouse: who gets a press gets what follows of it, and nobody else.
+//! The mouse: the receiver of a press gets everything up to its release, and no other part of the screen gets any of it.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 

@@ -43,7 +43,7 @@ pub(super) struct Command {
     words: Vec<String>,
     /// Where it runs, without a slash at its end; none if that is not known.
     pub(super) directory: Option<String>,
-    /// Whether it may never have run, for it stands behind `||`.
+    /// Whether it may not have run, because it follows `||`.
     doubtful: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum Scope {
     All,
     /// The tests whose names begin with one of these paths.
     Below(Vec<String>),
-    /// Some tests, nobody knows which.
+    /// Some tests; which ones is not known.
     Some,
 }
 
@@ -219,7 +219,7 @@ impl Command {
         }
     }
 
-    /// The flag at this word, and its value if that stands in the same word.
+    /// The flag at this word, and its value if that is part of the same word.
     fn directory_flag(&self, at: usize) -> Option<(&'static str, Option<String>)> {
         let word = &self.words[at];
         DIRECTORY_FLAGS.iter().find_map(|(program, flag)| {

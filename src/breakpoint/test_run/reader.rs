@@ -24,7 +24,7 @@ static COUNTS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     counts.map(|one| Regex::new(one).expect("a valid pattern"))
 });
 
-/// The most runs of one runner that are told apart: each is taken into the state by itself, and a command has a handful.
+/// The most runs of one runner that are distinguished: each is taken into the state by itself, and a command has a handful.
 pub(super) const RUNS_CAP: usize = 16;
 
 /// How a test that failed is counted: `timed out` and `exec failed` are nextest's.

@@ -86,7 +86,7 @@ pub(super) struct Row {
     pub(super) many: bool,
 }
 
-/// Nextest stands first, for the lines between its first and its last are its own.
+/// Nextest comes first, because the lines between its first and its last are its own.
 #[rustfmt::skip]
 pub(super) const ROWS: [Row; 12] = [
     Row { runner: Runner::Nextest, word: "cargo nextest", called: ("cargo", "nextest"), plain: &["run"], by_script: false, many: false },

@@ -318,8 +318,8 @@ fn runners_of_which_there_is_no_recording_are_recognised_by_their_documented_out
         assert_eq!(found.len(), 1, "{output}: {found:?}");
         let one = &found[0];
         let (passed, failed) = (one.passed.unwrap(), one.failed.unwrap());
-        let told = format!("{} {passed} {failed} {:?}", one.runner.word(), one.failing);
-        assert_eq!(told, expected, "{output}");
+        let described = format!("{} {passed} {failed} {:?}", one.runner.word(), one.failing);
+        assert_eq!(described, expected, "{output}");
         assert_eq!((one.whole, one.complete), (true, true), "{command}");
     }
 }
@@ -374,11 +374,11 @@ fn two_runs_of_a_runner_in_one_command_have_each_their_directory() {
             failed: false,
         };
         let found = shell.recognise(&output);
-        let told: Vec<_> = found
+        let asked: Vec<_> = found
             .iter()
             .map(|one| (one.owner.directory.as_deref(), one.is_success()))
             .collect();
-        assert_eq!(told, expected, "{command}");
+        assert_eq!(asked, expected, "{command}");
     }
 }
 

@@ -91,7 +91,7 @@ impl Evidence {
     #[must_use]
     pub fn of(summary: &str) -> Self {
         let mut claims = BTreeSet::new();
-        // A list of an earlier summary that the model has kept is made anew.
+        // A list of an earlier summary that the model has kept is made again.
         let lines = summary
             .lines()
             .filter(|line| !line.starts_with(NOT_FOUND_ABOVE));
@@ -242,7 +242,7 @@ fn doubted(text: &str) -> BTreeSet<Claim> {
     doubted
 }
 
-/// Whether a mark stands at the start of this.
+/// Whether this begins with a mark, blanks aside.
 fn is_marked(rest: &str) -> bool {
     rest.trim_start().starts_with(NOT_FOUND)
 }
