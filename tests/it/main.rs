@@ -52,7 +52,6 @@ mod session;
 mod shape;
 mod shared_transcripts;
 mod slow_disk;
-mod strings;
 mod submit;
 mod summary;
 mod test_command;
