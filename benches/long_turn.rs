@@ -12,6 +12,10 @@
 //! it takes to start them is not. It is compared with the middle one of the pauses of the same session in which nothing is rebooted.
 
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
+#![allow(
+    clippy::too_many_lines,
+    reason = "a measurement tells its story from beginning to end"
+)]
 
 use std::{fs, process::Command, time::Duration};
 

@@ -13,6 +13,10 @@
 //! turns, round by round, so that a busy moment of the machine burdens all of them alike; medians are reported.
 
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
+#![allow(
+    clippy::too_many_lines,
+    reason = "a measurement tells its story from beginning to end"
+)]
 
 use std::{
     collections::HashSet,

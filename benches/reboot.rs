@@ -12,6 +12,10 @@
 //! pitstop takes it. The stand-in answers at once, so the time of a model that writes a summary is not in it.
 
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
+#![allow(
+    clippy::too_many_lines,
+    reason = "a measurement tells its story from beginning to end"
+)]
 
 use std::{
     env,

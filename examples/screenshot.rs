@@ -8,6 +8,10 @@
 //! ```
 
 #![allow(
+    clippy::too_many_lines,
+    reason = "a picture is described from beginning to end"
+)]
+#![allow(
     clippy::disallowed_methods,
     reason = "any instant will do as the first one"
 )]

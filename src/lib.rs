@@ -38,6 +38,14 @@
 //!
 //! [`format`]: mod@format
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test tells its story from beginning to end"
+    )
+)]
+
 pub mod agent;
 pub mod api;
 pub mod app;

@@ -1,6 +1,10 @@
 //! The integration tests: one binary, a module per feature.
 
 #![allow(clippy::disallowed_methods, reason = "real programs take real time")]
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test tells its story from beginning to end"
+)]
 
 mod agent;
 mod api;
@@ -17,7 +21,6 @@ mod config;
 mod conformance;
 mod context;
 mod copy;
-mod crates;
 mod demo;
 mod docs;
 mod doors;
@@ -36,7 +39,6 @@ mod hover;
 mod keyboard;
 mod kit;
 mod layering;
-mod limits;
 mod lineage;
 mod long_turn;
 mod night;
