@@ -118,15 +118,6 @@ impl Endpoint {
     pub const fn right(self) -> Right {
         self.row().2
     }
-
-    /// Whether a program that does not wait calls it, and so gets a place when others must wait.
-    #[must_use]
-    pub const fn is_urgent(self) -> bool {
-        matches!(
-            self,
-            Self::Hook | Self::StatusLine | Self::Bridge | Self::GitCommit | Self::TestResult
-        )
-    }
 }
 
 #[cfg(test)]

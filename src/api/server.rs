@@ -23,10 +23,7 @@
 //!
 //! # Limits
 //!
-//! They stand below, each with its reason. The slots of a door are limited: when all are taken, the
-//! one that has been longest without a complete request is given to the newcomer. So a crowd of
-//! connections that send nothing pushes out only itself, while a hook, which sends at once, is
-//! through before its turn to be pushed out can come.
+//! They stand below, each with its reason.
 
 mod bridge;
 mod door;
@@ -35,7 +32,6 @@ mod routes;
 mod secrets;
 mod stream;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -49,7 +45,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -78,12 +74,9 @@ pub const READ_LIMIT: Duration = Duration::from_secs(5);
 /// How long a connection may last altogether: reading, the loop's answer, and a slow reader.
 const CONNECTION_LIMIT: Duration = Duration::from_secs(15);
 
-/// The most connections of one door at a time; each may hold a body, so this bounds the memory. Twice the 64 that must be
-/// served without a refusal: a client may be back before its last connection has been cleared away.
-pub const CONNECTION_COUNT: usize = 128;
-
-/// How many of these are kept free for hooks and the status line while others wait for the loop.
-pub const HOOK_LANE: usize = 32;
+/// The most connections of one door at a time, of the 1 024 descriptors that a process usually may have. Others wait in the kernel's
+/// queue, no longer than [`READ_LIMIT`] behind a crowd that sends nothing.
+pub const CONNECTION_COUNT: usize = 256;
 
 /// How long a call may wait for room in the loop's queue: a hook has 300 ms for everything.
 const QUEUE_LIMIT: Duration = Duration::from_millis(100);
@@ -102,9 +95,6 @@ const CLOSING_LIMIT: Duration = Duration::from_millis(500);
 
 /// How long to wait after a failed accept, which means that file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// How long to wait when every slot is being answered; each of them is bounded by [`ANSWER_LIMIT`].
-const CROWD_PAUSE: Duration = Duration::from_millis(5);
 
 /// A request on its way to the loop, with the way back.
 ///
@@ -185,7 +175,7 @@ impl ApiError {
     }
 }
 
-/// What a door needs of the house: where calls go, what it sends, what it counts. All doors share one.
+/// The state that the endpoints of every door share: the queue of calls, the feed of events, the bridge's mailbox, the hooks' times.
 #[derive(Clone, Debug)]
 pub struct RequestQueue {
     /// The loop's queue.
@@ -198,7 +188,7 @@ pub struct RequestQueue {
 }
 
 impl RequestQueue {
-    /// A requests whose calls go to that queue.
+    /// A queue whose calls go to the loop by `calls`.
     #[must_use]
     pub fn new(calls: mpsc::Sender<Call>, feed: Feed) -> Self {
         Self {
@@ -218,7 +208,7 @@ impl RequestQueue {
 
 /// Serves one door until `shutdown` resolves, then lets answers under way finish and removes the socket.
 ///
-/// Observations are answered as soon as the requests's queue has taken them, in the order in which they came; a
+/// Observations are answered as soon as the loop's queue has taken them, in the order in which they came; a
 /// queue that stays full is answered with 503, never waited for.
 pub async fn serve(
     listening: Listening,
@@ -231,12 +221,11 @@ pub async fn serve(
         requests,
         keys,
         port: listening.port(),
-        general: Arc::new(Semaphore::new(CONNECTION_COUNT - HOOK_LANE)),
         streams: Arc::new(Semaphore::new(STREAM_COUNT)),
         polls: Arc::new(Semaphore::new(bridge::POLL_COUNT)),
         closing,
     });
-    let slots = Arc::new(Seats::default());
+    let places = Arc::new(Semaphore::new(CONNECTION_COUNT));
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
@@ -247,17 +236,12 @@ pub async fn serve(
                     tracing::error!(%error, "a connection's task panicked; the door stays open");
                 }
             }
-            accepted = listening.accept() => match accepted {
+            (accepted, place) = accept(&listening, &places) => match accepted {
                 Ok((stream, process)) => {
-                    tokio::select! {
-                        () = &mut shutdown => break,
-                        () = slots.room() => {}
-                    }
-                    let slot = slots.take(process);
-                    let (router, slots) = (router.clone(), Arc::clone(&slots));
+                    let router = router.clone();
                     connections.spawn(async move {
-                        attend(stream, router, &slot).await;
-                        slots.leave(&slot);
+                        attend(stream, router, process).await;
+                        drop(place);
                     });
                 }
                 Err(error) => {
@@ -279,15 +263,34 @@ pub async fn serve(
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Answers the one request of a connection, unless its slot is taken away.
-async fn attend(stream: Box<dyn Stream>, router: Router, slot: &Arc<ConnectionSlot>) {
+/// Accepts the next connection once there is a place for it.
+async fn accept(
+    listening: &Listening,
+    places: &Arc<Semaphore>,
+) -> (
+    io::Result<(Box<dyn Stream>, Option<u32>)>,
+    Option<OwnedSemaphorePermit>,
+) {
+    // The semaphore is never closed.
+    let place = Arc::clone(places).acquire_owned().await.ok();
+    (listening.accept().await, place)
+}
+
+/// Answers the one request of a connection.
+async fn attend(stream: Box<dyn Stream>, router: Router, process: Option<u32>) {
+    let connection = Arc::new(Connection {
+        process,
+        came: Instant::now(),
+        streams: AtomicBool::new(false),
+        lost: Notify::new(),
+    });
     let service = TowerToHyperService::new(router);
-    let mark = Arc::clone(slot);
+    let mark = Arc::clone(&connection);
     let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&mark));
         hyper::service::Service::call(&service, request)
     });
-    let connection = http1::Builder::new()
+    let exchange = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(READ_LIMIT)
         .max_headers(HEADER_LIMIT)
@@ -298,125 +301,28 @@ async fn attend(stream: Box<dyn Stream>, router: Router, slot: &Arc<ConnectionSl
         .serve_connection(TokioIo::new(stream), service);
     let limit = async {
         sleep(CONNECTION_LIMIT).await;
-        if slot.streams.load(Ordering::Acquire) {
+        if connection.streams.load(Ordering::Acquire) {
             std::future::pending::<()>().await;
         }
     };
     tokio::select! {
-        ended = connection => if let Err(error) = ended {
+        ended = exchange => if let Err(error) = ended {
             tracing::debug!(%error, "a connection ended early");
         },
         () = limit => tracing::warn!("a connection outlived its time limit and was closed"),
-        () = slot.lost.notified() => {
-            tracing::warn!("a connection that only held a slot was closed");
-        }
+        () = connection.lost.notified() => tracing::debug!("a stream that nobody reads was closed"),
     }
 }
 
-/// One connection's place among the [`CONNECTION_COUNT`].
+/// A connection as the endpoints know it.
 #[derive(Debug)]
-struct ConnectionSlot {
-    number: u64,
+struct Connection {
     /// The process at its other end, where the system says so.
     process: Option<u32>,
-    /// When it was taken.
+    /// When it was accepted.
     came: Instant,
-    /// When its request must have arrived whole.
-    read_by: Instant,
-    /// Whether its request is with the loop, which takes a bounded time: it may not be pushed out.
-    answering: AtomicBool,
     /// Whether it is a stream of events, which lives for as long as it is read.
     streams: AtomicBool,
+    /// Notified when its stream is not read any more.
     lost: Notify,
-}
-
-/// The places taken, oldest first.
-#[derive(Debug, Default)]
-struct Seats {
-    table: Mutex<Table>,
-}
-
-#[derive(Debug, Default)]
-struct Table {
-    next: u64,
-    taken: BTreeMap<u64, Arc<ConnectionSlot>>,
-}
-
-impl Seats {
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        // The table is whole between any two statements, so a panic elsewhere cannot have torn it.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until a slot is free for a newcomer.
-    async fn room(&self) {
-        while !self.make_room() {
-            sleep(CROWD_PAUSE).await;
-        }
-    }
-
-    /// Whether a slot is free, pushing out the oldest connection that has no request if need be.
-    fn make_room(&self) -> bool {
-        let mut table = self.lock();
-        if table.taken.len() < CONNECTION_COUNT {
-            return true;
-        }
-        let idle = table
-            .taken
-            .values()
-            .find(|slot| !slot.answering.load(Ordering::Acquire))
-            .map(|slot| slot.number);
-        let Some(slot) = idle.and_then(|number| table.taken.remove(&number)) else {
-            return false;
-        };
-        slot.lost.notify_one();
-        true
-    }
-
-    fn take(&self, process: Option<u32>) -> Arc<ConnectionSlot> {
-        let mut table = self.lock();
-        let came = Instant::now();
-        let slot = Arc::new(ConnectionSlot {
-            number: table.next,
-            process,
-            came,
-            read_by: came + READ_LIMIT,
-            answering: AtomicBool::new(false),
-            streams: AtomicBool::new(false),
-            lost: Notify::new(),
-        });
-        table.next += 1;
-        table.taken.insert(slot.number, Arc::clone(&slot));
-        slot
-    }
-
-    fn leave(&self, slot: &ConnectionSlot) {
-        self.lock().taken.remove(&slot.number);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_oldest_seat_without_a_request_is_given_to_the_newcomer() {
-        let slots = Seats::default();
-        let taken: Vec<_> = (0..CONNECTION_COUNT).map(|_| slots.take(None)).collect();
-        taken[0].answering.store(true, Ordering::Release);
-        assert!(slots.make_room());
-        let table = slots.lock();
-        assert!(table.taken.contains_key(&0), "one being answered stays");
-        assert!(!table.taken.contains_key(&1), "the oldest idle one goes");
-        assert_eq!(table.taken.len(), CONNECTION_COUNT - 1);
-    }
-
-    #[test]
-    fn no_seat_is_taken_from_those_being_answered() {
-        let slots = Seats::default();
-        for _ in 0..CONNECTION_COUNT {
-            slots.take(None).answering.store(true, Ordering::Release);
-        }
-        assert!(!slots.make_room());
-    }
 }

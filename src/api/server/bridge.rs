@@ -20,8 +20,10 @@ use serde_json::json;
 use tokio::sync::{SemaphorePermit, watch};
 use tokio::time::sleep_until;
 
-use super::ConnectionSlot;
-use super::routes::{Answered, HttpError, ServerState, accepted, parse, read_body, send};
+use super::Connection;
+use super::routes::{
+    Answered, HttpError, ServerState, accepted, connection_of, parse, read_body, send,
+};
 use crate::api::wire::Request;
 use crate::bridge::{
     CompactBody, CompactionId, Decision, Fact, HelloBody, Invalid, Order, OrderBody, OrderId,
@@ -123,14 +125,14 @@ pub(super) async fn bridge(
     request: HttpRequest,
 ) -> Answered {
     let message = message.map(|Path(message)| message).unwrap_or_default();
-    let (body, slot) = read_body(request).await?;
-    let _answering = slot.answering();
+    let connection = connection_of(&request);
+    let body = read_body(request).await?;
     // The client may cut a prompt between the halves of a surrogate pair.
     let body = mended(&body);
     let body = body.as_bytes();
     let sender = parse::<Sender>(body)?.check()?;
     let (session, mailbox) = (sender.session, &state.requests.mailbox);
-    mailbox.lock().owner.hears(slot.process)?;
+    mailbox.lock().owner.hears(connection.process)?;
     match message.as_str() {
         "hello" => hello(&state, &sender, parse(body)?).await,
         "fact" => {
@@ -138,7 +140,7 @@ pub(super) async fn bridge(
             let client = mailbox.identify(&sender)?;
             said(&state, session, client, Said::Fact(fact)).await
         }
-        "poll" => poll(&state, &sender, &slot).await,
+        "poll" => poll(&state, &sender, &connection).await,
         "take" => {
             let OrderBody { order } = parse(body)?;
             mailbox.identify(&sender)?;
@@ -156,7 +158,7 @@ pub(super) async fn bridge(
             mailbox.lock().owner.answers = true;
             Ok(accepted())
         }
-        "compact" => compact(&state, sender, parse(body)?, &slot).await,
+        "compact" => compact(&state, sender, parse(body)?, &connection).await,
         _ => Err(HttpError::new(
             StatusCode::NOT_FOUND,
             "there is no such message",
@@ -202,13 +204,13 @@ fn place(state: &ServerState) -> Result<SemaphorePermit<'_>, HttpError> {
     })
 }
 
-async fn poll(state: &ServerState, sender: &Sender, slot: &ConnectionSlot) -> Answered {
+async fn poll(state: &ServerState, sender: &Sender, connection: &Connection) -> Answered {
     let mailbox = &state.requests.mailbox;
     let client = mailbox.identify(sender)?;
     let _place = place(state)?;
     let number = mailbox.change(|orders| orders.begin_poll(sender))?;
     said(state, sender.session, client, Said::Polled).await?;
-    let answer = held(state, slot, |orders| {
+    let answer = held(state, connection, |orders| {
         if orders.is_poll_over(sender, number) {
             return Some(None);
         }
@@ -221,11 +223,11 @@ async fn poll(state: &ServerState, sender: &Sender, slot: &ConnectionSlot) -> An
 /// Holds a call until the orders say how it is answered, or for as long as one may take: then there is no answer.
 async fn held<T>(
     state: &ServerState,
-    slot: &ConnectionSlot,
+    connection: &Connection,
     answer: impl Fn(&Orders) -> Option<T>,
 ) -> Result<Option<T>, HttpError> {
     let mailbox = &state.requests.mailbox;
-    let end = slot.came + HOLD;
+    let end = connection.came + HOLD;
     let mut changed = mailbox.0.changed.subscribe();
     let mut closing = state.closing.clone();
     loop {
@@ -246,7 +248,7 @@ async fn compact(
     state: &ServerState,
     sender: Sender,
     asked: CompactBody,
-    slot: &ConnectionSlot,
+    connection: &Connection,
 ) -> Answered {
     let mailbox = &state.requests.mailbox;
     // One that the client begins by itself comes before the order that is on its way to it, and is answered by that.
@@ -255,7 +257,7 @@ async fn compact(
         .order
         .or_else(|| (asked.trigger == Trigger::Auto).then(by_itself)?);
     let Some(order) = order else {
-        return hold(state, sender, asked, slot).await;
+        return hold(state, sender, asked, connection).await;
     };
     let handed_out = mailbox.lock().hand_out(sender.session, order);
     let Some((text, client)) = handed_out else {
@@ -272,7 +274,7 @@ async fn hold(
     state: &ServerState,
     sender: Sender,
     asked: CompactBody,
-    slot: &ConnectionSlot,
+    connection: &Connection,
 ) -> Answered {
     let mailbox = &state.requests.mailbox;
     // Where the first mod has not reported, the session is not known.
@@ -289,7 +291,7 @@ async fn hold(
         let compacting = Said::Compacting(id.clone(), asked.trigger);
         said(state, sender.session, client, compacting).await?;
     }
-    let decided = held(state, slot, |orders| orders.decision(&id).cloned()).await?;
+    let decided = held(state, connection, |orders| orders.decision(&id).cloned()).await?;
     Ok(exact(&decided.unwrap_or(Decision::Wait)))
 }
 

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Router;
@@ -24,14 +23,14 @@ use serde::{
 };
 use serde_json::json;
 use tokio::sync::{Semaphore, oneshot, watch};
-use tokio::time::{timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::bridge::bridge;
 use super::secrets::Keys;
 use super::stream::events;
 use super::{
-    ANSWER_LIMIT, BODY_LIMIT, Call, ConnectionSlot, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT,
-    REFUSAL_LIMIT, RequestQueue,
+    ANSWER_LIMIT, BODY_LIMIT, Call, Connection, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, REFUSAL_LIMIT,
+    RequestQueue,
 };
 use crate::api::endpoint::{Endpoint, Right};
 use crate::api::metrics;
@@ -53,9 +52,6 @@ const SESSION_ID_LIMIT: usize = 64;
 /// The largest figure taken for tokens: far above any model, far below where arithmetic ends.
 const TOKENS_LIMIT: u64 = 1_000_000_000_000;
 
-/// How long a request may wait for a place among those who wait for the loop.
-const PLACE_LIMIT: Duration = Duration::from_millis(250);
-
 /// The largest count taken of tests or files.
 const COUNT_LIMIT: u64 = 1_000_000_000;
 
@@ -69,8 +65,6 @@ pub(super) struct ServerState {
     pub keys: Keys,
     /// The port a `Host` must name; none on the Unix socket, where no browser can come from.
     pub port: Option<u16>,
-    /// Places for requests that are no hooks, so that these always find some.
-    pub general: Arc<Semaphore>,
     /// Places for streams of events.
     pub streams: Arc<Semaphore>,
     /// Places for the bridge's polls, which wait for an order.
@@ -264,23 +258,13 @@ async fn wrong_method() -> HttpError {
     )
 }
 
-/// Lets a request in that may use the endpoint, once there is a place for it.
+/// Lets a request in that may use the endpoint.
 async fn enter(
     State((state, endpoint)): State<(ServerState, Endpoint)>,
     request: HttpRequest,
     next: Next,
 ) -> Answered {
     check_right(&state, request.headers(), endpoint.right())?;
-    if endpoint.is_urgent() {
-        return Ok(next.run(request).await);
-    }
-    let Ok(Ok(_place)) = timeout(PLACE_LIMIT, state.general.acquire()).await else {
-        return Err(HttpError::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too many requests at a time",
-            "try again in a moment",
-        ));
-    };
     Ok(next.run(request).await)
 }
 
@@ -326,13 +310,13 @@ async fn hook(
         .map(|Path(event)| event)
         .filter(|event| is_event_name(event))
         .ok_or_else(|| FieldError::new("event", "a name of 1 to 40 letters", "something else"))?;
-    let (body, slot) = read_body(request).await?;
+    let came = connection_of(&request).came;
+    let body = read_body(request).await?;
     // The payload goes on unparsed, valid or not: what to make of a torn one is the loop's to say,
     // and even then the event's name counts.
-    let _answering = slot.answering();
     let refusable = event == REFUSABLE_EVENT;
     let queued = send(&state, Request::Hook { event, body }).await;
-    count(&state, &slot, queued.is_ok());
+    count(&state, came, queued.is_ok());
     let answer = queued?;
     if !refusable {
         return Ok(accepted());
@@ -345,18 +329,17 @@ async fn hook(
 }
 
 /// Counts a hook and how long it took until the loop had it.
-fn count(state: &ServerState, slot: &ConnectionSlot, taken: bool) {
+fn count(state: &ServerState, came: Instant, taken: bool) {
     let mut hooks = state.requests.hooks();
     if taken {
-        hooks.note(u64::try_from(slot.came.elapsed().as_micros()).unwrap_or(u64::MAX));
+        hooks.note(u64::try_from(came.elapsed().as_micros()).unwrap_or(u64::MAX));
     } else {
         hooks.lost += 1;
     }
 }
 
 async fn status_line(State(state): State<ServerState>, request: HttpRequest) -> Answered {
-    let (body, slot) = read_body(request).await?;
-    let _answering = slot.answering();
+    let body = read_body(request).await?;
     let answer = send(&state, Request::StatusLine { body }).await?;
     Ok(match timeout(LINE_LIMIT, answer).await {
         Ok(Ok(Reply::StatusLine(line))) => Json(line).into_response(),
@@ -368,7 +351,6 @@ async fn status_line(State(state): State<ServerState>, request: HttpRequest) -> 
 async fn usage(
     State(state): State<ServerState>,
     query: Result<Query<Vec<(String, String)>>, QueryRejection>,
-    request: HttpRequest,
 ) -> Answered {
     let Query(given) = query.map_err(|_| {
         HttpError::bad(
@@ -380,7 +362,7 @@ async fn usage(
         max_tokens: figure(&given, "max_tokens", 1)?,
     };
     let unknown = unknown(given.into_iter().map(|(name, _)| name), &query);
-    let reply = call(&state, &slot_of(&request), Request::Usage(query)).await?;
+    let reply = call(&state, Request::Usage(query)).await?;
     Ok(respond(reply, unknown))
 }
 
@@ -400,7 +382,6 @@ struct NoBody {}
 /// Reads a body, and has the loop answer what was made of it and name what was not.
 async fn ask_by<T: DeserializeOwned + Serialize>(
     state: &ServerState,
-    slot: Arc<ConnectionSlot>,
     body: &[u8],
     check: impl FnOnce(&T) -> Result<(), FieldError>,
     request: impl FnOnce(T) -> Request,
@@ -411,7 +392,7 @@ async fn ask_by<T: DeserializeOwned + Serialize>(
     #[allow(clippy::zero_sized_map_values, reason = "only a map reads an object")]
     let given: BTreeMap<String, IgnoredAny> = parse(body)?;
     let unknown = unknown(given.into_keys(), &read);
-    let reply = call(state, &slot, request(read)).await?;
+    let reply = call(state, request(read)).await?;
     Ok(respond(reply, unknown))
 }
 
@@ -434,10 +415,10 @@ fn figure(given: &[(String, String)], name: &str, least: u64) -> Result<Option<u
 }
 
 async fn auto_save(State(state): State<ServerState>, request: HttpRequest) -> Answered {
-    let (body, slot) = read_body(request).await?;
+    let body = read_body(request).await?;
     let body = if body.is_empty() { b"{}" } else { &body[..] };
     let request = |body| Request::Reported(Report::AutoSave(body));
-    ask_by(&state, slot, body, check_save, request).await
+    ask_by(&state, body, check_save, request).await
 }
 
 fn check_save(body: &SaveBody) -> Result<(), FieldError> {
@@ -462,9 +443,9 @@ fn check_save(body: &SaveBody) -> Result<(), FieldError> {
 }
 
 async fn git_commit(State(state): State<ServerState>, request: HttpRequest) -> Answered {
-    let (body, slot) = read_body(request).await?;
+    let body = read_body(request).await?;
     let request = |body| Request::Reported(Report::Commit(body));
-    ask_by(&state, slot, &body, check_commit, request).await
+    ask_by(&state, &body, check_commit, request).await
 }
 
 fn check_commit(body: &CommitBody) -> Result<(), FieldError> {
@@ -477,9 +458,9 @@ fn check_commit(body: &CommitBody) -> Result<(), FieldError> {
 }
 
 async fn test_result(State(state): State<ServerState>, request: HttpRequest) -> Answered {
-    let (body, slot) = read_body(request).await?;
+    let body = read_body(request).await?;
     let request = |body| Request::Reported(Report::Tests(body));
-    ask_by(&state, slot, &body, check_tests, request).await
+    ask_by(&state, &body, check_tests, request).await
 }
 
 fn check_tests(body: &TestBody) -> Result<(), FieldError> {
@@ -530,26 +511,25 @@ fn check_count(name: &str, count: Option<u64>) -> Result<(), FieldError> {
     }
 }
 
-async fn metrics(State(state): State<ServerState>, request: HttpRequest) -> Answered {
-    let Reply::Metrics(report) = call(&state, &slot_of(&request), Request::Metrics).await? else {
+async fn metrics(State(state): State<ServerState>) -> Answered {
+    let Reply::Metrics(report) = call(&state, Request::Metrics).await? else {
         return Err(HttpError::ending());
     };
     let text = metrics::text(&report, &state.requests.hooks());
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }
 
-async fn status(State(state): State<ServerState>, request: HttpRequest) -> Answered {
-    ask(&state, slot_of(&request), Request::Status).await
+async fn status(State(state): State<ServerState>) -> Answered {
+    ask(&state, Request::Status).await
 }
 
-async fn history(State(state): State<ServerState>, request: HttpRequest) -> Answered {
-    ask(&state, slot_of(&request), Request::History).await
+async fn history(State(state): State<ServerState>) -> Answered {
+    ask(&state, Request::History).await
 }
 
 async fn handoff(
     State(state): State<ServerState>,
     id: Result<Path<String>, PathRejection>,
-    request: HttpRequest,
 ) -> Answered {
     let id = id
         .ok()
@@ -557,7 +537,7 @@ async fn handoff(
         .filter(|id| is_session_id(id))
         .ok_or_else(|| FieldError::new("id", "a session's id or `current`", "something else"))?;
     let session = (id != PRESENT_SESSION).then_some(id);
-    ask(&state, slot_of(&request), Request::Handoff { session }).await
+    ask(&state, Request::Handoff { session }).await
 }
 
 fn is_session_id(text: &str) -> bool {
@@ -578,20 +558,20 @@ async fn order(
             "known are reboot, approve, defer, save, pause, resume, undo, clear-state, stop and say",
         ));
     };
-    let (body, slot) = read_body(request).await?;
+    let body = read_body(request).await?;
     let body = if body.is_empty() { b"{}" } else { &body[..] };
     let any = |_: &_| Ok(());
     let all = Request::Control;
     match order {
         Control::Reboot => {
             let by = |body: RebootBody| body.way.map_or(Control::Reboot, Control::RebootBy);
-            ask_by(&state, slot, body, any, |body| all(by(body))).await
+            ask_by(&state, body, any, |body| all(by(body))).await
         }
         Control::Save(_) => {
             let check = CheckpointBody::check;
-            ask_by(&state, slot, body, check, |body| all(Control::Save(body))).await
+            ask_by(&state, body, check, |body| all(Control::Save(body))).await
         }
-        order => ask_by(&state, slot, body, |_: &NoBody| Ok(()), |_| all(order)).await,
+        order => ask_by(&state, body, |_: &NoBody| Ok(()), |_| all(order)).await,
     }
 }
 
@@ -601,7 +581,7 @@ async fn tool(
     request: HttpRequest,
 ) -> Answered {
     let name = name.map(|Path(name)| name).unwrap_or_default();
-    let (body, slot) = read_body(request).await?;
+    let body = read_body(request).await?;
     let ToolBody { caller, input } = parse(&body)?;
     let Some(tool) = Tool::read(&name, &input) else {
         return Err(HttpError::new(
@@ -610,11 +590,11 @@ async fn tool(
             "known are context, note, decision, done, handoff_preview and request_reboot",
         ));
     };
-    ask(&state, slot, Request::Tool(caller, tool?)).await
+    ask(&state, Request::Tool(caller, tool?)).await
 }
 
 async fn prompt(State(state): State<ServerState>, request: HttpRequest) -> Answered {
-    let (body, slot) = read_body(request).await?;
+    let body = read_body(request).await?;
     let length = parse::<SayBody>(&body)?.text.len();
     if length > SAY_LIMIT {
         return Err(HttpError {
@@ -627,13 +607,11 @@ async fn prompt(State(state): State<ServerState>, request: HttpRequest) -> Answe
         _ => Ok(()),
     };
     let request = |body: SayBody| Request::Control(Control::Say(body.text));
-    ask_by(&state, slot, &body, check, request).await
+    ask_by(&state, &body, check, request).await
 }
 
 /// Reads a state-changing request's body, within the limits of size and time.
-pub(super) async fn read_body(
-    request: HttpRequest,
-) -> Result<(Vec<u8>, Arc<ConnectionSlot>), HttpError> {
+pub(super) async fn read_body(request: HttpRequest) -> Result<Vec<u8>, HttpError> {
     if !is_json(request.headers()) {
         return Err(HttpError::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -641,8 +619,8 @@ pub(super) async fn read_body(
             "",
         ));
     }
-    let slot = slot_of(&request);
-    let body = timeout_at(slot.read_by, collect(request.into_body()))
+    let read_by = connection_of(&request).came + READ_LIMIT;
+    timeout_at(read_by, collect(request.into_body()))
         .await
         .map_err(|_| {
             HttpError::new(
@@ -653,8 +631,7 @@ pub(super) async fn read_body(
                 ),
                 "",
             )
-        })??;
-    Ok((body, slot))
+        })?
 }
 
 async fn collect(body: Body) -> Result<Vec<u8>, HttpError> {
@@ -712,25 +689,9 @@ pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, HttpError> {
     Ok(parsed)
 }
 
-pub(super) fn slot_of(request: &HttpRequest) -> Arc<ConnectionSlot> {
-    let slot = request.extensions().get::<Arc<ConnectionSlot>>();
-    Arc::clone(slot.expect("every request is marked with its slot before it is routed"))
-}
-
-/// While this lives its connection is not pushed out.
-pub(super) struct Answering<'a>(&'a ConnectionSlot);
-
-impl ConnectionSlot {
-    pub(super) fn answering(&self) -> Answering<'_> {
-        self.answering.store(true, Ordering::Release);
-        Answering(self)
-    }
-}
-
-impl Drop for Answering<'_> {
-    fn drop(&mut self) {
-        self.0.answering.store(false, Ordering::Release);
-    }
+pub(super) fn connection_of(request: &HttpRequest) -> Arc<Connection> {
+    let connection = request.extensions().get::<Arc<Connection>>();
+    Arc::clone(connection.expect("every request is marked with its connection before it is routed"))
 }
 
 /// Puts a call into the loop's queue, waiting a moment if that is full.
@@ -751,18 +712,13 @@ pub(super) async fn send(
     }
 }
 
-async fn ask(state: &ServerState, slot: Arc<ConnectionSlot>, request: Request) -> Answered {
-    let reply = call(state, &slot, request).await?;
+async fn ask(state: &ServerState, request: Request) -> Answered {
+    let reply = call(state, request).await?;
     Ok(respond(reply, Vec::new()))
 }
 
 /// Has the loop answer a request, within the limit of time.
-pub(super) async fn call(
-    state: &ServerState,
-    slot: &ConnectionSlot,
-    request: Request,
-) -> Result<Reply, HttpError> {
-    let _answering = slot.answering();
+pub(super) async fn call(state: &ServerState, request: Request) -> Result<Reply, HttpError> {
     let answer = send(state, request).await?;
     match timeout(ANSWER_LIMIT, answer).await {
         Ok(Ok(reply)) => Ok(reply),

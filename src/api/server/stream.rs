@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The feeder waits for its reader no longer than [`READER_LIMIT`], and never while the ring turns past it: then the
-//! connection is closed, and the reader may come back with the id it saw last (`Last-Event-ID`). A stream keeps its slot
-//! for as long as it lives, so there are few of them.
+//! connection is closed, and the reader may come back with the id it saw last (`Last-Event-ID`). A stream keeps its
+//! connection for as long as it lives, so there are few of them.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use super::routes::{Answered, HttpError, ServerState, call, slot_of};
-use super::{ConnectionSlot, Feed};
+use super::routes::{Answered, HttpError, ServerState, call, connection_of};
+use super::{Connection, Feed};
 use crate::api::events::{ApiEvent, ApiEventKind};
 use crate::api::wire::{Reply, Request};
 
@@ -47,7 +47,7 @@ struct Reader {
     seen: u64,
     out: mpsc::Sender<String>,
     closing: watch::Receiver<bool>,
-    slot: Arc<ConnectionSlot>,
+    connection: Arc<Connection>,
     /// Held for as long as the stream lives.
     _place: OwnedSemaphorePermit,
 }
@@ -63,7 +63,7 @@ pub(super) async fn events(State(state): State<ServerState>, request: HttpReques
     let place = Arc::clone(&state.streams)
         .try_acquire_owned()
         .map_err(crowded)?;
-    let slot = slot_of(&request);
+    let connection = connection_of(&request);
     let feed = state.requests.feed.clone();
     let last = request.headers().get("last-event-id");
     let known = last
@@ -71,18 +71,17 @@ pub(super) async fn events(State(state): State<ServerState>, request: HttpReques
         .filter(|seen| feed.after(*seen, 0).is_some());
     let (seen, first) = match known {
         Some(seen) => (seen, String::new()),
-        None => begin(&state, &slot, last.is_some()).await?,
+        None => begin(&state, last.is_some()).await?,
     };
-    // From here on the slot is the stream's: it is not pushed out, and its time is not limited.
-    slot.answering.store(true, Ordering::Release);
-    slot.streams.store(true, Ordering::Release);
+    // From here on its time is not limited.
+    connection.streams.store(true, Ordering::Release);
     let (out, pieces) = mpsc::channel(PIECES);
     let reader = Reader {
         feed,
         seen,
         out,
         closing: state.closing.clone(),
-        slot,
+        connection,
         _place: place,
     };
     tokio::spawn(reader.feed(first));
@@ -97,11 +96,7 @@ pub(super) async fn events(State(state): State<ServerState>, request: HttpReques
 }
 
 /// The number to go on from and the first events: how things stand, after a note if something is missing.
-async fn begin(
-    state: &ServerState,
-    slot: &ConnectionSlot,
-    missing: bool,
-) -> Result<(u64, String), HttpError> {
+async fn begin(state: &ServerState, missing: bool) -> Result<(u64, String), HttpError> {
     // Before the status is taken: what happens in between is sent twice rather than not at all.
     let seen = state.requests.feed.newest();
     let mut first = String::new();
@@ -112,7 +107,7 @@ async fn begin(
         };
         first.push_str(&gap.to_event(None));
     }
-    let Reply::Status(status) = call(state, slot, Request::Status).await? else {
+    let Reply::Status(status) = call(state, Request::Status).await? else {
         return Err(HttpError::ending());
     };
     let status = ApiEvent {
@@ -168,6 +163,6 @@ impl Reader {
 
     fn give_up(&self, why: &str) {
         tracing::warn!(why, "a listener to events was dropped");
-        self.slot.lost.notify_one();
+        self.connection.lost.notify_one();
     }
 }
