@@ -139,7 +139,7 @@ impl Watch {
         let (stop, mut stopped) = watch::channel(false);
         let looking = tokio::spawn(async move {
             let mut missing = None;
-            let mut notices = Notices::of("pitstop's own files");
+            let mut notices = Notices::new("pitstop's own files");
             loop {
                 // Their disk may be a slow one.
                 let looked = tokio::task::block_in_place(|| {

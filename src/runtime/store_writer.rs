@@ -120,7 +120,7 @@ impl StoreWriter {
         tokio::spawn(show(earlier, events.clone()));
         let mut warned = false;
         let mut known = None;
-        let mut notices = Notices::of("the database");
+        let mut notices = Notices::new("the database");
         let mut watched = false;
         loop {
             if !std::mem::replace(&mut watched, true) {

@@ -236,7 +236,7 @@ const DOORS: [(&str, &[&str]); 18] = [
             "runtime/paint.rs",
         ],
     ),
-    ("notify", &["runtime/watcher.rs"]),
+    ("notify", &["runtime/notices.rs", "runtime/watcher.rs"]),
     ("pulldown_cmark", &["ui/markdown.rs"]),
     ("jiff", &["autopilot/patience.rs"]),
     (
