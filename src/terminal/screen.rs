@@ -444,17 +444,6 @@ impl Screen {
                         self.processor.advance(&mut self.engine, &[ESC]);
                     }
                 }
-                (Some(Finding::SideMargins(left, right)), Some((&last, before))) => {
-                    self.processor.advance(&mut self.engine, before);
-                    // Only now is it known: the bytes before may have changed the mode.
-                    if self.engine.allows_sides() {
-                        self.processor.advance(&mut self.engine, &[CAN]);
-                        self.engine.set_sides(left, right);
-                    } else {
-                        // Without side margins these bytes save the cursor.
-                        self.processor.advance(&mut self.engine, &[last]);
-                    }
-                }
                 (Some(finding), _) => {
                     self.processor.advance(&mut self.engine, step);
                     if self.handle(finding, after, now) {
@@ -494,7 +483,7 @@ impl Screen {
             Finding::CapabilityQuery(names) => self.engine.report_capabilities(&names),
             Finding::SettingQuery(setting) => self.engine.report_setting(setting),
             // Handled where the final byte is still in hand.
-            Finding::Repeat(_) | Finding::SideMargins(..) | Finding::EndlessColour => {}
+            Finding::Repeat(_) | Finding::EndlessColour => {}
         }
         false
     }
@@ -783,13 +772,7 @@ impl Screen {
             }
         };
         self.engine.term.reset_damage();
-        let Some(touched) = self.engine.take_touched() else {
-            return span;
-        };
-        // What is shown is so many rows further down while the scrollback is looked at.
-        let offset = self.engine.offset();
-        let clamp = |row: usize| u16::try_from(row + offset).unwrap_or(rows).min(rows);
-        span.start.min(clamp(touched.start))..span.end.max(clamp(touched.end))
+        span
     }
 
     /// Visits the viewport's cells, row by row; nothing is allocated for a cell.

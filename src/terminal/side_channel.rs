@@ -93,8 +93,6 @@ pub(super) enum Finding {
     Overline(bool),
     /// REP; its final byte is the last one consumed.
     Repeat(u16),
-    /// DECSLRM with its numbers, of the same form as SCOSC; its final byte is the last one consumed.
-    SideMargins(u16, u16),
     /// A colour with more digits than one has: the engine's parser would shift its bits out of their number. Its end is
     /// the last byte consumed.
     EndlessColour,
@@ -469,7 +467,6 @@ fn csi_finding(params: &Params, intermediates: &[u8], action: char) -> Option<Fi
         ([b'?'], 'h') if frame() => Some(Finding::FrameBegin),
         ([b'?'], 'l') if frame() => Some(Finding::FrameEnd),
         ([], 'm') => overline(params).map(Finding::Overline),
-        ([], 's') => Some(Finding::SideMargins(first, numbers.next().unwrap_or(0))),
         _ => None,
     }
 }

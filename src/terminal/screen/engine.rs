@@ -1,7 +1,6 @@
 //! The engine behind the screen: alacritty's terminal with what it does not know, which is our answers, modes and bounds.
 
 mod answers;
-mod area;
 mod cluster;
 mod handler;
 mod margins;
@@ -10,7 +9,6 @@ mod text;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
-use std::ops::Range;
 
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::{Cursor as SavedCursor, Dimensions, Scroll};
@@ -102,8 +100,6 @@ pub(super) struct Engine {
     other_saved_origin: bool,
     /// The main screen's saved cursor while mode 47 or 1047 shows the other one.
     main_saved: Option<SavedCursor<Cell>>,
-    /// Rows changed behind the engine's back since the damage was last taken.
-    touched: Option<Range<usize>>,
     /// The child redraws: what it clears from the screen is not kept above it.
     pub(super) redraws: bool,
     /// Ignores `CSI 3 J`.
@@ -177,7 +173,6 @@ impl Engine {
             saved_origin: false,
             other_saved_origin: false,
             main_saved: None,
-            touched: None,
             redraws: false,
             keeps_scrollback: false,
             palette: HostPalette::default(),

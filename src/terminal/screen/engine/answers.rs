@@ -28,15 +28,10 @@ const CAPABILITIES: [(&str, &str); 5] = [
 impl Engine {
     pub(in crate::terminal::screen) fn report_cursor(&mut self, private: &str) {
         let point = self.term.grid().cursor.point;
-        let (top, left) = if self.origin {
-            (self.margins.top, self.margins.left)
-        } else {
-            (0, 0)
-        };
+        let top = if self.origin { self.margins.top } else { 0 };
         let row = self.row_of_cursor().saturating_sub(top) + 1;
         let column = point.column.0.min(usize::from(self.size.columns()) - 1);
-        let column = column.saturating_sub(left) + 1;
-        self.reply(&format!("\x1b[{private}{row};{column}R"));
+        self.reply(&format!("\x1b[{private}{row};{}R", column + 1));
     }
 
     pub(in crate::terminal::screen) fn report_scheme(&mut self) {
@@ -113,7 +108,6 @@ impl Engine {
             9 => self.mouse() == MouseTracking::X10,
             12 => self.term.cursor_style().blinking,
             25 => self.mode(TermMode::SHOW_CURSOR),
-            69 => self.margins.sides_allowed,
             47 | 1047 | 1049 => self.mode(TermMode::ALT_SCREEN),
             66 => self.mode(TermMode::APP_KEYPAD),
             1000 => self.mode(TermMode::MOUSE_REPORT_CLICK),

@@ -12,6 +12,7 @@
 
 use std::ops::RangeInclusive;
 
+use alacritty_terminal::grid::Dimensions as _;
 use alacritty_terminal::index::{Column, Point};
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
@@ -133,13 +134,13 @@ impl Engine {
 
     /// Gives a character of one cell the cell behind it too.
     fn widen(&mut self, at: Point) {
-        let last = Column(self.row_end(at.column.0));
+        let last = self.term.grid().last_column();
         if self.term.grid()[at].flags.contains(Flags::WIDE_CHAR) {
             return;
         }
         let at = if at.column < last {
             at
-        } else if self.term.mode().contains(TermMode::LINE_WRAP) && !self.margins.narrow {
+        } else if self.term.mode().contains(TermMode::LINE_WRAP) {
             self.wrap_from(at)
         } else {
             return;
@@ -198,7 +199,7 @@ impl Engine {
 
     /// Takes the second cell from a character that is to be shown as text.
     fn narrow(&mut self, at: Point) {
-        let last = Column(self.row_end(at.column.0));
+        let last = self.term.grid().last_column();
         let grid = self.term.grid_mut();
         if !grid[at].flags.contains(Flags::WIDE_CHAR) || at.column >= last {
             return;

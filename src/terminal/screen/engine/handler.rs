@@ -44,27 +44,27 @@ impl Handler for Engine {
     inside_margins! {
         goto(line: i32, column: usize) => place_at;
         goto_line(line: i32) => place_in_row;
-        goto_col(column: usize) => place_in_column;
         move_up(count: usize) => up;
         move_down(count: usize) => down;
-        move_forward(count: usize) => forward;
-        move_backward(count: usize) => back;
         move_down_and_cr(count: usize) => down_to_start;
         move_up_and_cr(count: usize) => up_to_start;
-        backspace() => back_by_one;
-        put_tab(count: u16) => tab;
-        move_forward_tabs(count: u16) => tab_to_the_margin;
-        carriage_return() => return_to_row_start;
         linefeed() => next_line;
-        reverse_index() => previous_row;
         scroll_up(count: usize) => scroll_text_up;
-        scroll_down(count: usize) => scroll_text_down;
-        insert_blank_lines(count: usize) => insert_rows;
-        insert_blank(count: usize) => insert_cells;
-        delete_chars(count: usize) => delete_cells;
     }
 
     pass_on! {
+        goto_col(column: usize);
+        move_forward(count: usize);
+        move_backward(count: usize);
+        backspace();
+        put_tab(count: u16);
+        move_forward_tabs(count: u16);
+        carriage_return();
+        reverse_index();
+        scroll_down(count: usize);
+        insert_blank_lines(count: usize);
+        insert_blank(count: usize);
+        delete_chars(count: usize);
         set_cursor_style(style: Option<ansi::CursorStyle>);
         set_cursor_shape(shape: ansi::CursorShape);
         substitute();
@@ -355,7 +355,6 @@ impl Engine {
                 }
             }
             PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(on),
-            PrivateMode::Unknown(69) => self.allow_sides(on),
             PrivateMode::Unknown(9) => {
                 for other in MOUSE_MODES.into_iter().filter(|_| on) {
                     self.term.unset_private_mode(other.into());

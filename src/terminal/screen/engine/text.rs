@@ -48,8 +48,7 @@ impl Engine {
     fn takes_text(&self) -> bool {
         let charsets = &self.term.grid().cursor.charsets;
         let plain = |index| charsets[index] == StandardCharset::Ascii;
-        !self.margins.narrow
-            && !self.term.mode().contains(TermMode::INSERT)
+        !self.term.mode().contains(TermMode::INSERT)
             && plain(CharsetIndex::G0)
             && plain(CharsetIndex::G1)
             && plain(CharsetIndex::G2)
