@@ -6,14 +6,14 @@ use crate::agent::ToolCall;
 impl Bench {
     pub(super) fn tool_starts(&mut self, name: &str, id: &str) -> Vec<Effect> {
         self.send(Event::Agent(AgentEvent::ToolStarted {
-            session: session(OLD),
+            session: self.model.session.id,
             call: call(name, id),
         }))
     }
 
     pub(super) fn tool_ends(&mut self, name: &str, id: &str) -> Vec<Effect> {
         self.send(Event::Agent(AgentEvent::ToolFinished {
-            session: session(OLD),
+            session: self.model.session.id,
             call: call(name, id),
             output: crate::agent::ToolOutput::default(),
         }))

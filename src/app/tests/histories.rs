@@ -15,13 +15,18 @@ use crate::{
     app::{
         carried,
         draft::handoff,
-        event::TranscriptFacts,
+        event::{ReadEvent, TranscriptFacts},
+        facts::goes_on_the_fly,
         model::carried::Carried,
         reboot::in_place,
-        tests::in_place::{reads_draft, replaces},
+        tests::{
+            in_place::{reads_draft, replaces},
+            on_the_fly::turn,
+            trim::{copies, good_plan, surveys, trim_record},
+        },
     },
-    bridge::{Draft as BoxDraft, Outcome, Said as Told},
-    lineage::checkpoint::Checkpoint,
+    bridge::{Draft as BoxDraft, Outcome, ReplaceWhen, Said as Told},
+    lineage::{Way, checkpoint::Checkpoint},
     transcript::human::{HumanWords, Said},
 };
 
@@ -34,9 +39,11 @@ enum Happening {
     Turn(Vec<Signal>),
     /// A person takes a prompt of theirs out of the handoff.
     PromptTakenOut(usize),
-    /// A reboot into a fresh session, or in place.
-    Reboot(bool),
-    /// The last reboot into a fresh session is taken back.
+    /// A reboot while the agent waits for a prompt.
+    Reboot(Way),
+    /// A reboot in the middle of a turn, which goes on.
+    RebootOnTheFly(Vec<Signal>),
+    /// The last reboot into another session is taken back.
     Undo,
     /// pitstop is left by its key, or killed; then it resumes the session.
     Quit,
@@ -75,10 +82,12 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
         1 => Just(Signal::Objective),
     ];
     let signals = prop::collection::vec(signal, 0..5);
+    let way = prop::sample::select(vec![Way::Fresh, Way::InPlace, Way::Trim]);
     let one = prop_oneof![
-        10 => signals.prop_map(Turn),
+        10 => signals.clone().prop_map(Turn),
         1 => any::<usize>().prop_map(PromptTakenOut),
-        3 => any::<bool>().prop_map(Reboot),
+        4 => way.prop_map(Reboot),
+        2 => signals.prop_map(RebootOnTheFly),
         2 => Just(Undo),
         2 => Just(Quit),
         2 => Just(Killed),
@@ -133,6 +142,8 @@ struct World {
     rewound: Option<String>,
     /// What the transcript of each session has on the branch that counts: the prompts, by their names.
     transcripts: BTreeMap<u128, Vec<(String, String)>>,
+    /// How often each session was compacted, by its transcript.
+    compactions: BTreeMap<u128, u64>,
     checkpoint: Option<(Checkpoint, Truth)>,
     /// How many names were given.
     names: usize,
@@ -151,6 +162,7 @@ impl World {
             prompts: Vec::new(),
             rewound: None,
             transcripts: BTreeMap::new(),
+            compactions: BTreeMap::new(),
             checkpoint: None,
             names: 0,
         };
@@ -220,10 +232,12 @@ impl World {
 
     fn happens(&mut self, happening: &Happening) {
         match happening {
-            Happening::Turn(signals) => self.turn(signals),
+            Happening::Turn(signals) => self.turn(signals, false),
+            Happening::RebootOnTheFly(signals) => self.turn(signals, true),
             Happening::PromptTakenOut(which) => self.prompt_is_taken_out(*which),
-            Happening::Reboot(true) => self.reboots(),
-            Happening::Reboot(false) => self.reboots_in_place(),
+            Happening::Reboot(Way::InPlace) => self.reboots_in_place(),
+            Happening::Reboot(Way::Trim) => self.trims(),
+            Happening::Reboot(_) => self.reboots(),
             Happening::Undo => self.undoes(),
             Happening::Quit => self.comes_back(true),
             Happening::Killed => self.comes_back(false),
@@ -240,13 +254,12 @@ impl World {
         self.check(happening);
     }
 
-    fn turn(&mut self, signals: &[Signal]) {
+    fn turn(&mut self, signals: &[Signal], reboots: bool) {
         let prompt = self.name("Work on part");
         let uuid = self.name("uuid");
         self.prompts.push((uuid.clone(), self.truth.clone()));
         self.truth.prompts.insert(prompt.clone());
         self.truth.first_request.get_or_insert(prompt.clone());
-        let answer: Vec<String> = signals.iter().map(|one| self.signals(*one)).collect();
         let effects = self.bench.prompted(self.session, &prompt);
         self.keep(effects);
         let transcript = self.transcripts.entry(self.session).or_default();
@@ -260,20 +273,29 @@ impl World {
         for (_, prompt) in transcript {
             human.prompt(prompt, None);
         }
-        let effects = self.bench.facts_read(TranscriptFacts {
+        let facts = TranscriptFacts {
             prompt: Some(uuid),
             rewound,
             human: Some(human),
+            compactions: *self.compactions.entry(self.session).or_default(),
             whole: true,
             ..TranscriptFacts::default()
-        });
+        };
+        let effects = self.bench.facts_read(facts.clone());
         self.keep(effects);
+        if reboots {
+            self.reboots_on_the_fly(facts);
+        }
+        let answer: Vec<String> = signals.iter().map(|one| self.signals(*one)).collect();
         self.send(Event::Agent(AgentEvent::TurnEnded {
             session: session(self.session),
             last_message: Some(answer.join("\n")),
             background: Background::default(),
             transcript_path: None,
         }));
+        if reboots {
+            self.bench.bridge_says(self.session, turn(false));
+        }
         self.bench.ready();
         // The moment for changes to come together is over.
         self.send(Event::TimerFired(TimerId::KeepCarried));
@@ -400,7 +422,79 @@ impl World {
         self.bench.turn_ended(self.session);
         self.bench.ready();
         assert_eq!(self.bench.step(), None);
+        *self.compactions.entry(self.session).or_default() += 1;
         self.before_reboot = None;
+        self.prompts.clear();
+        self.send(Event::TimerFired(TimerId::KeepCarried));
+    }
+
+    /// The last facts read are those of the turn.
+    fn reboots_on_the_fly(&mut self, facts: TranscriptFacts) {
+        self.bench.bridge_says(self.session, turn(true));
+        self.bench.tool_starts("Bash", "t1");
+        self.bench.used(155_000);
+        self.press(KeyCode::F(5));
+        let effects = self.bench.git();
+        self.keep(effects);
+        for _ in 0..4 {
+            if !goes_on_the_fly(&self.bench.model) {
+                self.press(KeyCode::Char('w'));
+            }
+        }
+        let effects = self.press(KeyCode::Enter);
+        let (id, _, when) = replaces(&effects).expect("the order is given");
+        assert_eq!(when, ReplaceWhen::NextStep);
+        let answered = Told::Answered(id, Outcome::Lowered);
+        self.bench.bridge_says(self.session, answered);
+        self.bench.tool_ends("Bash", "t1");
+        self.bench.bridge_says(self.session, Told::HandedOut(id));
+        let attempt = self.bench.model.reboot.attempt.as_ref().expect("a reboot");
+        let text = &attempt.handoff.as_ref().expect("its handoff").text;
+        let handoff = text.lines().next().map(str::to_owned);
+        self.send(Event::Agent(AgentEvent::Compacted {
+            session: session(self.session),
+        }));
+        let compactions = facts.compactions + 1;
+        self.compactions.insert(self.session, compactions);
+        let effects = self.bench.facts_read(TranscriptFacts {
+            compactions,
+            handoff,
+            ..facts
+        });
+        self.keep(effects);
+        self.spawned();
+        self.bench.used(21_000);
+        assert_eq!(self.bench.step(), None);
+        self.before_reboot = None;
+        self.prompts.clear();
+    }
+
+    /// The copy has all prompts of the session.
+    fn trims(&mut self) {
+        let (old, new) = (self.session, self.coming);
+        let stood = self.truth.clone();
+        self.bench.used(155_000);
+        let effects = self.press(KeyCode::F(5));
+        let ask = surveys(&effects)[0];
+        let effects = self.bench.git();
+        self.keep(effects);
+        let plan = Ok(good_plan());
+        self.send(Event::Read(ReadEvent::TrimPlanned { ask, plan }));
+        self.press(KeyCode::Char('t'));
+        self.press(KeyCode::Enter);
+        let effects = self.exits();
+        let (ask, _, _) = copies(&effects)[0];
+        let effects = self.bench.copied(ask, Ok(trim_record()));
+        self.keep(effects);
+        self.session = new;
+        let transcript = self.transcripts.get(&old).cloned().unwrap_or_default();
+        self.transcripts.insert(new, transcript);
+        self.spawned();
+        self.bench.resumed(new);
+        assert_eq!(self.bench.step(), None);
+        self.greeted();
+        self.sessions.insert(old, stood.clone());
+        self.before_reboot = Some((old, stood));
         self.prompts.clear();
         self.send(Event::TimerFired(TimerId::KeepCarried));
     }
@@ -487,7 +581,7 @@ impl World {
         };
         self.truth = stood.with_human(&now);
         self.rewound = Some(first);
-        self.turn(&[Signal::Decision]);
+        self.turn(&[Signal::Decision], false);
     }
 
     fn resumes(&mut self, which: usize) {

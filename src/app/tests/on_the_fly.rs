@@ -14,7 +14,7 @@ use crate::{
 
 use super::{client_limit::by_bridge, in_place::replaces, reboot::prefixed, *};
 
-fn turn(runs: bool) -> Said {
+pub(super) fn turn(runs: bool) -> Said {
     let turn = "1".to_owned();
     Said::Fact(if runs {
         Fact::TurnStarted { turn }

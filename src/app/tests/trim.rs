@@ -24,11 +24,11 @@ fn plan(after: [u64; 5]) -> TrimPlan {
 }
 
 /// A plan whose level of 20 % wins.
-fn good_plan() -> TrimPlan {
+pub(super) fn good_plan() -> TrimPlan {
     plan([155_000, 140_000, 110_000, 80_000, 40_000])
 }
 
-fn surveys(effects: &[Effect]) -> Vec<u64> {
+pub(super) fn surveys(effects: &[Effect]) -> Vec<u64> {
     let asked = effects.iter().filter_map(|effect| match effect {
         Effect::SurveyTrim { ask, .. } => Some(*ask),
         _ => None,
@@ -36,7 +36,7 @@ fn surveys(effects: &[Effect]) -> Vec<u64> {
     asked.collect()
 }
 
-fn copies(effects: &[Effect]) -> Vec<(u64, SessionId, SessionId)> {
+pub(super) fn copies(effects: &[Effect]) -> Vec<(u64, SessionId, SessionId)> {
     let ordered = effects.iter().filter_map(|effect| match effect {
         Effect::TrimTranscript { ask, from, to, .. } => Some((*ask, *from, *to)),
         _ => None,
