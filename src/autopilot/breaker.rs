@@ -4,7 +4,7 @@ use std::{collections::VecDeque, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use crate::transcript::Tokens;
+use crate::transcript::{Tokens, words::on_one_line};
 
 /// How many failing commands are remembered: an agent that runs more between two tries does not repeat itself.
 const COMMANDS: usize = 64;
@@ -270,7 +270,7 @@ impl Breakers {
 
     /// A shell command has run.
     pub fn command_ran(&mut self, command: &str, output: &str, failed: bool) {
-        let command = words(command);
+        let command = on_one_line(command);
         let at = self.failing.iter().position(|one| one.command == command);
         let known = at.and_then(|at| self.failing.remove(at));
         if !failed {
@@ -310,7 +310,7 @@ impl Breakers {
     /// A turn is over: whether anything has changed in it, and what was said last.
     pub fn turn_ended(&mut self, changed: bool, message: Option<&str>) -> Option<Trip> {
         self.unchanged = if changed { 0 } else { self.unchanged + 1 };
-        let message = message.map(words);
+        let message = message.map(on_one_line);
         self.same = match (&message, &self.last) {
             (Some(now), Some(before)) if now == before => self.same + 1,
             (Some(_), _) => 1,
@@ -333,16 +333,11 @@ impl Breakers {
     }
 }
 
-/// A text with all white space folded.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// An output without what differs from one try to the next by itself: numbers.
 fn shape(output: &str) -> String {
     let mut shape = String::new();
     let mut in_number = false;
-    for c in words(output).chars() {
+    for c in on_one_line(output).chars() {
         if c.is_ascii_digit() {
             if !in_number {
                 shape.push('#');
@@ -358,7 +353,7 @@ fn shape(output: &str) -> String {
 /// The start of a text, in one line.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
-    let text = words(text);
+    let text = on_one_line(text);
     if text.chars().count() <= EVIDENCE {
         return text;
     }
@@ -368,7 +363,7 @@ pub fn excerpt(text: &str) -> String {
 
 /// The end of a text, in one line: there the error stands.
 fn excerpt_of_end(text: &str) -> String {
-    let text = words(text);
+    let text = on_one_line(text);
     let count = text.chars().count();
     if count <= EVIDENCE {
         return text;

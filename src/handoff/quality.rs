@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use super::{Sources, preserved::Item};
-use crate::redact;
+use crate::{redact, transcript::words::Fences};
 
 /// What the checks compare with. What is not known is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,20 +129,8 @@ fn head_moved<'a>(
 /// The first placeholder outside of code.
 #[must_use]
 pub fn placeholder(text: &str) -> Option<&str> {
-    let mut fence = 0;
-    for line in text.lines() {
-        let ticks = line
-            .trim_start()
-            .bytes()
-            .take_while(|byte| *byte == b'`')
-            .count();
-        if ticks >= 3 && (fence == 0 || ticks >= fence) {
-            fence = if fence == 0 { ticks } else { 0 };
-            continue;
-        }
-        if fence > 0 {
-            continue;
-        }
+    let mut fences = Fences::default();
+    for line in text.lines().filter(|line| fences.is_outside(line)) {
         // Every second part is between back quotes, that is code.
         if let Some(found) = line.split('`').step_by(2).find_map(in_prose) {
             return Some(found);

@@ -9,7 +9,7 @@
 //! it is rebuilt heading by heading, without controls and with its secrets masked.
 
 mod envelope;
-mod evidence;
+pub(super) mod evidence;
 mod fallback;
 mod history;
 mod sections;
@@ -22,7 +22,11 @@ pub use fallback::fallback;
 pub use history::History;
 pub use sections::sections;
 
-use crate::{clean, redact::redact, transcript::SessionId};
+use crate::{
+    clean,
+    redact::redact,
+    transcript::{SessionId, words::clipped},
+};
 
 /// The headings of a summary, in order.
 pub const SECTIONS: [&str; 7] = [
@@ -127,22 +131,6 @@ fn put_together<'a>(bodies: impl IntoIterator<Item = &'a str>) -> String {
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The start of a text in at most `limit` bytes, with a mark if that is less than all of it.
-fn clipped(text: &str, limit: usize) -> String {
-    let text = text.trim();
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    format!("{} …", text[..text.floor_char_boundary(limit)].trim_end())
-}
-
-/// A text on one line: runs of blanks are one.
-fn one_line(text: &str) -> String {
-    // No more is looked at than could ever be kept.
-    let head = &text[..text.floor_char_boundary(8 * 1024)];
-    head.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,12 +184,5 @@ mod tests {
             r#"{"source":"fallback","cost_usd":null,"duration_ms":null,"reason":"off"}"#
         );
         assert_eq!(serde_json::from_str::<SummaryMade>(&json).unwrap(), made);
-    }
-
-    #[test]
-    fn clips_stand_on_characters() {
-        assert_eq!(clipped("  aé  ", 3), "aé");
-        assert_eq!(clipped("aéb", 2), "a …");
-        assert_eq!(one_line(" a \n\tb  c"), "a b c");
     }
 }

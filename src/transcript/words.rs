@@ -63,7 +63,23 @@ pub fn plain_key(text: &str) -> String {
         .chars()
         .map(|c| if c.is_alphanumeric() { c } else { ' ' })
         .collect();
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+    on_one_line(&plain)
+}
+
+/// A text on one line: each run of blanks is one.
+#[must_use]
+pub fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The start of a text in at most `limit` bytes, with a mark if that is less than all of it.
+#[must_use]
+pub fn clipped(text: &str, limit: usize) -> String {
+    let text = text.trim();
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    format!("{} …", text[..text.floor_char_boundary(limit)].trim_end())
 }
 
 /// Whether a line is a quotation.
@@ -167,6 +183,13 @@ mod tests {
 
     fn own(message: &str) -> Vec<&str> {
         own_lines(message).collect()
+    }
+
+    #[test]
+    fn clips_stand_on_characters() {
+        assert_eq!(clipped("  aé  ", 3), "aé");
+        assert_eq!(clipped("aéb", 2), "a …");
+        assert_eq!(on_one_line(" a \n\tb  c"), "a b c");
     }
 
     #[test]

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Outcome, clipped, harmless, one_line, sections};
+use super::{Outcome, harmless, sections};
+use crate::transcript::words::{clipped, on_one_line};
 
 /// The most of a reason that is kept, in bytes: it stands in one line of the history.
 const REASON_CAP: usize = 300;
@@ -115,7 +116,7 @@ fn without_envelope(ran: &Ran, how: &str) -> String {
 }
 
 fn reason(why: &str) -> String {
-    clipped(&one_line(&harmless(why)), REASON_CAP)
+    clipped(&on_one_line(&harmless(why)), REASON_CAP)
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! The summary without a model: what is known of the session anyway, under those of the same seven headings that it says
 //! something for. What is not found by rules need not be nothing, so "None." would be too much said.
 
-use super::{clipped, harmless, one_line, put_together};
+use super::{harmless, put_together};
 use crate::{
-    handoff::{PreservedState, work},
-    transcript::work::WorkAtHand,
+    handoff::{PreservedState, sections::decision_text, work},
+    transcript::{
+        words::{clipped, on_one_line},
+        work::WorkAtHand,
+    },
 };
 
 /// How many lines of each kind are shown.
@@ -22,7 +25,7 @@ pub fn fallback(state: &PreservedState, requests: &[&str], work: &WorkAtHand) ->
         context(work),
         list(work.files.iter().map(work::file_text)),
         errors(state, work),
-        list(latest(&state.decisions).map(|one| with_reason(&one.description, &one.rationale))),
+        list(latest(&state.decisions).map(decision_text)),
         list(state.pending_items.iter().map(|item| item.text.clone())),
         current(state, work),
     ];
@@ -34,7 +37,7 @@ pub fn fallback(state: &PreservedState, requests: &[&str], work: &WorkAtHand) ->
 /// The first few of these as a list.
 fn list(items: impl Iterator<Item = String>) -> String {
     let items = items.take(LINES);
-    let lines = items.map(|item| format!("- {}", clipped(&one_line(&item), LINE_CAP)));
+    let lines = items.map(|item| format!("- {}", clipped(&on_one_line(&item), LINE_CAP)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -48,13 +51,6 @@ fn joined(parts: impl IntoIterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-fn with_reason(what: &str, why: &str) -> String {
-    match why {
-        "" => what.to_owned(),
-        why => format!("{what} (because: {why})"),
-    }
-}
-
 fn intent(state: &PreservedState, requests: &[&str]) -> String {
     let objective = state.current_objective.as_ref();
     let objective = objective.map_or("", |objective| objective.as_str());
@@ -62,7 +58,7 @@ fn intent(state: &PreservedState, requests: &[&str]) -> String {
         .iter()
         .filter(|request| !request.is_empty() && request.trim() != objective);
     joined([
-        clipped(&one_line(objective), LINE_CAP),
+        clipped(&on_one_line(objective), LINE_CAP),
         list(others.map(|request| (*request).to_owned())),
     ])
 }
@@ -93,7 +89,7 @@ fn current(state: &PreservedState, work: &WorkAtHand) -> String {
         [] => String::new(),
         words => format!(
             "The last words: {}",
-            clipped(&one_line(&words.join(" ")), WORDS_CAP)
+            clipped(&on_one_line(&words.join(" ")), WORDS_CAP)
         ),
     };
     joined([done, words])

@@ -8,8 +8,13 @@ use std::collections::VecDeque;
 use memchr::memmem;
 use serde_json::Value;
 
-use super::{clipped, harmless, one_line};
-use crate::transcript::{commands::records, prompts, record::Splitter};
+use super::harmless;
+use crate::transcript::{
+    commands::records,
+    prompts,
+    record::Splitter,
+    words::{clipped, on_one_line},
+};
 
 /// The most of a history that a model is asked to read, in bytes: about 20 000 tokens, a few cents.
 const HISTORY_CAP: usize = 80 * 1024;
@@ -152,7 +157,7 @@ impl Log {
             }
             Some("user") => self.user(record),
             Some("assistant") if record["isApiErrorMessage"] == true => {
-                let text = clipped(&one_line(&texts(content)), ERROR_CAP);
+                let text = clipped(&on_one_line(&texts(content)), ERROR_CAP);
                 self.add(Kind::Call, format!("API error: {text}"));
             }
             Some("assistant") => self.assistant(content),
@@ -272,14 +277,14 @@ impl Log {
     }
 
     fn call(&mut self, block: &Value) {
-        let tool = clipped(&one_line(block["name"].as_str().unwrap_or("a tool")), 60);
+        let tool = clipped(&on_one_line(block["name"].as_str().unwrap_or("a tool")), 60);
         let does = self.described(&tool, &block["input"]);
         self.add(Kind::Call, format!("{tool}: {does}"));
     }
 
     fn result(&mut self, block: &Value) {
         if block["is_error"] == true {
-            let error = clipped(&one_line(&texts(&block["content"])), ERROR_CAP);
+            let error = clipped(&on_one_line(&texts(&block["content"])), ERROR_CAP);
             self.add(Kind::Call, format!("  failed: {error}"));
         }
     }
@@ -354,7 +359,7 @@ impl Log {
 /// The first of these fields that is a text, on one line.
 fn field(value: &Value, names: &[&str]) -> Option<String> {
     let text = names.iter().find_map(|name| value[*name].as_str())?;
-    let text = clipped(&one_line(text), ERROR_CAP);
+    let text = clipped(&on_one_line(text), ERROR_CAP);
     (!text.is_empty()).then_some(text)
 }
 

@@ -1,6 +1,7 @@
 //! A model's answer, taken apart and put together again: seven sections, whatever stood around them.
 
 use super::{SECTIONS, harmless, put_together};
+use crate::transcript::words::Fences;
 
 /// The most that is kept of one section, in bytes: seven of them leave room in the smallest handoff for the rest.
 const SECTION_CAP: usize = 3_000;
@@ -14,12 +15,10 @@ pub fn sections(answer: &str) -> Result<String, String> {
     let answer = without_thoughts(&answer);
     let mut bodies: [Option<Vec<String>>; SECTIONS.len()] = Default::default();
     let mut open: Option<usize> = None;
-    let mut fence: Option<(char, usize)> = None;
+    let mut fences = Fences::default();
     for line in answer.lines() {
-        let was_fenced = fence.is_some();
-        fence = fence_after(fence, line);
-        let fenced = was_fenced || fence.is_some();
-        if !fenced && let Some((place, rest)) = heading(line) {
+        let in_code = !fences.is_outside(line);
+        if !in_code && let Some((place, rest)) = heading(line) {
             open = Some(place);
             let body = bodies[place].get_or_insert_default();
             if !rest.is_empty() {
@@ -28,11 +27,11 @@ pub fn sections(answer: &str) -> Result<String, String> {
             continue;
         }
         let Some(place) = open else { continue };
-        if !fenced && is_summary_tag(line) {
+        if !in_code && is_summary_tag(line) {
             continue;
         }
         let body = bodies[place].get_or_insert_default();
-        body.push(if fenced {
+        body.push(if in_code {
             line.to_owned()
         } else {
             demoted(line)
@@ -153,14 +152,14 @@ fn demoted(line: &str) -> String {
 /// follows.
 fn closed(lines: &[String]) -> String {
     let mut out = String::new();
-    let mut fence = None;
+    let mut fences = Fences::default();
     let mut kept = 0;
     for line in lines {
         if out.len() + line.len() > SECTION_CAP {
             break;
         }
         kept += 1;
-        fence = fence_after(fence, line);
+        fences.is_outside(line);
         out.push_str(line);
         out.push('\n');
     }
@@ -171,26 +170,14 @@ fn closed(lines: &[String]) -> String {
         out.push_str(&first[..end]);
         out.push('\n');
     }
-    if let Some((mark, length)) = fence {
-        out.extend(std::iter::repeat_n(mark, length));
+    if let Some(closing) = fences.closing() {
+        out.push_str(&closing);
         out.push('\n');
     }
     if kept < lines.len() {
         out.push_str("… (cut)\n");
     }
     out
-}
-
-/// The code fence that is open behind a line, by its mark and length.
-fn fence_after(open: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
-    let bare = line.trim_start();
-    let mark = bare.chars().next().filter(|c| matches!(c, '`' | '~'));
-    let run = mark.map_or(0, |mark| bare.chars().take_while(|c| *c == mark).count());
-    match (open, mark) {
-        (None, Some(mark)) if run >= 3 => Some((mark, run)),
-        (Some((mark, length)), Some(found)) if found == mark && run >= length => None,
-        (open, _) => open,
-    }
 }
 
 #[cfg(test)]
