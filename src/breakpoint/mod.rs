@@ -29,31 +29,13 @@ pub enum BreakpointKind {
         /// How many tests failed, if reported.
         failed: Option<u64>,
     },
-    /// The turn is over.
-    TurnEnded,
-}
-
-/// How good a moment is for a reboot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Merit {
-    /// Something is in pieces: wait if there is room.
-    Poor,
-    /// Nothing speaks for or against it.
-    #[default]
-    Fair,
-    /// Something was just finished.
-    Good,
 }
 
 impl BreakpointKind {
-    /// Returns how good a moment this makes.
+    /// Whether something was just finished, so that this is a good moment for a reboot.
     #[must_use]
-    pub const fn merit(&self) -> Merit {
-        match self {
-            Self::Committed { .. } | Self::TestsPassed { .. } => Merit::Good,
-            Self::TestsFailed { .. } => Merit::Poor,
-            Self::TurnEnded => Merit::Fair,
-        }
+    pub const fn is_good(&self) -> bool {
+        !matches!(self, Self::TestsFailed { .. })
     }
 }
 
@@ -64,23 +46,4 @@ pub struct Breakpoint {
     pub kind: BreakpointKind,
     /// When it happened.
     pub at: At,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finished_work_makes_a_good_moment() {
-        let commit = BreakpointKind::Committed {
-            sha: "a".repeat(40),
-            subject: "x".to_owned(),
-        };
-        let order = [
-            BreakpointKind::TestsFailed { failed: Some(1) },
-            BreakpointKind::TurnEnded,
-            commit,
-        ];
-        assert!(order.map(|kind| kind.merit()).is_sorted_by(|a, b| a < b));
-    }
 }

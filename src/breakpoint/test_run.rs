@@ -197,17 +197,6 @@ impl TestOutcome {
         known(self.passed, self.passing.len()) + known(self.failed, self.failing.len())
     }
 
-    /// What it means for the moment; nothing if no test ran to its end.
-    #[must_use]
-    pub fn breakpoint(&self) -> Option<super::BreakpointKind> {
-        if self.is_failure() {
-            let reported = self.failed.filter(|count| *count > 0);
-            return Some(super::BreakpointKind::TestsFailed { failed: reported });
-        }
-        self.is_success()
-            .then_some(super::BreakpointKind::TestsPassed { count: self.passed })
-    }
-
     /// Whether a run to its end was to run the test of this name.
     #[must_use]
     pub fn covers(&self, name: &str) -> bool {
@@ -252,7 +241,7 @@ pub struct Total {
 pub fn total(outcomes: &[TestOutcome]) -> Option<Total> {
     let settled: Vec<&TestOutcome> = outcomes
         .iter()
-        .filter(|one| one.breakpoint().is_some())
+        .filter(|one| one.is_failure() || one.is_success())
         .collect();
     let sum = |of: fn(&TestOutcome) -> u64| -> Option<u64> {
         let sum = settled.iter().map(|one| of(one)).sum();

@@ -20,7 +20,7 @@ use crate::{
     api::wire::{ApiEvent, ApiEventKind},
     autopilot::RunEvent,
     breakpoint::{
-        Breakpoint, BreakpointKind, Merit,
+        Breakpoint, BreakpointKind,
         commit::{self, Made},
         git::GitState,
         test_run::{self, TestOutcome, Total, quote},
@@ -346,7 +346,7 @@ fn seen(
         BreakpointKind::Committed { .. } => (ApiEventKind::Commit, settings.checkpoint_at_commits),
         _ => (ApiEventKind::Tests, settings.checkpoint_at_tests),
     };
-    if kind.merit() == Merit::Good {
+    if kind.is_good() {
         model.draft.moments.good = Some(Breakpoint { kind, at });
     } else {
         model.draft.moments.pass();
@@ -438,6 +438,5 @@ fn described(kind: &BreakpointKind) -> String {
             failed: Some(count),
         } => format!("{count} tests failed"),
         BreakpointKind::TestsFailed { failed: None } => "the tests failed".to_owned(),
-        BreakpointKind::TurnEnded => "the turn is over".to_owned(),
     }
 }

@@ -184,21 +184,19 @@ fn a_filter_or_a_path_makes_a_run_partial() {
 }
 
 #[test]
-fn outcomes_make_breakpoints() {
+fn a_run_counts_once_it_has_ended() {
     let of = |output: &str| {
-        recognise(None, output)
-            .first()
-            .and_then(TestOutcome::breakpoint)
+        let total = total(&recognise(None, output));
+        total.map(|total| (total.passed, total.count, total.failed))
     };
-    let start = "running 2 tests\n";
-    assert_eq!(of(start), None);
+    assert_eq!(of("running 2 tests\n"), None);
     assert_eq!(
         of("running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored\n"),
-        Some(crate::breakpoint::BreakpointKind::TestsPassed { count: Some(2) })
+        Some((true, Some(2), Some(0)))
     );
     assert_eq!(
         of("running 2 tests\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n"),
-        Some(crate::breakpoint::BreakpointKind::TestsFailed { failed: Some(1) })
+        Some((false, Some(2), Some(1)))
     );
 }
 
