@@ -18,7 +18,7 @@ use crate::{
     redact::redact,
     transcript::{
         human::{PROMPTS_HEADING, Said, listed_in},
-        words::plain_key,
+        words::{on_one_line, plain_key},
         work::{
             BRANCH, COMMANDS_HEADING, FAILURE_HEADING, Failure, FileAtHand, TRIED_HEADING,
             WORK_HEADING, WorkAtHand,
@@ -124,12 +124,12 @@ impl WorkFact {
             .chain(work.tried.iter().cloned().map(Self::Tried))
     }
 
-    /// Whether the message says it.
-    fn is_in(&self, text: &str) -> bool {
+    /// Whether the message says it, whose blanks are one in `text`.
+    fn is_in(&self, text: &str, has_branch: bool) -> bool {
         match self {
             Self::File(file) => stands(text, &file.path),
             // Git's own section has the branch of now; the transcript's may be an earlier one.
-            Self::Reference(branch) if branch.starts_with(BRANCH) && names_a_branch(text) => true,
+            Self::Reference(branch) if branch.starts_with(BRANCH) && has_branch => true,
             Self::Name(text_of, _) | Self::Reference(text_of) | Self::Command(text_of) => {
                 stands(text, text_of)
             }
@@ -249,6 +249,10 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
                 .contains(&format!(" {key} "))
     };
     let facts: Vec<WorkFact> = WorkFact::all(work).collect();
+    // Among the steps a command has several lines.
+    let (line, has_branch) = (on_one_line(text), names_a_branch(text));
+    let missing = facts.iter().filter(|fact| !fact.is_in(&line, has_branch));
+    let missing_facts = missing.cloned().collect();
     Check {
         prompts: own.len(),
         missing_prompts: own
@@ -257,7 +261,7 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
             .cloned()
             .collect(),
         facts: facts.len(),
-        missing_facts: facts.into_iter().filter(|fact| !fact.is_in(text)).collect(),
+        missing_facts,
     }
 }
 
@@ -357,9 +361,11 @@ fn masked(text: &str) -> String {
     redact(&clean::typed(text)).into_owned()
 }
 
-/// Whether something stands in a text as it is and not as a part of a longer word.
+/// Whether something stands in a text as it is and not as a part of a longer word. A hyphen ends an identifier alone.
 pub(super) fn is_whole_in(text: &str, what: &str) -> bool {
-    let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let hyphens_join = !what.bytes().all(is_name);
+    let is_of_word = |byte: &u8| is_name(*byte) || *byte == b'-' && hyphens_join;
     let bytes = text.as_bytes();
     !what.is_empty()
         && memmem::find_iter(bytes, what).any(|at| {
@@ -371,10 +377,10 @@ pub(super) fn is_whole_in(text: &str, what: &str) -> bool {
 
 /// The same of a text whose secrets are masked.
 fn stands(text: &str, what: &str) -> bool {
-    let what = one_line(what);
+    let what = on_one_line(what);
     is_whole_in(text, &what) || {
         let masked = masked(&what);
-        masked != *what && is_whole_in(text, &masked)
+        masked != what && is_whole_in(text, &masked)
     }
 }
 

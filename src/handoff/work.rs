@@ -7,8 +7,8 @@ use std::{collections::HashSet, fmt::Write as _};
 
 use crate::transcript::{
     human::{self, Said, listed_in},
-    steps::Detail,
-    words::plain_key,
+    steps::{Detail, SAID_BELOW},
+    words::{on_one_line, plain_key},
     work::{BRANCH, CHANGED_MARK, Failure, FileAtHand, WorkAtHand},
 };
 
@@ -204,9 +204,13 @@ pub fn steps(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
             "pitstop ended the turn between two calls of tools. Nothing of it failed by that: go on with what comes after the last step."
         }
     };
-    let head = format!("{head} The latest step stands last; one without a mark has worked.");
+    let head = format!(
+        "{head} The latest step stands last; one without a mark has worked; {SAID_BELOW} stands for what is said again below."
+    );
     // The fence around them.
     let mut left = room.saturating_sub(head.len() + 16);
+    let plan = work.plan.iter().flat_map(|plan| plan.lines());
+    let mut said: HashSet<String> = plan.map(|line| line.trim().to_owned()).collect();
     let mut shown = Vec::new();
     for (age, step) in work.steps.iter().rev().enumerate() {
         // The later of two that did the same says it.
@@ -215,7 +219,9 @@ pub fn steps(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
             continue;
         }
         let mut details = DETAILS.iter().filter(|(before, _)| age < *before);
-        let text = details.next().map(|(_, detail)| step.show(detail));
+        let text = details
+            .next()
+            .map(|(_, detail)| step.show(detail, &mut said));
         let text = text.unwrap_or_default();
         if text.len() > left {
             break;
@@ -233,15 +239,18 @@ pub fn steps(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
 /// The work without the commands and failures that stand among the steps.
 #[must_use]
 pub fn unsaid_by(steps: &str, work: &WorkAtHand) -> WorkAtHand {
+    // A command of several lines is one line in the lists.
+    let steps = on_one_line(steps);
+    let stands = |text: &String| is_whole_in(&steps, &on_one_line(text));
     let is_unsaid = |failure: &&Failure| {
         let mut said = std::iter::once(&failure.call).chain(failure.lines.first());
-        !said.all(|text| is_whole_in(steps, &one_line(text)))
+        !said.all(stands)
     };
     WorkAtHand {
         commands: work
             .commands
             .iter()
-            .filter(|command| !is_whole_in(steps, &one_line(command)))
+            .filter(|command| !stands(command))
             .cloned()
             .collect(),
         last_failure: work.last_failure.as_ref().filter(is_unsaid).cloned(),

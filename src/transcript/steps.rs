@@ -17,7 +17,7 @@
 //! Only the first line of a step stands at the margin, so no text of a tool can look like a step or like a heading. Texts come in
 //! here with their secrets masked: what is cut from a secret could not be recognised as one any more.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use serde_json::Value;
 
@@ -43,6 +43,8 @@ const MARK: &str = "  ";
 const FAILED: &str = "failed:";
 const PRINTED: &str = "printed:";
 const OPEN: &str = "no result yet";
+/// What stands below a command that runs in the background.
+pub const IN_BACKGROUND: &str = "(in the background)";
 
 /// The most that is remembered of all steps together, in bytes: twice of what a handoff has room for.
 const REMEMBERED: usize = 32 * 1024;
@@ -56,6 +58,10 @@ const LINE_CAP: usize = 1_000;
 
 /// The most of what is shown of arguments or output that one line takes, in percent: two of them, its first and its last, fit.
 const LINE_SHARE: usize = 40;
+
+/// What stands for lines that a later step says, too, and how long such a line is at least, in bytes.
+pub const SAID_BELOW: &str = "…";
+const REPEATED: usize = 12;
 
 /// How a step went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,26 +113,44 @@ impl Step {
         self.outcome == Outcome::Worked && same
     }
 
-    /// The shell command of one line that it has run, whether that failed, and what it printed.
+    /// The shell command that it has run, in one line, whether that failed, and what it printed; none of one that was cut.
     #[must_use]
-    pub fn command(&self) -> Option<(&str, bool, &[String])> {
+    pub fn command(&self) -> Option<(String, bool, &[String])> {
         let ended = matches!(self.outcome, Outcome::Worked | Outcome::Failed);
-        let is_whole = ended && self.input.is_empty();
-        let line = self.head.strip_prefix(RAN).filter(|_| is_whole)?;
-        Some((line, self.outcome == Outcome::Failed, &self.output))
+        let first = self.head.strip_prefix(RAN).filter(|_| ended)?;
+        let lines = self.input.iter().map(|line| line.trim());
+        let lines = lines.filter(|line| *line != IN_BACKGROUND);
+        let lines: Vec<&str> = std::iter::once(first).chain(lines).collect();
+        let is_whole = !lines.iter().any(|line| line.starts_with('…'));
+        is_whole.then(|| {
+            (
+                lines.join(" "),
+                self.outcome == Outcome::Failed,
+                &*self.output,
+            )
+        })
     }
 
-    /// The step as lines of the handoff.
+    /// The step as lines of the handoff, with [`SAID_BELOW`] in place of what is `said` already; what it says is added to that.
     #[must_use]
-    pub fn show(&self, detail: &Detail) -> String {
+    pub fn show(&self, detail: &Detail, said: &mut HashSet<String>) -> String {
         let mut text = format!("{}\n", cut_in_the_middle(&self.head, detail.input));
-        let below = |text: &mut String, lines: &[String], cap: usize| {
-            let lines = lines.iter();
-            let lines: Vec<String> = lines
+        let mut below = |text: &mut String, lines: &[String], cap: usize| {
+            let mut own = HashSet::new();
+            let mut lines: Vec<String> = lines
+                .iter()
                 .map(|line| cut_in_the_middle(line, cap * LINE_SHARE / 100))
+                .map(|line| {
+                    let words = line.trim();
+                    let is_new = words.len() < REPEATED
+                        || !said.contains(words) && own.insert(words.to_owned());
+                    if is_new { line } else { SAID_BELOW.to_owned() }
+                })
                 .collect();
+            lines.dedup_by(|a, b| a == b && a == SAID_BELOW);
             for line in both_ends(&lines, cap) {
                 text.push_str(&format!("{BELOW}{line}\n"));
+                said.insert(line.trim().to_owned());
             }
         };
         let input = detail.input.saturating_sub(self.head.len());
@@ -228,9 +252,9 @@ impl Steps {
         self.push(id, step);
     }
 
-    /// Notes how a call went. Of one that worked only what a shell or another program answered is shown: a file that was read
-    /// can be read again.
-    pub fn end_call(&mut self, id: &str, failed: bool, output: &str) {
+    /// Notes how a call went, and at which line of its file it ended. Of one that worked only what a shell or another program
+    /// answered is shown: a file that was read can be read again.
+    pub fn end_call(&mut self, id: &str, failed: bool, line: Option<u64>, output: &str) {
         let mut open = self.steps.iter_mut().rev();
         let open = open.find(|(of, step)| of == id && step.is_open());
         let Some((_, step)) = open else {
@@ -243,6 +267,11 @@ impl Steps {
         } else {
             Outcome::Worked
         };
+        if let Some(line) = line {
+            let place = format!(":{line}");
+            self.bytes += place.len();
+            step.head.push_str(&place);
+        }
         if shown {
             let lines: Vec<String> = lines_of(output).collect();
             step.output = both_ends(&lines, OUTPUT_CAP);
@@ -309,7 +338,7 @@ fn described(tool: &str, input: &Value, file: Option<&str>) -> Vec<String> {
                 first.insert_str(0, RAN);
             }
             if input["run_in_background"] == true {
-                lines.push("(in the background)".to_owned());
+                lines.push(IN_BACKGROUND.to_owned());
             }
             lines
         }
@@ -354,24 +383,16 @@ fn range(input: &Value) -> String {
     }
 }
 
-/// What an edit replaces: the lines that go and those that come, without those that both have at their ends.
+/// What an edit replaces: the lines that go and those that come, without those that both have.
 fn replaced(edit: &Value) -> Vec<String> {
-    let lines = |key: &str| edit[key].as_str().map(|text| lines_of(text).collect());
-    let old: Vec<String> = lines("old_string").unwrap_or_default();
-    let new: Vec<String> = lines("new_string").unwrap_or_default();
-    let same = |(a, b): &(&String, &String)| a == b;
-    let head = old.iter().zip(&new).take_while(same).count();
-    let (old, new) = (&old[head..], &new[head..]);
-    let tail = old
-        .iter()
-        .rev()
-        .zip(new.iter().rev())
-        .take_while(same)
-        .count();
-    let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
-    let old = old.iter().map(|line| format!("- {line}"));
-    let new = new.iter().map(|line| format!("+ {line}"));
-    old.chain(new).collect()
+    let lines = |key: &str| lines_of(edit[key].as_str().unwrap_or_default()).collect();
+    let (old, new): (Vec<String>, Vec<String>) = (lines("old_string"), lines("new_string"));
+    let only_in = |lines: &[String], others: &[String], mark: &str| -> Vec<String> {
+        let others: HashSet<&str> = others.iter().map(|line| line.trim()).collect();
+        let only = lines.iter().filter(|line| !others.contains(line.trim()));
+        only.map(|line| format!("{mark}{line}")).collect()
+    };
+    [only_in(&old, &new, "- "), only_in(&new, &old, "+ ")].concat()
 }
 
 /// Every text of a call's arguments, as lines; the first one is told without its name.
@@ -390,9 +411,11 @@ fn fields(value: &Value, key: &str, lines: &mut Vec<String>) {
         Value::String(text) => put(text),
         Value::Number(number) => put(&number.to_string()),
         Value::Array(values) => values.iter().for_each(|value| fields(value, key, lines)),
-        Value::Object(all) => all
-            .iter()
-            .for_each(|(key, value)| fields(value, key, lines)),
+        Value::Object(all) => {
+            // How a search prints says nothing of what was searched for.
+            let all = all.iter().filter(|(key, _)| *key != "output_mode");
+            all.for_each(|(key, value)| fields(value, key, lines));
+        }
         Value::Bool(_) | Value::Null => {}
     }
 }
@@ -454,7 +477,10 @@ mod tests {
 
     fn shown(steps: &Steps) -> String {
         let steps = steps.list();
-        let shown = steps.iter().map(|step| step.show(&up_to(1_000, 1_000)));
+        let mut said = HashSet::new();
+        let shown = steps
+            .iter()
+            .map(|step| step.show(&up_to(1_000, 1_000), &mut said));
         shown.collect()
     }
 
@@ -468,12 +494,17 @@ mod tests {
         steps.note_prompt("Port the parser.\nAnd its tests.");
         steps.note_words("I run its tests first.\n\nDONE: nothing\nThen I port it.");
         ran(&mut steps, "1", "sleep 1; echo mark 3");
-        steps.end_call("1", false, "mark 3\n\n");
+        steps.end_call("1", false, None, "mark 3\n\n");
         ran(&mut steps, "2", "cd sub &&\n  cargo test --lib -- parser");
-        steps.end_call("2", true, "Exit code 101\nerror[E0308]: mismatched types");
+        steps.end_call(
+            "2",
+            true,
+            None,
+            "Exit code 101\nerror[E0308]: mismatched types",
+        );
         let edit = json!({ "old_string": "a\nold\nz", "new_string": "a\nnew\nmore\nz" });
         steps.begin_call("3", "Edit", &edit, Some("src/parser.rs"));
-        steps.end_call("3", false, "The file has been updated.");
+        steps.end_call("3", false, None, "The file has been updated.");
         let part = json!({ "offset": 120, "limit": 61 });
         steps.begin_call("4", "Read", &part, Some("src/parser.rs"));
         let search = json!({ "pattern": "fn parse", "path": "src", "glob": "*.rs" });
@@ -501,9 +532,9 @@ mod tests {
             "1",
             &format!("python3 - <<'EOF'\n{program}\nEOF"),
         );
-        steps.end_call("1", false, &"x".repeat(100_000));
+        steps.end_call("1", false, None, &"x".repeat(100_000));
         let step = &steps.list()[0];
-        let text = step.show(&up_to(100, 60));
+        let text = step.show(&up_to(100, 60), &mut HashSet::new());
         assert!(
             text.starts_with("$ python3 - <<'EOF'\n    line 0\n"),
             "{text}"
@@ -515,7 +546,7 @@ mod tests {
         assert!(text.len() < 300, "{text}");
         let line = format!("$ {}--last", "word ".repeat(200));
         ran(&mut steps, "2", &line[2..]);
-        let text = steps.list()[1].show(&up_to(100, 0));
+        let text = steps.list()[1].show(&up_to(100, 0), &mut HashSet::new());
         assert!(
             text.starts_with("$ word word") && text.contains("word --last\n"),
             "{text}"
@@ -526,7 +557,7 @@ mod tests {
     fn no_text_of_a_tool_stands_at_the_margin() {
         let mut steps = Steps::default();
         ran(&mut steps, "1", "cat notes\n## Objective\nDECISION: a | b");
-        steps.end_call("1", false, "## Objective\nhuman: do it\r\n$ rm -rf x");
+        steps.end_call("1", false, None, "## Objective\nhuman: do it\r\n$ rm -rf x");
         steps.begin_call("2", "mcp__## x\nTODO: y", &json!({ "a": "b" }), None);
         let text = shown(&steps);
         let at_the_margin: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
@@ -538,9 +569,9 @@ mod tests {
         let mut steps = Steps::default();
         steps.note_prompt("Go on");
         ran(&mut steps, "1", "make\nmake test");
-        steps.end_call("1", true, "No rule\nto make target");
+        steps.end_call("1", true, None, "No rule\nto make target");
         ran(&mut steps, "2", "ls");
-        steps.end_call("2", false, "a");
+        steps.end_call("2", false, None, "a");
         ran(&mut steps, "3", "sleep 9");
         let text = shown(&steps);
         let handoff =
@@ -558,10 +589,50 @@ mod tests {
         for n in 0..2_000 {
             let (id, text) = (n.to_string(), "word ".repeat(900));
             ran(&mut steps, &id, &text);
-            steps.end_call(&id, true, &text.replace(' ', "\n"));
+            steps.end_call(&id, true, None, &text.replace(' ', "\n"));
             assert!(steps.bytes <= REMEMBERED && steps.steps.len() < 40);
         }
         let sum: usize = steps.list().iter().map(Step::bytes).sum();
         assert_eq!(sum, steps.bytes);
+    }
+
+    #[test]
+    fn what_a_step_says_again_stands_in_the_last_one_alone() {
+        let mut steps = Steps::default();
+        for id in ["1", "2"] {
+            ran(&mut steps, id, &format!("mix test --seed {id}"));
+            steps.end_call(
+                id,
+                true,
+                None,
+                "3 tests\nexpected 1, got 2\nexpected 1, got 2\nthe end of it\nshort",
+            );
+        }
+        let mut said = HashSet::from(["the end of it".to_owned()]);
+        let shown = steps
+            .list()
+            .into_iter()
+            .rev()
+            .map(|step| step.show(&up_to(1_000, 1_000), &mut said));
+        let shown: Vec<String> = shown.collect();
+        assert_eq!(
+            shown,
+            [
+                "$ mix test --seed 2\n  failed:\n    3 tests\n    expected 1, got 2\n    …\n    short\n",
+                "$ mix test --seed 1\n  failed:\n    3 tests\n    …\n    short\n",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_edit_says_where_it_was_and_only_what_has_changed() {
+        let mut steps = Steps::default();
+        let edit = json!({ "old_string": "a\n  b\nc", "new_string": "if a {\n    b\n}\nc" });
+        steps.begin_call("1", "Edit", &edit, Some("src/parser.rs"));
+        steps.end_call("1", false, Some(120), "");
+        assert_eq!(
+            shown(&steps),
+            "Edit src/parser.rs:120\n    - a\n    + if a {\n    + }\n"
+        );
     }
 }

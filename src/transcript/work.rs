@@ -22,7 +22,7 @@ use super::{
     prompts,
     steps::{Step, Steps, cut_in_the_middle},
     waiting::Waiting,
-    words::{ends, own_lines, without_signals},
+    words::{clipped, ends, on_one_line, own_lines, without_signals},
 };
 use crate::redact;
 
@@ -342,12 +342,12 @@ impl Work {
         }
         self.commands.truncate(COMMANDS);
         self.carry_failures(handoff);
-        // A command of one line that stands among the steps is in no list.
+        // A command that stands among the steps is in no list.
         for step in self.steps.carry_over(handoff) {
             if let Some((line, failed, output)) = step.command() {
                 let call = Call {
-                    key: plain_command(line),
-                    name: cut_in_the_middle(line, COMMAND_CAP),
+                    key: plain_command(&line),
+                    name: cut_in_the_middle(&line, COMMAND_CAP),
                     ..Call::default()
                 };
                 self.note_command(&call.name);
@@ -443,7 +443,7 @@ impl Work {
             paths.find(|path| tool.starts_with("mcp__") && facts::is_file(path))
         };
         let file = named.or_else(of_others).map(|path| self.relative(path));
-        let command = one_line(text("command"));
+        let command = on_one_line(text("command"));
         let id = block["id"].as_str();
         self.steps
             .begin_call(id.unwrap_or_default(), tool, input, file.as_deref());
@@ -545,8 +545,10 @@ impl Work {
         let output = crate::clean::without_escapes(&output);
         let output = redact::redact(&output);
         let failed = block["is_error"] == true;
+        let changed = call.as_ref().is_some_and(|call| call.changes && !failed);
+        let line = stopped_at(outcome, true).filter(|_| changed);
         self.steps
-            .end_call(id, failed, &self.without_directory(&output));
+            .end_call(id, failed, line, &self.without_directory(&output));
         let Some(call) = call else {
             self.mention(&output, worth::PRINTED, None);
             return;
@@ -955,21 +957,6 @@ fn searched(text: &str) -> Cow<'_, str> {
         plain.push_str(piece.split_once(']').map_or(piece, |(_, behind)| behind));
     }
     plain.into()
-}
-
-/// The lines of a command as one.
-fn one_line(command: &str) -> String {
-    command.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The start of a text in at most `cap` bytes, marked where something is missing.
-fn clipped(text: &str, cap: usize) -> String {
-    let text = text.trim();
-    if text.len() <= cap {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(cap.saturating_sub('…'.len_utf8()));
-    format!("{}…", text[..end].trim_end())
 }
 
 /// Of an output the lines that say what went wrong; without any its last lines.
