@@ -4,6 +4,7 @@
 //! ([`Handoff`]). It is pure: what git, the scratchpad and the transcript say is handed in.
 
 pub mod check;
+pub mod claims;
 pub mod generate;
 #[cfg(test)]
 mod leaks;

@@ -29,8 +29,9 @@ pub const LATEST_HEADING: &str = "## Latest request";
 /// The heading of the list of prompts.
 pub const PROMPTS_HEADING: &str = "## What the human said";
 
-/// The client's stamp on the result of a call that the human refused, and what stands before their words in it.
+/// The client's stamp on the result of a call that the human refused.
 const REFUSED: &str = "user-rejected";
+/// What stands before their words in it.
 const REFUSED_WITH: &str = "the user said:";
 
 /// The most of the first and of the latest prompt that is kept, in bytes: half at its start and half at its end.
@@ -84,68 +85,26 @@ impl HumanWords {
 
     /// Takes one record; returns whether it held words of the human.
     pub fn record(&mut self, record: &Value) -> bool {
-        if record["isSidechain"] == true
-            || record["isMeta"] == true
-            || record["isCompactSummary"] == true
-        {
-            return false;
-        }
-        let (content, source) = match record["type"].as_str() {
-            Some("user") => (&record["message"]["content"], record),
-            Some("attachment") if record["attachment"]["type"] == "queued_command" => {
-                let attachment = &record["attachment"];
-                (&attachment["prompt"], attachment)
-            }
-            Some("queue-operation") if record["operation"] == "enqueue" => {
+        let at = moment(record);
+        let queue = record["type"] == "queue-operation" && record["isSidechain"] != true;
+        match record["operation"].as_str().filter(|_| queue) {
+            Some("enqueue") => {
                 let text = record["content"].as_str();
-                return text.is_some_and(|text| self.enqueue(text, moment(record)));
+                text.is_some_and(|text| self.enqueue(text, at))
             }
             // The arrow key brings the queue back into the prompt box.
-            Some("queue-operation") if record["operation"] == "popAll" => {
+            Some("popAll") => {
                 let text = record["content"].as_str();
-                return text.is_some_and(|text| self.take_back(text));
+                text.is_some_and(|text| self.take_back(text))
             }
-            _ => return false,
-        };
-        // Clients before 2.1.3 do not name an origin.
-        let origin = source["origin"]["kind"].as_str().unwrap_or("human");
-        let by_bridge = is_by_bridge(&source["origin"]);
-        let typed = origin == "human" && source["promptSource"] != "system";
-        if source["isMeta"] == true || !(typed || by_bridge) {
-            return false;
-        }
-        let at = moment(record);
-        match content {
-            Value::String(text) => self.prompt(text, at),
-            Value::Array(blocks) => {
-                if blocks.iter().any(|block| block["type"] == "tool_result") {
-                    return self.refusal(record, blocks, at);
-                }
+            _ => {
                 let mut any = false;
-                for block in blocks.iter().filter(|block| block["type"] == "text") {
-                    any |= self.prompt(block["text"].as_str().unwrap_or_default(), at);
+                for text in by_a_human(record) {
+                    any |= self.prompt(text, at);
                 }
                 any
             }
-            _ => false,
         }
-    }
-
-    /// What the human said when they refused a call. The client writes it into the call's result, where any tool could
-    /// write the same; so it counts only with the client's own stamp.
-    fn refusal(&mut self, record: &Value, blocks: &[Value], at: Option<DateTime<Utc>>) -> bool {
-        if record["toolDenialKind"] != REFUSED {
-            return false;
-        }
-        let mut any = false;
-        for block in blocks.iter().filter(|block| block["is_error"] == true) {
-            let content = &block["content"];
-            let text = content.as_str().or_else(|| content[0]["text"].as_str());
-            if let Some((_, words)) = text.and_then(|text| text.split_once(REFUSED_WITH)) {
-                any |= self.prompt(words, at);
-            }
-        }
-        any
     }
 
     /// Takes a prompt that was given at a moment; returns whether it held words of the human.
@@ -258,6 +217,46 @@ impl HumanWords {
             });
         }
     }
+}
+
+/// Returns the texts of a record that a person has given: prompts, also those that wait, and what they said when they refused a call.
+#[must_use]
+pub fn by_a_human(record: &Value) -> Vec<&str> {
+    let by_client = ["isSidechain", "isMeta", "isCompactSummary"];
+    if by_client.iter().any(|key| record[*key] == true) {
+        return Vec::new();
+    }
+    let (content, source) = match record["type"].as_str() {
+        Some("user") => (&record["message"]["content"], record),
+        Some("attachment") if record["attachment"]["type"] == "queued_command" => {
+            (&record["attachment"]["prompt"], &record["attachment"])
+        }
+        Some("queue-operation") if record["operation"] == "enqueue" => (&record["content"], record),
+        _ => return Vec::new(),
+    };
+    // Clients before 2.1.3 do not name an origin.
+    let origin = source["origin"]["kind"].as_str().unwrap_or("human");
+    let typed = origin == "human" && source["promptSource"] != "system";
+    if source["isMeta"] == true || !(typed || is_by_bridge(&source["origin"])) {
+        return Vec::new();
+    }
+    let blocks = content.as_array().map_or(&[][..], Vec::as_slice);
+    let has_results = blocks.iter().any(|block| block["type"] == "tool_result");
+    // The client writes a refusal into the call's result, where any tool could write the same; so it counts only with the
+    // client's own stamp.
+    let refused = record["toolDenialKind"] == REFUSED;
+    let of_block = |block| -> Option<&str> {
+        let (block, content): (&Value, &Value) = (block, &block["content"]);
+        if has_results {
+            let text = content.as_str().or_else(|| content[0]["text"].as_str());
+            let text = text.filter(|_| refused && block["is_error"] == true);
+            text?.split_once(REFUSED_WITH).map(|(_, words)| words)
+        } else {
+            block["text"].as_str().filter(|_| block["type"] == "text")
+        }
+    };
+    let in_blocks = blocks.iter().filter_map(of_block);
+    content.as_str().into_iter().chain(in_blocks).collect()
 }
 
 /// Returns the prompts in a handoff's list.

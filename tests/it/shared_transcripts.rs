@@ -5,6 +5,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use pitstop::{
     handoff::{
+        Generator, Marker, PreservedState, Sources,
+        claims::Claims,
         signal,
         summary::{self, History},
     },
@@ -234,6 +236,39 @@ fn every_line_of_the_shared_sessions_is_read_as_it_stands() {
     }
     eprintln!("{records} records, {broken} lines that are none");
     assert!(records > 0);
+}
+
+/// The handoff of a session, of its first half, and of its first quarter: what it says stands there.
+#[test]
+#[ignore = "needs the sessions of PITSTOP_TRANSCRIPTS or ../shared/transcripts"]
+fn a_handoff_of_a_shared_session_claims_nothing_that_does_not_stand_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("session.jsonl");
+    let marker = Marker::read("pitstop handoff · r1 · iteration 1 · 0a1b2c3d").unwrap();
+    let mut lines = 0;
+    for (name, bytes) in sessions() {
+        let all: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        for part in [all.len(), all.len() / 2, all.len() / 4] {
+            let session = all[..part].concat();
+            fs::write(&path, &session).unwrap();
+            let mut read = read_by_all(&path, 1 << 20);
+            let work = read.digest.take_work().unwrap_or_default();
+            let mut state = PreservedState::default();
+            state.feed_human(&read.human);
+            let summary = summary::fallback(&state, &[], &work);
+            let sources = Sources {
+                summary: summary.as_deref(),
+                work: Some(&work),
+                ..Sources::new(&marker, &state)
+            };
+            let handoff = Generator::default().generate(&sources, 50_000).unwrap();
+            let mut claims = Claims::of(&handoff.text);
+            claims.push(&session);
+            assert_eq!(claims.unfounded(), [], "{name}: {part} lines");
+            lines += handoff.text.lines().count();
+        }
+    }
+    assert!(lines > 1_000, "{lines}");
 }
 
 /// Numbers that look like chance and are the same in every run.

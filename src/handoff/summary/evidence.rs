@@ -4,18 +4,25 @@
 //! project: the next session must know that it has nothing but the summary's word for it. So it is marked where it stands.
 //! Numbers below ten are not looked for: they stand everywhere.
 
-use std::{borrow::Cow, collections::BTreeSet, ops::Range};
+use std::{
+    borrow::Cow,
+    cell::LazyCell,
+    collections::BTreeSet,
+    ops::{Deref, Range},
+};
 
 use memchr::memmem;
 use serde_json::Value;
 
 use crate::{
+    clean,
     handoff::check::is_whole_in,
+    redact::redact,
     transcript::{
         commands::records,
         facts::{Fact, each_fact},
         record::Splitter,
-        words::Fences,
+        words::{Fences, on_one_line},
     },
 };
 
@@ -34,35 +41,57 @@ const CLAIMS: usize = 2_000;
 /// The fields of a record's content that hold no words: checksums, images, ids.
 const WORDLESS: [&str; 6] = ["signature", "data", "id", "tool_use_id", "uuid", "usage"];
 
-/// Something that a summary claims to stand in the session.
+/// Something that a text claims to stand in the session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Claim {
+pub(in crate::handoff) enum Claim {
     /// A path, an identifier or a reference.
     Word(String),
     /// A commit, of which the session may have more digits.
     Commit(String),
     /// A number, without commas.
     Number(String),
+    /// A whole text, as [`plain`] makes it.
+    Text(String),
+    /// What was cut out of such a text.
+    Part(String),
+    /// One of two such texts.
+    Either(String, String),
 }
 
 impl Claim {
-    fn text(&self) -> &str {
+    pub(in crate::handoff) fn text(&self) -> &str {
         match self {
-            Self::Word(text) | Self::Commit(text) | Self::Number(text) => text,
+            Self::Word(text)
+            | Self::Commit(text)
+            | Self::Number(text)
+            | Self::Text(text)
+            | Self::Part(text)
+            | Self::Either(text, _) => text,
         }
     }
 
-    fn stands_in(&self, text: &str, directory: &str) -> bool {
+    /// `plain` is the text as [`plain`] makes it, and the same without the session's directory.
+    fn stands_in(
+        &self,
+        text: &str,
+        plain: &impl Deref<Target = [String; 2]>,
+        directory: &str,
+    ) -> bool {
+        let is_plain = |what: &str| plain.iter().any(|plain| is_whole_in(plain, what));
         match self {
             Self::Word(word) => {
                 let below = word
                     .strip_prefix(directory)
                     .filter(|_| !directory.is_empty());
                 let below = below.and_then(|rest| rest.strip_prefix('/'));
-                let home = word.strip_prefix("~/");
+                let home = word.strip_prefix("~/").or(word.strip_prefix("../"));
+                let home = home.map(|rest| rest.trim_start_matches("../"));
                 is_whole_in(text, word)
                     || below.or(home).is_some_and(|rest| is_whole_in(text, rest))
             }
+            Self::Text(text) => is_plain(text),
+            Self::Either(whole, part) => is_plain(whole) || is_plain(part),
+            Self::Part(part) => plain.iter().any(|plain| plain.contains(part)),
             Self::Commit(digits) => memmem::find(text.as_bytes(), digits.as_bytes()).is_some(),
             Self::Number(number) => {
                 is_number_in(text, number) || is_number_in(text, &with_commas(number))
@@ -79,8 +108,9 @@ pub struct Evidence {
     sought: Sought,
 }
 
+/// What is still to be found.
 #[derive(Debug, Default)]
-struct Sought {
+pub(in crate::handoff) struct Sought {
     claims: BTreeSet<Claim>,
     /// Where the session's paths begin.
     directory: String,
@@ -106,10 +136,7 @@ impl Evidence {
         Self {
             text,
             splitter: Splitter::default(),
-            sought: Sought {
-                claims,
-                directory: String::new(),
-            },
+            sought: Sought::new(claims),
         }
     }
 
@@ -177,28 +204,47 @@ fn named_above(names: &mut Vec<&str>) -> String {
 }
 
 impl Sought {
+    pub(in crate::handoff) const fn new(claims: BTreeSet<Claim>) -> Self {
+        Self {
+            claims,
+            directory: String::new(),
+        }
+    }
+
+    pub(in crate::handoff) fn is_found(&self) -> bool {
+        self.claims.is_empty()
+    }
+
+    pub(in crate::handoff) fn seeks(&self, claim: &Claim) -> bool {
+        self.claims.contains(claim)
+    }
+
     fn line(&mut self, line: &[u8]) {
         if self.claims.is_empty() {
             return;
         }
         for record in records(line) {
-            if self.directory.is_empty()
-                && let Some(directory) = record["cwd"].as_str()
-            {
-                directory
-                    .trim_end_matches('/')
-                    .clone_into(&mut self.directory);
-            }
-            for part in [
-                &record["message"]["content"],
-                &record["toolUseResult"],
-                &record["attachment"],
-                &record["content"],
-                &record["cwd"],
-                &record["gitBranch"],
-            ] {
-                self.value(part);
-            }
+            self.record(&record);
+        }
+    }
+
+    pub(in crate::handoff) fn record(&mut self, record: &Value) {
+        if self.directory.is_empty()
+            && let Some(directory) = record["cwd"].as_str()
+        {
+            directory
+                .trim_end_matches('/')
+                .clone_into(&mut self.directory);
+        }
+        for part in [
+            &record["message"]["content"],
+            &record["toolUseResult"],
+            &record["attachment"],
+            &record["content"],
+            &record["cwd"],
+            &record["gitBranch"],
+        ] {
+            self.value(part);
         }
     }
 
@@ -218,11 +264,24 @@ impl Sought {
         }
     }
 
-    fn look(&mut self, text: &str) {
+    pub(in crate::handoff) fn look(&mut self, text: &str) {
+        // Colours stand before names without a blank.
+        let text = &clean::without_escapes(text);
         let (directory, doubted) = (&self.directory, doubted(text));
+        let plain = LazyCell::new(|| {
+            let shown = plain(text);
+            let below = shown.replace(&format!("{directory}/"), "");
+            [shown, below]
+        });
         self.claims
-            .retain(|claim| doubted.contains(claim) || !claim.stands_in(text, directory));
+            .retain(|claim| doubted.contains(claim) || !claim.stands_in(text, &plain, directory));
     }
+}
+
+/// A text as a handoff may have it: without controls, its secrets masked, its blanks as one.
+pub(in crate::handoff) fn plain(text: &str) -> String {
+    let text = clean::typed(text);
+    on_one_line(&redact(&text))
 }
 
 /// What this text itself names as not found: a handoff that carries a summary is no evidence for what that had made up.
@@ -248,7 +307,7 @@ fn is_marked(rest: &str) -> bool {
 }
 
 /// Hands over what a line claims, and where that stands in it.
-fn each_claim(line: &str, sink: &mut impl FnMut(Claim, Range<usize>)) {
+pub(in crate::handoff) fn each_claim(line: &str, sink: &mut impl FnMut(Claim, Range<usize>)) {
     let place = |part: &str| {
         let start = part.as_ptr() as usize - line.as_ptr() as usize;
         start..start + part.len()
