@@ -31,8 +31,8 @@ pub use report::{
     AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, ForecastReport,
     ForecastUnit, HandoffCheck, HandoffReport, HeldReport, HistoryReport, IterationReport,
     IterationTokens, KeyDecision, LinesReport, MissingFact, RebootReport, RunLine, RunPhase,
-    RunReport, SourcedItem, StatusLineReply, StatusReport, ToolReply, TurnsLeft, UsageAction,
-    UsageActionKind, UsageQuery, UsageReply,
+    RunReport, SourcedItem, StatusLineReply, StatusReport, ToolReply, TurnsLeft, UnfoundedLine,
+    UsageAction, UsageActionKind, UsageQuery, UsageReply,
 };
 
 pub use field::FieldError;

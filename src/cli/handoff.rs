@@ -1,9 +1,10 @@
-//! `pitstop handoff [--check] [--json]`: the message that the next session would be given now, or what it does not say.
+//! `pitstop handoff [--check] [--json]`: the message that the next session would be given now, or what it does not say, and what it
+//! says that does not stand in its session.
 //!
 //! The check needs no supervisor: without one it compares the newest session of this project that handed anything over, or saved
 //! a checkpoint, with its transcript.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -13,18 +14,18 @@ use super::{
     sessions,
 };
 use crate::{
-    api::wire::{HandoffCheck, HandoffReport, MissingFact},
-    app::report::handoff_check,
+    api::wire::{HandoffCheck, HandoffReport, MissingFact, UnfoundedLine},
+    app::report::{handoff_check, past_handoff},
+    breakpoint::git::{self, GitState},
     clean,
     config::load::Flags,
-    handoff::{PreservedState, check, check::Class},
+    handoff::{PreservedState, check, check::Class, claims::Claims},
     lineage::past::{MessageKind, PastSession},
     store::{HistoryOf, Store, StoreError},
     transcript::{
-        SessionId,
         digest::Digest,
         human::HumanWords,
-        tail::{Tail, TailError},
+        tail::{Tail, TailError, read_pieces},
         work::WorkAtHand,
     },
 };
@@ -35,7 +36,8 @@ const RUNS: u32 = 16;
 /// Print the handoff as it would be sent now.
 #[derive(Args, Clone, Debug)]
 pub struct HandoffArgs {
-    /// Print what the handoff does not say of the session: prompts of yours, and recent facts of the work; exit code 1 if anything
+    /// Print what the handoff does not say of the session (prompts of yours, recent facts of the work), and its lines that claim what
+    /// does not stand in the transcript; exit code 1 if anything
     #[arg(long)]
     pub check: bool,
     /// Print one JSON object, with the parts it was made of
@@ -61,15 +63,24 @@ pub fn run(args: &HandoffArgs, flags: &Flags) -> i32 {
 const PRESENT: &str = "/api/sessions/current/handoff";
 
 fn run_check(args: &HandoffArgs, flags: &Flags) -> Result<i32, i32> {
-    let found = match out::get_if_any::<HandoffReport>(PRESENT)? {
-        Some((report, _)) => report.check.ok_or_else(|| {
-            out::failed(
-                "there is no handoff to check",
-                "`[handoff] generate_handoff` is off",
-            )
-        })?,
-        None => last_check(flags)?,
+    let here = Here::find(flags)?;
+    let (mut found, report) = match out::get_if_any::<HandoffReport>(PRESENT)? {
+        Some((mut report, _)) => match report.check.take() {
+            Some(check) => (check, report),
+            None => {
+                return Err(out::failed(
+                    "there is no handoff to check",
+                    "`[handoff] generate_handoff` is off",
+                ));
+            }
+        },
+        None => last_check(&here)?,
     };
+    // Before the first prompt there is no transcript yet.
+    if let Some(transcript) = transcript_of(&here, report.session_id.as_deref()) {
+        let unfounded = unfounded(&here, &report, &transcript)?;
+        found.unfounded = Some(unfounded);
+    }
     let text = if args.json {
         let json = serde_json::to_string(&found).map_err(|error| failed_by(&error))?;
         format!("{json}\n")
@@ -77,16 +88,51 @@ fn run_check(args: &HandoffArgs, flags: &Flags) -> Result<i32, i32> {
         describe_check(&found)
     };
     let printed = out::print(&text);
-    Ok(if printed == out::OK && !found.complete {
+    let is_founded = found.unfounded.as_ref().is_none_or(Vec::is_empty);
+    Ok(if printed == out::OK && !(found.complete && is_founded) {
         out::FAILED
     } else {
         printed
     })
 }
 
-/// The check of the newest session here of which a handoff is kept.
-fn last_check(flags: &Flags) -> Result<HandoffCheck, i32> {
-    let here = Here::find(flags)?;
+fn transcript_of(here: &Here, session: Option<&str>) -> Option<PathBuf> {
+    let places = sessions::places(Some(&here.paths));
+    sessions::transcript_of(&places, session?.parse().ok()?)
+}
+
+/// How many commits are looked through for those that a handoff names.
+const COMMITS: usize = 1_000;
+
+/// The lines of a handoff that claim what neither the transcript has nor git, nor the scratchpad.
+fn unfounded(
+    here: &Here,
+    report: &HandoffReport,
+    transcript: &Path,
+) -> Result<Vec<UnfoundedLine>, i32> {
+    let mut claims = Claims::of(&report.text);
+    read_pieces(transcript, u64::MAX, 0, |piece| claims.push(piece))
+        .map_err(|error| failed_by(&error))?;
+    let facts = git::facts(&here.directory, COMMITS, None);
+    if let GitState::Facts(repository) = out::runtime()?.block_on(facts) {
+        for commit in &repository.commits {
+            claims.look(&format!("{} {}", commit.sha, commit.subject));
+        }
+    }
+    let beside = report.sources.iter();
+    for item in beside.filter(|item| matches!(item.source.as_str(), "git" | "scratchpad")) {
+        claims.look(&item.text);
+    }
+    let lines = claims.unfounded().into_iter().map(|one| UnfoundedLine {
+        line: one.line as u64,
+        text: one.text,
+        claims: one.claims,
+    });
+    Ok(lines.collect())
+}
+
+/// The check of the newest session here of which a handoff is kept, and that handoff.
+fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), i32> {
     if !here.has_store() {
         return Err(out::none_recorded());
     }
@@ -98,14 +144,9 @@ fn last_check(flags: &Flags) -> Result<HandoffCheck, i32> {
             "start `pitstop` here; `pitstop save` keeps a checkpoint",
         ));
     };
-    let session = past.iteration.session_id;
-    let places = sessions::places(Some(&here.paths));
-    let transcript = session.and_then(|id| sessions::transcript_of(&places, id));
-    let Some(transcript) = transcript else {
-        let id = session.map_or_else(
-            || "without an id".to_owned(),
-            |id: SessionId| id.to_string(),
-        );
+    let report = past_handoff(&past);
+    let Some(transcript) = transcript_of(here, report.session_id.as_deref()) else {
+        let id = report.session_id.as_deref().unwrap_or("without an id");
         return Err(out::failed(
             &format!("the transcript of the session {id} is not there"),
             "without it there is nothing to compare the handoff with; the client deletes old transcripts",
@@ -117,8 +158,8 @@ fn last_check(flags: &Flags) -> Result<HandoffCheck, i32> {
     let state = state.and_then(|state| serde_json::from_value::<PreservedState>(state).ok());
     let mut state = state.unwrap_or_default();
     state.feed_human(&words);
-    let text = message.map_or("", |message| message.text);
-    Ok(handoff_check(&check(text, &state, &work)))
+    let found = handoff_check(&check(&report.text, &state, &work));
+    Ok((found, report))
 }
 
 /// The newest session of which a handoff is kept.
@@ -168,6 +209,21 @@ fn describe_check(check: &HandoffCheck) -> String {
         let title = class.title().to_lowercase();
         list(&title, &mut facts.map(|fact| &fact.text));
     }
+    let unfounded = check.unfounded.iter().flatten();
+    let lines: Vec<String> = unfounded
+        .map(|one| {
+            format!(
+                "line {}: {} (not found: {})",
+                one.line,
+                one.text,
+                one.claims.join(" · ")
+            )
+        })
+        .collect();
+    list(
+        "lines that claim what the session's transcript does not have",
+        &mut lines.iter(),
+    );
     text
 }
 
@@ -203,12 +259,19 @@ mod tests {
             finding: "1 prompt of yours and 2 of 9 recent facts are not in it".to_owned(),
             missing_prompts: vec!["Never \u{1b}x.".to_owned()],
             missing_facts: vec![fact("command", "cargo test"), fact("file", "src/a.rs")],
+            unfounded: Some(vec![UnfoundedLine {
+                line: 34,
+                text: "- `make it` in src/b.rs".to_owned(),
+                claims: vec!["src/b.rs".to_owned(), "make it".to_owned()],
+            }]),
             ..HandoffCheck::default()
         };
         assert_eq!(
             describe_check(&check),
             "1 prompt of yours and 2 of 9 recent facts are not in it\n\nprompts of yours:\n- Never \\u{1b}x.\n\n\
-             files:\n- src/a.rs\n\ncommands:\n- cargo test\n"
+             files:\n- src/a.rs\n\ncommands:\n- cargo test\n\n\
+             lines that claim what the session's transcript does not have:\n\
+             - line 34: - `make it` in src/b.rs (not found: src/b.rs · make it)\n"
         );
     }
 }

@@ -818,7 +818,8 @@ fn what_the_handoff_misses_is_shown_and_added_by_key() {
             && text.contains(": Port it. Never touch main."),
         "{text}"
     );
-    let (code, found) = checked(&launch);
+    let (code, mut found) = checked(&launch);
+    assert_eq!(found["unfounded"].take(), serde_json::json!([]));
     assert_eq!((code, &found), (Some(1), &handoff["check"]));
     assert_eq!(
         found["missing_facts"],

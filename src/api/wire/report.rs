@@ -474,6 +474,20 @@ pub struct HandoffCheck {
     pub facts: u64,
     /// Those that are missing.
     pub missing_facts: Vec<MissingFact>,
+    /// Its lines that claim what does not stand in the transcript; `pitstop handoff --check` alone looks for them.
+    #[serde(default)]
+    pub unfounded: Option<Vec<UnfoundedLine>>,
+}
+
+/// A line of a handoff that claims what does not stand in its session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnfoundedLine {
+    /// Its number, from 1.
+    pub line: u64,
+    /// The line.
+    pub text: String,
+    /// What of it was not found.
+    pub claims: Vec<String>,
 }
 
 /// A recent fact of the work that is not in the handoff.

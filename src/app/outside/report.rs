@@ -288,6 +288,7 @@ pub fn handoff_check(check: &Check) -> HandoffCheck {
                 text: fact.to_string(),
             })
             .collect(),
+        unfounded: None,
     }
 }
 
