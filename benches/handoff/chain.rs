@@ -21,39 +21,138 @@ const REBOOTS: usize = 5;
 /// How many prompts there are between two reboots.
 const ROUNDS: [usize; 3] = [2, 6, 12];
 
-/// What the human says once, in the first session: one sentence each.
-const SAID: [(&str, &str); 6] = [
-    (
-        "goal",
-        "Build a small command-line feed reader that keeps its entries in one file.",
-    ),
-    (
-        "safety rule",
-        "Never delete or overwrite anything below ~/feeds, it is the only copy.",
-    ),
-    (
-        "hard constraint",
-        "The binary must stay under 4 MB and start in less than 50 ms.",
-    ),
-    (
-        "preference",
-        "I prefer small commits with a test in each of them.",
-    ),
-    (
-        "decision",
-        "We use SQLite instead of JSON files because two processes write at once.",
-    ),
-    (
-        "rejected way",
-        "Polling every minute was rejected, it got us banned by two servers.",
-    ),
+/// What each sentence is that the human says once, in the first session.
+const KINDS: [&str; 6] = [
+    "goal",
+    "safety rule",
+    "hard constraint",
+    "preference",
+    "decision",
+    "rejected way",
 ];
 
-/// What a longer prompt ends with.
-const LAST_SENTENCE: &str = "Only ever talk to the staging server, the other one is live.";
-
-/// The length of that prompt, in bytes.
+/// The length in bytes of a prompt whose last sentence is looked for.
 const LONG: usize = 900;
+
+/// What a human says in one language.
+struct Language {
+    name: &'static str,
+    /// One sentence of each kind.
+    said: [&'static str; KINDS.len()],
+    /// Every other prompt, with the numbers of the part and of the step.
+    go_on: &'static str,
+    /// What the long prompt is filled with, with a number.
+    filler: &'static str,
+    /// What it ends with.
+    last: &'static str,
+}
+
+/// Among them are a script that is written from right to left, and one without blanks between its words.
+const LANGUAGES: [Language; 5] = [
+    Language {
+        name: "English",
+        said: [
+            "Build a small command-line feed reader that keeps its entries in one file.",
+            "Never delete or overwrite anything below ~/feeds, it is the only copy.",
+            "The binary must stay under 4 MB and start in less than 50 ms.",
+            "I prefer small commits with a test in each of them.",
+            "We use SQLite instead of JSON files because two processes write at once.",
+            "Polling every minute was rejected, it got us banned by two servers.",
+        ],
+        go_on: "Go on with part {part} of step {step}.",
+        filler: "Feed {part} of the list has entries with dates of its own kind.",
+        last: "Only ever talk to the staging server, the other one is live.",
+    },
+    Language {
+        name: "German",
+        said: [
+            "Bau einen kleinen Feedreader für die Kommandozeile, der alle Einträge in einer Datei hält.",
+            "Unter ~/feeds darf nie etwas gelöscht oder überschrieben werden, es ist die einzige Kopie.",
+            "Das Programm muss unter 4 MB bleiben und in weniger als 50 ms starten.",
+            "Kleine Commits sind mir lieber, jeder mit einem Test.",
+            "Wir nehmen SQLite statt JSON-Dateien, weil zwei Prozesse gleichzeitig schreiben.",
+            "Jede Minute abzufragen haben wir verworfen, zwei Server haben uns dafür gesperrt.",
+        ],
+        go_on: "Mach mit Teil {part} von Schritt {step} weiter.",
+        filler: "Feed {part} der Liste hat Einträge mit Daten von ganz eigener Art.",
+        last: "Sprich nur mit dem Testserver, der andere ist im Betrieb.",
+    },
+    Language {
+        name: "Russian",
+        said: [
+            "Напиши небольшую программу для чтения лент, которая хранит все записи в одном файле.",
+            "Никогда не удаляй и не перезаписывай ничего в ~/feeds: это единственная копия.",
+            "Программа должна занимать меньше 4 МБ и запускаться быстрее чем за 50 мс.",
+            "Мне больше нравятся маленькие коммиты, и в каждом свой тест.",
+            "Мы берём SQLite вместо файлов JSON, потому что пишут сразу два процесса.",
+            "Опрос каждую минуту отвергнут: из-за него нас заблокировали два сервера.",
+        ],
+        go_on: "Продолжай с частью {part} шага {step}.",
+        filler: "В ленте {part} из списка даты записаны по-своему.",
+        last: "Обращайся только к тестовому серверу, другой работает для людей.",
+    },
+    Language {
+        name: "Japanese",
+        said: [
+            "項目を一つのファイルに保存する、小さなコマンドラインのフィードリーダーを作ってください。",
+            "~/feeds の下は唯一のコピーなので、絶対に削除も上書きもしないでください。",
+            "実行ファイルは4MB未満で、50ミリ秒以内に起動しなければなりません。",
+            "コミットは小さく、それぞれにテストを付けるのが好みです。",
+            "二つのプロセスが同時に書き込むため、JSONではなくSQLiteを使います。",
+            "毎分の取得は、二つのサーバーに遮断されたので却下しました。",
+        ],
+        go_on: "ステップ{step}の部分{part}を続けてください。",
+        filler: "一覧のフィード{part}には独自の日付の項目があります。",
+        last: "検証用のサーバーだけに接続し、本番には触れないでください。",
+    },
+    Language {
+        name: "Arabic",
+        said: [
+            "اكتب قارئ خلاصات صغيرا لسطر الأوامر يحفظ كل المواد في ملف واحد.",
+            "لا تحذف أي شيء تحت ~/feeds ولا تكتب فوقه أبدا، فهو النسخة الوحيدة.",
+            "يجب أن يبقى البرنامج أصغر من 4 ميغابايت وأن يبدأ في أقل من 50 ميلي ثانية.",
+            "أفضل الإيداعات الصغيرة، وفي كل واحد منها اختبار.",
+            "نستخدم SQLite بدلا من ملفات JSON لأن عمليتين تكتبان في الوقت نفسه.",
+            "رفضنا الاستعلام كل دقيقة لأن خادمين حظرانا بسببه.",
+        ],
+        go_on: "تابع الجزء {part} من الخطوة {step}.",
+        filler: "الخلاصة {part} في القائمة لها تواريخ من نوع خاص.",
+        last: "اتصل بخادم التجربة فقط، فالخادم الآخر قيد الاستعمال.",
+    },
+];
+
+impl Language {
+    fn go_on(&self, part: usize, step: usize) -> String {
+        let numbered = self.go_on.replace("{part}", &part.to_string());
+        numbered.replace("{step}", &step.to_string())
+    }
+
+    /// The sentences over the prompts of the first session: the goal by itself, the others after it.
+    fn spread(&self, prompts: usize) -> Vec<String> {
+        let (goal, others) = self.said.split_at(1);
+        let each = others.len().div_ceil(prompts - 1);
+        let others = others.chunks(each).map(|some| some.join(" "));
+        std::iter::once(goal.join(" ")).chain(others).collect()
+    }
+
+    /// A goal, and then a prompt in which much is said before the sentence that counts.
+    fn long(&self) -> Vec<String> {
+        let mut text = String::new();
+        for number in 1.. {
+            let sentence = self.filler.replace("{part}", &number.to_string());
+            if text.len() + sentence.len() + 1 + self.last.len() > LONG {
+                break;
+            }
+            text.push_str(&sentence);
+            text.push(' ');
+        }
+        let blank = " ".repeat(LONG - text.len() - self.last.len());
+        vec![
+            self.said[0].to_owned(),
+            format!("{text}{blank}{}", self.last),
+        ]
+    }
+}
 
 /// What the agent does with its notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,88 +165,70 @@ enum Agent {
     Rewriting,
 }
 
-/// How many of the human's sentences stand word for word in each handoff.
+/// How many of a human's sentences and prompts stand word for word in the handoffs.
+#[derive(Default)]
 struct Kept {
+    /// Sentences, by handoff.
     by_reboot: [usize; REBOOTS],
-    /// In how many handoffs each sentence is missing.
-    missing: Vec<usize>,
+    /// Prompts, of those that were given until then.
+    prompts: usize,
+    all_prompts: usize,
+    /// What was missing where.
+    missing: Vec<String>,
 }
 
 /// Prints the table.
 pub fn print() -> Outcome<()> {
+    let chains = 3 * ROUNDS.len();
     println!(
-        "\n| the human's sentences, word for word | prompts a round | of {} in handoff 1 to {REBOOTS} | the last of {LONG} bytes, in how many of {REBOOTS} |",
-        SAID.len()
+        "\n| the human's words, word for word | the goal and the 5 rules, of {} in handoff 1 to {REBOOTS} | the last sentence of {LONG} bytes, of {} | all prompts so far |",
+        KINDS.len() * chains,
+        chains * REBOOTS
     );
     println!("|---|---|---|---|");
-    let mut missing = [0; SAID.len()];
-    for agent in [Agent::Silent, Agent::Noting, Agent::Rewriting] {
-        for prompts in ROUNDS {
-            let kept = chain(agent, prompts, &spread(prompts), &SAID)?;
-            let long = chain(agent, prompts, &long(), &[("", LAST_SENTENCE)])?;
-            let name = format!("{agent:?} agent").to_lowercase();
-            let counts = kept.by_reboot.map(|count| count.to_string()).join(" · ");
-            let found: usize = long.by_reboot.iter().sum();
-            println!("| {name} | {prompts} | {counts} | {found} |");
-            for (all, one) in missing.iter_mut().zip(kept.missing) {
-                *all += one;
+    let mut missing = Vec::new();
+    for language in &LANGUAGES {
+        let (mut rules, mut last) = (Kept::default(), Kept::default());
+        for agent in [Agent::Silent, Agent::Noting, Agent::Rewriting] {
+            for prompts in ROUNDS {
+                let said = language.spread(prompts);
+                chain(language, agent, prompts, &said, &language.said, &mut rules)?;
+                let said = language.long();
+                chain(language, agent, prompts, &said, &[language.last], &mut last)?;
             }
         }
+        let counts = rules.by_reboot.map(|count| count.to_string()).join(" · ");
+        println!(
+            "| {} | {counts} | {} | {} of {} |",
+            language.name,
+            last.by_reboot.iter().sum::<usize>(),
+            rules.prompts + last.prompts,
+            rules.all_prompts + last.all_prompts
+        );
+        missing.extend(rules.missing.into_iter().chain(last.missing));
     }
-    let handoffs = 3 * ROUNDS.len() * REBOOTS;
-    let stand = SAID.len() * handoffs - missing.iter().sum::<usize>();
-    println!("| all | | {stand} of {} | |", SAID.len() * handoffs);
-    let lost = SAID
-        .iter()
-        .zip(missing)
-        .map(|((name, _), count)| format!("{name} {count}"));
-    let lost: Vec<_> = lost.collect();
-    println!("\nMissing, of {handoffs} handoffs: {}.", lost.join(", "));
+    let missing = if missing.is_empty() {
+        vec!["nothing".to_owned()]
+    } else {
+        missing
+    };
+    println!("\nMissing: {}.", missing.join("; "));
     Ok(())
 }
 
-/// The sentences over the prompts of the first session: the goal by itself, the others after it.
-fn spread(prompts: usize) -> Vec<String> {
-    let sentences = SAID.map(|(_, text)| text);
-    let (goal, others) = sentences.split_at(1);
-    let each = others.len().div_ceil(prompts - 1);
-    let others = others.chunks(each).map(|some| some.join(" "));
-    std::iter::once(goal.join(" ")).chain(others).collect()
-}
-
-/// A goal, and then a prompt in which much is said before the sentence that counts.
-fn long() -> Vec<String> {
-    let mut text = "First a word on the feeds.".to_owned();
-    let room = LONG - LAST_SENTENCE.len() - 1;
-    for number in 1.. {
-        let sentence =
-            format!(" Feed {number} of the list has entries with dates of its own kind.");
-        if text.len() + sentence.len() > room {
-            break;
-        }
-        text.push_str(&sentence);
-    }
-    let blank = " ".repeat(room - text.len());
-    vec![
-        SAID[0].1.to_owned(),
-        format!("{text}{blank} {LAST_SENTENCE}"),
-    ]
-}
-
-/// Runs sessions with reboots between them and looks for the sentences in each handoff.
+/// Runs sessions with reboots between them and looks in each handoff for the sentences, and for each prompt that was given before.
 fn chain(
+    language: &Language,
     agent: Agent,
     prompts: usize,
     first: &[String],
-    sentences: &[(&'static str, &str)],
-) -> Outcome<Kept> {
+    sentences: &[&str],
+    kept: &mut Kept,
+) -> Outcome<()> {
     let directory = tempfile::tempdir()?;
     let path = |round: usize| directory.path().join(format!("session-{round}.jsonl"));
     let mut product = Product::new(&path(0), "/p")?;
-    let mut kept = Kept {
-        by_reboot: [0; REBOOTS],
-        missing: vec![0; sentences.len()],
-    };
+    let mut given: Vec<String> = Vec::new();
     let mut handed_over = None;
     for round in 0..REBOOTS {
         let mut log = Log::new(path(round), round);
@@ -167,22 +248,29 @@ fn chain(
         for number in 0..prompts {
             let prompt = match first.get(number).filter(|_| round == 0) {
                 Some(prompt) => prompt.clone(),
-                None => format!("Go on with part {} of step {}.", number + 1, round + 1),
+                None => language.go_on(number + 1, round + 1),
             };
+            given.push(prompt.clone());
             play(number + 1, prompt, true)?;
         }
         let handoff = product.reboot(&path(round + 1))?;
         let words = plain(&handoff);
-        for (missing, (_, sentence)) in kept.missing.iter_mut().zip(sentences) {
-            if words.contains(&plain(sentence)) {
+        let stands = |text: &&str| words.contains(&plain(text));
+        for (sentence, kind) in sentences.iter().zip(KINDS) {
+            if stands(sentence) {
                 kept.by_reboot[round] += 1;
             } else {
-                *missing += 1;
+                let (name, number) = (language.name, round + 1);
+                kept.missing.push(format!(
+                    "{kind} ({name}, {agent:?}, {prompts}) in handoff {number}"
+                ));
             }
         }
+        kept.all_prompts += given.len();
+        kept.prompts += given.iter().map(String::as_str).filter(stands).count();
         handed_over = Some(handoff);
     }
-    Ok(kept)
+    Ok(())
 }
 
 /// Runs the turns of another program's session (`turns.jsonl` in `place`) through as many reboots, and writes each handoff
@@ -237,7 +325,7 @@ struct Turn<'a> {
     round: usize,
     number: usize,
     prompt: String,
-    sentences: &'a [(&'static str, &'a str)],
+    sentences: &'a [&'a str],
 }
 
 /// A turn of the agent's: it reads, edits, runs the tests and says what it did.
@@ -262,7 +350,7 @@ fn turn(product: &mut Product, log: &mut Log, turn: &Turn<'_>, announced: bool) 
         Agent::Silent => {}
         Agent::Noting => {
             said.push_str("\n\nSCRATCHPAD:\n# Scratchpad\n\n## Rules\n");
-            for (_, sentence) in turn.sentences {
+            for sentence in turn.sentences {
                 said.push_str(&format!("- {sentence}\n"));
             }
             said.push_str(&format!(

@@ -33,7 +33,10 @@ use std::{
 use corpus::{Cut, NEXT, Place, Session};
 use facts::{Ground, Known, Named};
 use measure::{Measures, Share, interval};
-use pitstop::transcript::human::{OBJECTIVE_HEADING, section};
+use pitstop::{
+    handoff::claims::Claims,
+    transcript::human::{OBJECTIVE_HEADING, section},
+};
 use product::Product;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -56,6 +59,9 @@ const RIVALS: [&str; 6] = [
     "random lines",
     "a bare word list",
 ];
+
+/// How many of them are written, and not put together of what stands in the session.
+const WRITTEN: usize = 2;
 
 /// What one cut has shown.
 struct Row {
@@ -114,13 +120,15 @@ fn measured(session: &Session, cut: &Cut) -> Outcome<Row> {
     if let Some(place) = env::var_os(SHOW) {
         show(Path::new(&place), &name, &texts, &known, &ground)?;
     }
-    let measures = texts.iter().map(|texts| {
+    let measures = texts.iter().enumerate().map(|(rival, texts)| {
         let mut mean = Measures::default();
         for text in texts {
-            mean.add(
-                &Measures::of(text, &known, &ground),
-                1.0 / texts.len() as f64,
-            );
+            let mut one = Measures::of(text, &known, &ground);
+            // The others are made of lines of the session.
+            if rival < WRITTEN {
+                one.unfounded = unfounded(text, &session.lines[..cut.line]);
+            }
+            mean.add(&one, 1.0 / texts.len() as f64);
         }
         (!texts.is_empty()).then_some(mean)
     });
@@ -157,6 +165,25 @@ fn handoff(session: &Session, cut: &Cut) -> Outcome<String> {
         return Err(format!("{}: two handoffs of the same session differ", session.name).into());
     }
     Ok(text)
+}
+
+/// The lines of a text that claim what does not stand in the session; they are named on the standard error output.
+fn unfounded(text: &str, lines: &[String]) -> Share {
+    let mut claims = Claims::of(text);
+    for line in lines {
+        claims.push(line.as_bytes());
+        claims.push(b"\n");
+    }
+    let unfounded = claims.unfounded();
+    for one in &unfounded {
+        eprintln!(
+            "{}: {} (not found: {})",
+            one.line,
+            one.text,
+            one.claims.join(" · ")
+        );
+    }
+    Share::of(unfounded.len(), text.lines().count())
 }
 
 /// Whether the human's first prompt stands in the handoff of a session that was resumed: no hook reports that prompt again.
@@ -341,6 +368,9 @@ fn table(title: &str, rows: &[&Row]) {
     });
     line("lines said again: exactly, nearly", &|one| {
         format!("{}, {}", percent(one.again), percent(one.nearly))
+    });
+    line("lines that claim what the session does not have", &|one| {
+        percent(one.unfounded)
     });
     line("files read again that are named", &|one| {
         percent(one.read_again)

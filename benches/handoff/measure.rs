@@ -24,7 +24,7 @@ pub struct Share {
 }
 
 impl Share {
-    fn of(of: usize, all: usize) -> Self {
+    pub fn of(of: usize, all: usize) -> Self {
         Self {
             of: of as f64,
             all: all as f64,
@@ -63,6 +63,8 @@ pub struct Measures {
     pub nearly: Share,
     /// Files read again that it names.
     pub read_again: Share,
+    /// Lines that claim what does not stand in the session, where that was looked for.
+    pub unfounded: Share,
 }
 
 impl Measures {
@@ -93,6 +95,7 @@ impl Measures {
             again,
             nearly,
             read_again: Share::of(found, known.read_again.len()),
+            unfounded: Share::default(),
         }
     }
 
@@ -114,6 +117,7 @@ impl Measures {
             (&mut self.again, other.again),
             (&mut self.nearly, other.nearly),
             (&mut self.read_again, other.read_again),
+            (&mut self.unfounded, other.unfounded),
         ] {
             mine.add(weighted(theirs));
         }
