@@ -516,6 +516,8 @@ pub struct TranscriptFacts {
     pub compactions: u64,
     /// Whether the file was read to its end, so that the counts are whole.
     pub whole: bool,
+    /// Up to where the file was read, in bytes.
+    pub read: u64,
     /// The name of the newest prompt that stands.
     pub prompt: Option<String>,
     /// The name of the first prompt that a rewind has taken back, told once.

@@ -199,13 +199,10 @@ impl AgentPlan {
         (session, Start::Fresh)
     }
 
-    /// How much of the transcript of the session to be resumed is there, in bytes.
+    /// How much of the transcript of the session is there, in bytes: of one that is resumed, by whatever arguments.
     pub(super) fn transcript_length(&self, start: &StartAgent) -> u64 {
-        start
-            .resume
-            .then(|| self.transcript_of(start.session))
-            .flatten()
-            .map_or(0, |path| length(&path))
+        let path = self.transcript_of(start.session);
+        path.map_or(0, |path| length(&path))
     }
 
     /// Whether the session has a conversation on disk. One that cannot be read is taken to have.

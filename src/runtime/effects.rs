@@ -429,7 +429,8 @@ impl Shell {
         else {
             return;
         };
-        self.services.begun = Some((session, before));
+        let read = app::carried::read_before(self.core.view(), session);
+        self.services.begun = Some((session, read.map_or(before, |read| read.min(before))));
         let size = self.pane.screen.size();
         self.calls.mailbox.agent_starts();
         let spawned = spec.and_then(|spec| {
@@ -741,8 +742,8 @@ impl Shell {
             self.services.watcher.forget_beside(&old);
         }
         self.services.watcher.watch_beside(&path);
-        // Of the session that was started, all is new that was not there at the start; of another one that the agent
-        // turns to, all that comes from now on.
+        // Of the session that was started, all is new that was not there at the start or that nobody had read; of another one
+        // that the agent turns to, all that comes from now on.
         let history = match self.services.begun {
             Some((begun, before)) if begun == session => before,
             _ => length(&path),

@@ -210,6 +210,7 @@ impl Following {
             turns: scan.turns(),
             compactions: scan.compactions(),
             whole: tail.caught_up(),
+            read: tail.offset(),
             prompt,
             rewound: self.rewound.take(),
             last_prompt: scan.last_prompt().map(str::to_owned),

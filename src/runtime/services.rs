@@ -51,7 +51,7 @@ pub(super) struct Services {
     pub transcript: Option<PathBuf>,
     /// Where the agent works, once that is known.
     pub place: Option<PathBuf>,
-    /// The session that was started last, and how much of its transcript was there before, in bytes.
+    /// The session that was started last, and how much of its transcript was there and read before, in bytes.
     pub begun: Option<(SessionId, u64)>,
     pub trimmer: Worker<Ask>,
     pub watcher: Watcher,

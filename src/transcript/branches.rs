@@ -61,7 +61,7 @@ impl Branches {
         let number = self.lines;
         self.lines += 1;
         if number < self.known {
-            return !self.taken_back.iter().any(|one| one.contains(&number));
+            return self.stands(number);
         }
         self.known = self.lines;
         for at in memmem::find_iter(line, NAME) {
@@ -72,6 +72,16 @@ impl Branches {
             }
         }
         true
+    }
+
+    /// Whether what the line of this number says is not taken back.
+    pub(super) fn stands(&self, line: u64) -> bool {
+        !self.taken_back.iter().any(|one| one.contains(&line))
+    }
+
+    /// The number of the line that was taken last.
+    pub(super) const fn line_number(&self) -> u64 {
+        self.lines.saturating_sub(1)
     }
 
     fn remember(&mut self, record: u64, line: u64) {
@@ -89,7 +99,7 @@ impl Branches {
 
     /// Takes a record of the line that was taken last.
     pub(super) fn record(&mut self, record: &Value) {
-        let line = self.lines.saturating_sub(1);
+        let line = self.line_number();
         if self.lines != self.known || record["isSidechain"] == true {
             return;
         }

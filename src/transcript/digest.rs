@@ -72,7 +72,8 @@ pub struct Digest {
     todos: Todos,
     /// Calls of a to-do tool without their result, oldest first, by their id.
     calls: Waiting<(String, Value), CALLS_CAP>,
-    said: VecDeque<String>,
+    /// What the assistant has said, each with its line.
+    said: VecDeque<(u64, String)>,
     said_bytes: usize,
     ran: VecDeque<Ran>,
     calls_open: usize,
@@ -114,12 +115,14 @@ impl Digest {
     }
 
     /// A rewind has taken something back: the file is read once more from its start, without that. What was not taken of the
-    /// news stays.
+    /// other news stays.
     pub fn begin_again(&mut self) {
         let before = std::mem::replace(self, Self::new(self.limit));
         self.branches = before.branches;
         self.branches.begin_again();
-        (self.said, self.said_bytes) = (before.said, before.said_bytes);
+        self.said = before.said;
+        self.said.retain(|(line, _)| self.branches.stands(*line));
+        self.said_bytes = self.said.iter().map(|(_, text)| text.len()).sum();
         (self.ran, self.calls_open) = (before.ran, before.calls_open);
         self.send_again();
     }
@@ -246,7 +249,7 @@ impl Digest {
     /// What the assistant has said on the main chain since this was asked last, oldest first.
     pub fn take_said(&mut self) -> Vec<String> {
         self.said_bytes = 0;
-        self.said.drain(..).collect()
+        self.said.drain(..).map(|(_, text)| text).collect()
     }
 
     fn hear(&mut self, record: &Record<'_>) {
@@ -262,9 +265,9 @@ impl Digest {
         }
         let text = message.texts.join("\n\n");
         self.said_bytes += text.len();
-        self.said.push_back(text);
+        self.said.push_back((self.branches.line_number(), text));
         while self.said_bytes > SAID_CAP && self.said.len() > 1 {
-            let dropped = self.said.pop_front().unwrap_or_default();
+            let (_, dropped) = self.said.pop_front().unwrap_or_default();
             self.said_bytes -= dropped.len();
         }
     }
@@ -366,6 +369,30 @@ mod tests {
             digest.line(line.as_bytes(), *age);
         }
         digest
+    }
+
+    #[test]
+    fn what_was_said_and_taken_back_before_it_was_taken_is_not_news() {
+        let mut digest = Digest::new(1);
+        for (name, parent, kind, text) in [
+            ("u1", None, "user", "one"),
+            ("a1", Some("u1"), "assistant", "first"),
+            ("u2", Some("a1"), "user", "two"),
+            ("a2", Some("u2"), "assistant", "taken back"),
+            ("u3", Some("a1"), "user", "three"),
+            ("a3", Some("u3"), "assistant", "last"),
+        ] {
+            let content = match kind {
+                "user" => json!(text),
+                _ => json!([{"type": "text", "text": text}]),
+            };
+            let line = json!({"parentUuid": parent, "type": kind, "uuid": name,
+                "message": {"role": kind, "id": name, "model": "m", "content": content}});
+            digest.line(line.to_string().as_bytes(), NEW);
+        }
+        assert_eq!(digest.branches().take_rewound().as_deref(), Some("u2"));
+        digest.begin_again();
+        assert_eq!(digest.take_said(), ["first", "last"]);
     }
 
     #[test]

@@ -108,6 +108,7 @@ pub fn leave(model: &mut Model) {
 
 /// The agent goes on from a session that was here before, as that was at the end of this iteration if that is known.
 pub fn come_back(model: &mut Model, of: SessionId, iteration: Option<IterationId>) {
+    model.draft.keeping.read_before = None;
     let known = iteration.and_then(|one| model.draft.keeping.at_ends.get(&one));
     let known = known.cloned();
     if known.is_none() {
@@ -164,14 +165,23 @@ fn take(model: &mut Model, mut carried: Carried) {
 /// The first session of this process was here before: also what a human has edited is as it was.
 pub fn take_up(model: &mut Model, mut found: Result<Option<Box<Carried>>, String>) {
     let carried = found.as_mut().ok().and_then(Option::as_mut);
-    let edited = carried.and_then(|carried| carried.edited.take());
     let session = model.session.id;
+    let known = carried.as_ref().map_or(0, |carried| carried.read);
+    model.draft.keeping.read_before = Some((session, known));
+    let edited = carried.and_then(|carried| carried.edited.take());
     wait_for(model, session);
     read(model, session, found);
     if let Some(body) = edited {
         handoff::keep(model, &body);
         model.info("your edit of the handoff is back as you left it");
     }
+}
+
+/// Up to where an earlier process has read the transcript of this session, in bytes; none if this one has begun it.
+#[must_use]
+pub fn read_before(model: &Model, session: SessionId) -> Option<u64> {
+    let before = model.draft.keeping.read_before;
+    before.and_then(|(of, read)| (of == session).then_some(read))
 }
 
 /// What the session carries now.
@@ -181,6 +191,7 @@ fn now(model: &Model) -> Carried {
         state: draft.signalled.clone(),
         requests: draft.requests.clone(),
         todo: draft.todo.clone(),
+        read: model.session.transcript.read,
         before: draft.rewinds.carried(),
         edited: edited(draft).map(Cow::into_owned),
         args: model.identity.agent_args.clone(),

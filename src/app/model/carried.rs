@@ -18,6 +18,8 @@ pub struct Carried {
     pub requests: Requests,
     /// The agent's to-do lists.
     pub todo: TodoList,
+    /// Up to where the transcript was read for it, in bytes.
+    pub read: u64,
     /// What was preserved before the newest prompts, for a rewind that takes them back.
     pub before: VecDeque<(String, Before)>,
     /// The handoff in the human's own words, below its first line, if they have edited it.
@@ -41,6 +43,8 @@ pub struct Keeping {
     pub(in crate::app) kept: Option<u64>,
     /// The session that the store was asked about and has not answered for: nothing is kept of it until then.
     pub(in crate::app) asked: Option<SessionId>,
+    /// Up to where the transcript of the first session was read by the process before, in bytes.
+    pub(in crate::app) read_before: Option<(SessionId, u64)>,
     /// Whether a change is kept in a moment.
     pub(in crate::app) due: bool,
     /// What the newest iterations of this run carried at their ends.
