@@ -510,8 +510,8 @@ fn editor_key(editor: &mut Editor, key: KeyEvent) -> Edited {
             editor.area.select_all();
             Edited::Moved
         }
-        (KeyCode::Home, true) => moved(editor, CursorMove::Top),
-        (KeyCode::End, true) => moved(editor, CursorMove::Bottom),
+        (KeyCode::Home, true) => moved(editor, [CursorMove::Top, CursorMove::Head]),
+        (KeyCode::End, true) => moved(editor, [CursorMove::Bottom, CursorMove::End]),
         _ => changed(editor.area.input(Input::from(key))),
     }
 }
@@ -520,8 +520,10 @@ fn changed(yes: bool) -> Edited {
     if yes { Edited::Changed } else { Edited::Moved }
 }
 
-fn moved(editor: &mut Editor, to: CursorMove) -> Edited {
-    editor.area.move_cursor(to);
+fn moved(editor: &mut Editor, moves: [CursorMove; 2]) -> Edited {
+    for to in moves {
+        editor.area.move_cursor(to);
+    }
     Edited::Moved
 }
 
