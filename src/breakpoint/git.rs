@@ -72,6 +72,8 @@ pub struct GitFacts {
     pub head: Option<String>,
     /// The head is on no branch.
     pub detached: bool,
+    /// The top of the work tree, if it is one beside the repository's first.
+    pub work_tree: Option<String>,
     /// The last commits, newest first.
     pub commits: Vec<Commit>,
     /// Changed files, relative to the top of the repository as all others here; conflicts count too.
@@ -243,7 +245,9 @@ impl Runner<'_> {
         facts.truncated |= status.truncated;
         let directory = self.run(&["rev-parse", "--absolute-git-dir"]).await?;
         let directory = directory.stdout.trim_ascii_end();
-        facts.operation = operation_in(Path::new(OsStr::from_bytes(directory)));
+        let directory = Path::new(OsStr::from_bytes(directory));
+        facts.operation = operation_in(directory);
+        facts.work_tree = work_tree_of(directory);
         if let Some(head) = facts.head.as_deref().filter(|_| commits > 0) {
             let count = format!("--max-count={commits}");
             let log = self
@@ -505,6 +509,17 @@ fn operation_in(directory: &Path) -> Option<String> {
     found.map(|(_, what)| what.to_owned())
 }
 
+/// The top of the work tree whose own directory this is in the repository, as git notes it there.
+fn work_tree_of(directory: &Path) -> Option<String> {
+    const LONGEST: u64 = 4096;
+    let trees = directory.parent()?.file_name()?;
+    let mut text = Vec::new();
+    let file = std::fs::File::open(directory.join("gitdir")).ok()?;
+    io::Read::read_to_end(&mut io::Read::take(file, LONGEST), &mut text).ok()?;
+    let top = text.trim_ascii_end().strip_suffix(b"/.git")?;
+    (trees == "worktrees" && top.starts_with(b"/")).then(|| clean::name(top))
+}
+
 /// The names of all filters in a list of config keys, each ended by NUL.
 fn filters_in(keys: &[u8]) -> Vec<OsString> {
     let mut names: Vec<OsString> = keys
@@ -549,6 +564,8 @@ fn parse_status(printed: &[u8]) -> GitFacts {
                     note(&mut facts.conflicts, path, &mut facts.truncated);
                 }
             }
+            // Another repository or work tree is no file of this one.
+            b"? " if rest.ends_with(b"/") => {}
             b"? " => note(&mut facts.created, rest, &mut facts.truncated),
             _ => {}
         }
@@ -700,6 +717,7 @@ mod tests {
             "original.rs",
             &format!("u UU N... 100644 100644 100644 100644 {HEAD} {HEAD} {HEAD} conflict.rs"),
             "? un tracked.txt",
+            "? another/repository/",
             "! ignored.txt",
             "9 from the future",
         ]);

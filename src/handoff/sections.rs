@@ -121,7 +121,10 @@ pub(super) fn all(
         ("first_request", work::quoted(sources.first_request)),
         ("latest_request", work::quoted(sources.latest_request)),
         ("plan", work::plan(at_hand)),
-        ("work", work::files(at_hand, !sources.git.is_empty())),
+        (
+            "work",
+            work::files(at_hand, !sources.git.is_empty(), &uncommitted(state)),
+        ),
         ("failure", work::failure(at_hand)),
         ("tried", work::tried(at_hand)),
         ("commands", work::commands(at_hand)),
@@ -390,11 +393,15 @@ fn summary(text: &str, known: &Known<'_>, said: &mut Said) -> String {
 /// How many files are listed one by one; the others are counted by their directories.
 const LISTED_FILES: usize = 40;
 
+fn uncommitted(state: &PreservedState) -> HashSet<&str> {
+    state.uncommitted_files.iter().map(Item::as_str).collect()
+}
+
 /// The files that the run has changed, and what else is not committed, without those that the work at hand has.
 fn files(state: &PreservedState, work: &WorkAtHand) -> String {
     let at_hand = work.files.iter().filter(|one| one.changed);
     let mut said: HashSet<&str> = at_hand.map(|one| one.path.as_str()).collect();
-    let uncommitted: HashSet<&str> = state.uncommitted_files.iter().map(Item::as_str).collect();
+    let uncommitted = uncommitted(state);
     let mut lines = Vec::new();
     for one in &state.renamed_files {
         said.extend([one.from.as_str(), one.to.as_str()]);

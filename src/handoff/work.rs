@@ -9,7 +9,7 @@ use crate::transcript::{
     human::{self, Said, listed_in},
     steps::{Detail, SAID_BELOW},
     words::{on_one_line, plain_key},
-    work::{BRANCH, CHANGED_MARK, Failure, FileAtHand, WorkAtHand},
+    work::{BRANCH, CHANGED_MARK, Failure, FileAtHand, UNCOMMITTED_MARK, WorkAtHand},
 };
 
 use super::{
@@ -69,12 +69,19 @@ pub fn quoted(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Files with what was touched in them, names of no file, references; without the branch where git's section has it.
+/// Files with what was touched in them, names of no file, references; without the branch where git's section has it. What git
+/// calls `uncommitted` is marked so.
 #[must_use]
-pub fn files(work: &WorkAtHand, git_is_shown: bool) -> String {
+pub(super) fn files(work: &WorkAtHand, git_is_shown: bool, uncommitted: &HashSet<&str>) -> String {
     let mut out = String::new();
     for file in &work.files {
-        let _ = writeln!(out, "{}", file_line(file));
+        let line = file_line(file);
+        let line = if uncommitted.contains(file.path.as_str()) {
+            line.replacen(CHANGED_MARK, UNCOMMITTED_MARK, 1)
+        } else {
+            line
+        };
+        let _ = writeln!(out, "{line}");
     }
     let references = work.references.iter();
     let references = references.filter(|one| !(git_is_shown && one.starts_with(BRANCH)));
@@ -196,6 +203,9 @@ const DETAILS: [(usize, Detail); 3] = [
 #[must_use]
 pub fn steps(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
     let head = match turn {
+        TurnStanding::Over if work.is_in_turn => {
+            "The turn was stopped before its end: look at what came of its last step."
+        }
         TurnStanding::Over => "The turn was over.",
         TurnStanding::Running => {
             "The turn was running when this was written: go on behind its last step."
@@ -399,6 +409,32 @@ mod tests {
         work.report()
     }
 
+    #[test]
+    fn a_turn_that_ended_behind_a_call_was_stopped_unless_the_agent_has_said_more() {
+        let mut work = work_of(&[("make", "made", false)]);
+        work.is_in_turn = true;
+        let text = handoff_within(50_000, &work, TurnStanding::Over);
+        assert!(
+            text.contains("The turn was stopped before its end"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_file_at_hand_that_is_not_committed_says_so() {
+        let file = |path: &str| FileAtHand {
+            path: path.to_owned(),
+            changed: true,
+            ..FileAtHand::default()
+        };
+        let work = WorkAtHand {
+            files: vec![file("a.rs"), file("b.rs")],
+            ..WorkAtHand::default()
+        };
+        let text = files(&work, true, &HashSet::from(["b.rs"]));
+        assert_eq!(text, "- a.rs (changed)\n- b.rs (changed, not committed)");
+    }
+
     fn handoff_within(max: usize, work: &WorkAtHand, turn: TurnStanding) -> String {
         let marker = Marker::read(MARKED).unwrap();
         let state = PreservedState::default();
@@ -413,7 +449,8 @@ mod tests {
 
     #[test]
     fn the_last_steps_say_how_the_turn_stood() {
-        let work = work_of(&[("sleep 1; echo mark 3", "mark 3", false)]);
+        let mut work = work_of(&[("sleep 1; echo mark 3", "mark 3", false)]);
+        work.is_in_turn = false;
         let steps = "```\n$ sleep 1; echo mark 3\n  printed:\n    mark 3\n```\n";
         for (turn, begin) in [
             (TurnStanding::Over, "The turn was over."),

@@ -45,6 +45,7 @@ const PRINTED: &str = "printed:";
 const OPEN: &str = "no result yet";
 /// What stands below a command that runs in the background.
 pub const IN_BACKGROUND: &str = "(in the background)";
+const CUT: &str = "no result: the session ended first";
 
 /// The most that is remembered of all steps together, in bytes: twice of what a handoff has room for.
 const REMEMBERED: usize = 32 * 1024;
@@ -70,6 +71,8 @@ enum Outcome {
     Said,
     /// A call that has no result yet.
     Open,
+    /// A call whose session ended before its result came.
+    Cut,
     /// A call that has worked.
     Worked,
     /// A call that has failed.
@@ -157,6 +160,7 @@ impl Step {
         below(&mut text, &self.input, input);
         let (word, cap) = match self.outcome {
             Outcome::Open => (OPEN, 0),
+            Outcome::Cut => (CUT, 0),
             Outcome::Failed => (FAILED, detail.failed),
             Outcome::Worked if detail.printed > 0 && !self.output.is_empty() => {
                 (PRINTED, detail.printed)
@@ -195,6 +199,7 @@ impl Step {
                     step.outcome = match word {
                         FAILED => Outcome::Failed,
                         OPEN => Outcome::Open,
+                        CUT => Outcome::Cut,
                         _ => Outcome::Worked,
                     };
                 }
@@ -278,6 +283,14 @@ impl Steps {
             self.bytes += step.output.iter().map(String::len).sum::<usize>();
         }
         self.forget();
+    }
+
+    /// Notes that the session ended before the result of a call came.
+    pub fn cut_call(&mut self, id: &str) {
+        let mut open = self.steps.iter_mut().rev();
+        if let Some((_, step)) = open.find(|(of, step)| of == id && step.is_open()) {
+            step.outcome = Outcome::Cut;
+        }
     }
 
     /// Takes over the steps of the session before and gives them back; none, if this one has steps already.

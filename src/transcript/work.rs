@@ -85,8 +85,23 @@ pub const FAILURE_HEADING: &str = "## Last failure";
 pub const TRIED_HEADING: &str = "## Tried and did not work";
 /// What stands before the name of a branch.
 pub const BRANCH: &str = "branch ";
-/// What stands behind the path of a file that was changed.
+/// What stands behind the path of a file that was changed, and of one whose changes are not committed.
 pub const CHANGED_MARK: &str = " (changed)";
+/// The same where it is not committed.
+pub const UNCOMMITTED_MARK: &str = " (changed, not committed)";
+/// The heading of what git says.
+pub const GIT_HEADING: &str = "## Git";
+/// What stands between the name of a branch and the work tree that it is in.
+pub const IN_WORK_TREE: &str = ", in the work tree ";
+
+/// What stands in the path of a work tree that the client has made, before its name.
+const WORK_TREES: &str = "/.claude/worktrees/";
+
+/// The model of what the client says by itself in the agent's place.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// How the client's own word begins for a call whose session ended before its result came.
+const CUT_CALL: &str = "[Tool call interrupted:";
 
 /// What a mention is worth by its place.
 mod worth {
@@ -153,6 +168,8 @@ pub struct WorkAtHand {
     pub last_words: Vec<String>,
     /// The last steps, the oldest first.
     pub steps: Vec<Step>,
+    /// Whether the agent has called a tool and said nothing since.
+    pub is_in_turn: bool,
 }
 
 impl WorkAtHand {
@@ -222,7 +239,10 @@ struct Call {
 pub struct Work {
     /// How many blocks have been seen.
     blocks: u64,
+    /// Where the session began: files are known by their paths from here.
     directory: String,
+    /// The client's work tree in which the agent is now, if it began elsewhere: its files are named by their paths from there.
+    tree: Option<String>,
     branch: String,
     names: HashMap<String, Name>,
     files: HashMap<String, File>,
@@ -237,6 +257,7 @@ pub struct Work {
     plan: Option<String>,
     steps: Steps,
     calls: Waiting<Call, CALLS>,
+    is_in_turn: bool,
 }
 
 impl Work {
@@ -246,6 +267,7 @@ impl Work {
             || record["isMeta"] == true
             || record["isCompactSummary"] == true
             || record["isApiErrorMessage"] == true
+            || record["message"]["model"] == SYNTHETIC
         {
             return;
         }
@@ -254,13 +276,8 @@ impl Work {
             Some("user") => false,
             _ => return,
         };
-        // The first one: a shell's `cd` moves it, and paths stay comparable.
-        if self.directory.is_empty()
-            && let Some(directory) = record["cwd"].as_str().filter(|text| text.starts_with('/'))
-        {
-            directory
-                .trim_end_matches('/')
-                .clone_into(&mut self.directory);
+        if let Some(directory) = record["cwd"].as_str().filter(|text| text.starts_with('/')) {
+            self.works_in(directory.trim_end_matches('/'));
         }
         if let Some(branch) = record["gitBranch"].as_str() {
             branch.clone_into(&mut self.branch);
@@ -282,6 +299,17 @@ impl Work {
             _ => {}
         }
         self.forget();
+    }
+
+    fn works_in(&mut self, directory: &str) {
+        // The first one: a shell's `cd` moves it, and paths stay comparable.
+        if self.directory.is_empty() {
+            directory.clone_into(&mut self.directory);
+        }
+        let tree = work_tree_of(directory);
+        self.tree = tree
+            .filter(|tree| *tree != self.directory)
+            .map(str::to_owned);
     }
 
     fn text(&mut self, text: &str, by_the_model: bool) {
@@ -309,6 +337,7 @@ impl Work {
             worth::ASKED
         };
         self.mention(text, by, None);
+        self.is_in_turn = false;
         if by_the_model {
             // What it says by signals stands in sections of its own.
             let text = without_signals(text);
@@ -364,21 +393,26 @@ impl Work {
         }
         // Ranks are kept: the first file and its first names are worth the most.
         let mut by = worth::ASKED;
+        let git = section(handoff, GIT_HEADING);
+        let mut place = git.iter().filter_map(|line| line.split_once(IN_WORK_TREE));
+        let place = place.next().map(|(_, place)| place);
         for line in section(handoff, WORK_HEADING) {
             let Some(item) = line.strip_prefix("- ") else {
                 continue;
             };
             by *= 0.97;
             let (head, names) = item.split_once(": ").unwrap_or((item, ""));
-            let (head, changed) = match head.strip_suffix(CHANGED_MARK) {
-                Some(head) => (head, true),
-                None => (head, false),
-            };
+            let marks = [CHANGED_MARK, UNCOMMITTED_MARK];
+            let changed = marks.iter().find_map(|mark| head.strip_suffix(mark));
+            let (head, changed) = (changed.unwrap_or(head), changed.is_some());
             let (path, line) = match head.rsplit_once(':') {
                 Some((path, number)) => (path, number.parse().ok()),
                 None => (head, None),
             };
-            let path = path.to_owned();
+            let path = match place {
+                Some(place) if !path.starts_with('/') => self.relative(&joined(place, path)),
+                _ => self.relative(path),
+            };
             let is_file = facts::is_file(&path);
             if is_file {
                 self.touch(&path, by);
@@ -445,12 +479,14 @@ impl Work {
         let file = named.or_else(of_others).map(|path| self.relative(path));
         let command = on_one_line(text("command"));
         let id = block["id"].as_str();
+        let shown = file.as_deref().map(|path| self.shown(path));
         self.steps
-            .begin_call(id.unwrap_or_default(), tool, input, file.as_deref());
+            .begin_call(id.unwrap_or_default(), tool, input, shown.as_deref());
+        self.is_in_turn |= !tool.is_empty();
         let mut call = match &file {
             Some(path) => Call {
                 key: format!("{tool} {path}"),
-                name: format!("{tool} {path}"),
+                name: format!("{tool} {}", shown.unwrap_or_default()),
                 ..Call::default()
             },
             None => Call {
@@ -544,6 +580,10 @@ impl Work {
         // Colours stand before names without a blank.
         let output = crate::clean::without_escapes(&output);
         let output = redact::redact(&output);
+        if output.starts_with(CUT_CALL) {
+            self.steps.cut_call(id);
+            return;
+        }
         let failed = block["is_error"] == true;
         let changed = call.as_ref().is_some_and(|call| call.changes && !failed);
         let line = stopped_at(outcome, true).filter(|_| changed);
@@ -698,9 +738,14 @@ impl Work {
         file.worth.gain(self.blocks, by);
     }
 
-    /// A path as seen from the session's directory, if it lies below it or beside it in the same repository.
+    /// A path as seen from the session's directory, if it lies below it or beside it in the same repository. In a work tree what
+    /// is named with a directory lies in that.
     fn relative(&self, path: &str) -> String {
         let path = path.strip_prefix("./").unwrap_or(path);
+        let tree = self.tree.as_deref();
+        let in_tree = tree.filter(|_| !path.starts_with('/') && path.contains('/'));
+        let path = in_tree.map_or(Cow::Borrowed(path), |tree| joined(tree, path).into());
+        let path = &*path;
         if self.directory.is_empty() || !path.starts_with('/') {
             return path.to_owned();
         }
@@ -721,9 +766,21 @@ impl Work {
         path.to_owned()
     }
 
-    /// A text with the paths below the session's directory as seen from there.
+    /// A file as the agent finds it now: by its path from the work tree where it lies in that, else by its whole path.
+    fn shown(&self, path: &str) -> String {
+        let Some(tree) = self.tree.as_deref() else {
+            return path.to_owned();
+        };
+        let whole = joined(&self.directory, path);
+        let below = whole.strip_prefix(tree);
+        let below = below.and_then(|rest| rest.strip_prefix('/'));
+        below.map(str::to_owned).unwrap_or(whole)
+    }
+
+    /// A text with the paths below the directory where the agent is as seen from there.
     fn without_directory<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let directory = format!("{}/", self.directory);
+        let directory = self.tree.as_ref().unwrap_or(&self.directory);
+        let directory = format!("{directory}/");
         if self.directory.is_empty() || !text.contains(&directory) {
             return Cow::Borrowed(text);
         }
@@ -774,6 +831,13 @@ impl Work {
                 None => {}
             }
         }
+        // A bare name may be any file's: only one that a tool has used is known to lie where the session began.
+        for file in &mut files {
+            let is_known = file.changed || file.line.is_some() || file.path.contains('/');
+            if is_known {
+                file.path = self.shown(&file.path);
+            }
+        }
         let mut references: Vec<String> = Vec::new();
         if !matches!(self.branch.as_str(), "" | "HEAD") {
             references.push(format!("{BRANCH}{}", self.branch));
@@ -800,6 +864,7 @@ impl Work {
             plan: self.plan.clone(),
             last_words: self.last_words(),
             steps: self.steps.list(),
+            is_in_turn: self.is_in_turn,
         }
     }
 
@@ -843,6 +908,30 @@ impl Work {
         words.reverse();
         words
     }
+}
+
+/// The work tree of the client's own in which a directory lies.
+fn work_tree_of(directory: &str) -> Option<&str> {
+    let at = directory.find(WORK_TREES)? + WORK_TREES.len();
+    let end = directory[at..]
+        .find('/')
+        .map_or(directory.len(), |end| at + end);
+    Some(&directory[..end])
+}
+
+/// A path from a directory as a whole path, without the steps upwards.
+fn joined(directory: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        return path.to_owned();
+    }
+    let mut parts: Vec<&str> = directory.split('/').collect();
+    for part in path.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// What a plain command does: each program of it with the first word behind it, without options. `python -m pytest` and
@@ -900,7 +989,11 @@ fn is_plan(text: &str) -> bool {
 fn stopped_at(outcome: &Value, changed: bool) -> Option<u64> {
     if changed {
         let last = outcome["structuredPatch"].as_array()?.last()?;
-        return last["newStart"].as_u64();
+        // A few lines before the change stand there, too.
+        let lines = last["lines"].as_array().into_iter().flatten();
+        let around =
+            lines.take_while(|line| line.as_str().is_some_and(|line| line.starts_with(' ')));
+        return Some(last["newStart"].as_u64()? + around.count() as u64);
     }
     let file = &outcome["file"];
     let (start, lines) = (file["startLine"].as_u64()?, file["numLines"].as_u64()?);
@@ -1039,6 +1132,87 @@ mod tests {
             work.record(record);
         }
         work.report()
+    }
+
+    /// A file that a tool has written, in an agent that is in a directory.
+    fn wrote(work: &mut Work, cwd: &str, file: &str) {
+        let call = json!({"type": "tool_use", "id": file, "name": "Write", "input": {"file_path": file, "content": "x"}});
+        work.record(&json!({"type": "assistant", "cwd": cwd, "message": {"content": [call]}}));
+        let result = json!({"type": "tool_result", "tool_use_id": file, "content": "ok"});
+        work.record(&json!({"type": "user", "cwd": cwd, "message": {"content": [result]}}));
+    }
+
+    fn paths(work: &Work) -> Vec<String> {
+        let mut paths: Vec<_> = work
+            .report()
+            .files
+            .into_iter()
+            .map(|file| file.path)
+            .collect();
+        paths.sort();
+        paths
+    }
+
+    #[test]
+    fn a_file_is_named_as_the_agent_finds_it_from_the_work_tree_where_it_is() {
+        let tree = "/p/.claude/worktrees/moon";
+        let mut work = Work::default();
+        wrote(&mut work, "/p", "/p/src/tide.py");
+        wrote(&mut work, "/p", "/p/top.md");
+        wrote(&mut work, tree, "/p/.claude/worktrees/moon/src/moon.py");
+        // As a tool prints it, from a directory below.
+        let said = json!([{"type": "text", "text": "FAILED src/moon.py and src/dark.py"}]);
+        work.record(&json!({"type": "assistant", "cwd": format!("{tree}/src"), "message": {"content": said}}));
+        assert_eq!(
+            paths(&work),
+            ["/p/src/tide.py", "/p/top.md", "src/dark.py", "src/moon.py"]
+        );
+        // The next session begins in the tree, and another one elsewhere.
+        let handoff = format!(
+            "pitstop handoff \u{b7} r \u{b7} iteration 1 \u{b7} 0a1b2c3d\n\n{WORK_HEADING}\n\n\
+            - /p/src/tide.py (changed, not committed)\n- src/moon.py:3 (changed): dark_nights\n\n\
+            {GIT_HEADING}\n\n- branch moon{IN_WORK_TREE}{tree}\n"
+        );
+        for (cwd, named) in [
+            (tree, ["/p/src/tide.py", "src/moon.py"]),
+            ("/p", [".claude/worktrees/moon/src/moon.py", "src/tide.py"]),
+        ] {
+            let mut next = Work::default();
+            next.record(&json!({"type": "user", "cwd": cwd, "message": {"content": handoff}}));
+            assert_eq!(paths(&next), named);
+            assert!(next.report().files.iter().all(|file| file.changed));
+        }
+        // It comes back.
+        wrote(&mut work, "/p", "/p/src/utc.py");
+        assert!(paths(&work).contains(&".claude/worktrees/moon/src/moon.py".to_owned()));
+    }
+
+    #[test]
+    fn a_call_whose_session_ended_before_its_result_has_neither_failed_nor_worked() {
+        let mut work = Work::default();
+        let call =
+            json!({"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "make"}});
+        work.record(&json!({"type": "assistant", "message": {"content": [call]}}));
+        let cut = format!("{CUT_CALL} the session ended before this call's result was recorded]");
+        let result =
+            json!({"type": "tool_result", "tool_use_id": "1", "content": cut, "is_error": true});
+        work.record(&json!({"type": "user", "message": {"content": [result]}}));
+        let said = json!([{"type": "text", "text": "No response requested."}]);
+        work.record(
+            &json!({"type": "assistant", "message": {"model": SYNTHETIC, "content": said}}),
+        );
+        let report = work.report();
+        assert!(report.is_in_turn && report.last_failure.is_none() && report.tried.is_empty());
+        assert!(report.last_words.is_empty());
+        let detail = crate::transcript::steps::Detail {
+            input: 100,
+            printed: 100,
+            failed: 100,
+        };
+        let mut said = std::collections::HashSet::new();
+        let steps = report.steps.iter();
+        let shown: String = steps.map(|step| step.show(&detail, &mut said)).collect();
+        assert_eq!(shown, "$ make\n  no result: the session ended first\n");
     }
 
     #[test]

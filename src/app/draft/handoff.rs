@@ -20,6 +20,7 @@ use crate::{
     transcript::{
         Tokens,
         human::{PROMPTS_HEADING, Said, parse_item},
+        work::IN_WORK_TREE,
     },
 };
 
@@ -303,7 +304,10 @@ pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec
     }
     let mut lines = Vec::new();
     if let Some(branch) = &repository.branch {
-        lines.push(format!("branch {}", clean::one_line(branch)));
+        let tree = repository.work_tree.as_ref();
+        let tree = tree.map(|tree| format!("{IN_WORK_TREE}{}", clean::one_line(tree)));
+        let tree = tree.unwrap_or_default();
+        lines.push(format!("branch {}{tree}", clean::one_line(branch)));
     } else if let Some(head) = repository.head.as_ref().filter(|_| repository.detached) {
         let head = head.get(..8).unwrap_or(head);
         lines.push(format!("the head is detached at {head}: on no branch"));
