@@ -61,4 +61,5 @@ mod tools;
 mod transcript;
 mod trim;
 mod ui;
+mod week;
 mod work_place;
