@@ -17,7 +17,7 @@ use crate::{
         home::Home,
         messages_api::{Answer, user_texts},
         output::text,
-        supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
+        supervisor::{Launch, SOON, Supervisor, key},
     },
     lineage::{play, reported},
 };
@@ -280,14 +280,7 @@ fn a_checkpoint_in_a_file_is_restored_on_another_machine() {
     let mine = "- [ ] mind the gulls";
     let second =
         Launch::manual_demo(&format!("## Current Plan\n{mine}\n")).restoring(&["--from", &name]);
-    let script = second.the_home().path("agent.sh");
-    fs::write(
-        &script,
-        format!("#!/bin/sh\nexec {PITSTOP} demo-agent \"$@\"\n"),
-    )
-    .unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    nothing_is_lost(&second.client(&script).start(), &notes, mine);
+    nothing_is_lost(&second.behind("").start(), &notes, mine);
 }
 
 #[test]

@@ -11,9 +11,8 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::kit::{
-    client::live_client,
     home::Home,
-    supervisor::{Launch, PITSTOP, SOON, Supervisor},
+    supervisor::{Launch, SOON, Supervisor},
 };
 
 /// How late a figure may be after the client's own status line: a second on a machine with nothing else to do.
@@ -203,32 +202,6 @@ fn wait_for_figure(supervisor: &Supervisor, source: &str, used: u64) -> Value {
     supervisor.wait_for_status(shows, SOON)
 }
 
-/// The program with an agent whose settings have lost the status line on the way.
-fn without_status_line(launch: Launch) -> Launch {
-    let agent = if launch.has_api() {
-        live_client().display().to_string()
-    } else {
-        format!("{PITSTOP} demo-agent")
-    };
-    let script = launch.the_home().path("agent");
-    let text = format!(
-        "#!/bin/sh\n\
-         for arg; do\n\
-           shift\n\
-           if [ \"$last\" = --settings ]; then\n\
-             sed 's/\"statusLine\"/\"noStatusLine\"/' \"$arg\" >\"$HOME/settings.json\"\n\
-             arg=$HOME/settings.json\n\
-           fi\n\
-           last=$arg\n\
-           set -- \"$@\" \"$arg\"\n\
-         done\n\
-         exec {agent} \"$@\"\n"
-    );
-    fs::write(&script, text).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
-    launch.client(&script)
-}
-
 /// The peak of the supervisor's memory, in bytes.
 fn peak_memory(supervisor: &Supervisor) -> u64 {
     let pid = supervisor.terminal.pid().as_raw_nonzero();
@@ -243,7 +216,7 @@ fn peak_memory(supervisor: &Supervisor) -> u64 {
 /// Without a status line the transcript counts; torn and endless lines cost nothing but themselves; when it
 /// vanishes there is still the estimate.
 fn the_next_source_takes_over(launch: Launch) {
-    let supervisor = without_status_line(launch).start();
+    let supervisor = launch.losing("statusLine").start();
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("step one");
     let status = wait_for_figure(&supervisor, "transcript", 100_000);

@@ -346,16 +346,7 @@ live_borders! {
 
 /// An agent command that is the demo, but ends at once whenever it is told a handoff.
 fn broken_by_handoffs() -> Launch {
-    let launch = demo();
-    let script = launch.the_home().path("agent.sh");
-    let text = format!(
-        "#!/bin/sh\ncase \"$*\" in *'pitstop handoff ·'*) exit 9 ;; esac\nexec {} demo-agent \"$@\"\n",
-        crate::kit::supervisor::PITSTOP
-    );
-    fs::write(&script, text).expect("a script");
-    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .expect("a mode");
-    launch.client(&script)
+    demo().behind("case \"$*\" in *'pitstop handoff ·'*) exit 9 ;; esac")
 }
 
 #[test]

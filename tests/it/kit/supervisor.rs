@@ -7,7 +7,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs,
     io::{BufRead as _, BufReader, Read},
-    os::unix::ffi::OsStrExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     sync::{Arc, Mutex, PoisonError},
@@ -184,6 +184,34 @@ impl Launch {
     pub fn client(mut self, program: &Path) -> Self {
         self.hosted = Hosted::Claude(program.to_owned());
         self
+    }
+
+    /// With a program of our own in the place of the agent: these commands run first, then the demo or the real client.
+    pub fn behind(self, commands: &str) -> Self {
+        let agent = match &self.hosted {
+            Hosted::Claude(program) => program.display().to_string(),
+            _ => format!("{PITSTOP} demo-agent"),
+        };
+        let path = self.home.path("agent.sh");
+        let text = format!("#!/bin/sh\n{commands}\nexec {agent} \"$@\"\n");
+        fs::write(&path, text).expect("a script");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("a mode");
+        self.client(&path)
+    }
+
+    /// With an agent whose settings have lost the keys that this expression of `sed` matches on the way.
+    pub fn losing(self, keys: &str) -> Self {
+        self.behind(&format!(
+            "for arg; do\n\
+               shift\n\
+               if [ \"$last\" = --settings ]; then\n\
+                 sed -E 's/\"({keys})\"/\"no-\\1\"/' \"$arg\" >\"$HOME/settings.json\"\n\
+                 arg=$HOME/settings.json\n\
+               fi\n\
+               last=$arg\n\
+               set -- \"$@\" \"$arg\"\n\
+             done"
+        ))
     }
 
     /// From a shell that has run these commands and becomes it.

@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -12,7 +11,7 @@ use super::{gone, live::every_call_is_answered_next, live::results};
 use crate::kit::{
     home::Home,
     messages_api::Answer,
-    supervisor::{Launch, PITSTOP, SOON, Supervisor, key, processes_of, session_of},
+    supervisor::{Launch, SOON, Supervisor, key, processes_of, session_of},
 };
 
 /// What the demo says at the end of its turn.
@@ -199,16 +198,11 @@ fn a_trim_that_wins_too_little_is_not_offered() {
 /// An agent command that is the demo, but refuses the first session that it is to resume.
 fn refusing_once() -> Launch {
     let launch = filled();
-    let home = launch.the_home();
-    let (script, mark) = (home.path("agent.sh"), home.path("refused"));
+    let mark = launch.the_home().path("refused");
     let mark = mark.display();
-    let text = format!(
-        "#!/bin/sh\ncase \"$*\" in *--resume*) [ -e {mark} ] || {{ : >{mark}; echo No conversation found; exit 1; }} ;; esac\n\
-         exec {PITSTOP} demo-agent \"$@\"\n"
-    );
-    fs::write(&script, text).expect("a script");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a mode");
-    launch.client(&script)
+    launch.behind(&format!(
+        "case \"$*\" in *--resume*) [ -e {mark} ] || {{ : >{mark}; echo No conversation found; exit 1; }} ;; esac"
+    ))
 }
 
 #[test]
