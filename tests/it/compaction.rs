@@ -1,27 +1,15 @@
 //! The client's own compactions: counted once each, and replaced by a reboot where the user wants that.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::fs;
 
 use serde_json::Value;
 
 use crate::kit::{
-    client::live_client,
     shape::Shape,
-    supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
+    supervisor::{Launch, SOON, Supervisor, key},
 };
 
 const VARIABLE: &str = "DISABLE_AUTO_COMPACT";
-
-/// A demo that compacts by itself before its third turn, below the line at which we would ask for a reboot.
-fn demo() -> Launch {
-    Launch::quiet_demo()
-        .env("PITSTOP_DEMO_REPLY", "Understood.")
-        .env("PITSTOP_DEMO_USAGE", "100000,150000,60000,70000")
-        .env("PITSTOP_DEMO_COMPACT", "140000")
-        .set("reboot.mode=\"manual\"")
-        .set("reboot.typing_quiet=\"300ms\"")
-        .notes("# Scratchpad\n\n## Current Plan\n- [ ] write the store\n")
-}
 
 /// The real client, which compacts before its third turn. By itself this version waits for the service to refuse;
 /// with a window set it compacts at window − 20 000 − 13 000.
@@ -44,27 +32,15 @@ fn turns() -> Shape {
     shape
 }
 
-/// What the demo says when nothing is compacted: no figure falls. The real client is given the same turns.
-fn growing(launch: Launch) -> Launch {
-    if launch.has_api() {
-        return launch.playing(&turns());
-    }
-    launch.env("PITSTOP_DEMO_USAGE", "100000,150000,152000")
+/// The real client with these turns.
+fn growing() -> Launch {
+    live().playing(&turns())
 }
 
 /// In the place of the client, one on which our variable has no effect: its user's settings may say otherwise,
 /// and other versions may not know it.
 fn deaf(launch: Launch) -> Launch {
-    let client = if launch.has_api() {
-        live_client().display().to_string()
-    } else {
-        format!("{PITSTOP} demo-agent")
-    };
-    let path = launch.the_home().path("deaf");
-    let text = format!("#!/bin/sh\nunset {VARIABLE}\nexec {client} \"$@\"\n");
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-    launch.client(&path)
+    launch.behind(&format!("unset {VARIABLE}"))
 }
 
 /// Types a prompt and waits until its turn is over.
@@ -78,13 +54,7 @@ fn turn(supervisor: &Supervisor, prompt: &str) {
 
 /// The lines of all transcripts that hold this.
 fn lines_with(supervisor: &Supervisor, needle: &str) -> usize {
-    let home = supervisor.launch.the_home();
-    let mut files = home.transcripts();
-    let demo = fs::read_dir(home.path("state/pitstop/demo/projects"));
-    for project in demo.into_iter().flatten().flatten() {
-        let own = fs::read_dir(project.path()).into_iter().flatten().flatten();
-        files.extend(own.map(|file| file.path()));
-    }
+    let files = supervisor.launch.the_home().transcripts();
     let texts = files
         .into_iter()
         .filter_map(|path| fs::read_to_string(path).ok());
@@ -141,8 +111,11 @@ fn is_switched_off(supervisor: &Supervisor) -> bool {
 }
 
 /// Left alone the client compacts, and each compaction is counted once, everywhere.
-fn each_is_counted_once(launch: &Launch) {
-    let supervisor = started(launch);
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn each_compaction_of_the_real_client_is_counted_once() {
+    let launch = growing();
+    let supervisor = started(&launch);
     assert!(!is_switched_off(&supervisor), "it is not to be touched");
     assert_eq!(compactions(&supervisor.history()), 0);
     turn(&supervisor, "the third");
@@ -169,23 +142,15 @@ fn each_is_counted_once(launch: &Launch) {
         2,
         "the store tells it too"
     );
-    let meta = meta(launch);
+    let meta = meta(&launch);
     assert_eq!(meta["iterations"][0]["compactions"], 2, "{meta}");
 }
 
-#[test]
-fn each_compaction_of_the_demo_is_counted_once() {
-    each_is_counted_once(&demo());
-}
-
+/// The variable goes to the hosted session and is all that is done.
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn each_compaction_of_the_real_client_is_counted_once() {
-    each_is_counted_once(&growing(live()));
-}
-
-/// The variable goes to the hosted session and is all that is done.
-fn it_is_switched_off_by_environment(launch: &Launch) {
+fn auto_compaction_of_the_real_client_is_switched_off_by_environment() {
+    let launch = growing();
     let supervisor = started(&launch.clone().set("guard.replace_compaction=true"));
     assert!(is_switched_off(&supervisor));
     turn(&supervisor, "the third");
@@ -202,34 +167,28 @@ fn it_is_switched_off_by_environment(launch: &Launch) {
     assert_eq!(supervisor.status()["reboot"]["phase"], "idle");
 }
 
-#[test]
-fn auto_compaction_of_the_demo_is_switched_off_by_environment() {
-    it_is_switched_off_by_environment(&growing(demo()));
-}
-
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn auto_compaction_of_the_real_client_is_switched_off_by_environment() {
-    it_is_switched_off_by_environment(&growing(live()));
-}
-
 /// The reason of a reboot that comes before a compaction: that one was refused. The real client also says on its screen at
 /// which point it compacts; where that is read in time, the lines move below it, and the reboot comes without a refusal.
 #[track_caller]
-fn assert_before_compaction(supervisor: &Supervisor, reason: &Value) {
-    let known_before = supervisor.launch.has_api() && reason == "threshold";
-    assert!(known_before || reason == "context_limit", "{reason}");
+fn assert_before_compaction(reason: &Value) {
+    assert!(
+        reason == "threshold" || reason == "context_limit",
+        "{reason}"
+    );
 }
 
 /// A client that would compact all the same is refused and a reboot asked for. The turn goes on.
-fn it_is_held_back_with_a_review(launch: Launch) {
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn compaction_of_the_real_client_is_held_back_with_a_review() {
+    let launch = growing();
     let launch = deaf(launch)
         .set("guard.replace_compaction=true")
         .set("reboot.mode=\"ask\"");
     let supervisor = started(&launch);
     turn(&supervisor, "the third");
     let status = supervisor.wait_for_phase("review", SOON);
-    assert_before_compaction(&supervisor, &status["reboot"]["reason"]);
+    assert_before_compaction(&status["reboot"]["reason"]);
     assert_eq!(boundaries(&supervisor), 0);
     assert_eq!(
         compactions(&supervisor.history()),
@@ -244,19 +203,11 @@ fn it_is_held_back_with_a_review(launch: Launch) {
     supervisor.wait_for_phase("idle", SOON);
 }
 
-#[test]
-fn compaction_of_the_demo_is_held_back_with_a_review() {
-    it_is_held_back_with_a_review(growing(demo()));
-}
-
+/// In `auto` it is a reboot.
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn compaction_of_the_real_client_is_held_back_with_a_review() {
-    it_is_held_back_with_a_review(growing(live()));
-}
-
-/// In `auto` it is a reboot.
-fn it_is_replaced_by_a_reboot(launch: Launch) {
+fn compaction_of_the_real_client_is_replaced_by_a_reboot() {
+    let launch = growing();
     let launch = deaf(launch)
         .set("guard.replace_compaction=true")
         .set("reboot.mode=\"auto\"")
@@ -265,33 +216,20 @@ fn it_is_replaced_by_a_reboot(launch: Launch) {
     supervisor.prompt("the third");
     supervisor.wait_for_iteration(2, SOON * 2);
     let history = supervisor.history();
-    assert_before_compaction(&supervisor, &history["iterations"][1]["cause"]);
+    assert_before_compaction(&history["iterations"][1]["cause"]);
     assert_eq!(compactions(&history), 0);
 }
 
-#[test]
-fn compaction_of_the_demo_is_replaced_by_a_reboot() {
-    it_is_replaced_by_a_reboot(growing(demo()));
-}
-
+/// In `manual` nothing is begun, but it is reported.
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn compaction_of_the_real_client_is_replaced_by_a_reboot() {
-    it_is_replaced_by_a_reboot(growing(live()));
-}
-
-/// In `manual` nothing is begun, but it is reported.
-fn it_is_reported_in_manual(launch: Launch) {
+fn compaction_of_the_real_client_is_reported_in_manual() {
+    let launch = growing();
     let supervisor = started(&deaf(launch).set("guard.replace_compaction=true"));
     turn(&supervisor, "the third");
     supervisor.wait_for_log("wanted to compact and was held back", SOON);
     assert_eq!(supervisor.status()["reboot"]["phase"], "idle");
     assert_eq!(boundaries(&supervisor), 0);
-}
-
-#[test]
-fn compaction_of_the_demo_is_reported_in_manual() {
-    it_is_reported_in_manual(growing(demo()));
 }
 
 /// The hook is as silent as the others unless the supervisor refuses.

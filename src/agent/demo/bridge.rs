@@ -38,15 +38,6 @@ pub struct Asked {
     pub outcome: Sender<Value>,
 }
 
-/// A compaction that waits until it is decided what it leaves.
-#[derive(Debug)]
-pub struct Compacting {
-    number: u64,
-    trigger: &'static str,
-    /// The prompt that is answered behind it.
-    pub prompt: Option<String>,
-}
-
 /// Where facts go.
 #[derive(Debug)]
 pub struct Bridge {
@@ -287,67 +278,6 @@ impl Session {
         // The supervisor is gone, then.
         let _ = outcome.send(answer);
         Ok(())
-    }
-
-    /// Has the supervisor decide what a compaction leaves, where there is one; whether that is so.
-    pub(super) fn asks_about_compaction(
-        &mut self,
-        trigger: &'static str,
-        prompt: Option<String>,
-    ) -> bool {
-        let Some(bridge) = &self.bridge else {
-            return false;
-        };
-        self.compactions += 1;
-        let number = self.compactions;
-        let (peer, to) = (bridge.peer.clone(), self.incoming.clone());
-        thread::spawn(move || {
-            let decided = loop {
-                let asked = json!({ "compaction": number, "trigger": trigger });
-                match peer.post("compact", asked) {
-                    Ok(answer) if answer["decision"] == "wait" => {}
-                    Ok(answer) => break answer,
-                    // No one is there to ask.
-                    Err(_) => break json!({ "decision": "client" }),
-                }
-            };
-            // The session is over, then.
-            let _ = to.send(Incoming::Decided(number, decided));
-        });
-        if prompt.is_some() {
-            self.report_turn();
-        }
-        self.hint = "Compacting conversation… (esc to stop)".into();
-        self.compacting = Some(Compacting {
-            number,
-            trigger,
-            prompt,
-        });
-        true
-    }
-
-    /// It is decided what a compaction leaves.
-    pub(super) fn decided(&mut self, number: u64, decision: &Value) -> io::Result<()> {
-        let Some(compacting) = self.compacting.take_if(|one| one.number == number) else {
-            return Ok(());
-        };
-        self.hint = "? for shortcuts".into();
-        match decision["decision"].as_str() {
-            Some("replace") => {
-                let text = decision["text"].as_str().unwrap_or_default();
-                self.take_over(text, compacting.trigger)?;
-                // The prompt that waits is the first one behind it.
-                self.turns = usize::from(compacting.prompt.is_some());
-            }
-            Some("skip") => {}
-            _ => self.compact(compacting.trigger)?,
-        }
-        if let Some(prompt) = compacting.prompt {
-            return self.begin_turn(prompt);
-        }
-        self.queue
-            .pop_front()
-            .map_or(Ok(()), |prompt| self.submit_by(prompt, "composer"))
     }
 
     /// Puts what the supervisor gives in the place of the conversation between two steps of the turn, if it has ordered that; says whether

@@ -73,22 +73,6 @@ impl Hooks {
         !self.silent && self.settings["statusLine"]["command"].is_string()
     }
 
-    /// Runs the commands of an event that can be refused, one after the other, and gives the first refusal.
-    pub fn refused(&self, event: &str, session: SessionId, payload: &Value) -> Option<String> {
-        let groups = self.settings["hooks"][event].as_array();
-        let commands = groups
-            .into_iter()
-            .flatten()
-            .flat_map(|group| group["hooks"].as_array().into_iter().flatten())
-            .filter(|_| !self.silent)
-            .filter_map(|hook| hook["command"].as_str());
-        commands
-            .filter_map(|command| self.output(command, session, payload))
-            .filter_map(|output| serde_json::from_str::<Value>(&output).ok())
-            .find(|verdict| verdict["decision"] == "block")
-            .map(|verdict| verdict["reason"].as_str().unwrap_or_default().to_owned())
-    }
-
     /// Runs the status line command and gives its output.
     pub fn status_line(&self, session: SessionId, payload: &Value) -> Option<String> {
         let command = self.settings["statusLine"]["command"].as_str()?;

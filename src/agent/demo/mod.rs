@@ -103,7 +103,6 @@ struct Control {
     stubborn: bool,
     crash: Option<usize>,
     hooks: bool,
-    compact: Option<u64>,
     dialog: String,
 }
 

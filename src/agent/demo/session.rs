@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     BASE_LOAD, Control, Options, REFUSED_BELOW, RESERVE,
-    bridge::{Bridge, Compacting},
+    bridge::Bridge,
     draw::{Canvas, plain, wrap, write_all},
     hooks::{self, Hooks},
     keyboard::{Key, Keyboard},
@@ -71,8 +71,7 @@ pub struct Session {
     pub(super) queue: VecDeque<String>,
     pub(super) dialog: Option<Dialog>,
     pub(super) turn: Option<Turn>,
-    /// The compaction that waits for a decision, and how many there were.
-    pub(super) compacting: Option<Compacting>,
+    /// How many compactions the supervisor was asked about.
     pub(super) compactions: u64,
     /// The order to replace the conversation at the next step of the turn.
     pub(super) at_next_step: Option<Value>,
@@ -135,7 +134,6 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         queue: VecDeque::new(),
         dialog: (control.dialog == "start").then_some(Dialog::Trust),
         turn: None,
-        compacting: None,
         compactions: 0,
         at_next_step: None,
         turns: 0,
@@ -315,7 +313,6 @@ impl Session {
                 self.status = text.lines().take(3).map(plain).collect();
             }
             Incoming::Order(asked) => self.ordered(asked)?,
-            Incoming::Decided(number, decision) => self.decided(number, &decision)?,
         }
         self.report_draft();
         Ok(())
@@ -397,11 +394,6 @@ impl Session {
         match prompt.trim() {
             "/exit" | "/quit" => self.quit("prompt_input_exit", 0),
             "/clear" if !self.is_busy() => self.start_over()?,
-            "/compact" if !self.is_busy() => {
-                if !self.asks_about_compaction("manual", None) {
-                    self.compact("manual")?;
-                }
-            }
             command if command.starts_with('/') && !command.contains([' ', '\n']) => {
                 let name = wrap(command, self.canvas.columns()).swap_remove(0);
                 self.above
@@ -424,17 +416,12 @@ impl Session {
             }
             self.go_on_due = None;
             self.report_turn_end("aborted");
-        } else if let Some(compacting) = self.compacting.take() {
-            let prompt = compacting.prompt.unwrap_or_default();
-            self.draft.insert_str(0, &prompt);
-            self.hint = "? for shortcuts".into();
-            self.report_turn_end("aborted");
         }
     }
 
     /// Whether a prompt has to wait.
     pub(super) const fn is_busy(&self) -> bool {
-        self.turn.is_some() || self.compacting.is_some()
+        self.turn.is_some()
     }
 
     /// Takes a typed prompt, or refuses it when the window is full.
@@ -455,24 +442,14 @@ impl Session {
             self.handed_over = true;
             self.story = Story::from_prompt(&prompt);
         }
-        if self
-            .control
-            .compact
-            .is_some_and(|line| self.context >= line)
-        {
-            if self.asks_about_compaction("auto", Some(prompt.clone())) {
-                return Ok(());
-            }
-            self.compact("auto")?;
-        }
         self.begin_turn(prompt)
     }
 
     /// Answers a prompt, unless the window is full.
     pub(super) fn begin_turn(&mut self, prompt: String) -> io::Result<()> {
         if self.context >= self.limit() {
-            self.hint = "Context low (0% remaining) · Run /compact to compact & continue".into();
-            let notice = "Context limit reached · /compact or /clear to continue";
+            self.hint = "Context low (0% remaining) · Run /clear to start over".into();
+            let notice = "Context limit reached · /clear to continue";
             self.above
                 .extend([format!("  \x1b[31m⎿  {notice}"), String::new()]);
             return self.record.too_long();
@@ -549,29 +526,6 @@ impl Session {
         self.call_hook("SessionStart", json!({ "source": "clear" }));
         self.report_session("clear");
         self.above.push("  ⎿  (no content)".into());
-        self.status_line_soon();
-        Ok(())
-    }
-
-    /// Compacts, unless a hook refuses.
-    pub(super) fn compact(&mut self, trigger: &str) -> io::Result<()> {
-        let fields = json!({ "trigger": trigger, "custom_instructions": null });
-        let payload = self.payload("PreCompact", fields);
-        if let Some(reason) = self.hooks.refused("PreCompact", self.id, &payload) {
-            let notice = format!("Compaction blocked by PreCompact hook: {reason}");
-            self.above.extend([format!("  ⎿  {notice}"), String::new()]);
-            return Ok(());
-        }
-        self.record.compacted(self.context, trigger)?;
-        self.context = BASE_LOAD + (self.context - BASE_LOAD.min(self.context)) / 12;
-        self.has_usage = false;
-        self.hint = "? for shortcuts".into();
-        // In the order of the real client.
-        let fields = json!({ "source": "compact", "model": self.options.model });
-        self.call_hook("SessionStart", fields);
-        self.report_session("compact");
-        self.call_hook("PostCompact", json!({ "trigger": trigger }));
-        self.above.push("  ⎿  Compacted".into());
         self.status_line_soon();
         Ok(())
     }

@@ -13,7 +13,6 @@
 //! | `PITSTOP_DEMO_CRASH` | dies in that turn (from 1), with its modes left on |
 //! | `PITSTOP_DEMO_GRANDCHILD` | `1`: leaves a process behind that holds the terminal for a minute |
 //! | `PITSTOP_DEMO_HOOKS` | `0`: calls neither hooks nor status line |
-//! | `PITSTOP_DEMO_COMPACT` | compacts by itself from that context on, tokens, unless `DISABLE_AUTO_COMPACT` is set |
 //! | `PITSTOP_DEMO_DIALOG` | `start`: a trust dialog first; `turn`: a permission dialog in each turn |
 
 use std::{fs, os::unix::process::CommandExt as _, process::Command, time::Duration};
@@ -48,7 +47,6 @@ pub(super) fn read(control: Control) -> Result<Control, String> {
         stubborn: is("PITSTOP_DEMO_STUBBORN", "1"),
         crash: number("PITSTOP_DEMO_CRASH").map(|turn| turn as usize),
         hooks: !is("PITSTOP_DEMO_HOOKS", "0"),
-        compact: number("PITSTOP_DEMO_COMPACT").filter(|_| !is("DISABLE_AUTO_COMPACT", "1")),
         dialog: variable("PITSTOP_DEMO_DIALOG").unwrap_or_default(),
         ..control
     })

@@ -10,8 +10,6 @@ use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::termios::tcgetwinsize;
 use tokio::signal::unix::{SignalKind, signal};
 
-use serde_json::Value;
-
 use super::{bridge::Asked, draw::write_all};
 
 /// Paste marks, focus reports, colour scheme reports; the cursor is drawn, not shown. Then the
@@ -39,8 +37,6 @@ pub enum Incoming {
     StatusLine(String),
     /// The bridge has an order.
     Order(Asked),
-    /// What the compaction of this number leaves.
-    Decided(u64, Value),
 }
 
 /// The terminal in raw mode; restored when dropped.

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{MODS_FROM, demo, say, wait_for, wait_for_figure, wait_until_it_rests};
+use super::{MODS_FROM, wait_until_it_rests};
 use crate::kit::{
     client::is_at_least,
     messages_api::Answer,
@@ -165,26 +165,4 @@ fn a_compaction_that_is_stopped_in_the_real_client_changes_nothing() {
     supervisor.wait_for_state("idle", SOON);
     assert_eq!(supervisor.status()["iteration"], 1);
     assert_eq!(launch.api().main_calls().len(), 1);
-}
-
-#[test]
-fn the_demo_s_compaction_is_answered_with_the_handoff() {
-    let supervisor = demo()
-        .set("reboot.mode=\"ask\"")
-        .env("PITSTOP_DEMO_COMPACT", "25000")
-        .start();
-    wait_until_it_rests(&supervisor);
-    say(&supervisor, "the old talk");
-    wait_for_figure(&supervisor, 28_000);
-    say(&supervisor, "the pending words");
-    supervisor.wait_for_phase("review", SOON);
-    let pid = supervisor.agent_pid();
-    assert_eq!(supervisor.ctl("approve").0, 0);
-    supervisor.wait_for_iteration(2, SOON);
-    // The prompt that waited is answered, by the same process.
-    wait_for(&supervisor, |bridge| bridge["turn_runs"] == false);
-    supervisor.wait_for_iteration(2, SOON);
-    assert_eq!(supervisor.agent_pid(), pid);
-    assert_eq!(cause(&supervisor, 2), "compaction");
-    assert_eq!(supervisor.history()["iterations"][1]["compactions"], 0);
 }
