@@ -547,23 +547,6 @@ fn the_demo_ends_by_each_signal_as_the_client_does() {
 }
 
 #[test]
-fn a_stubborn_demo_ends_by_a_kill_only() {
-    let agent = Agent::demo(&[("PITSTOP_DEMO_STUBBORN", "1")]);
-    let terminal = agent.start(FIRST, Start::Fresh, None);
-    agent.wait_for_start();
-    terminal.signal(Signal::INT);
-    terminal.signal(Signal::HUP);
-    terminal.signal(Signal::TERM);
-    type_in(&terminal, "/exit");
-    type_in(&terminal, "still here");
-    agent.wait_for_event("the prompt", |e| {
-        matches!(e, AgentEvent::PromptSubmitted { .. })
-    });
-    terminal.kill();
-    assert!(terminal.wait_for_exit(LIMIT).signal.is_some());
-}
-
-#[test]
 fn a_pasted_prompt_needs_an_enter_of_its_own_in_the_demo_too() {
     let agent = Agent::demo(&[("PITSTOP_DEMO_REPLY", "Heard.")]);
     let terminal = agent.start(FIRST, Start::Fresh, None);
@@ -575,22 +558,6 @@ fn a_pasted_prompt_needs_an_enter_of_its_own_in_the_demo_too() {
     terminal.send("\r");
     terminal.wait_for_text("Heard.", LIMIT);
     assert_eq!(prompts(&agent.home), ["one\ntwo\n"]);
-}
-
-#[test]
-fn a_start_prompt_waits_behind_the_demos_trust_dialog() {
-    let agent = Agent::demo(&[("PITSTOP_DEMO_DIALOG", "start")]);
-    let terminal = agent.start(FIRST, Start::Fresh, Some("go"));
-    terminal.wait_for_text("Do you trust", LIMIT);
-    terminal.send("typed into the dialog");
-    assert_eq!(events(&agent.home), []);
-    // The key may share a read with what was typed before, and then it is eaten with it.
-    eventually("the end of the dialog", || {
-        terminal.send("1");
-        (!terminal.screen_text().contains("Do you trust")).then_some(())
-    });
-    agent.wait_for_turns(1);
-    assert_eq!(prompts(&agent.home), ["go"]);
 }
 
 #[test]

@@ -317,9 +317,7 @@ fn each_breaker_ends_a_headless_run_with_its_evidence() {
         ),
     ];
     // It dies before it has said a word in every life but the first.
-    let dying = scripted(&["first", "second"])
-        .env("PITSTOP_DEMO_CRASH", "2")
-        .order(["--max-iterations", "3"]);
+    let dying = scripted(&["first", "second\t$ kill -9 $PPID"]).order(["--max-iterations", "3"]);
     let dying = (dying, 3, "crash", "max_iterations = 3 reached");
     let breakers = breakers.map(|(launch, why)| (launch, 4, "breaker", why));
     side_by_side(
@@ -614,8 +612,8 @@ fn one_interrupt_ends_a_headless_run_cleanly_and_two_at_once() {
     assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
 
     // An agent that takes its time, and one second signal.
-    let launch = json(scripted(&["$ sleep 60"]).env("PITSTOP_DEMO_STUBBORN", "1"))
-        .set("reboot.exit_timeout=\"60s\"");
+    let launch =
+        json(scripted(&["$ trap '' HUP INT TERM; sleep 60"])).set("reboot.exit_timeout=\"60s\"");
     let mut run = launch.start_headless();
     run.wait_until("it works", |run| run.agent_pid().is_some(), SOON);
     run.signal(Signal::INT);

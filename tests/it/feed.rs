@@ -423,14 +423,14 @@ fn notes_in_a_reply_of_the_real_client_are_on_disk_within_a_second() {
 
 #[test]
 fn without_hooks_the_transcript_of_the_demo_is_read() {
-    notes_are_read(&noting_demo().env("PITSTOP_DEMO_HOOKS", "0"));
+    notes_are_read(&noting_demo().losing("hooks|statusLine"));
 }
 
 #[test]
 fn without_hooks_state_and_tests_of_the_demo_are_known() {
     let launch = Launch::demo()
-        .env("PITSTOP_DEMO_HOOKS", "0")
-        .env("PITSTOP_DEMO_PACE_MS", "20");
+        .losing("hooks|statusLine")
+        .agent_args(["Build it"]);
     let supervisor = launch.start();
     supervisor.wait_for_state("busy", SOON);
     supervisor.wait_until(

@@ -236,7 +236,10 @@ fn a_panic_leaves_a_usable_terminal_its_report_and_no_agent() {
 
 #[test]
 fn after_a_crash_of_the_agent_quitting_restores_the_terminal() {
-    let supervisor = demo().env("PITSTOP_DEMO_CRASH", "1").start();
+    let launch = Launch::quiet_demo();
+    let script = launch.the_home().path("script");
+    fs::write(&script, "Noted.\t$ kill -9 $PPID").expect("a script");
+    let supervisor = launch.env("PITSTOP_DEMO_SCRIPT", script).start();
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("go");
     supervisor.wait_for_state("exited", SOON);
@@ -980,15 +983,10 @@ fn a_clock_before_1970_is_an_error() {
 #[test]
 fn a_start_in_a_project_with_earlier_work_asks_and_resumes_the_session_that_is_chosen() {
     let launch = Launch::demo().env("PITSTOP_DEMO_AUTO", "0");
-    let home = launch.the_home();
-    let (script, started) = (home.path("agent.sh"), home.path("started"));
-    let text = format!(
-        "#!/bin/sh\necho \"$*\" >>{}\nexec {PITSTOP} demo-agent \"$@\"\n",
-        started.display()
-    );
-    fs::write(&script, text).expect("a script");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a mode");
-    let launch = launch.client(&script).asking();
+    let started = launch.the_home().path("started");
+    let launch = launch
+        .behind(&format!("echo \"$*\" >>{}", started.display()))
+        .asking();
     // Nothing to ask about yet, nor after a session in which nothing was said.
     for _ in 0..2 {
         let supervisor = launch.start();

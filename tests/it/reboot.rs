@@ -16,7 +16,7 @@ use crate::kit::{
     client::live_client,
     messages_api::{Answer, user_texts},
     shape::Shape,
-    supervisor::{Launch, PITSTOP, SOON, Supervisor, group_members, key, session_of},
+    supervisor::{Launch, SOON, Supervisor, group_members, key, session_of},
     terminal::{Answers, Spec, Terminal},
 };
 
@@ -688,18 +688,6 @@ fn a_message_that_arrives_changed_is_reported() {
     supervisor.wait_for_log("the handoff arrived changed", SOON);
 }
 
-/// A program of our own in the place of the client: `before` runs first, then the demo or the client.
-fn behind(launch: Launch, before: &str) -> Launch {
-    let agent = if launch.has_api() {
-        live_client().display().to_string()
-    } else {
-        format!("{PITSTOP} demo-agent")
-    };
-    let text = format!("#!/bin/sh\n{before}\nexec {agent} \"$@\"\n");
-    let wrapper = script(&launch, "agent", &text);
-    launch.client(&wrapper)
-}
-
 /// A demo or client whose window is full after its first turn; the client's has 24 calls of tools, of which the last one passes the line.
 fn full(launch: Launch) -> Launch {
     let launch = launch.set("reboot.typing_quiet=\"300ms\"");
@@ -1046,8 +1034,7 @@ fn a_demo_that_crashed_is_resumed() {
 
 /// A new agent that dies at once costs nothing: the old session goes on.
 fn a_new_agent_that_dies_is_rolled_back(launch: Launch) {
-    let launch = behind(
-        launch,
+    let launch = launch.behind(
         "case \"$*\" in *--resume*) ;; *) if [ -e \"$HOME/broken\" ]; then echo broken; exit 3; fi;; esac",
     );
     let supervisor = started(&launch);
@@ -1210,8 +1197,11 @@ fn an_agent_that_floods_and_ignores_signals_is_ended_all_the_same() {
 
 /// A dialog is answered by the human alone; the message waits behind it and is delivered once.
 fn a_dialog_at_the_start_is_left_to_the_human(launch: Launch) {
+    let asks = "case $* in *--version*) ;; *) echo 'Do you trust this folder?'; read -r _ ;; esac";
+    // A reboot by the bridge starts no process that could ask.
     let launch = launch
-        .env("PITSTOP_DEMO_DIALOG", "start")
+        .behind(asks)
+        .set("agent.bridge=false")
         .set("reboot.verify_timeout=\"1s\"");
     let supervisor = launch.start();
     supervisor.terminal.wait_for_text("trust", SOON);
@@ -1253,12 +1243,24 @@ fn a_dialog_at_the_start_is_left_to_the_human_with_a_paste() {
 
 #[test]
 fn a_dialog_in_a_turn_holds_the_reboot_back_until_it_is_answered() {
-    let launch = demo()
-        .env("PITSTOP_DEMO_DIALOG", "turn")
-        .without_env("PITSTOP_DEMO_REPLY");
-    let script = launch.the_home().path("script");
-    fs::write(&script, "I shall look\t$ echo looked\tDone.\n").unwrap();
-    let supervisor = launch.env("PITSTOP_DEMO_SCRIPT", script).start();
+    let launch = demo().without_env("PITSTOP_DEMO_REPLY");
+    let answered = launch.the_home().path("answered");
+    let ask = script(
+        &launch,
+        "ask",
+        &format!(
+            "#!/bin/sh\necho '{{\"tool_name\":\"Bash\",\"session_id\":\"'$CLAUDE_CODE_SESSION_ID'\"}}' |\n\
+             \"$PITSTOP\" hook PermissionRequest\nwhile [ ! -e {} ]; do sleep 0.05; done\n",
+            answered.display()
+        ),
+    );
+    let turns = launch.the_home().path("turns");
+    fs::write(
+        &turns,
+        format!("I shall look\t$ {}\tDone.\n", ask.display()),
+    )
+    .unwrap();
+    let supervisor = launch.env("PITSTOP_DEMO_SCRIPT", turns).start();
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("look around");
     supervisor.wait_for_state("dialog", SOON);
@@ -1268,8 +1270,7 @@ fn a_dialog_in_a_turn_holds_the_reboot_back_until_it_is_answered() {
     let status = supervisor.wait_for_phase("waiting", SOON);
     assert_eq!(status["reboot"]["blocked_by"], json!(["dialog"]));
     assert_eq!(status["agent"]["state"], "dialog");
-    // The key of the human, into the pane.
-    supervisor.keys([key::ENTER]);
+    fs::write(answered, "").unwrap();
     supervisor.wait_for_iteration(2, SOON);
     let end = iteration(&supervisor.history(), 1);
     assert_eq!(end["end_reason"], "user_reboot");

@@ -240,16 +240,11 @@ impl Session {
         let filled = |refusal: Option<&str>| json!({ "outcome": "filled", "filled": refusal.is_none(), "refusal": refusal });
         let answer = match order["kind"].as_str().unwrap_or_default() {
             "read_draft" => {
-                let seen = if self.dialog.is_none() {
-                    &*self.draft
-                } else {
-                    ""
-                };
-                json!({ "outcome": "draft", "text": seen, "cursor": end(seen) })
+                json!({ "outcome": "draft", "text": self.draft, "cursor": end(&self.draft) })
             }
-            "probe" => filled(self.dialog.map(|_| "dialog")),
+            "probe" => filled(None),
             "fill_draft" => {
-                let refusal = self.box_refusal();
+                let refusal = (!self.draft.is_empty()).then_some("draft");
                 if refusal.is_none() {
                     self.draft = text;
                 }
@@ -298,9 +293,6 @@ impl Session {
 
     /// Puts what the supervisor gives for this order in the place of the conversation, and begins a turn; gives why not, if so.
     fn replace(&mut self, order: &Value) -> io::Result<Option<String>> {
-        if self.dialog.is_some() {
-            return Ok(Some("a dialog is open".to_owned()));
-        }
         if self.turn.is_some() && order["when"] == "interrupting" {
             self.interrupt();
         }
@@ -325,11 +317,5 @@ impl Session {
         let nonce = order["nonce"].as_str().unwrap_or_default();
         self.begin_with(text, &format!("/pitstop:go {nonce}"))?;
         Ok(None)
-    }
-
-    /// Why the prompt box takes no text, if so.
-    fn box_refusal(&self) -> Option<&'static str> {
-        let dialog = self.dialog.map(|_| "dialog");
-        dialog.or((!self.draft.is_empty()).then_some("draft"))
     }
 }

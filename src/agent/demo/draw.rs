@@ -21,8 +21,6 @@ pub struct Live {
     pub busy: Option<(String, u64)>,
     /// What the user has typed.
     pub draft: String,
-    /// Lines in place of the prompt box: an open dialog.
-    pub dialog: Vec<String>,
     /// The status line command's output, without escapes.
     pub status: Vec<String>,
     /// The last line: a hint or a warning.
@@ -175,12 +173,6 @@ impl Canvas {
             lines.extend([String::new(), format!("\x1b[38;5;174m{}", cut(&text, room))]);
         }
         lines.push(String::new());
-        if !live.dialog.is_empty() {
-            lines.push(format!("\x1b[38;5;153m{}", "─".repeat(room)));
-            lines.extend(live.dialog.iter().map(|line| cut(line, room)));
-            let caret = (lines.len() - 1, 0);
-            return (lines, caret);
-        }
         lines.push(dim(&"─".repeat(room)));
         let draft = shown_draft(&live.draft, room.saturating_sub(3));
         let column = 2 + draft.last().map_or(0, |line| line.width());
@@ -297,7 +289,6 @@ mod tests {
             draft: "a\nb\nc".into(),
             status: vec!["s".repeat(300)],
             hint: "h".repeat(300),
-            ..Live::default()
         };
         for (columns, rows) in [(1, 1), (2, 3), (80, 24), (500, 200)] {
             let mut canvas = Canvas::new(columns, rows);

@@ -100,10 +100,6 @@ struct Control {
     items: u64,
     stop_phrase: Option<String>,
     auto: bool,
-    stubborn: bool,
-    crash: Option<usize>,
-    hooks: bool,
-    dialog: String,
 }
 
 /// Runs the demo agent with `args`, which do not hold the program's name; gives its exit code.
@@ -181,7 +177,6 @@ fn control() -> Result<Control, String> {
         items: ITEMS,
         stop_phrase: variable("PITSTOP_DEMO_STOP_PHRASE"),
         auto: variable("PITSTOP_DEMO_AUTO").as_deref() != Some("0"),
-        hooks: true,
         ..Control::default()
     };
     #[cfg(debug_assertions)]

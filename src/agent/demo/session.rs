@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    io, process,
+    io,
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread,
     time::{Duration, Instant},
@@ -28,9 +28,6 @@ use crate::transcript::{SessionId, usage::Usage};
 /// The real client waits that long for more events before it runs the status line command.
 const STATUS_DEBOUNCE: Duration = Duration::from_millis(300);
 
-/// How long an open dialog stays unanswered before the notification.
-const NOTIFY_AFTER: Duration = Duration::from_secs(6);
-
 /// How long a second Ctrl-C counts as the second.
 const TWICE: Duration = Duration::from_secs(1);
 
@@ -42,15 +39,6 @@ const PAUSE_PACES: u32 = 5;
 
 /// The marker of a handoff in a prompt.
 const HANDOFF: &str = "pitstop handoff";
-
-/// An open dialog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialog {
-    /// Whether the folder is trusted, before anything else.
-    Trust,
-    /// Whether a tool may run.
-    Permission,
-}
 
 /// Everything the session knows.
 pub struct Session {
@@ -69,7 +57,6 @@ pub struct Session {
     pub(super) hint: String,
     pub(super) draft: String,
     pub(super) queue: VecDeque<String>,
-    pub(super) dialog: Option<Dialog>,
     pub(super) turn: Option<Turn>,
     /// How many compactions the supervisor was asked about.
     pub(super) compactions: u64,
@@ -87,7 +74,6 @@ pub struct Session {
     pub(super) asked_frames: bool,
     pub(super) status_due: Option<Instant>,
     pub(super) go_on_due: Option<Instant>,
-    pub(super) notify_due: Option<Instant>,
     pub(super) quit_armed: Option<(Key, Instant)>,
     pub(super) exit: Option<(&'static str, i32)>,
     pub(super) dirty: bool,
@@ -113,11 +99,7 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
     };
     let record = Record::open(path, id, &options.model, &control.cwd)?;
     let bridge = Bridge::start(&options, id, &incoming);
-    let hooks = Hooks::new(
-        std::mem::take(&mut options.settings),
-        &control.cwd,
-        !control.hooks,
-    );
+    let hooks = Hooks::new(std::mem::take(&mut options.settings), &control.cwd);
     let (columns, rows) = Terminal::size();
     let mut session = Session {
         hooks,
@@ -132,7 +114,6 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         hint: "? for shortcuts".into(),
         draft: String::new(),
         queue: VecDeque::new(),
-        dialog: (control.dialog == "start").then_some(Dialog::Trust),
         turn: None,
         compactions: 0,
         at_next_step: None,
@@ -148,7 +129,6 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         asked_frames: false,
         status_due: None,
         go_on_due: None,
-        notify_due: None,
         quit_armed: None,
         exit: None,
         dirty: true,
@@ -163,9 +143,7 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
 
 impl Session {
     fn live(&mut self, arrivals: &Receiver<Incoming>) -> io::Result<(&'static str, i32)> {
-        if self.dialog.is_none() {
-            self.begin()?;
-        }
+        self.begin()?;
         loop {
             if let Some(exit) = self.exit {
                 return Ok(exit);
@@ -206,17 +184,10 @@ impl Session {
     /// How long nothing needs doing.
     fn patience(&self) -> Duration {
         let busy = self.turn.as_ref();
-        let step = busy.filter(|_| self.dialog.is_none()).map(|turn| turn.due);
+        let step = busy.map(|turn| turn.due);
         let tick = busy.map(|_| Instant::now() + TICK);
         let armed = self.quit_armed.as_ref().map(|(_, until)| *until);
-        let times = [
-            step,
-            tick,
-            self.status_due,
-            self.go_on_due,
-            self.notify_due,
-            armed,
-        ];
+        let times = [step, tick, self.status_due, self.go_on_due, armed];
         let next = times.into_iter().flatten().min();
         next.map_or(Duration::from_secs(3600), |next| {
             next.saturating_duration_since(Instant::now())
@@ -228,13 +199,6 @@ impl Session {
         if due(self.status_due) {
             self.status_due = None;
             self.run_status_line();
-        }
-        if due(self.notify_due) {
-            self.notify_due = None;
-            let fields = json!({
-                "message": "Claude needs your permission", "notification_type": "permission_prompt",
-            });
-            self.call_hook("Notification", fields);
         }
         if self
             .quit_armed
@@ -249,9 +213,7 @@ impl Session {
             self.go_on_due = None;
             self.submit(GO_ON.into())?;
         }
-        if self.dialog.is_none() {
-            self.play_due(now)?;
-        }
+        self.play_due(now)?;
         self.dirty |= self.turn.is_some();
         Ok(())
     }
@@ -260,18 +222,6 @@ impl Session {
         let Some(mut turn) = self.turn.take_if(|turn| turn.due <= now) else {
             return Ok(());
         };
-        if self.control.crash == Some(self.turns) && turn.spoke {
-            // A crash puts nothing in order.
-            process::exit(101);
-        }
-        if turn.calls_next() && self.control.dialog == "turn" && !self.last_message.is_empty() {
-            self.last_message.clear();
-            self.call_hook("PermissionRequest", json!({ "tool_name": "Bash" }));
-            self.dialog = Some(Dialog::Permission);
-            self.notify_due = Some(now + NOTIFY_AFTER);
-            self.turn = Some(turn);
-            return Ok(());
-        }
         if self.play(&mut turn)? {
             turn.due = Instant::now() + self.control.pace;
             self.turn = Some(turn);
@@ -319,9 +269,7 @@ impl Session {
     }
 
     fn quit(&mut self, reason: &'static str, code: i32) {
-        if !self.control.stubborn {
-            self.exit = Some((reason, code));
-        }
+        self.exit = Some((reason, code));
     }
 
     fn press(&mut self, key: Key) -> io::Result<()> {
@@ -336,9 +284,6 @@ impl Session {
                 return Ok(());
             }
             _ => {}
-        }
-        if let Some(dialog) = self.dialog {
-            return self.answer(dialog, &key);
         }
         match key {
             Key::Text(text) | Key::Paste(text) => self.draft.push_str(&text),
@@ -367,23 +312,6 @@ impl Session {
         } else {
             self.quit_armed = Some((key, Instant::now() + TWICE));
         }
-    }
-
-    fn answer(&mut self, dialog: Dialog, key: &Key) -> io::Result<()> {
-        let yes = *key == Key::Submit || *key == Key::Text("1".into());
-        let no = matches!(key, Key::Escape | Key::Interrupt) || *key == Key::Text("2".into());
-        if !yes && !no {
-            return Ok(());
-        }
-        self.dialog = None;
-        self.notify_due = None;
-        match dialog {
-            Dialog::Trust if yes => self.begin()?,
-            Dialog::Trust => self.exit = Some(("other", 1)),
-            Dialog::Permission if yes => {}
-            Dialog::Permission => self.interrupt(),
-        }
-        Ok(())
     }
 
     fn enter(&mut self) -> io::Result<()> {
@@ -573,9 +501,6 @@ impl Session {
     }
 
     fn run_status_line(&self) {
-        if !self.hooks.has_status_line() {
-            return;
-        }
         let payload = self.status_payload();
         let (hooks, id, incoming) = (self.hooks.clone(), self.id, self.incoming.clone());
         thread::spawn(move || {

@@ -1,6 +1,6 @@
 //! Plays one turn, step by step: what is said and called, written and reported to the hooks.
 
-use std::{collections::VecDeque, io, process::Command, time::Instant};
+use std::{collections::VecDeque, io, time::Instant};
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -61,11 +61,6 @@ impl Turn {
             running: None,
             failure: None,
         }
-    }
-
-    /// Whether the next step calls a tool.
-    pub fn calls_next(&self) -> bool {
-        self.running.is_none() && matches!(self.steps.front(), Some(Step::Tool { .. }))
     }
 
     /// The conversation was replaced: what is left of the turn grows on from so many tokens.
@@ -196,7 +191,7 @@ impl Session {
 
     fn finish_tool(&mut self, tool: &RunningTool) -> io::Result<()> {
         let made_up = tool.output.clone().map(|output| (output, false));
-        let (output, failed) = made_up.unwrap_or_else(|| run_shell(&tool.input));
+        let (output, failed) = made_up.unwrap_or_else(|| self.run_shell(&tool.input));
         let response = if tool.name == "Bash" {
             json!({ "stdout": output, "stderr": "", "interrupted": false, "isImage": false })
         } else {
@@ -237,6 +232,19 @@ impl Session {
             .extend([format!("  \x1b[31m⎿  {message}"), String::new()]);
         let fields = json!({ "error": word, "last_assistant_message": message });
         self.call_hook("StopFailure", fields);
+    }
+
+    /// Runs a scripted command; gives what it prints, and whether it failed.
+    fn run_shell(&self, input: &Value) -> (String, bool) {
+        let command = input["command"].as_str().unwrap_or_default();
+        match self.hooks.shell(command, self.id, None) {
+            Ok(output) => {
+                let text = [output.stdout, output.stderr].concat();
+                let text = String::from_utf8_lossy(&text).into_owned();
+                (text, !output.status.success())
+            }
+            Err(error) => (error.to_string(), true),
+        }
     }
 
     fn say(&mut self, text: &str) {
@@ -305,19 +313,6 @@ fn rendered(text: &str) -> String {
             .replace('`', "")
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// Runs a scripted command; gives what it prints, and whether it failed.
-fn run_shell(input: &Value) -> (String, bool) {
-    let command = input["command"].as_str().unwrap_or_default();
-    match Command::new("/bin/sh").args(["-c", command]).output() {
-        Ok(output) => {
-            let text = [output.stdout, output.stderr].concat();
-            let text = String::from_utf8_lossy(&text).into_owned();
-            (text, !output.status.success())
-        }
-        Err(error) => (error.to_string(), true),
-    }
 }
 
 #[cfg(test)]

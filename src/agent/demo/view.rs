@@ -11,7 +11,7 @@ use super::{
     draw::{Live, wrap},
     keyboard::Key,
     record,
-    session::{Dialog, Session},
+    session::Session,
     turn::Turn,
 };
 
@@ -106,21 +106,6 @@ impl Session {
 
     /// The live part as it should look now.
     pub(super) fn shown(&self) -> Live {
-        let lines = |list: &[&str]| list.iter().map(ToString::to_string).collect();
-        let dialog = match self.dialog {
-            None => Vec::new(),
-            Some(Dialog::Trust) => lines(&[
-                "Do you trust the files in this folder?",
-                "❯ 1. Yes, I trust this folder",
-                "  2. No, exit",
-            ]),
-            Some(Dialog::Permission) => lines(&[
-                "Bash command",
-                "Do you want to proceed?",
-                "❯ 1. Yes",
-                "  2. No (esc)",
-            ]),
-        };
         let hint = match &self.quit_armed {
             Some((Key::EndOfInput, _)) => "Press Ctrl-D again to exit".into(),
             Some(_) => "Press Ctrl-C again to exit".into(),
@@ -133,7 +118,6 @@ impl Session {
                 .as_ref()
                 .map(|turn| ("Working".into(), tenths(turn))),
             draft: self.draft.clone(),
-            dialog,
             status: self.status.clone(),
             hint,
         }

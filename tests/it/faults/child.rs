@@ -93,7 +93,7 @@ fn that_closes_its_terminal_is_ended_all_the_same() {
 #[test]
 #[ignore = "a fault of `cargo run --example faults`"]
 fn that_leaves_a_process_on_its_terminal_is_rebooted() {
-    let trial = Trial::begin(&demo().env("PITSTOP_DEMO_GRANDCHILD", "1"));
+    let trial = Trial::begin(&demo().behind("set -m; sleep 60 & set +m"));
     trial.answers();
     trial.reboots();
     let left = || {
