@@ -547,20 +547,6 @@ fn the_demo_ends_by_each_signal_as_the_client_does() {
 }
 
 #[test]
-fn a_pasted_prompt_needs_an_enter_of_its_own_in_the_demo_too() {
-    let agent = Agent::demo(&[("PITSTOP_DEMO_REPLY", "Heard.")]);
-    let terminal = agent.start(FIRST, Start::Fresh, None);
-    agent.wait_for_start();
-    terminal.wait_for_text("\u{276f}", LIMIT);
-    terminal.send("\x1b[200~one\ntwo\x1b[201~\r");
-    terminal.wait_for_text("two", LIMIT);
-    assert_eq!(prompts(&agent.home), [""; 0]);
-    terminal.send("\r");
-    terminal.wait_for_text("Heard.", LIMIT);
-    assert_eq!(prompts(&agent.home), ["one\ntwo\n"]);
-}
-
-#[test]
 fn the_demo_goes_on_from_a_handoff_where_the_last_session_stopped() {
     let agent = Agent::demo(&[("PITSTOP_DEMO_USAGE", "150000")]);
     let prompt = "pitstop handoff \u{b7} run \u{b7} 2\n\n- demo_next: 4\n";

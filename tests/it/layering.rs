@@ -23,7 +23,7 @@ const ROOMS: [(&str, &[&str]); 27] = [
     ("scratchpad", &[]),
     ("terminal", &["keymap"]),
     ("pane", &["terminal"]),
-    ("agent", &["transcript"]),
+    ("agent", &["transcript", "terminal"]),
     ("breakpoint", &[]),
     ("guard", &["transcript"]),
     ("handoff", &["transcript", "scratchpad", "breakpoint"]),

@@ -35,7 +35,6 @@ pub struct Canvas {
     /// Widths of the live lines now on the terminal, and the row of the caret among them.
     drawn: Vec<usize>,
     caret_row: usize,
-    frames: bool,
     title: String,
 }
 
@@ -47,7 +46,6 @@ impl Canvas {
             rows: 24,
             drawn: Vec::new(),
             caret_row: 0,
-            frames: false,
             title: String::new(),
         };
         canvas.resize(columns, rows);
@@ -62,11 +60,6 @@ impl Canvas {
         }
     }
 
-    /// Brackets frames from now on: the terminal knows synchronized output.
-    pub fn bracket_frames(&mut self) {
-        self.frames = true;
-    }
-
     /// The width of the terminal, cells.
     pub fn columns(&self) -> usize {
         self.columns
@@ -76,17 +69,13 @@ impl Canvas {
     pub fn frame(&mut self, above: &[String], live: &Live) -> io::Result<()> {
         let mut out = String::new();
         self.set_title(&mut out, live);
-        if self.frames {
-            out.push_str("\x1b[?2026h");
-        }
+        out.push_str("\x1b[?2026h");
         self.erase(&mut out);
         for line in above {
             let _ = write!(out, "{line}\x1b[0m\r\n"); // writing to a String cannot fail
         }
         self.draw(&mut out, live);
-        if self.frames {
-            out.push_str("\x1b[?2026l");
-        }
+        out.push_str("\x1b[?2026l");
         write_all(&out)
     }
 

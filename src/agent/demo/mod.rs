@@ -37,7 +37,6 @@ use crate::transcript::SessionId;
 mod bridge;
 mod draw;
 mod hooks;
-mod keyboard;
 mod record;
 mod session;
 mod story;

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -16,14 +17,16 @@ use super::{
     bridge::Bridge,
     draw::{Canvas, plain, wrap, write_all},
     hooks::{self, Hooks},
-    keyboard::{Key, Keyboard},
     opening,
     record::{self, Record},
     story::{GO_ON, Step, Story},
     terminal::{Incoming, Terminal, catch_signals, read_input},
     turn::{Turn, scripted},
 };
-use crate::transcript::{SessionId, usage::Usage};
+use crate::{
+    terminal::input::{Decoder, HostInput},
+    transcript::{SessionId, usage::Usage},
+};
 
 /// The real client waits that long for more events before it runs the status line command.
 const STATUS_DEBOUNCE: Duration = Duration::from_millis(300);
@@ -48,7 +51,8 @@ pub struct Session {
     pub(super) id: SessionId,
     pub(super) record: Record,
     pub(super) canvas: Canvas,
-    pub(super) keyboard: Keyboard,
+    decoder: Decoder,
+    paste: Vec<u8>,
     pub(super) incoming: Sender<Incoming>,
     pub(super) bridge: Option<Bridge>,
     /// Lines to be printed above the live part with the next frame.
@@ -71,10 +75,9 @@ pub struct Session {
     pub(super) cost: f64,
     pub(super) last_message: String,
     pub(super) began: Instant,
-    pub(super) asked_frames: bool,
     pub(super) status_due: Option<Instant>,
     pub(super) go_on_due: Option<Instant>,
-    pub(super) quit_armed: Option<(Key, Instant)>,
+    pub(super) quit_armed: Option<(char, Instant)>,
     pub(super) exit: Option<(&'static str, i32)>,
     pub(super) dirty: bool,
 }
@@ -106,7 +109,8 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         id,
         record,
         canvas: Canvas::new(columns, rows),
-        keyboard: Keyboard::default(),
+        decoder: Decoder::default(),
+        paste: Vec::new(),
         incoming,
         bridge,
         above: Vec::new(),
@@ -126,7 +130,6 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         cost: 0.0,
         last_message: String::new(),
         began: Instant::now(),
-        asked_frames: false,
         status_due: None,
         go_on_due: None,
         quit_armed: None,
@@ -248,8 +251,22 @@ impl Session {
         self.dirty = true;
         match incoming {
             Incoming::Bytes(bytes) => {
-                for key in self.keyboard.read(&bytes) {
-                    self.press(key)?;
+                let mut inputs = self.decoder.feed(&bytes);
+                // Alone in a read it is the key.
+                if bytes == b"\x1b" && self.decoder.flush_after().is_some() {
+                    inputs.extend(self.decoder.flush());
+                }
+                for input in inputs {
+                    match input {
+                        HostInput::Key { event, .. } => self.press(event)?,
+                        HostInput::PasteChunk(bytes) => self.paste.extend(bytes),
+                        HostInput::PasteEnd => {
+                            let paste = std::mem::take(&mut self.paste);
+                            let text = String::from_utf8_lossy(&paste).replace("\r\n", "\n");
+                            self.draft += &text.replace('\r', "\n").replace('\t', "    ");
+                        }
+                        _ => {}
+                    }
                 }
             }
             Incoming::Closed | Incoming::Hangup => self.quit("other", 129),
@@ -272,46 +289,33 @@ impl Session {
         self.exit = Some((reason, code));
     }
 
-    fn press(&mut self, key: Key) -> io::Result<()> {
-        match key {
-            Key::Attributes if !self.asked_frames => {
-                self.asked_frames = true;
-                return write_all("\x1b[?2026$p\x1b[c");
+    fn press(&mut self, key: KeyEvent) -> io::Result<()> {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Enter if key.modifiers.is_empty() => return self.enter(),
+            KeyCode::Enter => self.draft.push('\n'),
+            KeyCode::Char('j') if control => self.draft.push('\n'),
+            KeyCode::Char('u') if control => self.draft.clear(),
+            KeyCode::Char('c') if control && self.turn.is_some() => self.interrupt(),
+            KeyCode::Char('c') if control && !self.draft.is_empty() => self.draft.clear(),
+            KeyCode::Char(c @ ('c' | 'd')) if control && self.draft.is_empty() => {
+                self.press_to_quit(c.to_ascii_uppercase());
             }
-            Key::Attributes => return Ok(()),
-            Key::KnowsFrames => {
-                self.canvas.bracket_frames();
-                return Ok(());
-            }
+            KeyCode::Char(c) if !control => self.draft.push(c),
+            KeyCode::Tab => self.draft.push('\t'),
+            KeyCode::Backspace => drop(self.draft.pop()),
+            KeyCode::Esc => self.interrupt(),
             _ => {}
-        }
-        match key {
-            Key::Text(text) | Key::Paste(text) => self.draft.push_str(&text),
-            Key::Newline => self.draft.push('\n'),
-            Key::Backspace => drop(self.draft.pop()),
-            Key::ClearLine => self.draft.clear(),
-            Key::Submit => return self.enter(),
-            Key::Escape => self.interrupt(),
-            Key::Interrupt if self.is_busy() => self.interrupt(),
-            Key::Interrupt if !self.draft.is_empty() => self.draft.clear(),
-            Key::EndOfInput if !self.draft.is_empty() => {}
-            Key::Interrupt | Key::EndOfInput => self.press_to_quit(key),
-            Key::Return | Key::Attributes | Key::KnowsFrames => {}
         }
         Ok(())
     }
 
     /// The first press arms, the second one quits.
-    fn press_to_quit(&mut self, key: Key) {
-        if self
-            .quit_armed
-            .take()
-            .is_some_and(|(armed, _)| armed == key)
-        {
-            self.quit("prompt_input_exit", 0);
-        } else {
-            self.quit_armed = Some((key, Instant::now() + TWICE));
+    fn press_to_quit(&mut self, key: char) {
+        if self.quit_armed.is_some_and(|(armed, _)| armed == key) {
+            self.exit = Some(("prompt_input_exit", 0));
         }
+        self.quit_armed = Some((key, Instant::now() + TWICE));
     }
 
     fn enter(&mut self) -> io::Result<()> {

@@ -12,11 +12,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{bridge::Asked, draw::write_all};
 
-/// Paste marks, focus reports, colour scheme reports; the cursor is drawn, not shown. Then the
-/// questions: which terminal, which attributes.
-const OPEN: &str = "\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?2031h\x1b[>0q\x1b[c";
+/// Paste marks; the cursor is drawn, not shown.
+const OPEN: &str = "\x1b[?25l\x1b[?2004h";
 
-const CLOSE: &str = "\x1b[?1004l\x1b[?2031l\x1b[?2004l\x1b[?25h\x1b]0;\x07";
+const CLOSE: &str = "\x1b[?2004l\x1b[?25h\x1b]0;\x07";
 
 /// What reaches the session from outside.
 #[derive(Debug)]

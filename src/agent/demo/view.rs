@@ -9,7 +9,6 @@ use unicode_width::UnicodeWidthStr as _;
 use super::{
     bridge,
     draw::{Live, wrap},
-    keyboard::Key,
     record,
     session::Session,
     turn::Turn,
@@ -107,8 +106,7 @@ impl Session {
     /// The live part as it should look now.
     pub(super) fn shown(&self) -> Live {
         let hint = match &self.quit_armed {
-            Some((Key::EndOfInput, _)) => "Press Ctrl-D again to exit".into(),
-            Some(_) => "Press Ctrl-C again to exit".into(),
+            Some((key, _)) => format!("Press Ctrl-{key} again to exit"),
             None => self.hint.clone(),
         };
         let tenths = |turn: &Turn| (turn.began.elapsed().as_millis() / 100) as u64;
