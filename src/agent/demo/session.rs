@@ -19,9 +19,9 @@ use super::{
     hooks::{self, Hooks},
     opening,
     record::{self, Record},
-    story::{GO_ON, Step, Story},
+    story::{GO_ON, Step, Story, scripted},
     terminal::{Incoming, Terminal, catch_signals, read_input},
-    turn::{Turn, scripted},
+    turn::Turn,
 };
 use crate::{
     terminal::input::{Decoder, HostInput},
@@ -403,7 +403,7 @@ impl Session {
             return scripted(line.map_or("Understood.", String::as_str));
         }
         let mut steps = self.story.turn(self.handed_over && self.turns == 1);
-        if self.story.done() >= self.control.items
+        if self.story.done as u64 >= self.control.items
             && let (Some(stop_phrase), Some(Step::Say(last))) =
                 (&self.control.stop_phrase, steps.back_mut())
         {

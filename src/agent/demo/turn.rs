@@ -102,17 +102,6 @@ pub fn cost(usage: Usage) -> f64 {
         + millions(usage.output) * 25.0
 }
 
-/// A line of the script as steps.
-pub fn scripted(line: &str) -> VecDeque<Step> {
-    line.split('\t')
-        .map(|step| match step.split_at_checked(2) {
-            Some(("$ ", command)) => Step::run(command),
-            Some(("! ", word)) => Step::Fail(word.to_owned()),
-            _ => Step::Say(step.replace("\\n", "\n")),
-        })
-        .collect()
-}
-
 impl Session {
     /// Plays the next step of the turn; gives false when the turn is over.
     pub fn play(&mut self, turn: &mut Turn) -> io::Result<bool> {
@@ -126,7 +115,7 @@ impl Session {
         let Some(step) = turn.steps.pop_front() else {
             return Ok(false);
         };
-        let joins_tool = matches!(turn.steps.front(), Some(Step::Tool { .. }));
+        let joins_tool = matches!(turn.steps.front(), Some(Step::Tool(..)));
         match step {
             Step::Fail(word) => {
                 turn.failure = Some(word);
@@ -147,11 +136,7 @@ impl Session {
                 }
                 self.last_message = text;
             }
-            Step::Tool {
-                name,
-                input,
-                output,
-            } => {
+            Step::Tool(name, input, output) => {
                 // Words and the call after them are one answer of the model, in two lines.
                 self.begin_call(turn);
                 let id = format!("toolu_{}", Uuid::new_v4().simple());
@@ -325,21 +310,5 @@ mod tests {
             assert_eq!(split_usage(context, 12_000).context(), Tokens(context));
         }
         assert_eq!(split_usage(20_000, 18_000).cache_creation, Tokens(2000));
-    }
-
-    #[test]
-    fn the_last_call_of_a_turn_reports_its_whole_context() {
-        let steps = scripted("one\t$ true\ttwo");
-        let mut turn = Turn::new(String::new(), steps, 100, 130_000, Instant::now());
-        turn.calls.0 = 3;
-        assert_eq!(turn.context(), 130_000);
-    }
-
-    #[test]
-    fn a_script_line_is_a_turn() {
-        assert_eq!(
-            scripted("a\\nb\t$ ls -l"),
-            [Step::Say("a\nb".into()), Step::run("ls -l")]
-        );
     }
 }
