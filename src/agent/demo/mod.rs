@@ -31,6 +31,8 @@ use std::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use record::Conversation;
+
 use super::claude::Arguments;
 use crate::transcript::SessionId;
 
@@ -183,15 +185,17 @@ fn control() -> Result<Control, String> {
     Ok(control)
 }
 
-/// The id, the transcript's path and the context in use that a session starts with.
-fn opening(options: &Options, control: &Control) -> Result<(SessionId, PathBuf, u64), String> {
+/// The id, the transcript's path and the conversation that a session starts with.
+fn opening(
+    options: &Options,
+    control: &Control,
+) -> Result<(SessionId, PathBuf, Conversation), String> {
     let path = |id| record::path_of(&control.config_dir, &control.cwd, id);
     if let Some(wanted) = &options.resume {
         let unknown = || format!("No conversation found with session ID: {wanted}");
         let id = wanted.parse().map_err(|_| unknown())?;
-        // Like the real one, it resumes what was said, not a file of mode lines.
-        let context = record::context_of(&path(id)).ok_or_else(unknown)?;
-        return Ok((id, path(id), context));
+        let resumed = record::conversation(&path(id)).ok_or_else(unknown)?;
+        return Ok((id, path(id), resumed));
     }
     let id = options
         .session
@@ -199,7 +203,7 @@ fn opening(options: &Options, control: &Control) -> Result<(SessionId, PathBuf, 
     if path(id).exists() {
         return Err(format!("Error: Session ID {id} is already in use."));
     }
-    Ok((id, path(id), BASE_LOAD))
+    Ok((id, path(id), (Vec::new(), BASE_LOAD)))
 }
 
 /// Answers one prompt on stdout, as `claude -p` does.
@@ -217,7 +221,7 @@ fn print(options: &Options, control: &Control) -> Result<i32, String> {
     if prompt.is_empty() {
         return Err("Error: Input must be provided either through stdin or as a prompt".into());
     }
-    let (id, path, context) = opening(options, control)?;
+    let (id, path, (_, context)) = opening(options, control)?;
     let asked = asks_for_a_summary(prompt);
     if asked {
         // A model takes its time for so much text.

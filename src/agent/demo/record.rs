@@ -21,7 +21,8 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-demo");
 
 /// A transcript being written.
 pub struct Record {
-    path: PathBuf,
+    /// Where it lies.
+    pub path: PathBuf,
     file: File,
     session: SessionId,
     model: String,
@@ -42,12 +43,10 @@ impl Record {
             fs::create_dir_all(project)?;
         }
         let is_new = !path.exists();
-        let parent = last_uuid(&path);
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(&path)?;
+        let last = |line: &Value| Some(line["uuid"].as_str()?.to_owned());
+        let parent = lines(&path).iter().rev().find_map(last);
+        let mut options = OpenOptions::new();
+        let file = options.create(true).append(true).mode(0o600).open(&path)?;
         let mut record = Self {
             path,
             file,
@@ -60,16 +59,8 @@ impl Record {
         if is_new {
             let session = session.to_string();
             record.write(&json!({ "type": "mode", "mode": "normal", "sessionId": session }))?;
-            record.write(&json!({
-                "type": "permission-mode", "permissionMode": "default", "sessionId": session,
-            }))?;
         }
         Ok(record)
-    }
-
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Writes a prompt of the user's.
@@ -110,10 +101,9 @@ impl Record {
 
     /// Writes the answer to a prompt that did not fit.
     pub fn too_long(&mut self) -> io::Result<()> {
-        let usage = wire(Usage::default());
         let message = json!({
             "id": Uuid::new_v4().to_string(), "model": "<synthetic>", "role": "assistant",
-            "stop_reason": "stop_sequence", "stop_sequence": "", "type": "message", "usage": usage,
+            "stop_reason": "stop_sequence", "type": "message", "usage": wire(Usage::default()),
             "content": [{ "type": "text", "text": "Prompt is too long" }],
         });
         let fields = json!({
@@ -124,23 +114,28 @@ impl Record {
 
     fn chained(&mut self, kind: &str, fields: Value) -> io::Result<()> {
         let uuid = Uuid::new_v4().to_string();
-        let mut line = json!({
+        let line = json!({
             "parentUuid": self.parent, "isSidechain": false, "type": kind, "uuid": uuid,
             "timestamp": Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
             "userType": "external", "entrypoint": "cli", "cwd": self.cwd,
             "sessionId": self.session.to_string(), "version": VERSION, "gitBranch": "main",
         });
-        if let (Some(line), Value::Object(fields)) = (line.as_object_mut(), fields) {
-            line.extend(fields);
-        }
         self.parent = Some(uuid);
-        self.write(&line)
+        self.write(&joined(line, fields))
     }
 
     /// Writes a line in one piece, so that a reader never meets half of one.
     fn write(&mut self, line: &Value) -> io::Result<()> {
         self.file.write_all(format!("{line}\n").as_bytes())
     }
+}
+
+/// An object with the fields of another one in addition.
+pub fn joined(mut object: Value, fields: Value) -> Value {
+    if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), fields) {
+        object.extend(fields);
+    }
+    object
 }
 
 /// Usage as the API words it.
@@ -158,39 +153,28 @@ fn lines(path: &Path) -> Vec<Value> {
         .collect()
 }
 
-fn last_uuid(path: &Path) -> Option<String> {
-    let lines = lines(path);
-    lines
-        .iter()
-        .rev()
-        .find_map(|line| Some(line["uuid"].as_str()?.to_owned()))
-}
+/// The texts of a conversation, to be shown again after a resume, each with whether the user has said it; and the context in use
+/// at its end, tokens.
+pub type Conversation = (Vec<(bool, String)>, u64);
 
-/// The context in use at the end of an existing transcript, tokens; none if it says nothing. Like the real
-/// one, it takes a prompt without an answer for a conversation.
-pub fn context_of(path: &Path) -> Option<u64> {
-    let lines = lines(path);
-    let last = lines
-        .iter()
-        .rfind(|line| line["type"] == "assistant" && line["isApiErrorMessage"] != true);
-    let Some(last) = last else {
-        let asked = lines.iter().any(|line| line["type"] == "user");
-        return asked.then_some(super::BASE_LOAD);
-    };
-    let usage = last["message"]["usage"].as_object()?;
-    let written = wire(Usage::default());
-    let names = written.as_object()?.keys();
-    Some(names.filter_map(|name| usage.get(name)?.as_u64()).sum())
-}
-
-/// The texts of the conversation, to be shown again after a resume: what was said, and whether by
-/// the user.
-pub fn conversation(path: &Path) -> Vec<(bool, String)> {
-    let said = |line: &Value| {
+/// The conversation of an existing transcript; none if nothing was said. Like the real one, it takes a prompt without an answer
+/// for one.
+pub fn conversation(path: &Path) -> Option<Conversation> {
+    let (mut said, mut context) = (Vec::new(), super::BASE_LOAD);
+    for line in lines(path) {
         let by_user = line["type"] == "user";
-        let content = &line["message"]["content"];
-        let text = content.as_str().or_else(|| content[0]["text"].as_str())?;
-        (by_user || line["type"] == "assistant").then(|| (by_user, text.to_owned()))
-    };
-    lines(path).iter().filter_map(said).collect()
+        let parts = &line["message"]["content"];
+        if let Some(text) = parts.as_str().or_else(|| parts[0]["text"].as_str()) {
+            said.push((by_user, text.to_owned()));
+        }
+        if let Some(usage) = line["message"]["usage"].as_object()
+            && line["isApiErrorMessage"] != true
+        {
+            let counted = |(name, count): (&String, &Value)| {
+                count.as_u64().filter(|_| name.ends_with("_tokens"))
+            };
+            context = usage.iter().filter_map(counted).sum();
+        }
+    }
+    (!said.is_empty()).then_some((said, context))
 }

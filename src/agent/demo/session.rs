@@ -18,7 +18,7 @@ use super::{
     draw::{Canvas, plain, wrap, write_all},
     hooks::{self, Hooks},
     opening,
-    record::{self, Record},
+    record::{self, Record, joined},
     story::{GO_ON, Step, Story, scripted},
     terminal::{Incoming, Terminal, catch_signals, read_input},
     turn::Turn,
@@ -84,7 +84,7 @@ pub struct Session {
 
 /// Runs a session to its end; gives the exit code.
 pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
-    let (id, path, context) = match opening(&options, &control) {
+    let (id, path, (resumed, context)) = match opening(&options, &control) {
         Ok(opening) => opening,
         Err(message) => {
             eprintln!("{message}");
@@ -95,11 +95,6 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
     catch_signals(&incoming)?;
     let terminal = Terminal::open()?;
     read_input(incoming.clone());
-    let resumed = if options.resume.is_some() {
-        record::conversation(&path)
-    } else {
-        Vec::new()
-    };
     let record = Record::open(path, id, &options.model, &control.cwd)?;
     let bridge = Bridge::start(&options, id, &incoming);
     let hooks = Hooks::new(std::mem::take(&mut options.settings), &control.cwd);
@@ -492,11 +487,8 @@ impl Session {
     }
 
     fn payload(&self, event: &str, fields: Value) -> Value {
-        let mut payload = hooks::payload(event, self.id, self.record.path(), &self.control.cwd);
-        if let (Some(payload), Value::Object(fields)) = (payload.as_object_mut(), fields) {
-            payload.extend(fields);
-        }
-        payload
+        let payload = hooks::payload(event, self.id, &self.record.path, &self.control.cwd);
+        joined(payload, fields)
     }
 
     /// Runs the status line command when nothing more has come for a while.

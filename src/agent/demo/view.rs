@@ -36,7 +36,7 @@ impl Session {
         };
         json!({
             "session_id": self.id.to_string(), "cwd": cwd.to_string_lossy(),
-            "transcript_path": self.record.path().to_string_lossy(),
+            "transcript_path": self.record.path.to_string_lossy(),
             "model": { "id": self.options.model, "display_name": name },
             "workspace": { "current_dir": cwd.to_string_lossy(), "project_dir": cwd.to_string_lossy() },
             "version": if self.bridge.is_some() { bridge::CLIENT } else { record::VERSION },
