@@ -586,18 +586,19 @@ fn the_demo_draws_in_frames_and_survives_any_size() {
 }
 
 #[test]
-fn the_demo_answers_one_prompt_as_json() {
+fn the_demo_sums_up_as_json() {
     let home = Home::new().unwrap();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_pitstop"))
-        .args(["demo-agent", "-p", "--output-format", "json", "say hello"])
+        .args(["demo-agent", "-p", "--output-format", "json"])
         .env_clear()
         .envs(home.env())
-        .env("PITSTOP_DEMO_REPLY", "hello")
+        .env("PITSTOP_DEMO_PACE_MS", "0")
         .stdin(std::process::Stdio::null())
         .current_dir(home.project())
         .output()
         .unwrap();
     let envelope: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(envelope["result"], "hello");
+    let result = envelope["result"].as_str().unwrap();
+    assert_eq!(result.matches("\n## ").count(), 7, "{result}");
     assert_eq!(envelope["is_error"], false);
 }

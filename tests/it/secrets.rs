@@ -143,7 +143,7 @@ fn secrets_are_in_nothing_that_is_stored_or_printed() {
     // A value that only its name shows to be one.
     hidden[4].1.push("sesame-42-tree".to_owned());
     let demo = Launch::quiet_demo()
-        .env("PITSTOP_DEMO_SUMMARY", summary.join("\n"))
+        .summed_up(&summary.join("\n"), true)
         .set("guard.notice=20")
         .set("guard.warn=30")
         .env("PITSTOP_DEMO_GROWTH", "112000")

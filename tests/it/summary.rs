@@ -19,6 +19,9 @@ const SUMMARY: &str = "<analysis>Thought through: HIDDEN.</analysis>\n\n\
 /// Above the warn line of a window of 200 000 tokens, below the compact line.
 const WARN: u64 = 130_000;
 
+/// A model that says nothing until it is killed, with the mark by which the kit knows the writers of summaries.
+const HANGS: &str = "while sleep 0.2; do :; done # --no-session-persistence";
+
 fn demo() -> Launch {
     Launch::quiet_demo()
         .env("PITSTOP_DEMO_REPLY", "Understood.")
@@ -155,7 +158,7 @@ fn what_a_model_makes_up_is_marked() {
         ## Key Decisions\nNone.\n## Pending Tasks\nNone.\n## Current State\nDone.";
     let launch = demo()
         .env("PITSTOP_DEMO_REPLY", "src/heron.rs has count_herons now.")
-        .env("PITSTOP_DEMO_SUMMARY", answer);
+        .summed_up(answer, true);
     let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("Count the herons. Never touch main.");
@@ -195,7 +198,7 @@ fn without_the_fallback(message: &str) {
 
 #[test]
 fn an_overloaded_service_leaves_the_transcript_s_own_summary_and_its_words() {
-    let supervisor = crossed(&demo().env("PITSTOP_DEMO_SUMMARY", "fail"));
+    let supervisor = crossed(&demo().summed_up("API Error: 529 Overloaded", false));
     let made = made(&supervisor, "fallback", "529 Overloaded");
     assert!(made["duration_ms"].as_u64() > Some(0), "{made}");
     supervisor.keys([key::F5]);
@@ -215,7 +218,7 @@ fn an_overloaded_service_leaves_the_transcript_s_own_summary_and_its_words() {
 
 #[test]
 fn an_answer_without_its_sections_is_no_summary() {
-    let supervisor = crossed(&demo().env("PITSTOP_DEMO_SUMMARY", "## User Intent\nhalf of it"));
+    let supervisor = crossed(&demo().summed_up("## User Intent\nhalf of it", true));
     made(
         &supervisor,
         "fallback",
@@ -226,7 +229,7 @@ fn an_answer_without_its_sections_is_no_summary() {
 #[test]
 fn one_that_takes_too_long_is_ended_and_reported() {
     let launch = demo()
-        .env("PITSTOP_DEMO_SUMMARY", "hang")
+        .env("PITSTOP_DEMO_SUMMARY", HANGS)
         .set("summary.timeout=\"1s\"");
     let supervisor = crossed(&launch);
     made(&supervisor, "fallback", "no answer within 1 s");
@@ -239,7 +242,7 @@ fn one_that_takes_too_long_is_ended_and_reported() {
 
 #[test]
 fn a_review_does_not_wait_and_says_afterwards_that_it_did_not() {
-    let supervisor = crossed(&demo().env("PITSTOP_DEMO_SUMMARY", "hang"));
+    let supervisor = crossed(&demo().env("PITSTOP_DEMO_SUMMARY", HANGS));
     supervisor.wait_until(
         "it is asked",
         || !side_processes(&supervisor).is_empty(),
@@ -279,7 +282,7 @@ fn switched_off_no_process_is_started() {
     let launch = demo()
         .set("summary.generate_summaries=false")
         // It would never end.
-        .env("PITSTOP_DEMO_SUMMARY", "hang");
+        .env("PITSTOP_DEMO_SUMMARY", HANGS);
     let supervisor = crossed(&launch);
     let message = handed_over(&supervisor);
     without_the_fallback(&message);
@@ -307,13 +310,13 @@ fn leaving_ends_it(supervisor: &Supervisor) {
 
 #[test]
 fn leaving_ends_a_summary_of_the_demo() {
-    leaving_ends_it(&crossed(&demo().env("PITSTOP_DEMO_SUMMARY", "hang")));
+    leaving_ends_it(&crossed(&demo().env("PITSTOP_DEMO_SUMMARY", HANGS)));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_crash_of_the_supervisor_ends_it_too() {
-    let supervisor = crossed(&demo().env("PITSTOP_DEMO_SUMMARY", "hang"));
+    let supervisor = crossed(&demo().env("PITSTOP_DEMO_SUMMARY", HANGS));
     supervisor.wait_until(
         "it is asked",
         || !side_processes(&supervisor).is_empty(),

@@ -19,7 +19,7 @@ use std::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{BASE_LOAD, Options, session::Session, terminal::Incoming};
+use super::{BASE_LOAD, Start, session::Session, terminal::Incoming};
 use crate::transcript::SessionId;
 
 /// The protocol that it speaks.
@@ -125,9 +125,9 @@ impl Peer {
 
 impl Bridge {
     /// A bridge, if this session is started with one.
-    pub fn start(options: &Options, id: SessionId, to: &Sender<Incoming>) -> Option<Self> {
-        let files = options.settings["env"]["PITSTOP_BRIDGE"].as_str();
-        let files = files.filter(|_| options.mods)?;
+    pub fn start(start: &Start, id: SessionId, to: &Sender<Incoming>) -> Option<Self> {
+        let files = start.settings["env"]["PITSTOP_BRIDGE"].as_str();
+        let files = files.filter(|_| start.mods)?;
         let peer = Peer {
             files: files.lines().map(PathBuf::from).collect(),
             instance: Uuid::new_v4().simple().to_string(),

@@ -2,33 +2,18 @@
 
 use std::{
     io::{self, Write as _},
-    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     thread,
 };
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::Start;
 use crate::transcript::SessionId;
 
-/// The commands of the settings file, and what each is started with.
-#[derive(Clone, Debug)]
-pub struct Hooks {
-    settings: Value,
-    cwd: PathBuf,
-}
-
-impl Hooks {
-    /// Takes the parsed settings.
-    pub fn new(settings: Value, cwd: &Path) -> Self {
-        Self {
-            settings,
-            cwd: cwd.to_owned(),
-        }
-    }
-
+impl Start {
     /// Runs the commands of `event`, one after the other. Each ends by itself: `pitstop hook` has a time limit of its own.
-    pub fn run(&self, event: &str, session: SessionId, payload: &Value) {
+    pub(super) fn call_hooks(&self, event: &str, session: SessionId, payload: &Value) {
         let groups = self.settings["hooks"][event].as_array();
         let commands = groups
             .into_iter()
@@ -42,14 +27,14 @@ impl Hooks {
     }
 
     /// Runs the status line command and gives its output, if there is such a command.
-    pub fn status_line(&self, session: SessionId, payload: &Value) -> Option<String> {
+    pub(super) fn status_line(&self, session: SessionId, payload: &Value) -> Option<String> {
         let command = self.settings["statusLine"]["command"].as_str()?;
         let output = self.shell(command, session, Some(payload)).ok()?;
         Some(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// Runs a command to its end, with this on its standard input and the variables that the settings and the client set.
-    pub fn shell(
+    pub(super) fn shell(
         &self,
         command: &str,
         session: SessionId,
@@ -76,12 +61,4 @@ impl Hooks {
         }
         child.wait_with_output()
     }
-}
-
-/// The payload's common part.
-pub fn payload(event: &str, session: SessionId, transcript: &Path, cwd: &Path) -> Value {
-    json!({
-        "session_id": session.to_string(), "transcript_path": transcript.to_string_lossy(),
-        "cwd": cwd.to_string_lossy(), "permission_mode": "default", "hook_event_name": event,
-    })
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     io,
+    path::PathBuf,
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread,
     time::{Duration, Instant},
@@ -13,12 +14,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    BASE_LOAD, Control, Options, REFUSED_BELOW, RESERVE,
+    BASE_LOAD, REFUSED_BELOW, Start,
     bridge::Bridge,
     draw::{Canvas, plain, wrap, write_all},
-    hooks::{self, Hooks},
-    opening,
-    record::{self, Record, joined},
+    record::{self, Conversation, Record, joined},
     story::{GO_ON, Step, Story, scripted},
     terminal::{Incoming, Terminal, catch_signals, read_input},
     turn::Turn,
@@ -45,9 +44,7 @@ const HANDOFF: &str = "pitstop handoff";
 
 /// Everything the session knows.
 pub struct Session {
-    pub(super) options: Options,
-    pub(super) control: Control,
-    pub(super) hooks: Hooks,
+    pub(super) start: Start,
     pub(super) id: SessionId,
     pub(super) record: Record,
     pub(super) canvas: Canvas,
@@ -82,25 +79,45 @@ pub struct Session {
     pub(super) dirty: bool,
 }
 
+/// The id and the transcript's path that a session starts with, and the conversation that it resumes.
+fn opening(start: &Start) -> Result<(SessionId, PathBuf, Option<Conversation>), String> {
+    let path = |id| record::path_of(&start.config_dir, &start.cwd, id);
+    if let Some(wanted) = &start.resume {
+        let unknown = || format!("No conversation found with session ID: {wanted}");
+        let id = wanted.parse().map_err(|_| unknown())?;
+        let resumed = record::conversation(&path(id)).ok_or_else(unknown)?;
+        return Ok((id, path(id), Some(resumed)));
+    }
+    let id = start
+        .session
+        .unwrap_or_else(|| SessionId::new(Uuid::new_v4()));
+    if path(id).exists() {
+        return Err(format!("Error: Session ID {id} is already in use."));
+    }
+    Ok((id, path(id), None))
+}
+
 /// Runs a session to its end; gives the exit code.
-pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
-    let (id, path, (resumed, context)) = match opening(&options, &control) {
-        Ok(opening) => opening,
-        Err(message) => {
-            eprintln!("{message}");
-            return Ok(1);
-        }
-    };
+pub fn run(start: Start) -> Result<i32, String> {
+    let (id, path, resumed) = opening(&start)?;
+    let resumed = resumed.unwrap_or((Vec::new(), BASE_LOAD));
+    play(start, id, path, resumed).map_err(|error| error.to_string())
+}
+
+fn play(
+    start: Start,
+    id: SessionId,
+    path: PathBuf,
+    (said, context): Conversation,
+) -> io::Result<i32> {
     let (incoming, arrivals) = channel();
     catch_signals(&incoming)?;
     let terminal = Terminal::open()?;
     read_input(incoming.clone());
-    let record = Record::open(path, id, &options.model, &control.cwd)?;
-    let bridge = Bridge::start(&options, id, &incoming);
-    let hooks = Hooks::new(std::mem::take(&mut options.settings), &control.cwd);
+    let record = Record::open(path, id, &start.model, &start.cwd)?;
+    let bridge = Bridge::start(&start, id, &incoming);
     let (columns, rows) = Terminal::size();
     let mut session = Session {
-        hooks,
         id,
         record,
         canvas: Canvas::new(columns, rows),
@@ -130,10 +147,9 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         quit_armed: None,
         exit: None,
         dirty: true,
-        options,
-        control,
+        start,
     };
-    session.welcome(&resumed);
+    session.welcome(&said);
     let (reason, code) = session.live(&arrivals)?;
     session.close(reason, terminal);
     Ok(code)
@@ -163,9 +179,9 @@ impl Session {
 
     /// Reports the start to the hooks and submits the start prompt.
     fn begin(&mut self) -> io::Result<()> {
-        let resumed = self.options.resume.is_some();
+        let resumed = self.start.resume.is_some();
         let source = if resumed { "resume" } else { "startup" };
-        let fields = json!({ "source": source, "model": self.options.model });
+        let fields = json!({ "source": source, "model": self.start.model });
         self.call_hook("SessionStart", fields);
         self.status_due = Some(Instant::now());
         self.has_usage = resumed;
@@ -173,7 +189,7 @@ impl Session {
             self.usage = super::turn::split_usage(self.context, self.context);
         }
         self.report_session(source);
-        match self.options.prompt.take() {
+        match self.start.prompt.take() {
             Some(prompt) => self.submit(prompt),
             None => Ok(()),
         }
@@ -221,7 +237,7 @@ impl Session {
             return Ok(());
         };
         if self.play(&mut turn)? {
-            turn.due = Instant::now() + self.control.pace;
+            turn.due = Instant::now() + self.start.pace;
             self.turn = Some(turn);
             return Ok(());
         }
@@ -236,8 +252,8 @@ impl Session {
         if let Some(prompt) = self.queue.pop_front() {
             return self.submit(prompt);
         }
-        if self.control.auto {
-            self.go_on_due = Some(Instant::now() + self.control.pace * PAUSE_PACES);
+        if self.start.auto {
+            self.go_on_due = Some(Instant::now() + self.start.pace * PAUSE_PACES);
         }
         Ok(())
     }
@@ -383,24 +399,24 @@ impl Session {
         }
         let steps = self.steps();
         let after = self.context_after(&prompt);
-        let due = Instant::now() + self.control.pace;
+        let due = Instant::now() + self.start.pace;
         self.turn = Some(Turn::new(prompt, steps, self.context, after, due));
         self.report_turn();
         Ok(())
     }
 
     fn steps(&mut self) -> VecDeque<Step> {
-        if let Some(reply) = &self.control.reply {
+        if let Some(reply) = &self.start.reply {
             return [Step::Say(reply.clone())].into();
         }
-        if !self.control.script.is_empty() {
-            let line = self.control.script.get(self.turns - 1);
+        if !self.start.script.is_empty() {
+            let line = self.start.script.get(self.turns - 1);
             return scripted(line.map_or("Understood.", String::as_str));
         }
         let mut steps = self.story.turn(self.handed_over && self.turns == 1);
-        if self.story.done as u64 >= self.control.items
+        if self.story.done >= self.start.items
             && let (Some(stop_phrase), Some(Step::Say(last))) =
-                (&self.control.stop_phrase, steps.back_mut())
+                (&self.start.stop_phrase, steps.back_mut())
         {
             last.push_str("\n\n");
             last.push_str(stop_phrase);
@@ -411,14 +427,14 @@ impl Session {
     /// The context after a turn, tokens.
     fn context_after(&self, prompt: &str) -> u64 {
         let scripted = self
-            .control
+            .start
             .usage
             .get(self.turns - 1)
-            .or(self.control.usage.last());
+            .or(self.start.usage.last());
         if let Some(usage) = scripted.filter(|_| !self.handed_over) {
             return *usage;
         }
-        if let Some(growth) = self.control.growth {
+        if let Some(growth) = self.start.growth {
             return self.context + growth;
         }
         // A window fills in about twenty turns, whatever its size.
@@ -429,7 +445,7 @@ impl Session {
 
     /// The whole window, tokens: the model's mark decides.
     pub(super) fn window(&self) -> u64 {
-        if self.options.model.ends_with("[1m]") {
+        if self.start.model.ends_with("[1m]") {
             1_000_000
         } else {
             200_000
@@ -438,15 +454,15 @@ impl Session {
 
     /// From here on prompts are refused, tokens.
     fn limit(&self) -> u64 {
-        self.window() - RESERVE - REFUSED_BELOW
+        self.window() - REFUSED_BELOW
     }
 
     /// `/clear`: the process lives on under a new session.
     fn start_over(&mut self) -> io::Result<()> {
         self.call_hook("SessionEnd", json!({ "reason": "clear" }));
         self.id = SessionId::new(Uuid::new_v4());
-        let path = record::path_of(&self.control.config_dir, &self.control.cwd, self.id);
-        self.record = Record::open(path, self.id, &self.options.model, &self.control.cwd)?;
+        let path = record::path_of(&self.start.config_dir, &self.start.cwd, self.id);
+        self.record = Record::open(path, self.id, &self.start.model, &self.start.cwd)?;
         self.context = BASE_LOAD;
         self.has_usage = false;
         self.go_on_due = None;
@@ -471,7 +487,7 @@ impl Session {
         self.has_usage = false;
         // In the order of the real client.
         self.call_hook("PostCompact", json!({ "trigger": trigger }));
-        let fields = json!({ "source": "compact", "model": self.options.model });
+        let fields = json!({ "source": "compact", "model": self.start.model });
         self.call_hook("SessionStart", fields);
         self.report_session("compact");
         self.handed_over = true;
@@ -482,13 +498,13 @@ impl Session {
 
     /// Runs the hooks of `event` with its own `fields`.
     pub(super) fn call_hook(&self, event: &str, fields: Value) {
-        let payload = self.payload(event, fields);
-        self.hooks.run(event, self.id, &payload);
-    }
-
-    fn payload(&self, event: &str, fields: Value) -> Value {
-        let payload = hooks::payload(event, self.id, &self.record.path, &self.control.cwd);
-        joined(payload, fields)
+        let payload = json!({
+            "session_id": self.id.to_string(), "transcript_path": self.record.path.to_string_lossy(),
+            "cwd": self.start.cwd.to_string_lossy(), "permission_mode": "default",
+            "hook_event_name": event,
+        });
+        self.start
+            .call_hooks(event, self.id, &joined(payload, fields));
     }
 
     /// Runs the status line command when nothing more has come for a while.
@@ -498,9 +514,9 @@ impl Session {
 
     fn run_status_line(&self) {
         let payload = self.status_payload();
-        let (hooks, id, incoming) = (self.hooks.clone(), self.id, self.incoming.clone());
+        let (start, id, incoming) = (self.start.clone(), self.id, self.incoming.clone());
         thread::spawn(move || {
-            if let Some(text) = hooks.status_line(id, &payload) {
+            if let Some(text) = start.status_line(id, &payload) {
                 // The session may be over.
                 let _ = incoming.send(Incoming::StatusLine(text));
             }

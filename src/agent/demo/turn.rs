@@ -222,7 +222,7 @@ impl Session {
     /// Runs a scripted command; gives what it prints, and whether it failed.
     fn run_shell(&self, input: &Value) -> (String, bool) {
         let command = input["command"].as_str().unwrap_or_default();
-        match self.hooks.shell(command, self.id, None) {
+        match self.start.shell(command, self.id, None) {
             Ok(output) => {
                 let text = [output.stdout, output.stderr].concat();
                 let text = String::from_utf8_lossy(&text).into_owned();

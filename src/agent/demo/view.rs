@@ -28,7 +28,7 @@ impl Session {
             (0, 0)
         };
         let age = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let cwd: &Path = &self.control.cwd;
+        let cwd: &Path = &self.start.cwd;
         let name = if window > 200_000 {
             "Demo 1 (1M context)"
         } else {
@@ -37,7 +37,7 @@ impl Session {
         json!({
             "session_id": self.id.to_string(), "cwd": cwd.to_string_lossy(),
             "transcript_path": self.record.path.to_string_lossy(),
-            "model": { "id": self.options.model, "display_name": name },
+            "model": { "id": self.start.model, "display_name": name },
             "workspace": { "current_dir": cwd.to_string_lossy(), "project_dir": cwd.to_string_lossy() },
             "version": if self.bridge.is_some() { bridge::CLIENT } else { record::VERSION },
             "cost": { "total_cost_usd": self.cost, "total_duration_ms": age },
@@ -56,7 +56,7 @@ impl Session {
 
     /// Prints the welcome box and the end of a resumed conversation.
     pub(super) fn welcome(&mut self, conversation: &[(bool, String)]) {
-        let cwd = self.control.cwd.to_string_lossy().into_owned();
+        let cwd = self.start.cwd.to_string_lossy().into_owned();
         let lines = [
             "✻ Welcome to the pitstop demo",
             "",
