@@ -1,8 +1,8 @@
 //! The demo's side of the bridge: it reports and takes orders by the protocol of the mods (`assets/bridge/`), so that all of it
 //! can be seen and tested without the client.
 //!
-//! One thread polls and hands each order to the session's loop; another sends facts, in their order. When nothing listens both
-//! end, and the session goes on without them.
+//! One thread polls and hands each order to the session's loop, which sends facts. When nothing listens it ends, and the session
+//! goes on without.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -10,7 +10,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Sender, channel},
     },
     thread,
     time::Duration,
@@ -31,22 +31,16 @@ pub const CLIENT: &str = "2.1.330";
 /// How long one call may take: longer than a poll is held.
 const CALL_LIMIT: Duration = Duration::from_secs(30);
 
-/// An order for the session's loop, and where its outcome goes.
-#[derive(Debug)]
-pub struct Asked {
-    pub order: Value,
-    pub outcome: Sender<Value>,
-}
-
-/// Where facts go.
+/// What the session knows of its bridge.
 #[derive(Debug)]
 pub struct Bridge {
-    facts: Sender<Value>,
     peer: Peer,
-    /// The turn that runs.
-    turn: Option<String>,
     /// The prompt box as it was reported last.
     draft: String,
+    /// The order to replace the conversation at the next step of the turn.
+    at_next_step: Option<Value>,
+    /// How many compactions the supervisor was asked about.
+    compactions: u64,
 }
 
 /// A connection to the supervisor, by the first file there is of those that its variable names.
@@ -87,20 +81,8 @@ impl Peer {
         serde_json::from_str(body).map_err(io::Error::other)
     }
 
-    /// Reports until the session is over or nothing listens any more.
-    fn serve(&self, to: &Sender<Incoming>, facts: Receiver<Value>) -> io::Result<()> {
-        let hello = self.post("hello", json!({ "protocol": PROTOCOL, "client": CLIENT }))?;
-        if hello["accepted"] != true {
-            return Ok(());
-        }
-        self.post("answers", json!({}))?;
-        let peer = self.clone();
-        thread::spawn(move || {
-            for fact in facts {
-                // One that cannot be sent is worth nothing later.
-                let _ = peer.post("fact", fact);
-            }
-        });
+    /// Hands each order to the session's loop until the session is over or nothing listens any more.
+    fn serve(&self, to: &Sender<Incoming>) -> io::Result<()> {
         loop {
             let order = self.post("poll", json!({}))?["order"].take();
             if order.is_null() {
@@ -111,10 +93,9 @@ impl Peer {
                 continue;
             }
             let (outcome, done) = channel();
-            if to.send(Incoming::Order(Asked { order, outcome })).is_err() {
-                return Ok(());
-            }
-            let Ok(mut answer) = done.recv() else {
+            // One of them fails when the session is over.
+            let asked = to.send(Incoming::Order(order, outcome));
+            let (Ok(()), Ok(mut answer)) = (asked, done.recv()) else {
                 return Ok(());
             };
             answer["order"] = number;
@@ -124,7 +105,7 @@ impl Peer {
 }
 
 impl Bridge {
-    /// A bridge, if this session is started with one.
+    /// A bridge, if this session is started with one and the supervisor wants it.
     pub fn start(start: &Start, id: SessionId, to: &Sender<Incoming>) -> Option<Self> {
         let files = start.settings["env"]["PITSTOP_BRIDGE"].as_str();
         let files = files.filter(|_| start.mods)?;
@@ -133,85 +114,60 @@ impl Bridge {
             instance: Uuid::new_v4().simple().to_string(),
             session: Arc::new(Mutex::new(id)),
         };
-        let (facts, reported) = channel();
+        let hello = json!({ "protocol": PROTOCOL, "client": CLIENT });
+        let accepted = peer.post("hello", hello).ok()?["accepted"] == true;
+        peer.post("answers", json!({})).ok().filter(|_| accepted)?;
         let (to, serving) = (to.clone(), peer.clone());
-        thread::spawn(move || {
-            // The supervisor is gone, or does not want it: the session goes on without.
-            let _ = serving.serve(&to, reported);
-        });
+        // When the supervisor is gone the session goes on without.
+        thread::spawn(move || serving.serve(&to));
         Some(Self {
-            facts,
             peer,
-            turn: None,
             draft: String::new(),
+            at_next_step: None,
+            compactions: 0,
         })
-    }
-
-    fn report(&self, fact: Value) {
-        // Nothing listens any more, then.
-        let _ = self.facts.send(fact);
     }
 }
 
-/// The cursor behind a text, in UTF-16 units.
-fn end(text: &str) -> usize {
-    text.encode_utf16().count()
+/// A draft in the words of the protocol, with the cursor at its end in UTF-16 units.
+fn draft(kind: &str, name: &str, text: &str) -> Value {
+    json!({ kind: name, "text": text, "cursor": text.encode_utf16().count() })
+}
+
+fn failed(why: &str) -> Value {
+    json!({ "outcome": "failed", "why": why })
 }
 
 impl Session {
+    /// Reports a fact, where there is a bridge and something listens.
+    pub(super) fn report(&self, fact: Value) {
+        if let Some(bridge) = &self.bridge {
+            let _ = bridge.peer.post("fact", fact);
+        }
+    }
+
     /// The process is in this session now.
     pub(super) fn report_session(&mut self, source: &str) {
-        let id = self.id;
-        if let Some(bridge) = &mut self.bridge {
-            *bridge
-                .peer
-                .session
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = id;
-            bridge.report(json!({ "fact": "session_started", "source": source }));
+        if let Some(Bridge { peer, .. }) = &self.bridge {
+            *peer.session.lock().unwrap_or_else(PoisonError::into_inner) = self.id;
         }
+        self.report(json!({ "fact": "session_started", "source": source }));
         self.report_usage();
     }
 
-    /// A prompt was submitted by this origin.
-    pub(super) fn report_prompt(&mut self, prompt: &str, origin: &str) {
+    /// This turn has ended so.
+    pub(super) fn report_turn_end(&mut self, turn: &str, reason: &str) {
         if let Some(bridge) = &mut self.bridge {
-            let text: String = prompt.chars().take(1_000).collect();
-            let fact = json!({ "fact": "prompt_submitted", "origin": origin, "text": text });
-            bridge.report(fact);
+            bridge.at_next_step = None;
         }
-    }
-
-    /// A turn has begun.
-    pub(super) fn report_turn(&mut self) {
-        if let Some(bridge) = &mut self.bridge
-            && bridge.turn.is_none()
-        {
-            let turn = Uuid::new_v4().to_string();
-            bridge.report(json!({ "fact": "turn_started", "turn": turn }));
-            bridge.turn = Some(turn);
-        }
-    }
-
-    /// The turn has ended like this.
-    pub(super) fn report_turn_end(&mut self, reason: &str) {
-        let Some(bridge) = &mut self.bridge else {
-            return;
-        };
-        if let Some(turn) = bridge.turn.take() {
-            bridge.report(json!({ "fact": "turn_ended", "turn": turn, "reason": reason }));
-            self.at_next_step = None;
-        }
+        self.report(json!({ "fact": "turn_ended", "turn": turn, "reason": reason }));
         self.report_usage();
     }
 
     fn report_usage(&self) {
-        let Some(bridge) = &self.bridge else {
-            return;
-        };
         let (used, window) = (self.context, self.window());
         let row = |name: &str, tokens: u64, kind: &str| json!({ "name": name, "tokens": tokens, "kind": kind });
-        bridge.report(json!({
+        self.report(json!({
             "fact": "usage", "used": self.has_usage.then_some(used), "window": window, "cost_usd": self.cost,
             "categories": [
                 row("System prompt", BASE_LOAD, "used"),
@@ -227,62 +183,55 @@ impl Session {
             && bridge.draft != self.draft
         {
             bridge.draft.clone_from(&self.draft);
-            let fact =
-                json!({ "fact": "draft_changed", "text": self.draft, "cursor": end(&self.draft) });
-            bridge.report(fact);
+            self.report(draft("fact", "draft_changed", &self.draft));
         }
     }
 
-    /// Carries an order out.
-    pub(super) fn ordered(&mut self, asked: Asked) -> io::Result<()> {
-        let Asked { order, outcome } = asked;
-        let text = order["text"].as_str().unwrap_or_default().to_owned();
-        let filled = |refusal: Option<&str>| json!({ "outcome": "filled", "filled": refusal.is_none(), "refusal": refusal });
-        let answer = match order["kind"].as_str().unwrap_or_default() {
-            "read_draft" => {
-                json!({ "outcome": "draft", "text": self.draft, "cursor": end(&self.draft) })
+    /// Carries an order out; gives the outcome.
+    pub(super) fn ordered(&mut self, order: &Value) -> Value {
+        let refusal = |why: Option<&str>| json!({ "outcome": "filled", "filled": why.is_none(), "refusal": why });
+        match (order["kind"].as_str().unwrap_or_default(), &mut self.bridge) {
+            ("read_draft", _) => draft("outcome", "draft", &self.draft),
+            ("probe", _) => refusal(None),
+            ("fill_draft", _) if !self.draft.is_empty() => refusal(Some("draft")),
+            ("fill_draft", _) => {
+                order["text"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .clone_into(&mut self.draft);
+                refusal(None)
             }
-            "probe" => filled(None),
-            "fill_draft" => {
-                let refusal = (!self.draft.is_empty()).then_some("draft");
-                if refusal.is_none() {
-                    self.draft = text;
-                }
-                filled(refusal)
-            }
-            "replace_conversation" if order["when"] == "next_step" => {
-                if self.turn.is_some() {
-                    self.at_next_step = Some(order["id"].clone());
-                    json!({ "outcome": "lowered" })
-                } else {
-                    json!({ "outcome": "failed", "why": "no turn runs" })
-                }
-            }
-            "restore_trigger" => {
-                self.at_next_step = None;
+            ("restore_trigger", Some(bridge)) => {
+                bridge.at_next_step = None;
                 json!({ "outcome": "restored" })
             }
-            "replace_conversation" => match self.replace(&order)? {
-                Some(why) => json!({ "outcome": "failed", "why": why }),
-                None => json!({ "outcome": "replaced" }),
-            },
-            kind => {
-                json!({ "outcome": "failed", "why": format!("the demo does not know the order {kind}") })
+            ("replace_conversation", Some(bridge)) if order["when"] == "next_step" => {
+                if self.turn.is_some() {
+                    bridge.at_next_step = Some(order["id"].clone());
+                    json!({ "outcome": "lowered" })
+                } else {
+                    failed("no turn runs")
+                }
             }
-        };
-        // The supervisor is gone, then.
-        let _ = outcome.send(answer);
-        Ok(())
+            ("replace_conversation", _) => match self.replace(order) {
+                Ok(()) => json!({ "outcome": "replaced" }),
+                Err(why) => failed(&why),
+            },
+            (kind, _) => failed(&format!("the demo does not know the order {kind}")),
+        }
     }
 
-    /// Puts what the supervisor gives in the place of the conversation between two steps of the turn, if it has ordered that; says whether
-    /// that was done.
+    /// Puts what the supervisor gives in the place of the conversation between two steps of the turn, if it has ordered that; says
+    /// whether that was done.
     pub(super) fn replaced_in_turn(&mut self) -> io::Result<bool> {
-        let (Some(order), Some(bridge)) = (self.at_next_step.take(), &self.bridge) else {
+        let Some(bridge) = &mut self.bridge else {
             return Ok(false);
         };
-        self.compactions += 1;
-        let asked = json!({ "compaction": self.compactions, "trigger": "auto", "order": order });
+        let Some(order) = bridge.at_next_step.take() else {
+            return Ok(false);
+        };
+        bridge.compactions += 1;
+        let asked = json!({ "compaction": bridge.compactions, "trigger": "auto", "order": order });
         let decided = bridge.peer.post("compact", asked).unwrap_or_default();
         let Some(text) = decided["text"].as_str() else {
             return Ok(false);
@@ -292,30 +241,29 @@ impl Session {
     }
 
     /// Puts what the supervisor gives for this order in the place of the conversation, and begins a turn; gives why not, if so.
-    fn replace(&mut self, order: &Value) -> io::Result<Option<String>> {
-        if self.turn.is_some() && order["when"] == "interrupting" {
+    fn replace(&mut self, order: &Value) -> Result<(), String> {
+        if order["when"] == "interrupting" {
             self.interrupt();
         }
-        if self.is_busy() {
-            return Ok(Some("a turn runs".to_owned()));
-        }
+        let bridge = self.bridge.as_ref().filter(|_| self.turn.is_none());
+        let bridge = bridge.ok_or("a turn runs")?;
         if order["answers"] == false {
-            return Ok(Some("nothing answers compactions".to_owned()));
+            return Err("nothing answers compactions".to_owned());
         }
-        let Some(bridge) = &self.bridge else {
-            return Ok(Some("there is no bridge".to_owned()));
-        };
         let asked = json!({ "compaction": 0, "trigger": "plugin", "order": order["id"] });
-        let decided = match bridge.peer.post("compact", asked) {
-            Ok(decided) => decided,
-            Err(error) => return Ok(Some(error.to_string())),
-        };
-        let Some(text) = decided["text"].as_str() else {
-            let why = decided["why"].as_str().unwrap_or("not decided");
-            return Ok(Some(why.to_owned()));
-        };
-        let nonce = order["nonce"].as_str().unwrap_or_default();
-        self.begin_with(text, &format!("/pitstop:go {nonce}"))?;
-        Ok(None)
+        let decided = bridge
+            .peer
+            .post("compact", asked)
+            .map_err(|error| error.to_string())?;
+        let text = decided["text"]
+            .as_str()
+            .ok_or_else(|| decided["why"].as_str().unwrap_or("not decided"))?;
+        let go = format!(
+            "/pitstop:go {}",
+            order["nonce"].as_str().unwrap_or_default()
+        );
+        self.take_over(text, "manual")
+            .and_then(|()| self.submit_by(go, "plugin"))
+            .map_err(|error| error.to_string())
     }
 }

@@ -59,10 +59,6 @@ pub struct Session {
     pub(super) draft: String,
     pub(super) queue: VecDeque<String>,
     pub(super) turn: Option<Turn>,
-    /// How many compactions the supervisor was asked about.
-    pub(super) compactions: u64,
-    /// The order to replace the conversation at the next step of the turn.
-    pub(super) at_next_step: Option<Value>,
     pub(super) turns: usize,
     pub(super) story: Story,
     pub(super) handed_over: bool,
@@ -131,8 +127,6 @@ fn play(
         draft: String::new(),
         queue: VecDeque::new(),
         turn: None,
-        compactions: 0,
-        at_next_step: None,
         turns: 0,
         story: Story::default(),
         handed_over: false,
@@ -243,10 +237,10 @@ impl Session {
         }
         if let Some(word) = turn.failure.take() {
             self.fail_turn(&word);
-            self.report_turn_end("error");
+            self.report_turn_end(&turn.id, "error");
         } else {
             self.end_turn();
-            self.report_turn_end("answer");
+            self.report_turn_end(&turn.id, "answer");
         }
         self.dirty = true;
         if let Some(prompt) = self.queue.pop_front() {
@@ -290,7 +284,10 @@ impl Session {
             Incoming::StatusLine(text) => {
                 self.status = text.lines().take(3).map(plain).collect();
             }
-            Incoming::Order(asked) => self.ordered(asked)?,
+            Incoming::Order(order, outcome) => {
+                // The supervisor may be gone.
+                let _ = outcome.send(self.ordered(&order));
+            }
         }
         self.report_draft();
         Ok(())
@@ -358,7 +355,7 @@ impl Session {
                 self.draft.insert_str(0, &turn.prompt);
             }
             self.go_on_due = None;
-            self.report_turn_end("aborted");
+            self.report_turn_end(&turn.id, "aborted");
         }
     }
 
@@ -375,7 +372,8 @@ impl Session {
     /// The same of a prompt by this origin.
     pub(super) fn submit_by(&mut self, prompt: String, origin: &str) -> io::Result<()> {
         self.go_on_due = None;
-        self.report_prompt(&prompt, origin);
+        let text: String = prompt.chars().take(1_000).collect();
+        self.report(json!({ "fact": "prompt_submitted", "origin": origin, "text": text }));
         self.dirty = true;
         self.call_hook("UserPromptSubmit", json!({ "prompt": prompt }));
         self.record.prompt(&prompt)?;
@@ -400,8 +398,10 @@ impl Session {
         let steps = self.steps();
         let after = self.context_after(&prompt);
         let due = Instant::now() + self.start.pace;
-        self.turn = Some(Turn::new(prompt, steps, self.context, after, due));
-        self.report_turn();
+        let turn = Turn::new(prompt, steps, self.context, after, due);
+        let id = turn.id.clone();
+        self.turn = Some(turn);
+        self.report(json!({ "fact": "turn_started", "turn": id }));
         Ok(())
     }
 
@@ -471,12 +471,6 @@ impl Session {
         self.above.push("  ⎿  (no content)".into());
         self.status_line_soon();
         Ok(())
-    }
-
-    /// The conversation is replaced by a handoff, and a command begins the turn behind it.
-    pub(super) fn begin_with(&mut self, handoff: &str, command: &str) -> io::Result<()> {
-        self.take_over(handoff, "manual")?;
-        self.submit_by(command.to_owned(), "plugin")
     }
 
     /// The conversation is replaced by a handoff, in a compaction with this trigger.

@@ -8,9 +8,10 @@ use std::{
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::termios::tcgetwinsize;
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{bridge::Asked, draw::write_all};
+use super::draw::write_all;
 
 /// Paste marks; the cursor is drawn, not shown.
 const OPEN: &str = "\x1b[?25l\x1b[?2004h";
@@ -34,8 +35,8 @@ pub enum Incoming {
     Resized,
     /// The status line command's output.
     StatusLine(String),
-    /// The bridge has an order.
-    Order(Asked),
+    /// The bridge has an order, and its outcome goes there.
+    Order(Value, Sender<Value>),
 }
 
 /// The terminal in raw mode; restored when dropped.

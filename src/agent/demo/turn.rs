@@ -13,6 +13,8 @@ const SHOWN_LINES: usize = 3;
 
 /// A turn being played.
 pub struct Turn {
+    /// Its id in the facts of the bridge.
+    pub id: String,
     steps: VecDeque<Step>,
     /// What started it; goes back into the box when it is interrupted before a word was said.
     pub prompt: String,
@@ -50,6 +52,7 @@ impl Turn {
     ) -> Self {
         let calls = steps.len() as u64;
         Self {
+            id: Uuid::new_v4().to_string(),
             steps,
             prompt,
             began: Instant::now(),
