@@ -168,7 +168,7 @@ impl Session {
         let (used, window) = (self.context, self.window());
         let row = |name: &str, tokens: u64, kind: &str| json!({ "name": name, "tokens": tokens, "kind": kind });
         self.report(json!({
-            "fact": "usage", "used": self.has_usage.then_some(used), "window": window, "cost_usd": self.cost,
+            "fact": "usage", "used": self.usage.map(|_| used), "window": window, "cost_usd": self.cost,
             "categories": [
                 row("System prompt", BASE_LOAD, "used"),
                 row("Messages", used.saturating_sub(BASE_LOAD), "used"),
@@ -263,7 +263,7 @@ impl Session {
             order["nonce"].as_str().unwrap_or_default()
         );
         self.take_over(text, "manual")
-            .and_then(|()| self.submit_by(go, "plugin"))
+            .and_then(|()| self.submit(go, "plugin"))
             .map_err(|error| error.to_string())
     }
 }

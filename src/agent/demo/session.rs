@@ -20,7 +20,7 @@ use super::{
     record::{self, Conversation, Record, joined},
     story::{GO_ON, Step, Story, scripted},
     terminal::{Incoming, Terminal, catch_signals, read_input},
-    turn::Turn,
+    turn::{Turn, split_usage},
 };
 use crate::{
     terminal::input::{Decoder, HostInput},
@@ -35,9 +35,6 @@ const TWICE: Duration = Duration::from_secs(1);
 
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
-
-/// Pause between two turns of the story, in steps' paces.
-const PAUSE_PACES: u32 = 5;
 
 /// The marker of a handoff in a prompt.
 const HANDOFF: &str = "pitstop handoff";
@@ -63,8 +60,8 @@ pub struct Session {
     pub(super) story: Story,
     pub(super) handed_over: bool,
     pub(super) context: u64,
-    pub(super) usage: Usage,
-    pub(super) has_usage: bool,
+    /// What the last call used, once one has.
+    pub(super) usage: Option<Usage>,
     pub(super) cost: f64,
     pub(super) last_message: String,
     pub(super) began: Instant,
@@ -131,8 +128,7 @@ fn play(
         story: Story::default(),
         handed_over: false,
         context,
-        usage: Usage::default(),
-        has_usage: false,
+        usage: None,
         cost: 0.0,
         last_message: String::new(),
         began: Instant::now(),
@@ -178,13 +174,12 @@ impl Session {
         let fields = json!({ "source": source, "model": self.start.model });
         self.call_hook("SessionStart", fields);
         self.status_due = Some(Instant::now());
-        self.has_usage = resumed;
         if resumed {
-            self.usage = super::turn::split_usage(self.context, self.context);
+            self.usage = Some(split_usage(self.context, self.context));
         }
         self.report_session(source);
         match self.start.prompt.take() {
-            Some(prompt) => self.submit(prompt),
+            Some(prompt) => self.submit(prompt, "composer"),
             None => Ok(()),
         }
     }
@@ -219,37 +214,13 @@ impl Session {
         // The story does not interrupt a person who types.
         if due(self.go_on_due) && self.draft.is_empty() && !self.is_busy() {
             self.go_on_due = None;
-            self.submit(GO_ON.into())?;
+            self.submit(GO_ON.into(), "composer")?;
         }
-        self.play_due(now)?;
         self.dirty |= self.turn.is_some();
-        Ok(())
-    }
-
-    fn play_due(&mut self, now: Instant) -> io::Result<()> {
-        let Some(mut turn) = self.turn.take_if(|turn| turn.due <= now) else {
-            return Ok(());
-        };
-        if self.play(&mut turn)? {
-            turn.due = Instant::now() + self.start.pace;
-            self.turn = Some(turn);
-            return Ok(());
+        match self.turn.take_if(|turn| turn.due <= now) {
+            Some(turn) => self.play(turn),
+            None => Ok(()),
         }
-        if let Some(word) = turn.failure.take() {
-            self.fail_turn(&word);
-            self.report_turn_end(&turn.id, "error");
-        } else {
-            self.end_turn();
-            self.report_turn_end(&turn.id, "answer");
-        }
-        self.dirty = true;
-        if let Some(prompt) = self.queue.pop_front() {
-            return self.submit(prompt);
-        }
-        if self.start.auto {
-            self.go_on_due = Some(Instant::now() + self.start.pace * PAUSE_PACES);
-        }
-        Ok(())
     }
 
     fn take(&mut self, incoming: Incoming) -> io::Result<()> {
@@ -340,7 +311,7 @@ impl Session {
                     .extend([format!("  ⎿  Unknown command: {name}"), String::new()]);
             }
             _ if self.is_busy() => self.queue.push_back(prompt),
-            _ => self.submit(prompt)?,
+            _ => self.submit(prompt, "composer")?,
         }
         Ok(())
     }
@@ -349,8 +320,7 @@ impl Session {
     pub(super) fn interrupt(&mut self) {
         if let Some(turn) = self.turn.take() {
             if turn.spoke {
-                self.above
-                    .extend(["  \x1b[31m⎿  Interrupted by user".into(), String::new()]);
+                self.show_error("Interrupted by user");
             } else {
                 self.draft.insert_str(0, &turn.prompt);
             }
@@ -364,17 +334,12 @@ impl Session {
         self.turn.is_some()
     }
 
-    /// Takes a typed prompt, or refuses it when the window is full.
-    fn submit(&mut self, prompt: String) -> io::Result<()> {
-        self.submit_by(prompt, "composer")
-    }
-
-    /// The same of a prompt by this origin.
-    pub(super) fn submit_by(&mut self, prompt: String, origin: &str) -> io::Result<()> {
+    /// Takes a prompt by this origin, or refuses it when the window is full.
+    pub(super) fn submit(&mut self, prompt: String, origin: &str) -> io::Result<()> {
         self.go_on_due = None;
+        self.dirty = true;
         let text: String = prompt.chars().take(1_000).collect();
         self.report(json!({ "fact": "prompt_submitted", "origin": origin, "text": text }));
-        self.dirty = true;
         self.call_hook("UserPromptSubmit", json!({ "prompt": prompt }));
         self.record.prompt(&prompt)?;
         self.show_prompt(&prompt);
@@ -383,25 +348,24 @@ impl Session {
             self.handed_over = true;
             self.story = Story::from_prompt(&prompt);
         }
-        self.begin_turn(prompt)
-    }
-
-    /// Answers a prompt, unless the window is full.
-    pub(super) fn begin_turn(&mut self, prompt: String) -> io::Result<()> {
         if self.context >= self.limit() {
             self.hint = "Context low (0% remaining) · Run /clear to start over".into();
-            let notice = "Context limit reached · /clear to continue";
-            self.above
-                .extend([format!("  \x1b[31m⎿  {notice}"), String::new()]);
+            self.show_error("Context limit reached · /clear to continue");
             return self.record.too_long();
         }
-        let steps = self.steps();
-        let after = self.context_after(&prompt);
-        let due = Instant::now() + self.start.pace;
-        let turn = Turn::new(prompt, steps, self.context, after, due);
-        let id = turn.id.clone();
-        self.turn = Some(turn);
+        let id = Uuid::new_v4().to_string();
         self.report(json!({ "fact": "turn_started", "turn": id }));
+        self.turn = Some(Turn {
+            id,
+            steps: self.steps(),
+            target: self.context_after(&prompt),
+            prompt,
+            began: Instant::now(),
+            due: Instant::now() + self.start.pace,
+            spoke: false,
+            call: None,
+            running: None,
+        });
         Ok(())
     }
 
@@ -464,7 +428,7 @@ impl Session {
         let path = record::path_of(&self.start.config_dir, &self.start.cwd, self.id);
         self.record = Record::open(path, self.id, &self.start.model, &self.start.cwd)?;
         self.context = BASE_LOAD;
-        self.has_usage = false;
+        self.usage = None;
         self.go_on_due = None;
         self.call_hook("SessionStart", json!({ "source": "clear" }));
         self.report_session("clear");
@@ -478,7 +442,7 @@ impl Session {
         self.record.compacted(self.context, trigger)?;
         self.record.prompt(handoff)?;
         self.context = BASE_LOAD + (handoff.len() / 4) as u64;
-        self.has_usage = false;
+        self.usage = None;
         // In the order of the real client.
         self.call_hook("PostCompact", json!({ "trigger": trigger }));
         let fields = json!({ "source": "compact", "model": self.start.model });

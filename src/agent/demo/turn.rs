@@ -11,11 +11,14 @@ use crate::transcript::{Tokens, usage::Usage};
 /// Lines of a tool's output that are shown.
 const SHOWN_LINES: usize = 3;
 
+/// Pause between two turns of the story, in steps' paces.
+const PAUSE_PACES: u32 = 5;
+
 /// A turn being played.
 pub struct Turn {
     /// Its id in the facts of the bridge.
     pub id: String,
-    steps: VecDeque<Step>,
+    pub steps: VecDeque<Step>,
     /// What started it; goes back into the box when it is interrupted before a word was said.
     pub prompt: String,
     /// When it began.
@@ -24,62 +27,12 @@ pub struct Turn {
     pub due: Instant,
     /// Whether anything was said or called.
     pub spoke: bool,
-    /// Context before and after, tokens.
-    usage: (u64, u64),
-    calls: (u64, u64),
-    call: String,
-    running: Option<RunningTool>,
-    /// The word of the error that ends it.
-    pub failure: Option<String>,
-}
-
-struct RunningTool {
-    id: String,
-    name: &'static str,
-    input: Value,
-    output: Option<String>,
-    began: Instant,
-}
-
-impl Turn {
-    /// A turn that takes the context from `before` to `after` tokens.
-    pub fn new(
-        prompt: String,
-        steps: VecDeque<Step>,
-        before: u64,
-        after: u64,
-        due: Instant,
-    ) -> Self {
-        let calls = steps.len() as u64;
-        Self {
-            id: Uuid::new_v4().to_string(),
-            steps,
-            prompt,
-            began: Instant::now(),
-            due,
-            spoke: false,
-            usage: (before, after),
-            calls: (0, calls.max(1)),
-            call: String::new(),
-            running: None,
-            failure: None,
-        }
-    }
-
-    /// The conversation was replaced: what is left of the turn grows on from so many tokens.
-    fn goes_on_from(&mut self, context: u64) {
-        let left = self.usage.1.saturating_sub(self.context());
-        self.usage = (context, context.saturating_add(left));
-        self.calls = (0, (self.calls.1 - self.calls.0).max(1));
-    }
-
-    /// The context after the current call, tokens.
-    fn context(&self) -> u64 {
-        let (before, after) = (u128::from(self.usage.0), u128::from(self.usage.1));
-        let (done, all) = (u128::from(self.calls.0), u128::from(self.calls.1));
-        let context = (before * (all - done) + after * done) / all;
-        u64::try_from(context).unwrap_or(u64::MAX)
-    }
+    /// The context at its end, tokens.
+    pub target: u64,
+    /// The id of the call that has words and awaits its tool.
+    pub call: Option<String>,
+    /// The tool that runs: what the hooks are told of it, its output and since when.
+    pub running: Option<(Value, Option<String>, Instant)>,
 }
 
 /// `context` tokens as one call reports them, after one that ended at `before`.
@@ -106,136 +59,129 @@ pub fn cost(usage: Usage) -> f64 {
 }
 
 impl Session {
-    /// Plays the next step of the turn; gives false when the turn is over.
-    pub fn play(&mut self, turn: &mut Turn) -> io::Result<bool> {
-        if let Some(tool) = turn.running.take() {
-            self.finish_tool(&tool)?;
+    /// Plays the next step of the turn, or ends it.
+    pub(super) fn play(&mut self, mut turn: Turn) -> io::Result<()> {
+        if let Some((tool, output, began)) = turn.running.take() {
+            self.finish_tool(tool, output, began)?;
+            let left = turn.target.saturating_sub(self.context);
             if self.replaced_in_turn()? {
-                turn.goes_on_from(self.context);
+                turn.target = self.context + left;
             }
-            return Ok(true);
-        }
-        let Some(step) = turn.steps.pop_front() else {
-            return Ok(false);
-        };
-        let joins_tool = matches!(turn.steps.front(), Some(Step::Tool(..)));
-        match step {
-            Step::Fail(word) => {
-                turn.failure = Some(word);
-                return Ok(false);
-            }
-            Step::Say(text) => {
-                self.begin_call(turn);
-                let reason = if joins_tool { "tool_use" } else { "end_turn" };
-                self.record.block(
-                    &turn.call,
-                    &json!({ "type": "text", "text": text }),
-                    self.usage,
-                    reason,
-                )?;
-                self.say(&text);
-                if !joins_tool {
-                    turn.call.clear();
+        } else {
+            match turn.steps.pop_front() {
+                None => return self.end_turn(&turn.id, None),
+                Some(Step::Fail(word)) => return self.end_turn(&turn.id, Some(&word)),
+                Some(Step::Say(text)) => {
+                    let joins_tool = matches!(turn.steps.front(), Some(Step::Tool(..)));
+                    let stop = if joins_tool { "tool_use" } else { "end_turn" };
+                    let block = json!({ "type": "text", "text": text });
+                    // Words and the call after them are one answer of the model, in two lines.
+                    let call = self.write_block(&mut turn, &block, stop)?;
+                    turn.call = joins_tool.then_some(call);
+                    self.show_words(&text);
+                    self.last_message = text;
                 }
-                self.last_message = text;
+                Some(Step::Tool(name, input, output)) => {
+                    let id = format!("toolu_{}", Uuid::new_v4().simple());
+                    let block =
+                        json!({ "type": "tool_use", "id": id, "name": name, "input": input });
+                    self.write_block(&mut turn, &block, "tool_use")?;
+                    self.show_call(name, &input);
+                    let tool = json!({ "tool_name": name, "tool_input": input, "tool_use_id": id });
+                    self.call_hook("PreToolUse", tool.clone());
+                    turn.running = Some((tool, output, Instant::now()));
+                }
             }
-            Step::Tool(name, input, output) => {
-                // Words and the call after them are one answer of the model, in two lines.
-                self.begin_call(turn);
-                let id = format!("toolu_{}", Uuid::new_v4().simple());
-                let block = json!({ "type": "tool_use", "id": id, "name": name, "input": input });
-                self.record
-                    .block(&turn.call, &block, self.usage, "tool_use")?;
-                turn.call.clear();
-                let fields = json!({ "tool_name": name, "tool_input": input, "tool_use_id": id });
-                self.call_hook("PreToolUse", fields);
-                self.show_call(name, &input);
-                turn.running = Some(RunningTool {
-                    id,
-                    name,
-                    input,
-                    output,
-                    began: Instant::now(),
-                });
-            }
+            turn.spoke = true;
         }
-        turn.spoke = true;
         self.status_line_soon();
-        Ok(true)
-    }
-
-    /// Begins an API call, unless words of the same answer have begun it.
-    fn begin_call(&mut self, turn: &mut Turn) {
-        turn.calls.0 = (turn.calls.0 + 1).min(turn.calls.1);
-        if turn.call.is_empty() {
-            turn.call = Uuid::new_v4().simple().to_string();
-            let context = turn.context();
-            self.usage = split_usage(context, self.context);
-            self.context = context;
-            self.cost += cost(self.usage);
-            self.has_usage = true;
-        }
-    }
-
-    fn finish_tool(&mut self, tool: &RunningTool) -> io::Result<()> {
-        let made_up = tool.output.clone().map(|output| (output, false));
-        let (output, failed) = made_up.unwrap_or_else(|| self.run_shell(&tool.input));
-        let response = if tool.name == "Bash" {
-            json!({ "stdout": output, "stderr": "", "interrupted": false, "isImage": false })
-        } else {
-            json!(output)
-        };
-        self.record.tool_result(&tool.id, &output, &response)?;
-        let duration = u64::try_from(tool.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut fields = json!({
-            "tool_name": tool.name, "tool_input": tool.input, "tool_use_id": tool.id,
-            "duration_ms": duration,
-        });
-        if failed {
-            fields["error"] = json!(output);
-            self.call_hook("PostToolUseFailure", fields);
-        } else {
-            fields["tool_response"] = response;
-            self.call_hook("PostToolUse", fields);
-        }
-        self.show_output(&output);
-        self.status_line_soon();
+        turn.due = Instant::now() + self.start.pace;
+        self.turn = Some(turn);
         Ok(())
     }
 
-    /// Ends the turn: the hooks are called, and it may go on by itself later.
-    pub fn end_turn(&mut self) {
-        let fields = json!({
-            "stop_hook_active": false, "last_assistant_message": self.last_message,
-            "background_tasks": [],
-        });
-        self.call_hook("Stop", fields);
-        self.status_line_soon();
-    }
-
-    /// Ends the turn as a call does that the service has failed.
-    pub fn fail_turn(&mut self, word: &str) {
-        let message = format!("API Error: {word}");
-        self.above
-            .extend([format!("  \x1b[31m⎿  {message}"), String::new()]);
-        let fields = json!({ "error": word, "last_assistant_message": message });
-        self.call_hook("StopFailure", fields);
-    }
-
-    /// Runs a scripted command; gives what it prints, and whether it failed.
-    fn run_shell(&self, input: &Value) -> (String, bool) {
-        let command = input["command"].as_str().unwrap_or_default();
-        match self.start.shell(command, self.id, None) {
-            Ok(output) => {
-                let text = [output.stdout, output.stderr].concat();
-                let text = String::from_utf8_lossy(&text).into_owned();
-                (text, !output.status.success())
-            }
-            Err(error) => (error.to_string(), true),
+    /// Writes a block of an API call, which begins with it unless words of the same answer have begun it; gives the call's id.
+    fn write_block(&mut self, turn: &mut Turn, block: &Value, stop: &str) -> io::Result<String> {
+        let begun = turn.call.take();
+        if begun.is_none() {
+            // The context nears its end with each step that is left.
+            let left = turn.target.saturating_sub(self.context);
+            let context = self.context + left / (turn.steps.len() as u64 + 1);
+            self.usage = Some(split_usage(context, self.context));
+            self.context = context;
+            self.cost += self.usage.map_or(0.0, cost);
         }
+        let call = begun.unwrap_or_else(|| Uuid::new_v4().simple().to_string());
+        let usage = self.usage.unwrap_or_default();
+        self.record.block(&call, block, usage, stop)?;
+        Ok(call)
     }
 
-    fn say(&mut self, text: &str) {
+    fn finish_tool(
+        &mut self,
+        mut tool: Value,
+        output: Option<String>,
+        began: Instant,
+    ) -> io::Result<()> {
+        let (output, failed) = if let Some(output) = output {
+            (output, false)
+        } else {
+            let command = tool["tool_input"]["command"].as_str().unwrap_or_default();
+            let ran = self.start.shell(command, self.id, None)?;
+            let text = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+            (text, !ran.status.success())
+        };
+        let mut response = json!(output);
+        if tool["tool_name"] == "Bash" {
+            response =
+                json!({ "stdout": output, "stderr": "", "interrupted": false, "isImage": false });
+        }
+        let id = tool["tool_use_id"].as_str().unwrap_or_default();
+        self.record.tool_result(id, &output, &response)?;
+        tool["duration_ms"] = json!(u64::try_from(began.elapsed().as_millis()).ok());
+        let (event, field, outcome) = if failed {
+            ("PostToolUseFailure", "error", json!(output))
+        } else {
+            ("PostToolUse", "tool_response", response)
+        };
+        tool[field] = outcome;
+        self.call_hook(event, tool);
+        self.show_output(&output);
+        Ok(())
+    }
+
+    /// Ends the turn, with this word of an error if the service has failed; it may go on by itself later.
+    fn end_turn(&mut self, turn: &str, failure: Option<&str>) -> io::Result<()> {
+        if let Some(word) = failure {
+            let message = format!("API Error: {word}");
+            self.show_error(&message);
+            let fields = json!({ "error": word, "last_assistant_message": message });
+            self.call_hook("StopFailure", fields);
+        } else {
+            let fields = json!({
+                "stop_hook_active": false, "last_assistant_message": self.last_message,
+                "background_tasks": [],
+            });
+            self.call_hook("Stop", fields);
+        }
+        self.status_line_soon();
+        self.report_turn_end(turn, failure.map_or("answer", |_| "error"));
+        if let Some(prompt) = self.queue.pop_front() {
+            return self.submit(prompt, "composer");
+        }
+        if self.start.auto {
+            self.go_on_due = Some(Instant::now() + self.start.pace * PAUSE_PACES);
+        }
+        Ok(())
+    }
+
+    /// Prints what went wrong or was stopped.
+    pub(super) fn show_error(&mut self, text: &str) {
+        self.above
+            .extend([format!("  \x1b[31m⎿  {text}"), String::new()]);
+    }
+
+    fn show_words(&mut self, text: &str) {
         let width = self.canvas.columns().saturating_sub(4);
         for (row, line) in wrap(&rendered(text), width).into_iter().enumerate() {
             let mark = if row == 0 {
@@ -301,17 +247,4 @@ fn rendered(text: &str) -> String {
             .replace('`', "")
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn usage_adds_up_to_the_context() {
-        for context in [0, 1, 3, 500, 18_000, 155_000] {
-            assert_eq!(split_usage(context, 12_000).context(), Tokens(context));
-        }
-        assert_eq!(split_usage(20_000, 18_000).cache_creation, Tokens(2000));
-    }
 }

@@ -1,7 +1,5 @@
 //! What the session shows and reports of itself.
 
-use std::path::Path;
-
 use chrono::Utc;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
@@ -13,40 +11,30 @@ use super::{
     session::Session,
     turn::Turn,
 };
+use crate::transcript::usage::Usage;
 
 impl Session {
     /// The payload of the status line command.
     pub(super) fn status_payload(&self) -> Value {
         let window = self.window();
-        let input = self.context.saturating_sub(self.usage.output.0);
-        let share = input as f64 * 100.0 / window as f64;
-        let used = self.has_usage.then(|| share.round());
-        let usage = self.has_usage.then(|| record::wire(self.usage));
-        let (input, output) = if self.has_usage {
-            (input, self.usage.output.0)
-        } else {
-            (0, 0)
-        };
+        let input = |usage: Usage| self.context.saturating_sub(usage.output.0) as f64;
+        let share = |usage| (input(usage) * 100.0 / window as f64).round();
         let age = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let cwd: &Path = &self.start.cwd;
         let name = if window > 200_000 {
             "Demo 1 (1M context)"
         } else {
             "Demo 1"
         };
         json!({
-            "session_id": self.id.to_string(), "cwd": cwd.to_string_lossy(),
+            "session_id": self.id.to_string(), "cwd": self.start.cwd.to_string_lossy(),
             "transcript_path": self.record.path.to_string_lossy(),
             "model": { "id": self.start.model, "display_name": name },
-            "workspace": { "current_dir": cwd.to_string_lossy(), "project_dir": cwd.to_string_lossy() },
             "version": if self.bridge.is_some() { bridge::CLIENT } else { record::VERSION },
             "cost": { "total_cost_usd": self.cost, "total_duration_ms": age },
             "context_window": {
-                "total_input_tokens": input, "total_output_tokens": output,
-                "context_window_size": window, "current_usage": usage, "used_percentage": used,
-                "remaining_percentage": used.map(|used| 100.0 - used),
+                "context_window_size": window, "current_usage": self.usage.map(record::wire),
+                "used_percentage": self.usage.map(share),
             },
-            "exceeds_200k_tokens": self.context > 200_000,
             "rate_limits": { "five_hour": {
                 "used_percentage": (self.cost * 4.0).min(100.0).round(),
                 "resets_at": Utc::now().timestamp() + 3 * 3600,
