@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     io,
     path::PathBuf,
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::mpsc::{Receiver, Sender, channel},
     thread,
     time::{Duration, Instant},
 };
@@ -16,13 +16,14 @@ use uuid::Uuid;
 use super::{
     BASE_LOAD, REFUSED_BELOW, Start,
     bridge::Bridge,
-    draw::{Canvas, plain, wrap, write_all},
+    draw::{Canvas, first_line},
     record::{self, Conversation, Record, joined},
     story::{GO_ON, Step, Story, scripted},
-    terminal::{Incoming, Terminal, catch_signals, read_input},
+    terminal::{self, Incoming},
     turn::{Turn, split_usage},
 };
 use crate::{
+    clean::without_escapes,
     terminal::input::{Decoder, HostInput},
     transcript::{SessionId, usage::Usage},
 };
@@ -47,29 +48,29 @@ pub struct Session {
     pub(super) canvas: Canvas,
     decoder: Decoder,
     paste: Vec<u8>,
-    pub(super) incoming: Sender<Incoming>,
+    incoming: Sender<Incoming>,
     pub(super) bridge: Option<Bridge>,
     /// Lines to be printed above the live part with the next frame.
     pub(super) above: Vec<String>,
     pub(super) status: Vec<String>,
-    pub(super) hint: String,
+    pub(super) hint: &'static str,
     pub(super) draft: String,
     pub(super) queue: VecDeque<String>,
     pub(super) turn: Option<Turn>,
-    pub(super) turns: usize,
-    pub(super) story: Story,
-    pub(super) handed_over: bool,
+    turns: usize,
+    story: Story,
+    handed_over: bool,
     pub(super) context: u64,
     /// What the last call used, once one has.
     pub(super) usage: Option<Usage>,
     pub(super) cost: f64,
     pub(super) last_message: String,
     pub(super) began: Instant,
-    pub(super) status_due: Option<Instant>,
+    status_due: Option<Instant>,
     pub(super) go_on_due: Option<Instant>,
+    /// The key that quits when it is pressed again, and until when.
     pub(super) quit_armed: Option<(char, Instant)>,
-    pub(super) exit: Option<(&'static str, i32)>,
-    pub(super) dirty: bool,
+    exit: Option<(&'static str, i32)>,
 }
 
 /// The id and the transcript's path that a session starts with, and the conversation that it resumes.
@@ -91,132 +92,118 @@ fn opening(start: &Start) -> Result<(SessionId, PathBuf, Option<Conversation>), 
 }
 
 /// Runs a session to its end; gives the exit code.
-pub fn run(start: Start) -> Result<i32, String> {
+pub fn run(mut start: Start) -> Result<i32, String> {
     let (id, path, resumed) = opening(&start)?;
-    let resumed = resumed.unwrap_or((Vec::new(), BASE_LOAD));
-    play(start, id, path, resumed).map_err(|error| error.to_string())
-}
-
-fn play(
-    start: Start,
-    id: SessionId,
-    path: PathBuf,
-    (said, context): Conversation,
-) -> io::Result<i32> {
-    let (incoming, arrivals) = channel();
-    catch_signals(&incoming)?;
-    let terminal = Terminal::open()?;
-    read_input(incoming.clone());
-    let record = Record::open(path, id, &start.model, &start.cwd)?;
-    let bridge = Bridge::start(&start, id, &incoming);
-    let (columns, rows) = Terminal::size();
-    let mut session = Session {
-        id,
-        record,
-        canvas: Canvas::new(columns, rows),
-        decoder: Decoder::default(),
-        paste: Vec::new(),
-        incoming,
-        bridge,
-        above: Vec::new(),
-        status: Vec::new(),
-        hint: "? for shortcuts".into(),
-        draft: String::new(),
-        queue: VecDeque::new(),
-        turn: None,
-        turns: 0,
-        story: Story::default(),
-        handed_over: false,
-        context,
-        usage: None,
-        cost: 0.0,
-        last_message: String::new(),
-        began: Instant::now(),
-        status_due: None,
-        go_on_due: None,
-        quit_armed: None,
-        exit: None,
-        dirty: true,
-        start,
+    let session = || -> io::Result<i32> {
+        let (incoming, arrivals) = channel();
+        terminal::catch_signals(&incoming)?;
+        terminal::open()?;
+        terminal::read_input(incoming.clone());
+        let usage = resumed
+            .as_ref()
+            .map(|(_, context)| split_usage(*context, *context));
+        let (said, context) = resumed.unwrap_or((Vec::new(), BASE_LOAD));
+        let mut session = Session {
+            id,
+            record: Record::open(path, id, &start.model, &start.cwd)?,
+            canvas: Canvas::default(),
+            decoder: Decoder::default(),
+            paste: Vec::new(),
+            bridge: Bridge::start(&start, id, &incoming),
+            incoming,
+            above: Vec::new(),
+            status: Vec::new(),
+            hint: "? for shortcuts",
+            draft: String::new(),
+            queue: VecDeque::new(),
+            turn: None,
+            turns: 0,
+            story: Story::default(),
+            handed_over: false,
+            context,
+            usage,
+            cost: 0.0,
+            last_message: String::new(),
+            began: Instant::now(),
+            status_due: Some(Instant::now()),
+            go_on_due: None,
+            quit_armed: None,
+            exit: None,
+            start: std::mem::take(&mut start),
+        };
+        session.canvas.resize();
+        session.welcome(&said);
+        session.live(&arrivals)
     };
-    session.welcome(&said);
-    let (reason, code) = session.live(&arrivals)?;
-    session.close(reason, terminal);
-    Ok(code)
+    session().map_err(|error| error.to_string())
 }
 
 impl Session {
-    fn live(&mut self, arrivals: &Receiver<Incoming>) -> io::Result<(&'static str, i32)> {
-        self.begin()?;
-        loop {
+    /// Reports the start, submits the start prompt and goes on until something ends the session; gives the exit code.
+    fn live(mut self, arrivals: &Receiver<Incoming>) -> io::Result<i32> {
+        let source = if self.start.resume.is_some() {
+            "resume"
+        } else {
+            "startup"
+        };
+        self.report_start(source);
+        if let Some(prompt) = self.start.prompt.take() {
+            self.submit(prompt, "composer")?;
+        }
+        let (reason, code) = loop {
             if let Some(exit) = self.exit {
-                return Ok(exit);
+                break exit;
             }
             self.on_time(Instant::now())?;
-            if self.dirty {
-                self.dirty = false;
-                let above = std::mem::take(&mut self.above);
-                let live = self.shown();
-                self.canvas.frame(&above, &live)?;
+            self.draw()?;
+            if let Ok(incoming) = arrivals.recv_timeout(self.patience()) {
+                self.take(incoming)?;
             }
-            match arrivals.recv_timeout(self.patience()) {
-                Ok(incoming) => self.take(incoming)?,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(("other", 0)),
-            }
-        }
-    }
-
-    /// Reports the start to the hooks and submits the start prompt.
-    fn begin(&mut self) -> io::Result<()> {
-        let resumed = self.start.resume.is_some();
-        let source = if resumed { "resume" } else { "startup" };
-        let fields = json!({ "source": source, "model": self.start.model });
-        self.call_hook("SessionStart", fields);
-        self.status_due = Some(Instant::now());
-        if resumed {
-            self.usage = Some(split_usage(self.context, self.context));
-        }
-        self.report_session(source);
-        match self.start.prompt.take() {
-            Some(prompt) => self.submit(prompt, "composer"),
-            None => Ok(()),
-        }
+        };
+        self.call_hook("SessionEnd", json!({ "reason": reason }));
+        let erased = self.canvas.erased();
+        terminal::close(&format!(
+            "{erased}Resume this session with:\r\n--resume {}\r\n",
+            self.id
+        ));
+        Ok(code)
     }
 
     /// How long nothing needs doing.
     fn patience(&self) -> Duration {
-        let busy = self.turn.as_ref();
-        let step = busy.map(|turn| turn.due);
-        let tick = busy.map(|_| Instant::now() + TICK);
-        let armed = self.quit_armed.as_ref().map(|(_, until)| *until);
-        let times = [step, tick, self.status_due, self.go_on_due, armed];
+        let step = self.turn.as_ref().map(|turn| turn.due);
+        let tick = self.turn.as_ref().map(|_| Instant::now() + TICK);
+        let armed = self.quit_armed.map(|(_, until)| until);
+        let go_on = self.go_on_due.filter(|_| self.may_go_on());
+        let times = [step, tick, self.status_due, go_on, armed];
         let next = times.into_iter().flatten().min();
         next.map_or(Duration::from_secs(3600), |next| {
             next.saturating_duration_since(Instant::now())
         })
     }
 
+    /// Whether the story goes on when it is time: it does not interrupt a person who types.
+    fn may_go_on(&self) -> bool {
+        self.draft.is_empty() && self.turn.is_none()
+    }
+
     fn on_time(&mut self, now: Instant) -> io::Result<()> {
         let due = |time: Option<Instant>| time.is_some_and(|time| time <= now);
         if due(self.status_due) {
             self.status_due = None;
-            self.run_status_line();
+            let payload = self.status_payload();
+            let (start, id, incoming) = (self.start.clone(), self.id, self.incoming.clone());
+            thread::spawn(move || {
+                if let Some(text) = start.status_line(id, &payload) {
+                    // The session may be over.
+                    let _ = incoming.send(Incoming::StatusLine(text));
+                }
+            });
         }
-        if self
-            .quit_armed
-            .as_ref()
-            .is_some_and(|(_, until)| *until <= now)
-        {
-            self.quit_armed = None;
-            self.dirty = true;
-        }
-        // The story does not interrupt a person who types.
-        if due(self.go_on_due) && self.draft.is_empty() && !self.is_busy() {
-            self.go_on_due = None;
+        self.quit_armed = self.quit_armed.filter(|(_, until)| *until > now);
+        if due(self.go_on_due) && self.may_go_on() {
             self.submit(GO_ON.into(), "composer")?;
         }
-        self.dirty |= self.turn.is_some();
         match self.turn.take_if(|turn| turn.due <= now) {
             Some(turn) => self.play(turn),
             None => Ok(()),
@@ -224,7 +211,6 @@ impl Session {
     }
 
     fn take(&mut self, incoming: Incoming) -> io::Result<()> {
-        self.dirty = true;
         match incoming {
             Incoming::Bytes(bytes) => {
                 let mut inputs = self.decoder.feed(&bytes);
@@ -245,15 +231,11 @@ impl Session {
                     }
                 }
             }
-            Incoming::Closed | Incoming::Hangup => self.quit("other", 129),
-            Incoming::Interrupt => self.quit("other", 0),
-            Incoming::Terminate => self.quit("other", 143),
-            Incoming::Resized => {
-                let (columns, rows) = Terminal::size();
-                self.canvas.resize(columns, rows);
-            }
+            Incoming::Ended(code) => self.exit = Some(("other", code)),
+            Incoming::Resized => self.canvas.resize(),
             Incoming::StatusLine(text) => {
-                self.status = text.lines().take(3).map(plain).collect();
+                let lines = without_escapes(&text);
+                self.status = lines.lines().take(3).map(str::to_owned).collect();
             }
             Incoming::Order(order, outcome) => {
                 // The supervisor may be gone.
@@ -262,10 +244,6 @@ impl Session {
         }
         self.report_draft();
         Ok(())
-    }
-
-    fn quit(&mut self, reason: &'static str, code: i32) {
-        self.exit = Some((reason, code));
     }
 
     fn press(&mut self, key: KeyEvent) -> io::Result<()> {
@@ -303,14 +281,14 @@ impl Session {
         }
         let prompt = std::mem::take(&mut self.draft);
         match prompt.trim() {
-            "/exit" | "/quit" => self.quit("prompt_input_exit", 0),
-            "/clear" if !self.is_busy() => self.start_over()?,
+            "/exit" | "/quit" => self.exit = Some(("prompt_input_exit", 0)),
+            "/clear" if self.turn.is_none() => self.start_over()?,
             command if command.starts_with('/') && !command.contains([' ', '\n']) => {
-                let name = wrap(command, self.canvas.columns()).swap_remove(0);
+                let name = first_line(command, self.canvas.columns);
                 self.above
                     .extend([format!("  ⎿  Unknown command: {name}"), String::new()]);
             }
-            _ if self.is_busy() => self.queue.push_back(prompt),
+            _ if self.turn.is_some() => self.queue.push_back(prompt),
             _ => self.submit(prompt, "composer")?,
         }
         Ok(())
@@ -329,15 +307,9 @@ impl Session {
         }
     }
 
-    /// Whether a prompt has to wait.
-    pub(super) const fn is_busy(&self) -> bool {
-        self.turn.is_some()
-    }
-
     /// Takes a prompt by this origin, or refuses it when the window is full.
     pub(super) fn submit(&mut self, prompt: String, origin: &str) -> io::Result<()> {
         self.go_on_due = None;
-        self.dirty = true;
         let text: String = prompt.chars().take(1_000).collect();
         self.report(json!({ "fact": "prompt_submitted", "origin": origin, "text": text }));
         self.call_hook("UserPromptSubmit", json!({ "prompt": prompt }));
@@ -348,8 +320,8 @@ impl Session {
             self.handed_over = true;
             self.story = Story::from_prompt(&prompt);
         }
-        if self.context >= self.limit() {
-            self.hint = "Context low (0% remaining) · Run /clear to start over".into();
+        if self.context >= self.window() - REFUSED_BELOW {
+            self.hint = "Context low (0% remaining) · Run /clear to start over";
             self.show_error("Context limit reached · /clear to continue");
             return self.record.too_long();
         }
@@ -382,19 +354,15 @@ impl Session {
             && let (Some(stop_phrase), Some(Step::Say(last))) =
                 (&self.start.stop_phrase, steps.back_mut())
         {
-            last.push_str("\n\n");
-            last.push_str(stop_phrase);
+            *last += &format!("\n\n{stop_phrase}");
         }
         steps
     }
 
     /// The context after a turn, tokens.
     fn context_after(&self, prompt: &str) -> u64 {
-        let scripted = self
-            .start
-            .usage
-            .get(self.turns - 1)
-            .or(self.start.usage.last());
+        let usage = &self.start.usage;
+        let scripted = usage.get(self.turns - 1).or(usage.last());
         if let Some(usage) = scripted.filter(|_| !self.handed_over) {
             return *usage;
         }
@@ -416,24 +384,15 @@ impl Session {
         }
     }
 
-    /// From here on prompts are refused, tokens.
-    fn limit(&self) -> u64 {
-        self.window() - REFUSED_BELOW
-    }
-
     /// `/clear`: the process lives on under a new session.
     fn start_over(&mut self) -> io::Result<()> {
         self.call_hook("SessionEnd", json!({ "reason": "clear" }));
         self.id = SessionId::new(Uuid::new_v4());
         let path = record::path_of(&self.start.config_dir, &self.start.cwd, self.id);
         self.record = Record::open(path, self.id, &self.start.model, &self.start.cwd)?;
-        self.context = BASE_LOAD;
-        self.usage = None;
         self.go_on_due = None;
-        self.call_hook("SessionStart", json!({ "source": "clear" }));
-        self.report_session("clear");
+        self.begin_with("clear", BASE_LOAD);
         self.above.push("  ⎿  (no content)".into());
-        self.status_line_soon();
         Ok(())
     }
 
@@ -441,17 +400,28 @@ impl Session {
     pub(super) fn take_over(&mut self, handoff: &str, trigger: &str) -> io::Result<()> {
         self.record.compacted(self.context, trigger)?;
         self.record.prompt(handoff)?;
-        self.context = BASE_LOAD + (handoff.len() / 4) as u64;
-        self.usage = None;
         // In the order of the real client.
         self.call_hook("PostCompact", json!({ "trigger": trigger }));
-        let fields = json!({ "source": "compact", "model": self.start.model });
-        self.call_hook("SessionStart", fields);
-        self.report_session("compact");
+        self.begin_with("compact", BASE_LOAD + (handoff.len() / 4) as u64);
         self.handed_over = true;
         self.story = Story::from_prompt(handoff);
         self.turns = 0;
         Ok(())
+    }
+
+    /// A conversation begins that holds so many tokens; the hooks and the bridge are told.
+    fn begin_with(&mut self, source: &str, context: u64) {
+        self.context = context;
+        self.usage = None;
+        self.hint = "? for shortcuts";
+        self.report_start(source);
+        self.status_line_soon();
+    }
+
+    fn report_start(&mut self, source: &str) {
+        let fields = json!({ "source": source, "model": self.start.model });
+        self.call_hook("SessionStart", fields);
+        self.report_session(source);
     }
 
     /// Runs the hooks of `event` with its own `fields`.
@@ -468,25 +438,5 @@ impl Session {
     /// Runs the status line command when nothing more has come for a while.
     pub(super) fn status_line_soon(&mut self) {
         self.status_due = Some(Instant::now() + STATUS_DEBOUNCE);
-    }
-
-    fn run_status_line(&self) {
-        let payload = self.status_payload();
-        let (start, id, incoming) = (self.start.clone(), self.id, self.incoming.clone());
-        thread::spawn(move || {
-            if let Some(text) = start.status_line(id, &payload) {
-                // The session may be over.
-                let _ = incoming.send(Incoming::StatusLine(text));
-            }
-        });
-    }
-
-    /// Ends the session: the hooks are called, the terminal is given back.
-    fn close(mut self, reason: &str, terminal: Terminal) {
-        self.call_hook("SessionEnd", json!({ "reason": reason }));
-        // A terminal that is gone takes no farewell.
-        let farewell = format!("Resume this session with:\r\n--resume {}\r\n", self.id);
-        let _ = self.canvas.clear().and_then(|()| write_all(&farewell));
-        drop(terminal);
     }
 }

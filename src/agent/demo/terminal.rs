@@ -7,31 +7,19 @@ use std::{
 };
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
-use rustix::termios::tcgetwinsize;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::draw::write_all;
-
-/// Paste marks; the cursor is drawn, not shown.
-const OPEN: &str = "\x1b[?25l\x1b[?2004h";
-
-const CLOSE: &str = "\x1b[?2004l\x1b[?25h\x1b]0;\x07";
 
 /// What reaches the session from outside.
 #[derive(Debug)]
 pub enum Incoming {
     /// One read from the terminal.
     Bytes(Vec<u8>),
-    /// The terminal is gone.
-    Closed,
-    /// SIGINT.
-    Interrupt,
-    /// SIGHUP.
-    Hangup,
-    /// SIGTERM.
-    Terminate,
-    /// SIGWINCH.
+    /// A signal or a terminal that is gone ends the session with this exit code.
+    Ended(i32),
+    /// The terminal has another size.
     Resized,
     /// The status line command's output.
     StatusLine(String),
@@ -39,33 +27,19 @@ pub enum Incoming {
     Order(Value, Sender<Value>),
 }
 
-/// The terminal in raw mode; restored when dropped.
-pub struct Terminal;
-
-impl Terminal {
-    /// Switches to raw mode and opens the session's modes.
-    pub fn open() -> io::Result<Self> {
-        // crossterm would take any other terminal where standard input is none.
-        if io::stdin().is_terminal() {
-            enable_raw_mode()?;
-        }
-        let terminal = Self;
-        write_all(OPEN)?;
-        Ok(terminal)
+/// Switches to raw mode and opens the session's modes.
+pub fn open() -> io::Result<()> {
+    // crossterm would take any other terminal where standard input is none.
+    if io::stdin().is_terminal() {
+        enable_raw_mode()?;
     }
-
-    /// The size in columns and rows; zeros if the terminal does not say.
-    pub fn size() -> (u16, u16) {
-        tcgetwinsize(io::stdout()).map_or((0, 0), |size| (size.ws_col, size.ws_row))
-    }
+    write_all("\x1b[?25l\x1b[?2004h")
 }
 
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // A terminal that is gone needs no restoring.
-        let _ = write_all(CLOSE);
-        let _ = disable_raw_mode();
-    }
+/// Gives the terminal back with these last words; one that is gone needs none.
+pub fn close(farewell: &str) {
+    let _ = write_all(&format!("{farewell}\x1b[?2004l\x1b[?25h\x1b]0;\x07"));
+    let _ = disable_raw_mode();
 }
 
 /// Reads the terminal until it closes.
@@ -76,9 +50,9 @@ pub fn read_input(to: Sender<Incoming>) {
             let incoming = match io::stdin().lock().read(&mut buffer) {
                 Ok(count @ 1..) => Incoming::Bytes(buffer[..count].to_vec()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Ok(0) | Err(_) => Incoming::Closed,
+                Ok(0) | Err(_) => Incoming::Ended(129),
             };
-            let closed = matches!(incoming, Incoming::Closed);
+            let closed = matches!(incoming, Incoming::Ended(_));
             if to.send(incoming).is_err() || closed {
                 return;
             }
@@ -92,21 +66,16 @@ pub fn catch_signals(to: &Sender<Incoming>) -> io::Result<()> {
         .enable_io()
         .build()?;
     let kinds: [(SignalKind, fn() -> Incoming); 4] = [
-        (SignalKind::interrupt(), || Incoming::Interrupt),
-        (SignalKind::hangup(), || Incoming::Hangup),
-        (SignalKind::terminate(), || Incoming::Terminate),
+        (SignalKind::interrupt(), || Incoming::Ended(0)),
+        (SignalKind::hangup(), || Incoming::Ended(129)),
+        (SignalKind::terminate(), || Incoming::Ended(143)),
         (SignalKind::window_change(), || Incoming::Resized),
     ];
     let _inside = runtime.enter();
     for (kind, incoming) in kinds {
-        let mut stream = signal(kind)?;
-        let to = to.clone();
+        let (mut stream, to) = (signal(kind)?, to.clone());
         runtime.spawn(async move {
-            while stream.recv().await.is_some() {
-                if to.send(incoming()).is_err() {
-                    return;
-                }
-            }
+            while stream.recv().await.is_some() && to.send(incoming()).is_ok() {}
         });
     }
     thread::spawn(move || runtime.block_on(std::future::pending::<()>()));

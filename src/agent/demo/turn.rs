@@ -5,11 +5,8 @@ use std::{collections::VecDeque, io, time::Instant};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{draw::wrap, session::Session, story::Step};
+use super::{session::Session, story::Step};
 use crate::transcript::{Tokens, usage::Usage};
-
-/// Lines of a tool's output that are shown.
-const SHOWN_LINES: usize = 3;
 
 /// Pause between two turns of the story, in steps' paces.
 const PAUSE_PACES: u32 = 5;
@@ -174,77 +171,4 @@ impl Session {
         }
         Ok(())
     }
-
-    /// Prints what went wrong or was stopped.
-    pub(super) fn show_error(&mut self, text: &str) {
-        self.above
-            .extend([format!("  \x1b[31m⎿  {text}"), String::new()]);
-    }
-
-    fn show_words(&mut self, text: &str) {
-        let width = self.canvas.columns().saturating_sub(4);
-        for (row, line) in wrap(&rendered(text), width).into_iter().enumerate() {
-            let mark = if row == 0 {
-                "\x1b[97m⏺\x1b[0m "
-            } else {
-                "  "
-            };
-            self.above.push(format!("{mark}{line}"));
-        }
-        self.above.push(String::new());
-    }
-
-    fn show_call(&mut self, name: &str, input: &Value) {
-        let about = ["command", "file_path"]
-            .iter()
-            .find_map(|field| input[*field].as_str());
-        let width = self.canvas.columns().saturating_sub(6);
-        let call = match (name, about) {
-            ("TodoWrite", _) => "Update Todos".to_owned(),
-            (_, Some(about)) => format!("{name}({about})"),
-            (_, None) => name.to_owned(),
-        };
-        let line = wrap(&call, width).into_iter().next().unwrap_or_default();
-        self.above.push(format!("\x1b[32m⏺\x1b[0m \x1b[1m{line}"));
-        for todo in input["todos"].as_array().into_iter().flatten() {
-            let (mark, style) = match todo["status"].as_str() {
-                Some("completed") => ("☒", "\x1b[2;9m"),
-                Some("in_progress") => ("☐", "\x1b[1m"),
-                _ => ("☐", ""),
-            };
-            let text = todo["content"].as_str().unwrap_or_default();
-            self.above.push(format!("     {style}{mark} {text}"));
-        }
-    }
-
-    fn show_output(&mut self, output: &str) {
-        let width = self.canvas.columns().saturating_sub(7);
-        let lines: Vec<_> = output.lines().collect();
-        for (row, line) in lines.iter().take(SHOWN_LINES).enumerate() {
-            let mark = if row == 0 { "⎿ " } else { "  " };
-            let line = wrap(&line.replace('\t', "    "), width).into_iter().next();
-            self.above
-                .push(format!("  \x1b[2m{mark} {}", line.unwrap_or_default()));
-        }
-        match lines.len() {
-            0 => self.above.push("  \x1b[2m⎿  (No content)".into()),
-            count if count > SHOWN_LINES => {
-                self.above
-                    .push(format!("  \x1b[2m   … +{} lines", count - SHOWN_LINES));
-            }
-            _ => {}
-        }
-        self.above.push(String::new());
-    }
-}
-
-/// Markdown as the pane gets it: heads and marks are gone, as with the real client.
-fn rendered(text: &str) -> String {
-    let line = |line: &str| {
-        line.trim_start_matches('#')
-            .trim_start_matches(' ')
-            .replace("**", "")
-            .replace('`', "")
-    };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }

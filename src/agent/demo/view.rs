@@ -6,12 +6,20 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{
     bridge,
-    draw::{Live, wrap},
+    draw::{first_line, wrap},
     record,
     session::Session,
-    turn::Turn,
 };
 use crate::transcript::usage::Usage;
+
+/// The frames of the spinner in the live part.
+const SPINNER: [char; 6] = ['·', '✢', '✳', '✶', '✻', '✽'];
+
+/// The frames of the spinner in the title.
+const TITLE_SPINNER: [char; 2] = ['⠂', '⠐'];
+
+/// How many lines of a tool's output, and of a prompt, are shown.
+const SHOWN: (usize, usize) = (3, 12);
 
 impl Session {
     /// The payload of the status line command.
@@ -42,9 +50,14 @@ impl Session {
         })
     }
 
+    /// The width that is left beside so many cells.
+    fn beside(&self, cells: usize) -> usize {
+        self.canvas.columns.saturating_sub(cells)
+    }
+
     /// Prints the welcome box and the end of a resumed conversation.
     pub(super) fn welcome(&mut self, conversation: &[(bool, String)]) {
-        let cwd = self.start.cwd.to_string_lossy().into_owned();
+        let cwd = self.start.cwd.to_string_lossy();
         let lines = [
             "✻ Welcome to the pitstop demo",
             "",
@@ -52,60 +65,135 @@ impl Session {
             &cwd,
         ];
         // Columns are counted without the frame; a narrow terminal gets what fits.
-        let width = self.canvas.columns().saturating_sub(5).clamp(1, 60);
-        let rule = "─".repeat(width + 2);
-        self.above.push(format!("\x1b[38;5;174m╭{rule}╮"));
-        for line in lines {
-            let line = wrap(line, width).swap_remove(0);
+        let width = self.beside(5).clamp(1, 60);
+        let (rule, edge) = ("─".repeat(width + 2), "\x1b[38;5;174m│\x1b[0m");
+        let lines = lines.map(|line| {
+            let line = first_line(line, width);
             let pad = " ".repeat(width.saturating_sub(line.width()));
-            let edge = "\x1b[38;5;174m│\x1b[0m";
-            self.above.push(format!("{edge} {line}{pad} {edge}"));
-        }
+            format!("{edge} {line}{pad} {edge}")
+        });
+        self.above.push(format!("\x1b[38;5;174m╭{rule}╮"));
+        self.above.extend(lines);
         self.above
             .extend([format!("\x1b[38;5;174m╰{rule}╯"), String::new()]);
         // What was said last is enough to see where one is.
-        for (by_user, text) in conversation.iter().rev().take(6).rev() {
-            let first = wrap(text, self.canvas.columns().saturating_sub(4)).swap_remove(0);
-            self.above.push(format!(
-                "{} {first}",
-                if *by_user { "\x1b[2m❯" } else { "⏺" }
-            ));
+        for (by_user, text) in &conversation[conversation.len().saturating_sub(6)..] {
+            let mark = if *by_user { "\x1b[2m❯" } else { "⏺" };
+            let line = first_line(text, self.beside(4));
+            self.above.push(format!("{mark} {line}"));
         }
     }
 
-    /// Prints a prompt as it was submitted.
-    pub(super) fn show_prompt(&mut self, prompt: &str) {
-        let lines = wrap(
-            &prompt.replace('\t', "    "),
-            self.canvas.columns().saturating_sub(3),
-        );
-        let shown = lines.len().min(12);
+    /// Prints lines behind a mark, the others behind as much space, and a blank one; `more` tells how many are left out.
+    fn block(&mut self, marks: [&str; 2], lines: &[String], shown: usize, more: &str) {
         for (row, line) in lines.iter().take(shown).enumerate() {
-            let mark = if row == 0 { '❯' } else { ' ' };
-            self.above.push(format!("\x1b[48;5;237m{mark} {line} "));
+            self.above.push(format!("{}{line}", marks[row.min(1)]));
         }
         if lines.len() > shown {
             self.above
-                .push(format!("\x1b[2m  … +{} lines", lines.len() - shown));
+                .push(format!("{more}… +{} lines", lines.len() - shown));
         }
         self.above.push(String::new());
     }
 
-    /// The live part as it should look now.
-    pub(super) fn shown(&self) -> Live {
-        let hint = match &self.quit_armed {
-            Some((key, _)) => format!("Press Ctrl-{key} again to exit"),
-            None => self.hint.clone(),
-        };
-        let tenths = |turn: &Turn| (turn.began.elapsed().as_millis() / 100) as u64;
-        Live {
-            busy: self
-                .turn
-                .as_ref()
-                .map(|turn| ("Working".into(), tenths(turn))),
-            draft: self.draft.clone(),
-            status: self.status.clone(),
-            hint,
+    /// Prints a prompt as it was submitted.
+    pub(super) fn show_prompt(&mut self, prompt: &str) {
+        let mut lines = wrap(prompt, self.beside(3));
+        for line in &mut lines {
+            line.push(' ');
         }
+        let marks = ["\x1b[48;5;237m❯ ", "\x1b[48;5;237m  "];
+        self.block(marks, &lines, SHOWN.1, "\x1b[2m  ");
+    }
+
+    /// Prints what the agent says: heads and marks of Markdown are gone, as with the real client.
+    pub(super) fn show_words(&mut self, text: &str) {
+        let lines = text
+            .lines()
+            .map(|line| line.trim_start_matches('#').trim_start_matches(' '));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let text = text.replace("**", "").replace('`', "");
+        let lines = wrap(&text, self.beside(4));
+        self.block(["\x1b[97m⏺\x1b[0m ", "  "], &lines, usize::MAX, "");
+    }
+
+    /// Prints what went wrong or was stopped.
+    pub(super) fn show_error(&mut self, text: &str) {
+        self.block(["  \x1b[31m⎿  ", ""], &[text.to_owned()], 1, "");
+    }
+
+    /// Prints a call of a tool, with the list of to-dos if it is one.
+    pub(super) fn show_call(&mut self, name: &str, input: &Value) {
+        let about = ["command", "file_path"]
+            .iter()
+            .find_map(|field| input[*field].as_str());
+        let call = match about {
+            Some(about) => format!("{name}({about})"),
+            None => "Update Todos".to_owned(),
+        };
+        let line = first_line(&call, self.beside(6));
+        self.above.push(format!("\x1b[32m⏺\x1b[0m \x1b[1m{line}"));
+        for todo in input["todos"].as_array().into_iter().flatten() {
+            let (mark, style) = match todo["status"].as_str() {
+                Some("completed") => ("☒", "\x1b[2;9m"),
+                Some("in_progress") => ("☐", "\x1b[1m"),
+                _ => ("☐", ""),
+            };
+            let text = todo["content"].as_str().unwrap_or_default();
+            self.above.push(format!("     {style}{mark} {text}"));
+        }
+    }
+
+    /// Prints the beginning of a tool's output.
+    pub(super) fn show_output(&mut self, output: &str) {
+        let width = self.beside(7);
+        let mut lines: Vec<_> = output.lines().map(|line| first_line(line, width)).collect();
+        if lines.is_empty() {
+            lines.push("(No content)".to_owned());
+        }
+        let marks = ["  \x1b[2m⎿  ", "  \x1b[2m   "];
+        self.block(marks, &lines, SHOWN.0, "  \x1b[2m   ");
+    }
+
+    /// Draws what is new above the live part, and the live part as it should look now.
+    pub(super) fn draw(&mut self) -> std::io::Result<()> {
+        // The last column stays empty: a full row would wrap, and the moves would miss.
+        let room = self.beside(1).max(1);
+        let rule = format!("\x1b[2m{}", "─".repeat(room));
+        let mut lines = vec![String::new()];
+        let mut title = '✳';
+        if let Some(turn) = &self.turn {
+            let tenths = (turn.began.elapsed().as_millis() / 100) as usize;
+            title = TITLE_SPINNER[tenths / 10 % TITLE_SPINNER.len()];
+            let mark = SPINNER[tenths % SPINNER.len()];
+            let text = format!("{mark} Working… ({}s · esc to interrupt)", tenths / 10);
+            let text = format!("\x1b[38;5;174m{}", first_line(&text, room));
+            lines.extend([text, String::new()]);
+        }
+        lines.push(rule.clone());
+        let draft = wrap(&self.draft, room.saturating_sub(3));
+        // The mark of the client's prompt has a no-break space behind it.
+        let marks = ["❯\u{a0}", "  "];
+        for (row, line) in draft.iter().enumerate() {
+            lines.push(format!("{}{line}", marks[row.min(1)]));
+        }
+        let caret_row = lines.len() - 1;
+        let column = lines[caret_row].width().min(room.saturating_sub(1));
+        lines[caret_row].push_str("\x1b[7m \x1b[27m");
+        lines.push(rule);
+        let status = self.status.iter().map(|line| format!("  {line}"));
+        lines.extend(status.map(|line| first_line(&line, room)));
+        let hint = match self.quit_armed {
+            Some((key, _)) => format!("Press Ctrl-{key} again to exit"),
+            None => self.hint.to_owned(),
+        };
+        lines.push(format!("\x1b[2m{}", first_line(&format!("  {hint}"), room)));
+        let above = std::mem::take(&mut self.above);
+        self.canvas.frame(
+            format!("{title} pitstop demo"),
+            &above,
+            &lines,
+            (caret_row, column),
+        )
     }
 }
