@@ -87,6 +87,9 @@ fn git_is_asked_where_the_hooks_say_that_the_agent_works() {
         says(project, project, Some("a1"));
         branch(name);
     }
+    // The turn that the hooks have opened is over.
+    let ended = json!({ "session_id": session, "cwd": tree, "last_assistant_message": "Done." });
+    supervisor.run_with_input(&["hook", "Stop"], ended.to_string().as_bytes());
     fs::remove_dir_all(&tree).unwrap();
     supervisor.keys([key::F5]);
     supervisor.wait_for_phase("review", SOON);

@@ -38,11 +38,12 @@ impl Canvas {
         live: &[String],
         caret: (usize, usize),
     ) -> io::Result<()> {
-        let mut out = format!("\x1b[?2026h{}", self.erased());
+        let mut out = String::new();
         if title != self.title {
             out += &format!("\x1b]0;{title}\x07");
             self.title = title;
         }
+        out += &format!("\x1b[?2026h{}", self.erased());
         for line in above {
             out += &format!("{line}\x1b[0m\r\n");
         }

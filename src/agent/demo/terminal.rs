@@ -33,12 +33,14 @@ pub fn open() -> io::Result<()> {
     if io::stdin().is_terminal() {
         enable_raw_mode()?;
     }
-    write_all("\x1b[?25l\x1b[?2004h")
+    write_all("\x1b[?25l\x1b[?2004h\x1b[?1004h")
 }
 
 /// Gives the terminal back with these last words; one that is gone needs none.
 pub fn close(farewell: &str) {
-    let _ = write_all(&format!("{farewell}\x1b[?2004l\x1b[?25h\x1b]0;\x07"));
+    let _ = write_all(&format!(
+        "{farewell}\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b]0;\x07"
+    ));
     let _ = disable_raw_mode();
 }
 
