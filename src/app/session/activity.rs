@@ -134,7 +134,7 @@ pub(in crate::app) fn call_begins(model: &mut Model, call: &ToolCall) {
 /// A tool of the main turn has run: a question about it is answered.
 pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
     let activity = &mut model.session.agent.activity;
-    activity.turn = true;
+    let was_over = !std::mem::replace(&mut activity.turn, true);
     activity.stop = None;
     if let Some(id) = &call.id {
         activity.calls.remove(id);
@@ -148,6 +148,10 @@ pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
         set_state(model, AgentState::Busy);
     }
     model.happened.at_seam = !is_in_call(model);
+    if was_over {
+        // The hook may have come late, behind the end of its turn: title and prompt box say so.
+        look_again(model);
+    }
 }
 
 /// The transcript has results that it had not before: behind the last one of a step the turn can be cut.

@@ -90,6 +90,20 @@ fn a_calm_title_over_a_call_without_a_result_is_unknown_and_never_safe() {
 }
 
 #[test]
+fn the_hook_of_a_call_that_comes_behind_the_end_of_its_turn_opens_none_for_long() {
+    let mut bench = working();
+    bench.turn_ended(OLD);
+    bench.titled("✳ work");
+    bench.ready();
+    assert_eq!(bench.state(), AgentState::Idle);
+    let effects = bench.tool_ends("Bash", "t1");
+    let looks = |effect: &Effect| matches!(effect, Effect::SetTimer(TimerId::Calm(_), _));
+    assert!(effects.iter().any(looks), "{effects:?}");
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Idle);
+}
+
+#[test]
 fn a_stop_that_another_hook_answers_does_not_end_the_turn() {
     // The title spins until the client has heard all Stop hooks.
     let mut bench = working();
