@@ -17,7 +17,7 @@
 //! Only the first line of a step stands at the margin, so no text of a tool can look like a step or like a heading. Texts come in
 //! here with their secrets masked: what is cut from a secret could not be recognised as one any more.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::Value;
 
@@ -396,16 +396,30 @@ fn range(input: &Value) -> String {
     }
 }
 
-/// What an edit replaces: the lines that go and those that come, without those that both have.
+/// What an edit replaces: the lines that go and those that come, without as many as both have. All of them where only their order
+/// has changed.
 fn replaced(edit: &Value) -> Vec<String> {
     let lines = |key: &str| lines_of(edit[key].as_str().unwrap_or_default()).collect();
     let (old, new): (Vec<String>, Vec<String>) = (lines("old_string"), lines("new_string"));
-    let only_in = |lines: &[String], others: &[String], mark: &str| -> Vec<String> {
-        let others: HashSet<&str> = others.iter().map(|line| line.trim()).collect();
-        let only = lines.iter().filter(|line| !others.contains(line.trim()));
+    let marked = |lines: &[String], others: &[String], mark: &str| -> Vec<String> {
+        let mut both: HashMap<&str, usize> = HashMap::new();
+        for line in others {
+            *both.entry(line.trim()).or_default() += 1;
+        }
+        let only = lines.iter().filter(|line| match both.get_mut(line.trim()) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                false
+            }
+            _ => true,
+        });
         only.map(|line| format!("{mark}{line}")).collect()
     };
-    [only_in(&old, &new, "- "), only_in(&new, &old, "+ ")].concat()
+    let changed = [marked(&old, &new, "- "), marked(&new, &old, "+ ")].concat();
+    if changed.is_empty() && old != new {
+        return [marked(&old, &[], "- "), marked(&new, &[], "+ ")].concat();
+    }
+    changed
 }
 
 /// Every text of a call's arguments, as lines; the first one is told without its name.
@@ -499,6 +513,18 @@ mod tests {
 
     fn ran(steps: &mut Steps, id: &str, command: &str) {
         steps.begin_call(id, "Bash", &json!({ "command": command }), None);
+    }
+
+    #[test]
+    fn an_edit_shows_what_it_changes_and_no_line_more() {
+        let shows = |old: &str, new: &str| {
+            replaced(&json!({ "old_string": old, "new_string": new })).join("\n")
+        };
+        assert_eq!(shows("a\nold\nz", "a\nnew\nz"), "- old\n+ new");
+        assert_eq!(shows("f() {\n}", "f() {\n}\ng() {\n}"), "+ g() {\n+ }");
+        assert_eq!(shows("x += 1;\nx += 1;", "x += 1;"), "- x += 1;");
+        assert_eq!(shows("a\nb", "b\na"), "- a\n- b\n+ b\n+ a");
+        assert_eq!(shows("", "new"), "+ new");
     }
 
     #[test]
