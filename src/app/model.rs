@@ -1,7 +1,7 @@
-//! Everything the supervisor knows, in one value that one loop owns.
+//! The whole state of the supervisor, in one value that one loop owns.
 //!
-//! The state of each feature is a type of its own in a file below this one, with the rules that need nothing else. What features
-//! do with it is theirs; nothing here knows them.
+//! The state of each feature is a type of its own in a file below this one, with the rules that need nothing else. The features'
+//! behavior is in their own modules, and nothing here depends on those.
 
 pub mod activity;
 pub mod agent;
@@ -68,61 +68,61 @@ pub use outside::Quitting;
 pub use panels::{Editor, Foreign, HandoffPanel, NotesPanel};
 pub use view::{Focus, Notice, Overlay};
 
-/// Who we are and whom we host: what does not change while we run.
+/// The identity of the supervisor and of the agent that it hosts; it does not change while the supervisor runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Our version.
+    /// The supervisor's version.
     pub version: &'static str,
-    /// Our process id.
+    /// The supervisor's process id.
     pub pid: u32,
     /// The project directory, as shown.
     pub project: String,
-    /// What checkpoints are filed under.
+    /// The name that checkpoints are filed under.
     pub environment: String,
-    /// Which program the agent is.
+    /// The kind of program that the agent is.
     pub agent_kind: AgentKind,
     /// The command of the agent, as shown.
     pub agent_command: String,
-    /// The arguments of the agent that each of its starts has: all but those that choose its session.
+    /// The arguments that the agent is given at each start: all but those that choose its session.
     pub agent_args: Vec<String>,
-    /// Whether the client was started with its to-do tools on.
+    /// True if the client was started with its to-do tools on.
     pub todo_tools: bool,
 }
 
-/// Everything the supervisor knows.
+/// The whole state of the supervisor.
 #[derive(Debug)]
 pub struct Model {
-    /// Who we are.
+    /// The identity of the supervisor and of its agent.
     pub identity: Identity,
-    /// What the user set.
+    /// The user's settings.
     pub config: Config,
     /// The chain of iterations.
     pub lineage: Lineage,
     /// The session that the agent is in.
     pub session: Session,
-    /// What the handoff is made of, and the handoff.
+    /// The facts that the handoff is made of, and the handoff.
     pub draft: Draft,
-    /// The reboot under way, and what is remembered between two.
+    /// The reboot under way, and the state that is kept between reboots.
     pub reboot: Reboot,
     /// The autonomous run, if this is one.
     pub autopilot: Option<Run>,
-    /// What a person looks at.
+    /// The state of the user interface.
     pub view: View,
-    /// What is reported outside.
+    /// The state that is reported outside.
     pub outside: Outside,
-    /// What the event at hand has brought.
+    /// The results of the event at hand.
     pub happened: Happened,
     /// The moment of the last event, for views that show ages.
     pub now: At,
     epoch: u64,
 }
 
-/// What a model begins with.
+/// The values that a model begins with.
 #[derive(Debug)]
 pub struct Beginning {
-    /// Who we are.
+    /// The identity of the supervisor and of its agent.
     pub identity: Identity,
-    /// What the user set.
+    /// The user's settings.
     pub config: Config,
     /// The run's iterations so far: empty for a new run.
     pub lineage: Lineage,
@@ -141,7 +141,7 @@ pub struct Beginning {
 }
 
 impl Model {
-    /// A supervisor that has not started its agent yet, and has drafted nothing.
+    /// Creates the state of a supervisor that has not started its agent yet and has drafted nothing.
     #[must_use]
     pub fn new(beginning: Beginning) -> Self {
         let last = beginning.lineage.iterations().last();
@@ -170,37 +170,37 @@ impl Model {
         }
     }
 
-    /// The keys in force.
+    /// Returns the keys in force.
     #[must_use]
     pub const fn keys(&self) -> &Keymap {
         &self.config.keys
     }
 
-    /// A number that no timer has had yet.
+    /// Returns a number that no timer has had yet.
     pub const fn next_epoch(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch
     }
 
-    /// The record of the present iteration.
+    /// Returns the record of the present iteration.
     #[must_use]
     pub fn current_iteration(&self) -> Option<&Iteration> {
         self.lineage.current()
     }
 
-    /// Whether it hosts some other program than Claude Code or the demo: one of which no hooks, prompt box or transcript are known.
+    /// Reports whether the agent is neither Claude Code nor the demo, but a program without known hooks, prompt box or transcript.
     #[must_use]
     pub fn is_generic(&self) -> bool {
         !self.identity.agent_kind.reports()
     }
 
-    /// The run's name.
+    /// Returns the run's name.
     #[must_use]
     pub const fn run(&self) -> &RunId {
         self.lineage.run()
     }
 
-    /// Tokens in use, by the best source.
+    /// Returns the number of tokens in use, by the best source.
     #[must_use]
     pub fn used(&self) -> Option<Tokens> {
         self.session
@@ -209,33 +209,33 @@ impl Model {
             .map(|figure| figure.used)
     }
 
-    /// Has the shell do this, behind what it is to do already.
+    /// Queues an effect for the shell, behind those that are queued already.
     pub(in crate::app) fn emit(&mut self, effect: Effect) {
         self.happened.effects.push(effect);
     }
 
-    /// As [`Model::emit`], with each of these.
+    /// Queues each of these effects, like [`Model::emit`].
     pub(in crate::app) fn emit_all(&mut self, effects: impl IntoIterator<Item = Effect>) {
         self.happened.effects.extend(effects);
     }
 
-    /// Has the shell answer a call before it does anything else.
+    /// Queues the answer to a call before all other effects.
     pub(in crate::app) fn answer(&mut self, call: CallId, reply: Reply) {
         self.happened.effects.insert(0, Effect::Answer(call, reply));
     }
 
-    /// What the shell is to do by now, in order.
+    /// Takes the effects that are queued for the shell, in order.
     #[must_use]
     pub fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.happened.effects)
     }
 
-    /// Says something in the footer.
+    /// Shows a message in the footer.
     pub fn info(&mut self, text: impl Into<String>) {
         self.notify(text.into(), false);
     }
 
-    /// Says something in the message log only: nothing has to be done about it.
+    /// Writes a message to the message log only, because nothing has to be done about it.
     pub fn note(&mut self, text: &str) {
         tracing::info!(note = %crate::clean::one_line(text));
         self.view.log(text, false, self.now.wall);

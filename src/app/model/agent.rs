@@ -1,4 +1,4 @@
-//! What is known of the agent's process and its doings.
+//! The known state of the agent's process and of its work.
 
 use chrono::{DateTime, Utc};
 
@@ -17,10 +17,10 @@ use super::{
     daemon::DaemonState,
 };
 
-/// What we know of the agent's process and its doings.
+/// The known state of the agent's process and of its work.
 #[derive(Clone, Debug, Default)]
 pub struct AgentView {
-    /// What it is doing.
+    /// The agent's state.
     pub state: AgentState,
     /// Its process.
     pub process: Option<ProcessStamp>,
@@ -30,58 +30,58 @@ pub struct AgentView {
     pub model: Option<String>,
     /// The turn and the question that are open, as far as is known.
     pub activity: Activity,
-    /// The prompt box as it was seen last. Its text is followed only while something waits for it.
+    /// The prompt box as it was last seen. Its text is followed only while something waits for it.
     pub prompt_box: PromptBox,
     /// The model as the client names it to itself, with its window mark (`…[1m]`).
     pub model_id: Option<String>,
-    /// Whether it shows its list of sessions (the agent view) instead of the session.
+    /// True if it shows its list of sessions (the agent view) instead of the session.
     pub listing: bool,
-    /// What the last turn left going on in the background.
+    /// The work that the last turn left running in the background.
     pub background: Background,
-    /// Whether the session has gone to the client's daemon.
+    /// The state of the sessions that went to the client's daemon.
     pub daemon: DaemonState,
-    /// Whether it takes a paste as one piece. Without that each line of one is an Enter.
+    /// True if it takes a paste as one piece. Otherwise each line of a paste is an Enter.
     pub takes_pastes: bool,
-    /// How far it says that it is.
+    /// The progress that it reports.
     pub progress: Option<Progress>,
-    /// Whether it has asked for the mouse.
+    /// True if it has asked for mouse events.
     pub takes_mouse: bool,
-    /// Its permission mode, as its hooks say.
+    /// Its permission mode, as its hooks report it.
     pub mode: Option<String>,
-    /// When the human last typed into the pane.
+    /// The time at which the human last typed into the pane.
     pub typed_at: Option<At>,
-    /// Whether the agent's prompt may hold text that was not submitted.
+    /// True if the agent's prompt may hold text that was not submitted.
     pub draft: bool,
-    /// Whether the last key was a backslash, after which Enter is a new line.
+    /// True if the last key was a backslash, after which Enter is a new line.
     pub backslash: bool,
     /// The prompt cache as the status line last reported it.
     pub prompt_cache: Option<PromptCache>,
-    /// Usage limits as the agent reports them, for display.
+    /// The usage limits as the agent reports them, for display.
     pub limits: Vec<String>,
-    /// When the usage limits that are used up start again.
+    /// The time at which the exhausted usage limits start again.
     pub limit_reset: Option<DateTime<Utc>>,
-    /// Turns that ended in this iteration.
+    /// The number of turns that ended in this iteration.
     pub turns: u32,
-    /// How the process ended, while there is none.
+    /// A description of how the process ended, while none runs.
     pub exit: Option<String>,
-    /// The last thing the assistant said.
+    /// The assistant's last message.
     pub last_message: Option<String>,
-    /// Whether any hook has arrived in this iteration.
+    /// True if a hook has arrived in this iteration.
     pub hooked: bool,
-    /// The client's own side of the session.
+    /// The state of the client's own side of the session.
     pub bridge: Bridge,
-    /// How it was given its tools.
+    /// The way in which it was given its tools.
     pub tools: ToolsBy,
-    /// Why the client's compactions cannot be answered, where that was found out in this process.
+    /// The reason why the client's compactions cannot be answered, if that was found out in this process.
     pub unanswered: Option<String>,
-    /// Whether the client of this run was given mods and has not run them.
+    /// True if the client of this run was given mods and has not run them.
     pub without_mods: bool,
-    /// Whether we have switched its auto-compaction off.
+    /// True if the supervisor has switched its auto-compaction off.
     pub holds_compaction: bool,
 }
 
 impl AgentView {
-    /// A person has decided for the session here, though another process goes on with it.
+    /// Sets the agent to idle after a person has decided for the session here, though another process goes on with it.
     pub(in crate::app) fn stay_here(&mut self) {
         if self.state == AgentState::Elsewhere {
             self.state = AgentState::Idle;
@@ -89,7 +89,7 @@ impl AgentView {
         }
     }
 
-    /// Whether the agent's prompt holds text that was not submitted, as far as is known: by the screen, else by the keys.
+    /// Reports whether the agent's prompt is known to hold text that was not submitted: by the screen, else by the keys.
     #[must_use]
     pub const fn has_draft(&self) -> bool {
         match self.prompt_box {

@@ -1,4 +1,4 @@
-//! The client's own side of the session, as it is known.
+//! The known state of the client's own side of the session.
 
 use crate::{
     bridge::{Draft, Link, Reported},
@@ -8,22 +8,22 @@ use crate::{
 /// The bridge of one iteration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bridge {
-    /// Whether it reports.
+    /// The state of the connection to the client's side.
     pub link: Link,
-    /// What it said last.
+    /// The last report.
     pub reported: Reported,
 }
 
 impl Bridge {
-    /// What it said of a session, while it reports.
+    /// Returns the last report on a session, while the bridge is in force.
     #[must_use]
     pub fn of(&self, session: SessionId) -> Option<&Reported> {
         (self.link.is_in_force() && self.reported.session == Some(session))
             .then_some(&self.reported)
     }
 
-    /// What it said last of the prompt box of a session, while it reports: nothing of an empty one, since one behind a dialog
-    /// is said to be empty too.
+    /// Returns the last reported text in a session's prompt box, while the bridge is in force. An empty box gives none, since a box
+    /// behind a dialog is reported as empty too.
     #[must_use]
     pub fn draft(&self, session: SessionId) -> Option<&Draft> {
         let draft = self.of(session)?.draft.as_ref();

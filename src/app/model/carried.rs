@@ -1,4 +1,4 @@
-//! What a session carries of its lineage: with it every way of coming back to the session knows what was known.
+//! The facts of its lineage that a session carries: every way of coming back to the session restores them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,46 +8,46 @@ use crate::{handoff::PreservedState, lineage::IterationId, transcript::SessionId
 
 use super::{requests::Requests, rewinds::Before, todo::TodoList};
 
-/// What a session carries of its lineage, beside what its transcript and the scratchpad say.
+/// The facts of its lineage that a session carries, beside those in its transcript and the scratchpad.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carried {
-    /// What signals, tools and people have said.
+    /// The facts from signals, tools and people.
     pub state: PreservedState,
-    /// What the human asked for.
+    /// The human's requests.
     pub requests: Requests,
     /// The agent's to-do lists.
     pub todo: TodoList,
-    /// Up to where the transcript was read for it, in bytes.
+    /// The offset up to which the transcript was read for these facts, in bytes.
     pub read: u64,
-    /// What was preserved before the newest prompts, for a rewind that takes them back.
+    /// The facts that were preserved before the newest prompts, for a rewind that takes them back.
     pub before: VecDeque<(String, Before)>,
     /// The handoff in the human's own words, below its first line, if they have edited it.
     pub edited: Option<String>,
-    /// The arguments that the agent was started with, but those that choose its session.
+    /// The arguments that the agent was started with, except those that choose its session.
     pub args: Vec<String>,
 }
 
 impl Carried {
-    /// Adds what a human has said since, and taken out: a way back takes back what the agent has said only.
+    /// Adds what a human has said and withdrawn since: going back to the session takes back only what the agent has said.
     pub fn keep_human(&mut self, now: &PreservedState) {
         self.state.withdraw_all(&now.withdrawn);
         self.state.add_constraints(now.prompts().cloned());
     }
 }
 
-/// What of it is on its way to the store.
+/// The state of writing the carried facts to the store.
 #[derive(Debug, Default)]
 pub struct Keeping {
-    /// What was kept last, as a number.
+    /// A hash of the facts that were last kept.
     pub(in crate::app) kept: Option<u64>,
-    /// The session that the store was asked about and has not answered for: nothing is kept of it until then.
+    /// The session that the store was asked about and has not answered for. Nothing of it is kept until the answer comes.
     pub(in crate::app) asked: Option<SessionId>,
-    /// Up to where the transcript of the first session was read by the process before, in bytes.
+    /// The first session, and the offset up to which the previous process read its transcript, in bytes.
     pub(in crate::app) read_before: Option<(SessionId, u64)>,
-    /// Whether a change is kept in a moment.
+    /// True if a change is about to be kept.
     pub(in crate::app) due: bool,
-    /// What the newest iterations of this run carried at their ends.
+    /// The facts that the newest iterations of this run carried at their ends.
     pub(in crate::app) at_ends: BTreeMap<IterationId, Carried>,
     /// The prompt in the agent's box that is kept on disk.
     pub(in crate::app) draft: Option<String>,

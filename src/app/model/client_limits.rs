@@ -5,23 +5,23 @@ use crate::{
     transcript::Tokens,
 };
 
-/// What is known of the client's own limit.
+/// The known state of the client's own limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientLimits {
     pub(in crate::app) settings: CompactionSettings,
-    /// The limit by the settings, and the window that it was taken from.
+    /// The limit by the settings, and the window that it was derived from, in tokens.
     pub(in crate::app) set: (Option<Limit>, Tokens),
     /// A limit that the client has shown.
     pub(in crate::app) learned: Option<Limit>,
-    /// The limit that the client itself reports by the bridge, while that speaks.
+    /// The limit that the client itself reports by the bridge, while the bridge reports.
     pub(in crate::app) reported: Option<Limit>,
-    /// The limit that the last words on its screen meant.
+    /// The limit that the last words on the client's screen implied.
     pub(in crate::app) seen: Option<Tokens>,
-    /// How often the screen was looked at since the last figure.
+    /// The number of times that the screen was read since the last figure.
     pub(in crate::app) looks: usize,
     /// The limit that a compaction under way will have shown.
     pub(in crate::app) announced: Option<Limit>,
-    /// Whether a checkpoint was saved because the figure has come near the limit, and it has not left it since.
+    /// True if a checkpoint was saved because the figure came near the limit, and the figure has not left it since.
     pub(in crate::app) saved: bool,
 }
 

@@ -1,18 +1,18 @@
-//! The compactions of one iteration, counted once each by what up to four sources say.
+//! The compactions of one iteration, each counted once from the reports of up to four sources.
 
 /// The compactions of one iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compactions {
-    /// In sessions that this iteration has left.
+    /// The number of compactions in sessions that this iteration has left.
     earlier: u32,
-    /// Boundaries that the transcript had when it was first known whole: those of a life before.
+    /// The number of boundaries that the transcript had when it was first read whole, from before this iteration.
     inherited: Option<u64>,
     boundaries: u32,
     rebuilt: u32,
     finished: u32,
-    /// Whether the first that is reported is our own doing: the iteration has begun by it.
+    /// True if the first reported compaction is the supervisor's own, by which the iteration began.
     begins_with_one: bool,
-    /// Falls that no other source has reported.
+    /// The number of falls of the figure that no other source has reported as compactions.
     falls: u32,
     /// The turn of the last compaction that was reported and whose fall has not been seen.
     pub(in crate::app) awaits_fall: Option<u64>,
@@ -21,7 +21,7 @@ pub struct Compactions {
 }
 
 impl Compactions {
-    /// How many there were in this iteration.
+    /// Returns the number of compactions in this iteration.
     #[must_use]
     pub fn count(self) -> u32 {
         let reported = self.reported();
@@ -31,7 +31,8 @@ impl Compactions {
             .saturating_add(self.falls)
     }
 
-    /// Those of an iteration that begins by a compaction of our own, in a session whose transcript has so many before it.
+    /// Creates the count of an iteration that begins by a compaction of the supervisor's own, in a session whose transcript has
+    /// `before` boundaries ahead of it.
     pub(in crate::app) fn behind_our_own(before: Option<u64>) -> Self {
         Self {
             inherited: before,
@@ -40,7 +41,7 @@ impl Compactions {
         }
     }
 
-    /// The boundaries before the one by which the iteration began, while that one was not read yet.
+    /// Returns the number of boundaries before the one by which the iteration began, while that one has not been read yet.
     pub(in crate::app) fn before_our_own(self) -> Option<u64> {
         self.inherited
             .filter(|_| self.begins_with_one && self.boundaries == 0)
@@ -72,7 +73,7 @@ impl Compactions {
         self.explain(before, turn);
     }
 
-    /// One more compaction was reported: it explains a fall that came first, or awaits its own.
+    /// Matches a newly reported compaction with a fall that came first, or else makes it await its own fall.
     fn explain(&mut self, before: u32, turn: u64) {
         if self.reported() == before {
             return;
@@ -95,7 +96,7 @@ impl Compactions {
         }
     }
 
-    /// The agent has begun another session in the same iteration.
+    /// Starts counting anew, since the agent has begun another session in the same iteration.
     pub fn change_session(&mut self) {
         *self = Self {
             earlier: self.count(),
@@ -192,7 +193,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_real_compaction_counts_once(
-            // Which sources saw it, at least one of those that report, and how many turns later the next one came.
+            // The sources that saw it, at least one of them a reporting one, and the number of turns until the next one came.
             seen in proptest::collection::vec((any::<[bool; 2]>(), 1_usize..4, 2_u64..9), 0..20),
         ) {
             let mut turn = 0;

@@ -2,18 +2,18 @@
 
 use crate::{clock::At, pane::copy::SelectionKind};
 
-/// Copy mode, as far as the keys are concerned.
+/// The state of copy mode that its keys need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyMode {
     /// The search being typed, if one is.
     pub search: Option<SearchLine>,
-    /// What is being selected.
+    /// The kind of selection that is being made.
     pub selecting: Option<SelectionKind>,
-    /// What the last order has led to, if it is worth a word.
+    /// The result of the last command, if it is worth showing.
     pub said: Option<String>,
-    /// Whether the pattern being typed cannot be read.
+    /// True if the pattern being typed is invalid.
     pub bad_pattern: bool,
-    /// Whether the mouse began it, and ends it with its release.
+    /// True if a mouse press began copy mode, and its release ends it.
     pub by_mouse: bool,
 }
 
@@ -22,7 +22,7 @@ pub struct CopyMode {
 pub struct SearchLine {
     /// The pattern so far.
     pub pattern: String,
-    /// Whether it looks towards the past.
+    /// True if it searches towards older lines.
     pub backward: bool,
 }
 
@@ -33,8 +33,8 @@ pub struct Press {
     pub(in crate::app) column: u16,
     pub(in crate::app) row: u16,
     pub(in crate::app) clicks: u8,
-    /// Whether the button is down.
+    /// True if the button is down.
     pub(in crate::app) down: bool,
-    /// Whether it was moved since.
+    /// True if the mouse was moved since the press.
     pub(in crate::app) dragged: bool,
 }

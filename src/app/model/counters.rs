@@ -8,16 +8,16 @@ use crate::lineage::Cause;
 /// Counters, which only grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Turns that have ended.
+    /// The number of turns that have ended.
     pub turns: u64,
-    /// Commits seen.
+    /// The number of commits seen.
     pub commits: u64,
-    /// Test runs seen that passed.
+    /// The number of test runs seen that passed.
     pub tests_passed: u64,
-    /// Test runs seen that failed.
+    /// The number of test runs seen that failed.
     pub tests_failed: u64,
-    /// Checkpoints ordered.
+    /// The number of checkpoints ordered.
     pub checkpoints: u64,
-    /// Reboots that have ended, by cause and outcome.
+    /// The number of reboots that have ended, by cause and outcome.
     pub reboots: BTreeMap<(Cause, RebootOutcome), u64>,
 }

@@ -1,4 +1,4 @@
-//! What the handoff is made of, and the handoff.
+//! The facts that the handoff is made of, and the handoff.
 
 use crate::{
     api::wire::Reply,
@@ -20,7 +20,7 @@ use super::{
     todo::TodoList,
 };
 
-/// What the handoff is made of, and the handoff.
+/// The facts that the handoff is made of, and the handoff.
 #[derive(Debug)]
 pub struct Draft {
     /// The scratchpad panel.
@@ -29,11 +29,11 @@ pub struct Draft {
     pub save_epoch: u64,
     /// The handoff panel.
     pub handoff: HandoffPanel,
-    /// What its message was made of last, as a number.
+    /// A hash of the facts that its message was last made of.
     pub(in crate::app) made_of: Option<u64>,
-    /// Makes handoffs.
+    /// The generator of handoffs.
     pub generator: Generator,
-    /// Git.
+    /// The state of the git repository.
     pub git: GitState,
     /// The files that the handoff names and includes.
     pub handoff_files: HandoffFiles,
@@ -41,17 +41,17 @@ pub struct Draft {
     pub commands: Vec<String>,
     /// The agent's own to-do list.
     pub todo: TodoList,
-    /// Which signals were read where.
+    /// The signals that were read from each source.
     pub seen_signals: SeenSignals,
-    /// What was preserved before each prompt of the session.
+    /// The facts that were preserved before each prompt of the session.
     pub rewinds: Rewinds,
     /// The human's first and latest request.
     pub requests: Requests,
     /// The work at hand, as the transcript shows it.
     pub work: WorkAtHand,
-    /// What the agent's signals said in this run.
+    /// The facts from the agent's signals in this run.
     pub signalled: PreservedState,
-    /// What a person has had forgotten in this session, to be undone.
+    /// The facts that a person has cleared in this session, kept for an undo.
     pub(in crate::app) cleared: Option<Box<(PreservedState, TodoList)>>,
     /// The last error.
     pub(in crate::app) last_error: Option<LastError>,
@@ -59,16 +59,16 @@ pub struct Draft {
     pub preserved: PreservedState,
     /// The summary of the session.
     pub summary: Summaries,
-    /// Commits and test runs, and whether now is a good moment.
+    /// The commits and test runs, and the good moment if there is one now.
     pub moments: Moments,
-    /// What the session carries of its lineage, on its way to disk.
+    /// The state of writing the session's carried facts to disk.
     pub keeping: Keeping,
-    /// Checkpoints on their way to disk that a caller waits for, with what to answer.
+    /// The checkpoints on their way to disk that a caller waits for, with the replies to give.
     pub saves: Vec<(uuid::Uuid, CallId, Reply)>,
 }
 
 impl Draft {
-    /// A draft that says nothing yet, beside the scratchpad on disk.
+    /// Creates a draft that contains only the scratchpad on disk.
     pub(super) fn new(marker: Marker, notes: String, generator: Generator) -> Self {
         Self {
             notes: NotesPanel::of(notes),
