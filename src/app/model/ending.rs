@@ -1,16 +1,16 @@
-//! How far ending the agent is.
+//! The progress of ending the agent.
 
 use crate::app::effect::StopSignal;
 
-/// How far ending the agent is.
+/// The progress of ending the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// The signal that is being tried.
     pub signal: StopSignal,
     /// The epoch of its timers.
     pub(in crate::app) epoch: u64,
-    /// Whether there is no time for manners.
+    /// True if there is no time for a gentle end.
     pub(in crate::app) urgent: bool,
-    /// Whether the last signal has failed too.
+    /// True if the last signal has failed too.
     pub hopeless: bool,
 }

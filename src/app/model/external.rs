@@ -6,10 +6,10 @@ use crate::lineage::IterationId;
 /// A document that is in `$EDITOR`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct External {
-    /// Which.
+    /// The document that is edited.
     pub document: Document,
     /// The text that the editor was given.
     pub(in crate::app) base: String,
-    /// In which iteration.
+    /// The iteration in which the editor was opened.
     pub(in crate::app) iteration: IterationId,
 }

@@ -8,41 +8,41 @@ use crate::{
 /// The history panel.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryPanel {
-    /// Which iteration is selected, from the newest.
+    /// The index of the selected iteration, counted from the newest.
     pub selected: usize,
-    /// Whether its details are shown.
+    /// True if its details are shown.
     pub detail: bool,
-    /// How far the details are scrolled.
+    /// The number of rows that the details are scrolled by.
     pub scroll: u16,
     /// Earlier runs of the project, newest first.
     pub earlier: Vec<EarlierRun>,
-    /// What the store has of the iteration whose details were opened last.
+    /// The stored data of the iteration whose details were last opened.
     pub past: Option<Past>,
-    /// Whether the details show what changed between two handoffs instead of their texts.
+    /// True if the details show the changes between two handoffs instead of their texts.
     pub difference: bool,
     /// The iteration that others are compared with.
     pub marked: Option<Past>,
-    /// Whether the autonomous run is shown large, over the pane.
+    /// True if the autonomous run is shown large, over the pane.
     pub run_view: bool,
-    /// What the list is searched for; empty: all is listed.
+    /// The text that the list is searched for; if it is empty, all is listed.
     pub query: String,
-    /// Whether that is being typed.
+    /// True if the search text is being typed.
     pub typing: bool,
-    /// The iterations in which the store has found it.
+    /// The iterations in which the store has found the search text.
     pub found: Vec<(RunId, IterationId)>,
-    /// The session that was asked for once while a turn runs: the second time it is resumed.
+    /// The session that was asked for once while a turn runs; a second request resumes it.
     pub(in crate::app) resuming: Option<SessionId>,
 }
 
 impl HistoryPanel {
-    /// Whether something that can be scrolled lies over the pane.
+    /// Reports whether something that can be scrolled lies over the pane.
     #[must_use]
     pub const fn is_large(&self) -> bool {
         self.detail || self.run_view
     }
 }
 
-/// A run of before.
+/// An earlier run of the project.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EarlierRun {
     /// Its name.
@@ -51,32 +51,32 @@ pub struct EarlierRun {
     pub iterations: Vec<Iteration>,
 }
 
-/// What the store has of an iteration.
+/// The stored data of an iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Past {
     /// Its run.
     pub run: RunId,
     /// Its number.
     pub iteration: IterationId,
-    /// Nothing while it is being read; then what there is, or why there is nothing.
+    /// The data, or the reason why there is none; `None` while it is being read.
     pub found: Option<Result<Box<PastSession>, String>>,
-    /// What changed from the handoff that it was given to the one that it gave, where there are both; while another iteration
-    /// is marked, between that one and this one.
+    /// The changes from the handoff that it was given to the one that it gave, where there are both; while another iteration
+    /// is marked, the changes between that one and this one.
     pub difference: Option<Difference>,
 }
 
 impl Past {
-    /// Whether it is of this iteration.
+    /// Reports whether the data is of this iteration.
     #[must_use]
     pub fn is(&self, run: &RunId, iteration: IterationId) -> bool {
         self.run == *run && self.iteration == iteration
     }
 }
 
-/// What changed from one handoff to another.
+/// The changes from one handoff to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// From which to which, in words.
+    /// The names of the two handoffs, in words.
     pub heading: String,
     /// The lines that differ, as in a patch.
     pub text: String,

@@ -1,4 +1,4 @@
-//! The state of good moments: commits, test runs, and what waits to be saved.
+//! The state of good moments: commits, test runs, and the checkpoints that wait to be saved.
 
 use std::collections::VecDeque;
 
@@ -9,30 +9,30 @@ use crate::{
     clock::At,
 };
 
-/// What is known of good moments.
+/// The known state of good moments.
 #[derive(Debug, Default)]
 pub struct Moments {
-    /// The good moment that stands: nothing has been begun since.
+    /// The good moment that lasts: nothing has been begun since.
     pub(in crate::app) good: Option<Breakpoint>,
-    /// The one for which a reboot was asked.
+    /// The good moment for which a reboot was requested.
     pub(in crate::app) taken: Option<Breakpoint>,
-    /// Ids of the latest commits, whole or abbreviated.
+    /// The ids of the latest commits, whole or abbreviated.
     pub(in crate::app) commits: VecDeque<String>,
-    /// The last test run, where it was seen and when it ended, until it was seen in the other place, too.
+    /// The last test run, its source and the time at which it ended, until the other source has seen it too.
     pub(in crate::app) tests: Option<(Total, SeenBy, At)>,
-    /// The shell commands that run, by their calls, and the directories in which they began.
+    /// The call ids of the running shell commands, and the directories in which they began.
     pub(in crate::app) running: VecDeque<(Option<String>, String)>,
-    /// What is saved once git has been read.
+    /// The checkpoints that are saved once git has been read.
     pub(in crate::app) waiting: Vec<Waiting>,
-    /// When the latest checkpoints of this kind were made.
+    /// The times at which the latest checkpoints at good moments were made.
     pub(in crate::app) saves: VecDeque<At>,
-    /// When git was last read.
+    /// The time at which git was last read.
     pub(in crate::app) git_at: Option<At>,
-    /// New commits that no hook has reported, oldest first, and the epoch of the timer that waits for that.
+    /// The new commits that no hook has reported, oldest first, and the epoch of the timer that waits for such a report.
     pub(in crate::app) heads: (Vec<Made>, u64),
 }
 
-/// Who has seen a test run.
+/// The source that has seen a test run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeenBy {
     /// The agent's shell, by what it printed.
@@ -42,22 +42,22 @@ pub enum SeenBy {
 }
 
 impl Moments {
-    /// Something else has begun: what was finished is no good place to stop any more.
+    /// Drops the good moment, since something else has begun.
     pub(in crate::app) fn pass(&mut self) {
         self.good = None;
         self.taken = None;
     }
 }
 
-/// A checkpoint that waits for git, so that it does not name files as changed which have just been committed.
+/// A checkpoint that waits for git, so that it does not list files as changed that have just been committed.
 #[derive(Debug)]
 pub(in crate::app) struct Waiting {
-    /// What the checkpoint is of: `Commit: fix it`.
+    /// The description of the checkpoint, such as `Commit: fix it`.
     pub(in crate::app) task: String,
     pub(in crate::app) tags: Vec<String>,
     pub(in crate::app) about: Value,
     /// The commit that git must show.
     pub(in crate::app) sha: Option<String>,
-    /// Whether git has answered without showing it: then the next answer will do.
+    /// True if git has answered without showing it: then the next answer is accepted.
     pub(in crate::app) again: bool,
 }

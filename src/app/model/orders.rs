@@ -7,27 +7,27 @@ use crate::{
     transcript::SessionId,
 };
 
-/// What an order is for: its end goes to who asked.
+/// The purpose of an order, which decides who is told of its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To know what stands in the prompt box before its first change is reported.
+    /// Reads the prompt box before its first change is reported.
     FirstDraft,
-    /// To give the prompt that is on its way.
+    /// Gives the client the prompt that is on its way.
     Prompt,
-    /// To know whether a dialog has the keys, where title and prompt box do not say.
+    /// Finds out whether a dialog has the keys, when title and prompt box do not show it.
     Dialog,
-    /// To know what stands in the prompt box before a session is ended.
+    /// Reads the prompt box before a session is ended.
     LastDraft,
-    /// To put the handoff in the place of the conversation.
+    /// Replaces the conversation by the handoff.
     Replace,
-    /// To set the client's compaction trigger back.
+    /// Sets the client's compaction trigger back.
     Trigger,
 }
 
-/// How an order ended. Each order ends once.
+/// The end of an order. Each order ends once.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OrderEnd {
-    /// It was carried out, or the client's side says why not.
+    /// The client's side has answered that it was carried out, or why it was not.
     Answered(Outcome),
     /// No process took it, and none will: nothing was done.
     NotTaken,
@@ -42,11 +42,11 @@ pub enum OrderEnd {
 pub struct EndedOrder {
     /// Its number.
     pub id: OrderId,
-    /// What it was for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// The session that it was given to.
     pub session: SessionId,
-    /// How it ended.
+    /// Its end.
     pub end: OrderEnd,
 }
 
@@ -55,28 +55,28 @@ pub struct EndedOrder {
 pub(in crate::app) struct OpenOrder {
     pub(in crate::app) purpose: Purpose,
     pub(in crate::app) session: SessionId,
-    /// How far its time is.
+    /// The state of its time limit.
     pub(in crate::app) time: OrderTime,
-    /// Whether the agent has ended since it was given.
+    /// True if the agent has ended since it was given.
     pub(in crate::app) gone: bool,
 }
 
-/// How far the time of an order is.
+/// The state of an order's time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::app) enum OrderTime {
-    /// It is to be taken, and answered within this time after that.
+    /// A process still has to take it, and then answer within this time.
     Take(std::time::Duration),
-    /// It was taken, and is to be answered.
+    /// It was taken, and still has to be answered.
     Answer,
-    /// It is over.
+    /// The time is over.
     Over,
 }
 
 /// The orders of this supervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// The number of the last one: no order has the number of another.
+    /// The number of the last order. Each order has its own number.
     pub(in crate::app) last: u64,
-    /// Those that have not ended.
+    /// The orders that have not ended.
     pub(in crate::app) open: BTreeMap<OrderId, OpenOrder>,
 }

@@ -1,29 +1,29 @@
-//! What is reported outside: counters, what cannot be used, and that we leave.
+//! The state that is reported outside: counters, missing resources, and the supervisor's exit.
 
 use crate::lineage::EndReason;
 
 use super::counters::Counters;
 
-/// How far quitting is.
+/// The state of quitting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quitting {
     /// The exit code to leave with.
     pub code: i32,
-    /// Why the last iteration ends, in the words of its record.
+    /// The reason why the last iteration ends, in the terms of its record.
     pub reason: EndReason,
 }
 
-/// What is reported outside.
+/// The state that is reported outside.
 #[derive(Debug, Default)]
 pub struct Outside {
-    /// What is counted for monitoring.
+    /// The counters for monitoring.
     pub counters: Counters,
-    /// Why the store cannot be used and history is kept in memory, while that is so.
+    /// The reason why the store cannot be used, while history is kept in memory instead.
     pub store_error: Option<String>,
-    /// Which of the supervisor's own places are gone and cannot be made again, and why.
+    /// A description of the supervisor's own files that are gone and cannot be made again, with the reason.
     pub places_missing: Option<String>,
-    /// What lives on after quitting, a line each, for the shell.
+    /// One line for each session or process that keeps running after quitting, for the shell.
     pub left_running: Vec<String>,
-    /// Whether we are leaving.
+    /// The exit, if the supervisor is quitting.
     pub quitting: Option<Quitting>,
 }

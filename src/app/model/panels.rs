@@ -26,9 +26,9 @@ pub struct Editor {
     pub base: String,
     /// The search pattern being typed, if one is.
     pub search: Option<String>,
-    /// Whether something of this edit was saved.
+    /// True if something of this edit was saved.
     pub saved: bool,
-    /// The row at whose start a note is typed that stands above what is there, and whether a line was opened for it.
+    /// The row at whose start a note is typed above the existing text, and whether a line was opened for that note.
     pub(in crate::app) top: (usize, bool),
 }
 
@@ -49,14 +49,14 @@ impl Editor {
         }
     }
 
-    /// The text as it stands.
+    /// Returns the text in its present state.
     #[must_use]
     pub fn text(&self) -> String {
         self.area.lines().join("\n")
     }
 
-    /// Opens a line for a text that begins with `first` and is put at the very top: a note that is typed there must not become a
-    /// part of a heading or of a list's item. `#` makes a heading a deeper one.
+    /// Opens a line for a text that begins with `first` and is typed at the very top: it must not become a part of a heading or of a
+    /// list item. No line is opened for a `#` at a heading, since that makes the heading a deeper one.
     pub fn make_room_above(&mut self, first: char) {
         let row = self.top.0;
         let line = self.area.lines().get(row).map_or("", String::as_str);
@@ -69,7 +69,7 @@ impl Editor {
         }
     }
 
-    /// Ends a note at the top. The line behind it was opened before, so none is added; false where there is no such note.
+    /// Ends a note at the top without adding a line, since the line after it was opened before. Returns false if there is no such note.
     pub fn end_note_above(&mut self) -> bool {
         let (row, opened) = self.top;
         let end = self
@@ -96,7 +96,7 @@ impl Editor {
         (cursor.0, cursor.1)
     }
 
-    /// Replaces the text, as one step that undo takes back, and keeps the cursor on its line.
+    /// Replaces the text, as one undo step, and keeps the cursor on its line.
     pub fn replace(&mut self, text: &str) {
         let (row, column) = self.cursor();
         let line = self.area.lines().get(row).cloned().unwrap_or_default();
@@ -131,29 +131,29 @@ impl fmt::Debug for Editor {
 pub struct NotesPanel {
     /// The notes that are in force.
     pub text: String,
-    /// What they say, as of the last draft of the handoff.
+    /// The parsed notes, as of the last draft of the handoff.
     pub parsed: Parsed,
-    /// The text that was read for it.
+    /// The text that `parsed` was read from.
     read: String,
-    /// What stands in the file as far as we know: something else while a change is not saved.
+    /// The known content of the file, which differs from the notes while a change is not saved.
     pub disk: String,
-    /// Why the last change could not be saved, while that is so.
+    /// The reason why the last change could not be saved, while it is unsaved.
     pub unsaved: Option<String>,
     /// The editor, while the human edits in place.
     pub editor: Option<Editor>,
     /// The first line shown.
     pub scroll: u16,
-    /// When the agent last changed it.
+    /// The time at which the agent last changed the notes.
     pub changed_at: Option<At>,
     /// The lines that a person wrote.
     pub human: HumanLines,
-    /// What the agent wrote last, or was given at its start: its next text is a change of this one.
+    /// The text that the agent last wrote, or was given at its start: its next text is a change of this one.
     pub agent_base: String,
-    /// Whether the change that is read next is the agent's.
+    /// True if the next change that is read is the agent's.
     pub agent_wrote: bool,
     /// The last change of the file whose author no hook has reported: it counts as a person's.
     pub foreign: Option<Foreign>,
-    /// What it was before.
+    /// The earlier versions of the notes.
     pub versions: Versions,
     /// The scratchpad of a checkpoint that is restored, until it is known which lines of the present one are a person's.
     pub restored: Option<SavedScratchpad>,
@@ -162,7 +162,7 @@ pub struct NotesPanel {
 }
 
 impl NotesPanel {
-    /// A panel of these notes, which stand in the file.
+    /// Creates a panel of these notes, which the file holds.
     pub(super) fn of(notes: String) -> Self {
         Self {
             disk: notes.clone(),
@@ -172,7 +172,7 @@ impl NotesPanel {
         }
     }
 
-    /// Reads the notes, unless they are as they were.
+    /// Parses the notes, unless they are unchanged.
     pub fn read(&mut self) {
         if self.read != self.text {
             self.parsed = Parsed::read(&self.text);
@@ -180,7 +180,7 @@ impl NotesPanel {
         }
     }
 
-    /// The version that a person looks at.
+    /// Returns the version that a person looks at.
     #[must_use]
     pub fn looked_at(&self) -> Option<&Version> {
         self.versions.iter().nth_back(self.looking?)
@@ -205,16 +205,16 @@ pub struct HandoffPanel {
     pub edited: Option<Handoff>,
     /// The editor, while the human edits in place.
     pub editor: Option<Editor>,
-    /// Where its reader stands.
+    /// The position of the message's reader.
     pub reading: Reading,
-    /// What the message does not say of the session.
+    /// The check of the message for missing facts of the session.
     pub check: Check,
-    /// Whether that is listed in place of the message.
+    /// True if the missing facts are listed in place of the message.
     pub lists_missing: bool,
 }
 
 impl HandoffPanel {
-    /// A panel of a message that says nothing yet.
+    /// Creates a panel of a message that contains only its marker.
     pub(super) fn empty(marker: Marker) -> Self {
         Self {
             generated: Handoff {
@@ -231,13 +231,13 @@ impl HandoffPanel {
         }
     }
 
-    /// Whether a person edits it, or has unfolded a part of it.
+    /// Reports whether a person edits the message, lists its missing facts, or has folded or unfolded a part of it.
     #[must_use]
     pub fn is_worked_in(&self) -> bool {
         self.editor.is_some() || self.lists_missing || !self.reading.toggled.is_empty()
     }
 
-    /// The message as it would be sent now.
+    /// Returns the message as it would be sent now.
     #[must_use]
     pub fn current(&self) -> &Handoff {
         self.edited.as_ref().unwrap_or(&self.generated)

@@ -1,4 +1,4 @@
-//! What a session has got done: by that, and not by its turns, it is judged whether reboots help.
+//! The work that a session has got done, by which, and not by its turns, it is judged whether reboots help.
 
 use std::{
     collections::BTreeSet,
@@ -9,10 +9,10 @@ use crate::{autopilot, handoff::preserved::Origin};
 
 use super::draft::Draft;
 
-/// How many commands are remembered: a run of a week has fewer.
+/// The number of commands that are remembered: a run of a week has fewer.
 const COMMANDS: usize = 1 << 14;
 
-/// Programs that only look. A session in which nothing else is run has got nothing done by its commands.
+/// The programs that only read. A session that runs nothing else has got nothing done by its commands.
 const LOOKS: [&str; 38] = [
     "[", "awk", "basename", "bat", "cat", "cd", "cut", "date", "df", "diff", "dirname", "du",
     "echo", "env", "fd", "file", "find", "grep", "head", "jq", "less", "ls", "nl", "printf", "ps",
@@ -20,26 +20,26 @@ const LOOKS: [&str; 38] = [
     "which",
 ];
 
-/// Subcommands of git that only look.
+/// The subcommands of git that only read.
 const GIT_LOOKS: [&str; 9] = [
     "blame", "branch", "diff", "grep", "log", "ls-files", "remote", "show", "status",
 ];
 
-/// What the sessions of a run have got done.
+/// The work that the sessions of a run have got done.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// Whether a tool has changed a file or the to-do list in the present session, or a new command was run.
+    /// True if a tool has changed a file or the to-do list in the present session, or a new command was run.
     worked: bool,
-    /// What git, notes, to-dos, signals and tests were like when it began; none while git was not read.
+    /// A hash of git, notes, to-dos, signals and tests when the session began; none while git has not been read.
     began: Option<u64>,
-    /// The commands of all sessions so far.
+    /// The hashes of the commands of all sessions so far.
     commands: BTreeSet<u64>,
-    /// So many sessions in a row have filled without getting anything done.
+    /// The number of sessions in a row that have filled without getting anything done.
     pub(in crate::app) idle_sessions: u32,
 }
 
 impl Progress {
-    /// A tool has run in the main conversation, or in a subagent's.
+    /// Notes that a tool has run in the main conversation or in a subagent's.
     pub fn tool_ran(&mut self, name: &str, command: Option<&str>, failed: bool) {
         let Some(command) = command else {
             self.worked |= !failed && autopilot::changes(name);
@@ -50,25 +50,25 @@ impl Progress {
         self.worked |= new && !only_looks(command);
     }
 
-    /// Git was read: what all was like at first ([`state_of`]) is what later looks are compared with.
+    /// Takes the state ([`state_of`]) after git was read: the first one is what later ones are compared with.
     pub fn looked(&mut self, state: u64) {
         self.began.get_or_insert(state);
     }
 
-    /// Whether the present session has got something done, where all is like this now.
+    /// Reports whether the present session has got something done, given the present state ([`state_of`]).
     #[must_use]
     pub fn is_made(&self, state: u64) -> bool {
         self.worked || self.began.is_some_and(|began| began != state)
     }
 
-    /// The session has ended, because it was `full` or for another reason, and the next begins.
+    /// Begins the next session; the present one has ended because it was `full` or for another reason.
     pub fn next_session(&mut self, full: bool, state: u64) {
         self.idle_sessions = if full { self.idle(state) } else { 0 };
         self.worked = false;
         self.began = self.began.map(|_| state);
     }
 
-    /// How many sessions in a row have filled without getting anything done, with the present one if it has not.
+    /// Returns the number of sessions in a row that have filled without getting anything done, with the present one if it has not.
     #[must_use]
     pub fn idle(&self, state: u64) -> u32 {
         if self.is_made(state) {
@@ -79,7 +79,7 @@ impl Progress {
     }
 }
 
-/// Whether a shell command reads and changes nothing, as far as its words say.
+/// Reports whether a shell command only reads and changes nothing, as far as its words show.
 fn only_looks(command: &str) -> bool {
     let written = command.replace("2>&1", "").replace("/dev/null", "");
     let writes =
@@ -113,7 +113,7 @@ fn part_only_looks(part: &str) -> bool {
 /// Returns a number that changes with git, the notes, the to-dos, what the signals said and the tests.
 pub fn state_of(draft: &Draft) -> u64 {
     let mut signalled = draft.signalled.clone();
-    // A prompt gets nothing done.
+    // A human's prompt is no work done.
     signalled
         .constraints
         .retain(|one| one.origin != Origin::Human);

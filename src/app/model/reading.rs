@@ -1,24 +1,24 @@
-//! Where a reader stands in a long document.
+//! The position of a reader in a long document.
 
 use std::collections::BTreeSet;
 
-/// Where a reader stands in a document.
+/// The position of a reader in a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// The line that the view begins at.
     pub anchor: usize,
-    /// So many rows further down, or up.
+    /// The number of rows that the view is further down or, if negative, further up.
     pub offset: i32,
-    /// The section that folds by key.
+    /// The section that a key folds.
     pub section: Option<usize>,
-    /// Whether only the first section is open at first, however short the others are.
+    /// True if only the first section is open at first, however short the others are.
     pub(in crate::app) folded: bool,
-    /// Sections that are not as they were at first: open, or folded.
+    /// The sections that were opened or folded since the beginning.
     pub(in crate::app) toggled: BTreeSet<usize>,
     /// The pattern being typed, if one is.
     pub typing: Option<String>,
     /// The pattern that is searched for.
     pub pattern: String,
-    /// Whether the last search has found nothing.
+    /// True if the last search has found nothing.
     pub missed: bool,
 }
