@@ -24,7 +24,7 @@ pub struct Moments {
     pub(in crate::app) running: VecDeque<(Option<String>, String)>,
     /// The checkpoints that are saved once git has been read.
     pub(in crate::app) waiting: Vec<Waiting>,
-    /// The times at which the latest checkpoints at good moments were made.
+    /// The times of the latest checkpoints that count towards the limit per minute.
     pub(in crate::app) saves: VecDeque<At>,
     /// The time at which git was last read.
     pub(in crate::app) git_at: Option<At>,

@@ -1,4 +1,4 @@
-//! The state of a reboot, and what is remembered between two.
+//! The state of a reboot, and the state that is kept between reboots.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use super::{
     unsent::OnDisk,
 };
 
-/// How a reboot has ended.
+/// The outcome of a reboot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum RebootOutcome {
@@ -36,58 +36,58 @@ pub enum RebootOutcome {
     Failed,
     /// The old session was resumed.
     RolledBack,
-    /// It had begun by itself and was not due any more.
+    /// It had begun by itself and was no longer due.
     Withdrawn,
 }
 
-/// The reboot under way and what is remembered between two.
+/// The reboot under way, and the state that is kept between reboots.
 #[derive(Debug)]
 pub struct Reboot {
-    /// Who decides when to reboot.
+    /// The mode that sets who decides when to reboot.
     pub mode: RebootMode,
-    /// Whether reboots by themselves are paused.
+    /// True if automatic reboots are paused.
     pub paused: bool,
     /// Random values for the next reboot.
     pub new_ids: NewIds,
-    /// The unsent prompt of the session before, until it stands in this one's prompt box.
+    /// The unsent prompt of the previous session, until it is in this one's prompt box.
     pub unsent: Option<String>,
-    /// Where its cursor stood, in UTF-16 units, if that is known.
+    /// The cursor's position in that prompt, in UTF-16 units, if it is known.
     pub(in crate::app) cursor: Option<usize>,
-    /// A reboot in place that is over, and the unsent prompt that is kept on disk until its end is there too.
+    /// A finished reboot in place, and the unsent prompt that is kept on disk until the reboot's end is on disk too.
     pub(in crate::app) beside: Option<(uuid::Uuid, OnDisk)>,
-    /// How far ending the agent is, if it is being ended.
+    /// The progress of ending the agent, if it is being ended.
     pub ending: Option<Ending>,
     /// The reboot under way.
     pub attempt: Option<Attempt>,
-    /// The agent asks for one, until it is answered.
+    /// The agent's request for a reboot, until it is answered.
     pub wish: Option<Wish>,
-    /// Why none begins by itself for now.
+    /// The time in which no reboot begins by itself, if there is one now.
     pub quiet: Option<Quiet>,
-    /// What the sessions of this run have got done, for the breaker.
+    /// The work that the sessions of this run have got done, for the breaker.
     pub(in crate::app) progress: Progress,
-    /// What holds a reboot back that is due, for as long as it does.
+    /// The breaker that holds back a reboot that is due, while it does so.
     pub held_by: Option<Breaker>,
-    /// When the latest reboots were done, for the breaker.
+    /// The times at which the latest reboots were done, for the breaker.
     pub(in crate::app) done: Vec<At>,
-    /// Why the last one failed.
+    /// The reason why the last reboot failed.
     pub failure: Option<String>,
-    /// Why the last one was refused before it began, until something has changed.
+    /// The reason why the last reboot was refused before it began, until something has changed.
     pub refused: Option<String>,
     /// The level at which a person was last called to a reboot of this session.
     pub(in crate::app) called: Option<Level>,
 }
 
-/// The agent asks for a reboot.
+/// The agent's request for a reboot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// Which one.
+    /// The session of the agent that asks.
     pub session: SessionId,
-    /// Why; empty if it has not said.
+    /// The agent's reason; empty if it gave none.
     pub reason: String,
 }
 
 impl Reboot {
-    /// None is under way, and none has been.
+    /// Creates the state in which no reboot is under way and none has been.
     pub(super) fn new(mode: RebootMode, new_ids: NewIds) -> Self {
         Self {
             mode,
@@ -109,36 +109,36 @@ impl Reboot {
         }
     }
 
-    /// The compaction of the client's that the reboot under way answers, or has answered.
+    /// Returns the client's compaction that the reboot under way answers, or has answered.
     pub(in crate::app) fn held(&self) -> Option<&Held> {
         self.attempt.as_ref()?.held.as_ref()
     }
 
-    /// Another session begins: what a person was called for was about the one before.
+    /// Forgets the level at which a person was called, since that was about the previous session.
     pub const fn forget_calls(&mut self) {
         self.called = None;
     }
 }
 
-/// Where the next iteration comes from.
+/// The origin of the next iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A new session with the handoff.
     Fresh,
     /// The same session, whose conversation is replaced by the handoff inside the running client.
     InPlace,
-    /// The same between two steps of a turn, which goes on.
+    /// Like `InPlace`, but between two steps of a turn, which goes on.
     OnTheFly,
     /// A trimmed copy of the session, resumed.
     Trim,
-    /// The session before the last reboot, resumed.
+    /// The session before the last reboot, resumed, with the iteration that the next one descends from.
     Undo(SessionId, Option<IterationId>),
     /// The same session, resumed after its process died.
     Restart,
 }
 
 impl Kind {
-    /// Whether it is a reboot proper, which is journaled and recorded.
+    /// Reports whether it is a reboot proper, which is journaled and recorded.
     #[must_use]
     pub const fn is_reboot(self) -> bool {
         matches!(
@@ -147,13 +147,13 @@ impl Kind {
         )
     }
 
-    /// Whether the conversation is replaced inside the running client: process, session and prompt box stay.
+    /// Reports whether the conversation is replaced inside the running client: process, session and prompt box stay.
     #[must_use]
     pub const fn replaces(self) -> bool {
         matches!(self, Self::InPlace | Self::OnTheFly)
     }
 
-    /// How the context goes over.
+    /// Returns the way in which the context is handed over.
     #[must_use]
     pub const fn way(self) -> Way {
         match self {
@@ -179,7 +179,7 @@ impl From<Way> for Kind {
 /// A conversation that was replaced in place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// The session in whose transcript it stands.
+    /// The session whose transcript holds it.
     pub session: SessionId,
     /// The nonce of the handoff that has taken its place.
     pub nonce: String,
@@ -190,17 +190,17 @@ pub struct Replaced {
 pub struct Attempt {
     /// Its id in the journal.
     pub id: uuid::Uuid,
-    /// Where the next iteration comes from.
+    /// The origin of the next iteration.
     pub kind: Kind,
-    /// Whether a person or a script has chosen that.
+    /// True if a person or a script has chosen the kind.
     pub(in crate::app) is_chosen: bool,
-    /// What asked for it.
+    /// The cause of the reboot.
     pub cause: Cause,
-    /// Where it stands.
+    /// The phase that it is in.
     pub phase: Phase,
-    /// Whether that is on disk: until then nothing follows from it, whichever it is.
+    /// True if the phase's step is on disk: until then nothing follows from it, in any phase.
     pub(in crate::app) journaled: bool,
-    /// When each step was entered.
+    /// The times at which the steps were entered.
     pub entered: Vec<(Step, At)>,
     /// The iteration that ends.
     pub(in crate::app) from: IterationId,
@@ -208,56 +208,56 @@ pub struct Attempt {
     pub old: SessionId,
     /// The session that begins.
     pub new: SessionId,
-    /// What the session that is resumed is a copy of, where that was replaced in place.
+    /// The conversation that the resumed session is a copy of, if it had been replaced in place.
     pub replaced: Option<Replaced>,
-    /// How much of the window was in use when it was begun.
+    /// The number of tokens in use when it was begun.
     pub used: Option<Tokens>,
-    /// What a trim would win, while the review is open.
+    /// The preview of a trim, while the review is open.
     pub preview: Preview,
-    /// Whether it may go on, and whether a person said so. That may be said before it is drafted, and what is in the way is judged
-    /// by it until the old agent ends.
+    /// The approval to go on, and its source. It may come before the drafting, and until the old agent ends it decides what counts
+    /// as an obstacle.
     pub approved: Option<Approval>,
-    /// Whether the running turn is to be interrupted: decided before the phase that waits or in it, and in place read by the one
-    /// behind it.
+    /// True if the running turn has to be interrupted. This is decided before or in the phase that waits; a reboot in place reads it
+    /// in the following phase.
     pub force: bool,
     /// The message, fixed when it was approved.
     pub handoff: Option<Handoff>,
-    /// Whether a turn has gone on since.
+    /// True if a turn has gone on since the message was fixed.
     pub(in crate::app) outdated: bool,
-    /// What the trim has removed, once the copy is there.
+    /// The record of what the trim has removed, once the copy exists.
     pub trimmed: Option<TrimRecord>,
-    /// The compaction of the client's that it answers.
+    /// The client's compaction that it answers.
     pub(in crate::app) held: Option<Held>,
     /// The unsent prompt that is kept on disk while the conversation is replaced around it.
     pub(in crate::app) beside: OnDisk,
-    /// Why it did not come to its end.
+    /// The reason why it did not complete.
     pub(in crate::app) failure: Option<String>,
-    /// What its timers are known by.
+    /// The epoch of its timers.
     pub(in crate::app) epoch: u64,
 }
 
-/// Where a reboot stands, with what belongs to that step alone.
+/// The phase of a reboot, with the data that belongs to that phase alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It was asked for, and waits for a moment to be drafted.
+    /// It was requested, and waits for a moment to be drafted.
     Armed,
-    /// The message is made.
+    /// The message is being made.
     Drafting {
-        /// Whether the facts that it is made of have been read.
+        /// True if the facts that it is made of have been read.
         gathered: bool,
     },
     /// The message waits for an approval.
     Review {
-        /// When `auto` goes ahead, while nothing speaks against it.
+        /// The time at which `auto` goes ahead, while nothing prevents it.
         clock: Option<Clock>,
     },
-    /// What the new agent needs is made and checked.
+    /// The things that the new agent needs are being made and checked.
     Preparing(Prepared),
     /// It waits for a safe moment.
     Waiting {
-        /// Whether the prompt box was looked at for the last time.
+        /// The progress of the last look at the prompt box.
         look: LastLook,
-        /// How far what it holds is on its way to the disk.
+        /// The progress of writing the prompt box's text to disk.
         draft: OnDisk,
     },
     /// The old agent is being ended.
@@ -266,18 +266,18 @@ pub enum Phase {
     Starting {
         /// The trimmed copy that was ordered for it.
         copying: Option<u64>,
-        /// How far it is.
+        /// The progress of the new agent.
         agent: NewAgent,
     },
     /// The message waits for the new agent to take it.
     Delivering(NewAgent),
-    /// The message is to take the place of the conversation inside the running client.
+    /// The message is replacing the conversation inside the running client.
     Replacing(Replacing),
     /// The message was sent, and its arrival is awaited.
     Verifying(NewAgent),
     /// The warm-up prompt is next.
     Warming {
-        /// Whether its delay is over.
+        /// True if its delay is over.
         due: bool,
         /// The new agent.
         agent: NewAgent,
@@ -290,32 +290,32 @@ pub enum Phase {
     Failed,
 }
 
-/// How far the last look at the prompt box is, before the session that it stands in is ended.
+/// The progress of the last look at the prompt box before its session is ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LastLook {
-    /// It is still to be had.
+    /// The look has not been ordered yet.
     #[default]
     Pending,
-    /// The client's own side has this order to read it.
+    /// The client's own side has this order to read the prompt box.
     Ordered(OrderId),
-    /// It was had.
+    /// The look is done.
     Done,
 }
 
-/// A compaction in which the client waits until it is decided what is left of its conversation.
+/// A compaction in which the client waits for the decision on what is left of its conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Which one.
+    /// The id of the compaction.
     pub(in crate::app) id: CompactionId,
-    /// Until when a person may answer, by the monotonic clock.
+    /// The time until which a person may answer, by the monotonic clock.
     pub(in crate::app) until: Duration,
-    /// The timer that drives that.
+    /// The epoch of the timer that enforces the limit.
     pub(in crate::app) epoch: u64,
-    /// Whether the client was given the handoff.
+    /// True if the client was given the handoff.
     pub(in crate::app) answered: bool,
 }
 
-/// How far the replacement of the conversation is.
+/// The progress of replacing the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Replacing {
     /// The order is still to be given.
@@ -323,81 +323,81 @@ pub enum Replacing {
     Pending,
     /// The client's own side has this order.
     Ordered(OrderId),
-    /// The client asks for the text at the next step of its turn.
+    /// The client has to ask for the text at the next step of its turn.
     AwaitsStep {
-        /// Because of this order.
+        /// The order that makes it ask.
         order: OrderId,
-        /// So many calls of tools have ended since.
+        /// The number of tool calls that have ended since.
         calls: u32,
     },
     /// The order is being revoked.
     Revoking {
-        /// Which one.
+        /// The order that is being revoked.
         order: OrderId,
-        /// What follows if that is in time.
+        /// The consequence if the revocation is in time.
         then: Revoked,
     },
-    /// The client has the text, and whether it is in force is to be seen.
+    /// The client has the text, and the sign that it is in force is awaited.
     HandedOut {
-        /// By this order; by none where the client has asked for it.
+        /// The order by which the client got it; none if the client has asked for it.
         order: Option<OrderId>,
-        /// Whether that is late, and the person was notified.
+        /// True if the sign is late and the person was notified.
         overdue: bool,
     },
-    /// Nothing was changed, and why.
+    /// The replacement was refused and nothing was changed, for this reason.
     Refused(String),
-    /// The agent has ended, and how.
+    /// The agent has ended in this way.
     Gone(String),
 }
 
-/// What follows once an order is revoked.
+/// The consequence of a revoked order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revoked {
     /// The reboot is refused: the order was not answered in time.
     Refused,
-    /// It was taken back, and ends like this.
+    /// The reboot was taken back and ends with this outcome.
     Ends(RebootOutcome),
-    /// It is armed again: the turn has ended, and what is to be done then is decided anew.
+    /// The reboot is armed again, since the turn has ended and the next action is decided anew.
     Armed,
 }
 
-/// How far the agent of the new session is.
+/// The progress of the new session's agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewAgent {
-    /// Its process.
+    /// The progress of starting its process.
     pub launch: Launch,
-    /// Whether the handoff was seen to arrive, or the client in the trimmed session.
+    /// The proof that the handoff has arrived, or that the client is in the trimmed session.
     pub proof: Proof,
 }
 
-/// How far the start of a process is.
+/// The progress of starting a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Launch {
-    /// It is still to be ordered.
+    /// The start has not been ordered yet.
     #[default]
     Pending,
-    /// It was ordered.
+    /// The start was ordered.
     Ordered,
-    /// It runs.
+    /// The process runs.
     Running,
-    /// It could not be started, or has ended at once, and why.
+    /// The process could not be started or has ended at once, for this reason.
     Failed(String),
 }
 
-/// Whether it was seen that the new session goes on from the old one.
+/// The proof that the new session continues the old one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Proof {
-    /// Not yet.
+    /// The proof has not come yet.
     #[default]
     Awaited,
-    /// Not in time, and the person was notified.
+    /// The proof is late, and the person was notified.
     Overdue,
-    /// It was.
+    /// The proof has come.
     Seen,
 }
 
 impl Phase {
-    /// The step, as the journal names it.
+    /// Returns the step, as the journal names it.
     #[must_use]
     pub const fn step(&self) -> Step {
         match self {
@@ -417,7 +417,7 @@ impl Phase {
         }
     }
 
-    /// A phase that begins with the order of a process.
+    /// Creates the phase that begins with ordering a process.
     pub(in crate::app) fn starting() -> Self {
         Self::Starting {
             copying: None,
@@ -445,7 +445,7 @@ impl Phase {
         }
     }
 
-    /// The start of a process that belongs to this phase.
+    /// Returns the start of the process that belongs to this phase.
     pub(in crate::app) const fn launch_mut(&mut self) -> Option<&mut Launch> {
         match self {
             Self::RollingBack(launch) => Some(launch),
@@ -457,35 +457,35 @@ impl Phase {
     }
 }
 
-/// Who let a reboot go ahead.
+/// The source of the approval of a reboot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approval {
-    /// A person, here or by `ctl`: that they are at the keyboard is no reason to wait.
+    /// A person, here or by `ctl`; their being at the keyboard is no reason to wait.
     Person,
     /// `auto` mode.
     Auto,
 }
 
-/// What holds a reboot back that would begin by itself.
+/// A breaker that holds back a reboot that would begin by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Breaker {
-    /// Reboots by the hour.
+    /// Too many reboots were done in the last hour.
     #[error("{done} in the last hour (max_reboots_per_hour = {most})")]
     TooMany {
-        /// How many were done in it.
+        /// The number of reboots done in that hour.
         done: u32,
-        /// How many may be.
+        /// The number of reboots allowed per hour.
         most: u32,
-        /// When it is over.
+        /// The time at which the breaker ends.
         until: DateTime<Utc>,
     },
-    /// The session was full when a reboot had begun it.
+    /// The session was full when a reboot had begun it, with this number of tokens.
     #[error(
         "the last one has left {}k tokens, which is above the compact line",
         .0.0 / 1000
     )]
     BornFull(Tokens),
-    /// So many sessions in a row have filled without getting anything done.
+    /// This number of sessions in a row have filled without getting anything done.
     #[error(
         "{0} sessions in a row have filled without a changed file, plan or test, a commit or a new command"
     )]
@@ -493,7 +493,7 @@ pub enum Breaker {
 }
 
 impl Breaker {
-    /// When it is over by itself, if that is known: others are over once the session gets something done.
+    /// Returns the time at which the breaker ends by itself, if it is known: others end once the session gets something done.
     #[must_use]
     pub const fn until(self) -> Option<DateTime<Utc>> {
         match self {
@@ -503,7 +503,7 @@ impl Breaker {
     }
 }
 
-/// Why no reboot begins by itself for now.
+/// The reason why no reboot begins by itself for now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuietReason {
     /// A person has put it off.
@@ -517,7 +517,7 @@ pub enum QuietReason {
 }
 
 impl QuietReason {
-    /// Why none begins for so many more turns, in words.
+    /// Returns in words why no reboot begins for this number of turns more.
     #[must_use]
     pub fn in_words(&self, turns: u32) -> String {
         let why = match self {
@@ -536,30 +536,30 @@ impl QuietReason {
 /// A time in which no reboot begins by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quiet {
-    /// Why.
+    /// The reason for the quiet time.
     pub reason: QuietReason,
-    /// It is over once so many turns of the iteration have ended.
+    /// The number of ended turns of the iteration at which the quiet time is over.
     pub until_turn: u32,
-    /// Whether the context was past the force line when it began. If not, that line ends it.
+    /// True if the context was past the force line when the quiet time began. If it was not, that line ends the quiet time.
     pub(in crate::app) forced: bool,
 }
 
 /// The time after which `auto` goes ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// When it does, by the monotonic clock.
+    /// The time at which `auto` goes ahead, by the monotonic clock.
     pub at: Duration,
-    /// The timer that drives it.
+    /// The epoch of the timer that makes it go ahead.
     pub(in crate::app) epoch: u64,
 }
 
-/// How far the preparation is.
+/// The progress of the preparation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Prepared {
-    /// Nothing was done.
+    /// The preparation has not begun.
     #[default]
     Nothing,
-    /// It is under way.
+    /// The preparation is under way.
     Ordered,
     /// Everything is there.
     Ready,
@@ -568,13 +568,13 @@ pub enum Prepared {
 }
 
 impl Attempt {
-    /// The step that it is in.
+    /// Returns the step that it is in.
     #[must_use]
     pub const fn step(&self) -> Step {
         self.phase.step()
     }
 
-    /// Whether the old agent still lives and nothing has been done to it.
+    /// Reports whether the old agent still lives and nothing has been done to it.
     #[must_use]
     pub const fn is_harmless(&self) -> bool {
         self.is_open()
@@ -586,7 +586,7 @@ impl Attempt {
             )
     }
 
-    /// Whether what it is to do can still be changed.
+    /// Reports whether the plan of the reboot can still be changed.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         matches!(
@@ -595,7 +595,7 @@ impl Attempt {
         )
     }
 
-    /// When `auto` goes ahead, while nothing speaks against it.
+    /// Returns the time at which `auto` goes ahead, while nothing prevents it.
     pub(in crate::app) const fn clock(&self) -> Option<Clock> {
         match self.phase {
             Phase::Review { clock } => clock,
@@ -603,7 +603,7 @@ impl Attempt {
         }
     }
 
-    /// Whether it began by itself.
+    /// Reports whether it began by itself.
     #[must_use]
     pub const fn is_by_itself(&self) -> bool {
         matches!(
@@ -617,27 +617,27 @@ impl Attempt {
         )
     }
 
-    /// Whether the new iteration has begun, and the old session is not being resumed instead.
+    /// Reports whether the new iteration has begun, and the old session is not being resumed instead.
     pub(in crate::app) fn has_begun(&self) -> bool {
         self.phase
             .agent()
             .is_some_and(|agent| agent.launch != Launch::Pending)
     }
 
-    /// Whether the new agent of a reboot proper runs, and all that is missing is the proof or the warm-up prompt.
+    /// Reports whether the new agent of a reboot proper runs, and only the proof or the warm-up prompt is missing.
     pub(in crate::app) fn awaits_proof(&self) -> bool {
         let starting = matches!(self.phase, Phase::Starting { .. });
         let agent = self.phase.agent().filter(|_| !starting);
         agent.is_some_and(|agent| agent.launch == Launch::Running)
     }
 
-    /// Whether the new agent has ended.
+    /// Reports whether the new agent has ended.
     pub(in crate::app) fn has_died(&self) -> bool {
         let agent = self.phase.agent();
         agent.is_some_and(|agent| matches!(agent.launch, Launch::Failed(_)))
     }
 
-    /// Whether the new agent's process runs, or did.
+    /// Reports whether the new agent's process runs, or has run.
     pub(in crate::app) fn has_spawned(&self) -> bool {
         let launch = match &self.phase {
             Phase::RollingBack(launch) => Some(launch),
@@ -646,19 +646,19 @@ impl Attempt {
         matches!(launch, Some(Launch::Running | Launch::Failed(_)))
     }
 
-    /// Whether the proof of the new session stands so.
+    /// Reports whether the proof of the new session has this state.
     fn has_proof(&self, proof: Proof) -> bool {
         let agent = self.phase.agent();
         agent.is_some_and(|agent| agent.proof == proof)
     }
 
-    /// Whether the handoff was seen to arrive, or the client in the trimmed session.
+    /// Reports whether the handoff was seen to arrive, or the client was seen in the trimmed session.
     #[must_use]
     pub fn is_proven(&self) -> bool {
         self.has_proof(Proof::Seen)
     }
 
-    /// Whether the proof is late and the person was notified.
+    /// Reports whether the proof is late and the person was notified.
     #[must_use]
     pub fn is_overdue(&self) -> bool {
         let replacing = matches!(
@@ -668,7 +668,7 @@ impl Attempt {
         replacing || self.has_proof(Proof::Overdue)
     }
 
-    /// Its proof has come, or has not; only a new agent can bring one.
+    /// Sets the state of the proof, in a phase that has one: with a new agent, or with the text handed out to the running client.
     pub(in crate::app) const fn set_proof(&mut self, proof: Proof) {
         if let Some(agent) = self.phase.agent_mut() {
             agent.proof = proof;
@@ -677,7 +677,7 @@ impl Attempt {
         }
     }
 
-    /// What the trim has removed, or will have by the latest survey.
+    /// Returns the record of what the trim has removed, or would remove by the latest survey.
     pub(in crate::app) fn trim_record(&self) -> Option<TrimRecord> {
         if self.kind != Kind::Trim || self.trimmed.is_some() {
             return self.trimmed;
@@ -692,7 +692,7 @@ impl Attempt {
         })
     }
 
-    /// Whether the trimmed copy is being written.
+    /// Reports whether the trimmed copy is being written.
     #[must_use]
     pub fn is_copying(&self) -> bool {
         self.kind == Kind::Trim && self.step() == Step::Starting && self.trimmed.is_none()
