@@ -1,4 +1,4 @@
-//! What a person looks at: the message log, the search in the help page, the width of the panels.
+//! The state of the user interface: the message log, the search in the help page, the width of the panels.
 
 use std::collections::VecDeque;
 
@@ -20,81 +20,81 @@ use super::{
     tour::Tour,
 };
 
-/// How many messages are kept: a day of work.
+/// The number of messages that are kept: a day of work.
 const LOGGED: usize = 500;
 
 /// The narrowest and the widest that the panels can be made, in cells.
 const PANELS: (u16, u16) = (30, 100);
 
-/// What was said in the footer or on a banner, to be read again.
+/// A message of the footer or of a banner, kept to be read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// What was said.
+    /// The text of the message.
     pub text: String,
-    /// Whether something went wrong.
+    /// True if something went wrong.
     pub bad: bool,
-    /// When.
+    /// The time of the message.
     pub at: DateTime<Utc>,
 }
 
 /// The search in the help page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HelpSearch {
-    /// What was typed.
+    /// The text that was typed.
     pub query: String,
-    /// Which of the actions found is selected, once a key has chosen one.
+    /// The index of the selected action among those found, once a key has chosen one.
     pub selected: Option<usize>,
 }
 
-/// What a reboot has brought, for the card that is shown in the pane for some seconds.
+/// The result of a reboot, for the card that is shown in the pane for some seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// How it came out.
+    /// The outcome of the reboot.
     pub outcome: Outcome,
-    /// When it came out.
+    /// The time at which the reboot ended.
     pub done_at: At,
-    /// Since when it is shown, or has its figure.
+    /// The time since which the card is shown, or has its figure.
     pub at: At,
-    /// Whether the new session's figure is still to come.
+    /// True if the new session's figure has yet to come.
     pub awaits_figure: bool,
 }
 
 impl Card {
-    /// Whether the reboot was given up.
+    /// Reports whether the reboot was given up.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self.outcome, Outcome::Failed { .. })
     }
 }
 
-/// How a reboot came out.
+/// The outcome of a reboot, for its card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The new session has taken over.
     Done {
-        /// How long it took from the approval, in milliseconds.
+        /// The duration of the reboot since its approval, in milliseconds.
         took_ms: u64,
-        /// Tokens in use before.
+        /// The number of tokens in use before.
         before: Option<Tokens>,
-        /// Tokens that the new session begins with, by estimate.
+        /// The number of tokens that the new session begins with, by estimate.
         after: Option<Tokens>,
-        /// Items of the handoff; none were carried over by a trim.
+        /// The number of items in the handoff; none after a trim, which carries over none.
         items: Option<usize>,
-        /// Whether the handoff, or the trimmed session, was seen to arrive.
+        /// True if the handoff, or the trimmed session, was seen to arrive.
         proven: bool,
     },
     /// It was given up, and the old session goes on.
     Failed {
-        /// In which step.
+        /// The step in which it failed.
         step: Step,
-        /// Why.
+        /// The reason for the failure.
         why: String,
-        /// Whether the old session had to be resumed.
+        /// True if the old session had to be resumed.
         resumed: bool,
     },
 }
 
-/// What has the keys.
+/// The part of the screen that has the keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Focus {
     /// The hosted program.
@@ -109,14 +109,14 @@ pub enum Focus {
 }
 
 impl Focus {
-    /// In the order in which the focus moves.
+    /// All parts, in the order in which the focus moves.
     pub const ALL: [Self; 4] = [Self::Pane, Self::Scratchpad, Self::Handoff, Self::History];
 }
 
-/// What lies over everything and has the keys until it is closed.
+/// An overlay, which lies over everything and has the keys until it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlay {
-    /// Every key in force.
+    /// The page of all keys in force.
     Help {
         /// The first line shown.
         scroll: u16,
@@ -126,83 +126,83 @@ pub enum Overlay {
     Review,
     /// The recording of an iteration.
     Replay {
-        /// Which.
+        /// The iteration that was recorded.
         iteration: IterationId,
     },
-    /// What was said in the footer, with times.
+    /// The messages of the footer, with times.
     Messages {
-        /// How many rows are scrolled.
+        /// The number of rows that are scrolled.
         scroll: u16,
     },
-    /// How the context has filled, turn by turn.
+    /// The chart of how the context has filled, turn by turn.
     Chart,
-    /// Whether to quit while a turn runs.
+    /// The question whether to quit while a turn runs.
     Quit,
-    /// The agent's process is gone: what now?
+    /// The question what to do after the agent's process has ended.
     Exited,
 }
 
-/// A line in the footer for a while.
+/// A line that the footer shows for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// What it says.
+    /// The text of the line.
     pub text: String,
-    /// Whether something went wrong.
+    /// True if something went wrong.
     pub bad: bool,
-    /// Since when it is shown.
+    /// The time since which it is shown.
     pub at: At,
 }
 
-/// What a person looks at.
+/// The state of the user interface.
 #[derive(Debug, Default)]
 pub struct View {
     /// The history panel.
     pub history: HistoryPanel,
-    /// What has the keys.
+    /// The part of the screen that has the keys.
     pub focus: Focus,
-    /// Whether the pane has the whole screen.
+    /// True if the pane has the whole screen.
     pub zoomed: bool,
-    /// What lies over everything.
+    /// The overlay that lies over everything, if one is open.
     pub overlay: Option<Overlay>,
-    /// Whether the prefix was just pressed.
+    /// True if the prefix was just pressed.
     pub prefixed: bool,
-    /// Copy mode, while the pane is read and not lived in.
+    /// The state of copy mode, while the pane is read and not typed into.
     pub copy: Option<CopyMode>,
-    /// The recording that is played.
+    /// The recording that is being played.
     pub replay: Option<Replay>,
     /// The epoch of the timer that plays it.
     pub replay_epoch: u64,
     /// The last press of the mouse on the pane's text.
     pub press: Option<Press>,
-    /// Where the link goes that the pointer stands on, if it does: a target that is passed on.
+    /// The target of the link under the pointer, if there is one that is passed on.
     pub hovered: Option<String>,
     /// The guided tour, in the demo.
     pub tour: Option<Tour>,
     /// The host terminal's size, in cells: columns, rows.
     pub host: (u16, u16),
-    /// Whether the host terminal has the focus, once it has said so.
+    /// The host terminal's focus: true if it has the focus, none before it has reported.
     pub host_focused: Option<bool>,
     /// The document that is in `$EDITOR`, while that has the host terminal.
     pub external: Option<External>,
-    /// A paste that is coming in for one of our editors.
+    /// The bytes of a paste that is coming in for one of the supervisor's editors.
     pub pasting: Vec<u8>,
-    /// Lines for the footer, newest last.
+    /// The lines for the footer, newest last.
     pub notices: VecDeque<Notice>,
     /// The message log, newest last.
     pub log: VecDeque<Logged>,
     /// The search in the help page.
     pub help: HelpSearch,
-    /// How the handoff is read in the review.
+    /// The reader's position in the handoff in the review.
     pub reading: Reading,
-    /// The width of the panels, where a person has changed it.
+    /// The width of the panels in cells, if a person has changed it.
     pub panel_width: Option<u16>,
-    /// Who has the mouse while a button is down.
+    /// The holder of the mouse while a button is down.
     pub grip: Option<MouseGrip>,
-    /// What the last reboot has brought, while that is shown.
+    /// The result of the last reboot, while it is shown.
     pub card: Option<Card>,
 }
 
-/// Who has the mouse from the press of a button to its release, wherever the pointer goes meanwhile and whatever opens.
+/// The holder of the mouse from the press of a button to its release, wherever the pointer goes meanwhile and whatever opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MouseGrip {
     /// The hosted program, which has seen this button's press.
@@ -218,7 +218,7 @@ pub enum MouseGrip {
 }
 
 impl View {
-    /// Keeps a message for the log. The same words again only renew the last message.
+    /// Adds a message to the log. A repeat of the last message only renews its time.
     pub fn log(&mut self, text: &str, bad: bool, at: DateTime<Utc>) {
         if let Some(last) = self.log.back_mut().filter(|last| last.text == text) {
             last.at = at;
@@ -231,13 +231,13 @@ impl View {
         self.log.push_back(Logged { text, bad, at });
     }
 
-    /// The search that is typed in copy mode, if one is.
+    /// Returns the search that is being typed in copy mode, if there is one.
     #[must_use]
     pub fn copy_search(&self) -> Option<&SearchLine> {
         self.copy.as_ref()?.search.as_ref()
     }
 
-    /// Makes the panels this wide, within reason.
+    /// Sets the width of the panels, within their limits.
     pub fn set_panel_width(&mut self, cells: i32) {
         let (least, most) = (i32::from(PANELS.0), i32::from(PANELS.1));
         self.panel_width = u16::try_from(cells.clamp(least, most)).ok();
