@@ -252,7 +252,7 @@ impl Model {
     fn notify(&mut self, text: String, bad: bool) {
         let at = self.now;
         self.view.log(&text, bad, at.wall);
-        // The same words again only renew the notice.
+        // A repeat of the same text only renews the notice.
         self.view.notices.retain(|notice| notice.text != text);
         self.view.notices.push_back(Notice { text, bad, at });
         if self.view.notices.len() > 50 {

@@ -7,7 +7,7 @@ use crate::{agent::Background, clock::At, transcript::Tokens};
 /// The agent's state as the pane's title shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TitleState {
-    /// No turn runs, or a dialog is open: `✳ …`.
+    /// The agent rests or has a dialog open: `✳ …`.
     Calm,
     /// A turn or background agents run: a spinner of braille dots or of half circles.
     Spins,
@@ -66,7 +66,7 @@ pub struct Activity {
     pub(in crate::app) elsewhere: Elsewhere,
 }
 
-/// Signs of another process that goes on with the session.
+/// The signs of another process that goes on with the session.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::app) struct Elsewhere {
     /// The number of prompts that a hook has reported and the transcript does not show yet.

@@ -26,7 +26,7 @@ pub struct AgentView {
     pub process: Option<ProcessStamp>,
     /// Its version, from the status line.
     pub version: Option<String>,
-    /// The model's name for people.
+    /// The display name of the model.
     pub model: Option<String>,
     /// The turn and the question that are open, as far as is known.
     pub activity: Activity,

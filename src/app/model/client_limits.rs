@@ -30,7 +30,7 @@ impl ClientLimits {
     #[must_use]
     pub fn limit(&self) -> Option<&Limit> {
         if let Some(reported) = &self.reported {
-            // The same limit by the settings names its reason.
+            // If the settings give the same limit, theirs is returned, since it names its reason.
             let set = self.set.0.as_ref();
             return Some(set.filter(|set| set.at == reported.at).unwrap_or(reported));
         }

@@ -56,7 +56,7 @@ impl Compactions {
         let before = self.reported();
         let inherited = *self.inherited.get_or_insert(total);
         let own = u32::try_from(total.saturating_sub(inherited)).unwrap_or(u32::MAX);
-        // A file that was cut or replaced takes nothing back.
+        // A file that was cut or replaced does not lower the count.
         self.boundaries = self.boundaries.max(own);
         self.explain(before, turn);
     }

@@ -47,7 +47,7 @@ impl HistoryPanel {
 pub struct EarlierRun {
     /// Its name.
     pub run: RunId,
-    /// Its iterations, oldest first, without the records of their reboots and without their summaries: the details have them.
+    /// Its iterations, oldest first, without their summaries and the records of their reboots, which the details have.
     pub iterations: Vec<Iteration>,
 }
 

@@ -42,7 +42,7 @@ pub enum SeenBy {
 }
 
 impl Moments {
-    /// Drops the good moment, since something else has begun.
+    /// Drops the good moment: something else has begun, and the finished work is no longer a good place to stop.
     pub(in crate::app) fn pass(&mut self) {
         self.good = None;
         self.taken = None;

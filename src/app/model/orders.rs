@@ -29,7 +29,7 @@ pub enum Purpose {
 pub enum OrderEnd {
     /// The client's side has answered that it was carried out, or why it was not.
     Answered(Outcome),
-    /// No process took it, and none will: nothing was done.
+    /// It was taken by no process and will not be: nothing was done.
     NotTaken,
     /// A process took it and has not answered in time: it may have been carried out.
     Unanswered,

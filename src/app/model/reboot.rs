@@ -309,7 +309,7 @@ pub struct Held {
     pub(in crate::app) id: CompactionId,
     /// The time until which a person may answer, by the monotonic clock.
     pub(in crate::app) until: Duration,
-    /// The epoch of the timer that enforces the limit.
+    /// The epoch of the timer that enforces that time limit.
     pub(in crate::app) epoch: u64,
     /// True if the client was given the handoff.
     pub(in crate::app) answered: bool,

@@ -1,15 +1,15 @@
-//! What the human asked for.
+//! The human's requests.
 
 use serde::{Deserialize, Serialize};
 
 use crate::transcript::human::Said;
 
-/// The prompts that stand through the lineage.
+/// The prompts that are kept through the lineage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Requests {
-    /// The first one that a human gave: the objective of last resort.
+    /// The first prompt that a human gave: the objective if there is no other.
     pub first: Option<Said>,
-    /// The latest one, if it is another.
+    /// The latest prompt, if it is not the first.
     pub latest: Option<Said>,
 }

@@ -1,4 +1,4 @@
-//! What was preserved before each prompt of a session, for a rewind that takes the prompt back.
+//! The facts that were preserved before each prompt of a session, for a rewind that takes the prompt back.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::handoff::PreservedState;
 
 use super::{requests::Requests, todo::TodoList};
 
-/// What was preserved at one moment.
+/// The facts that were preserved at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     pub(in crate::app) state: PreservedState,
@@ -16,27 +16,27 @@ pub struct Before {
     pub(in crate::app) todo: TodoList,
 }
 
-/// The moments before the prompts of the session.
+/// The facts that were preserved before the prompts of the session.
 #[derive(Debug, Default)]
 pub struct Rewinds {
-    /// The one before a prompt that a hook has reported and the transcript does not have yet.
+    /// The facts before a prompt that a hook has reported and the transcript does not have yet.
     pub(in crate::app) hooked: Option<Before>,
-    /// Those before prompts of the transcript, by their names, oldest first.
+    /// The facts before prompts of the transcript, with the prompts' names, oldest first.
     pub(in crate::app) prompts: VecDeque<(String, Before)>,
 }
 
-/// Of so many of the newest prompts at most it is carried what was preserved before them, and as many items of it at most.
+/// The most prompts, newest first, whose preserved facts are carried, and the most items of these facts.
 const CARRIED: (usize, usize) = (16, 2_000);
 
 impl Rewinds {
-    /// Another session begins. Prompts have names of their own, and this one may be come back to: the newest are kept.
+    /// Keeps only the newest prompts when another session begins: prompts have names of their own, and this session may be resumed.
     pub(in crate::app) fn leave_session(&mut self) {
         self.hooked = None;
         let over = self.prompts.len().saturating_sub(CARRIED.0);
         self.prompts.drain(..over);
     }
 
-    /// What a later process needs of it: the newest prompts, oldest first.
+    /// Returns the newest prompts, which a later process needs, oldest first.
     pub(in crate::app) fn carried(&self) -> VecDeque<(String, Before)> {
         let (prompts, items) = CARRIED;
         let mut left = items;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::{api::wire::RunLine, autopilot::Autopilot, lineage::IterationId, transcript::Tokens};
 
-/// What the run's timer is for.
+/// The purpose of the run's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::app) enum Due {
     Settle,
@@ -18,38 +18,38 @@ pub(in crate::app) enum Due {
     PromptBox,
 }
 
-/// What is known of a session's turns at a moment.
+/// The known figures of a session's turns at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::app) struct Judged {
-    /// How full the context is.
+    /// The number of tokens in use.
     pub(in crate::app) used: Option<Tokens>,
-    /// How many turns the bridge has given the figure of.
+    /// The number of turns whose figure the bridge has given.
     pub(in crate::app) turns: u64,
 }
 
-/// The run with what is remembered between two events.
+/// The run, with the state that is kept between events.
 #[derive(Debug)]
 pub struct Run {
-    /// The rules and what they have counted.
+    /// The rules and their counts.
     pub pilot: Autopilot,
-    /// Whether the task is a file, to be read again before each prompt.
+    /// True if the task is a file that is read again before each prompt.
     pub(in crate::app) reads_task: bool,
     pub(in crate::app) epoch: u64,
     pub(in crate::app) due: Option<Due>,
     pub(in crate::app) rebooting: bool,
-    /// Whether a person has been called for what is open now.
+    /// True if a person has been called for the present occasion.
     pub(in crate::app) called: bool,
-    /// Whether a text was typed while the run is held, and no turn has begun since.
+    /// True if a text was typed while the run is held, and no turn has begun since.
     pub(in crate::app) said: bool,
-    /// The words of a turn that was not reported yet, because its figures are not in.
+    /// The last words of a turn that has not been reported yet, because its figures have not come.
     pub(in crate::app) unreported: Option<String>,
-    /// Whether the figure that belongs to the last turn is in, or is not waited for any more.
+    /// True if the figure of the last turn has come, or is no longer awaited.
     pub(in crate::app) figure_in: bool,
-    /// What was known when the turn before was judged.
+    /// The figures that were known when the previous turn was judged.
     pub(in crate::app) judged: Judged,
-    /// Ids of what goes on in the background and was waited for long enough: servers never end by themselves.
+    /// The ids of background work that was waited for long enough: servers never end by themselves.
     pub(in crate::app) waited_for: BTreeSet<String>,
-    /// The newest iteration that was reported to have begun, and to have ended.
+    /// The newest iterations that were reported to have begun and to have ended.
     pub(in crate::app) begun: Option<IterationId>,
     pub(in crate::app) ended: Option<IterationId>,
     /// The run's lines, oldest first.

@@ -1,4 +1,4 @@
-//! Which signals were seen from where.
+//! The signals that were seen from each source.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -10,7 +10,7 @@ use crate::handoff::signal::{self, Signal};
 /// The most signals remembered of each source.
 const REMEMBERED: usize = 1_000;
 
-/// A signal that was seen from one source, by its hash, and what it overwrites.
+/// The hash of a signal that was seen from one source, and the hash of the slot that it overwrites, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SignalHash {
     hash: u64,
@@ -38,38 +38,38 @@ fn hash(value: &(impl Hash + ?Sized)) -> u64 {
     hasher.finish()
 }
 
-/// Which signals were seen from where.
+/// The signals that were seen from each source.
 #[derive(Clone, Debug, Default)]
 pub struct SeenSignals {
-    /// Told by the hook and not by the transcript yet.
+    /// The signals that the hook has reported and the transcript has not yet.
     ahead: VecDeque<SignalHash>,
-    /// Told by the transcript in this turn and not by the hook yet.
+    /// The signals that the transcript has shown in this turn and the hook has not reported yet.
     behind: VecDeque<SignalHash>,
-    /// What stood in the pane when it was looked at last.
+    /// The signals that were in the pane when it was last read.
     in_pane: Vec<SignalHash>,
-    /// In texts of ours, which the pane echoes.
+    /// The hashes of the signals in the supervisor's own texts, which the pane echoes.
     ours: HashSet<u64>,
 }
 
 impl SeenSignals {
-    /// Another session: nothing that was seen before is seen again.
+    /// Forgets all signals, since another session begins and nothing that was seen before is seen again.
     pub fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// A prompt begins a turn: if no hook has reported the end of the one before, none will.
+    /// Begins a turn: if no hook has reported the end of the previous one, none will.
     pub fn turn_begins(&mut self) {
         self.behind.clear();
     }
 
-    /// A text of ours is about to show in the pane.
+    /// Notes that a text of the supervisor's own is about to show in the pane.
     pub fn expect_echo(&mut self, text: &str) {
         if self.ours.len() < REMEMBERED {
             self.ours.extend(signal::parse(text).iter().map(hash));
         }
     }
 
-    /// The hook reports no more of this turn.
+    /// Notes that the hook reports nothing more of this turn.
     pub(in crate::app) fn end_hook(&mut self) {
         self.behind.clear();
     }
@@ -93,8 +93,8 @@ impl SeenSignals {
         !self.ahead.iter().any(newer)
     }
 
-    /// Those that have come to the end of the pane since it was looked at last. What has left it at the top, or was
-    /// drawn again, is not new.
+    /// Returns the signals that have been added at the end of the pane since it was last read. Signals are not new because others
+    /// have left the pane at the top or because they were drawn again.
     pub(in crate::app) fn by_pane(&mut self, signals: Vec<Signal>) -> Vec<Signal> {
         let hashes: Vec<SignalHash> = signals.iter().map(SignalHash::of).collect();
         let most = hashes.len().min(self.in_pane.len());

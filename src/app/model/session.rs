@@ -1,4 +1,4 @@
-//! The session that the agent is in: the agent itself, its context, and what it says of itself.
+//! The session that the agent is in: the agent itself, its context, and its reports on itself.
 
 use crate::{
     app::event::TranscriptFacts,
@@ -27,25 +27,25 @@ pub struct Session {
     pub agent: AgentView,
     /// The orders for the client's own side.
     pub orders: Orders,
-    /// Context usage.
+    /// The context usage.
     pub guard: Guard,
-    /// Where the client itself acts.
+    /// The limits at which the client itself acts.
     pub client: ClientLimits,
-    /// What the last turns have cost.
+    /// The costs of the last turns.
     pub costs: TurnCosts,
-    /// What the present iteration has cost and used.
+    /// The cost and the tokens of the present iteration.
     pub spending: Spending,
-    /// Compactions of the client's own in this iteration.
+    /// The client's own compactions in this iteration.
     pub compactions: Compactions,
-    /// What the transcript says.
+    /// The facts from the transcript.
     pub transcript: TranscriptFacts,
-    /// Whether the transcript was there and cannot be read any more.
+    /// True if the transcript was there and can no longer be read.
     pub transcript_lost: bool,
     /// The pane's title, as the agent set it.
     pub title: String,
-    /// When the agent last called for a person, as far as that was passed on.
+    /// The time at which the agent last called for a person and the call was passed on.
     pub called_at: Option<At>,
-    /// What we typed last to be submitted, and when that began.
+    /// The text that the supervisor last typed for submission, and the time at which it began.
     pub submitted: Option<(String, At)>,
     /// The prompt that is being typed on request, until it is taken.
     pub submission: Option<Submission>,
@@ -54,7 +54,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session whose agent has not been started yet.
+    /// Creates a session whose agent has not been started yet.
     pub(super) fn new(id: SessionId, iteration: IterationId) -> Self {
         Self {
             iteration,

@@ -1,4 +1,4 @@
-//! What the present iteration has cost and how many tokens it has used, by the figures of its sessions.
+//! The cost and the tokens of the present iteration, by the figures of its sessions.
 //!
 //! Both are reported for a session since it began, and a resumed session or a copy of one goes on from where it stood (measured
 //! with 2.1.330). So an iteration counts from a base:
@@ -19,7 +19,7 @@ use crate::{
     transcript::{SessionId, Tokens},
 };
 
-/// What the present iteration has cost and used.
+/// The cost and the tokens of the present iteration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spending {
     cost: Meter<f64>,
@@ -27,36 +27,36 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// The next iteration begins.
+    /// Begins the next iteration.
     pub(in crate::app) const fn begin_iteration(&mut self) {
         self.cost.begin_iteration();
         self.tokens.begin_iteration();
     }
 
-    /// The agent goes to another session.
+    /// Leaves the session, since the agent goes to another one.
     pub(in crate::app) fn leave_session(&mut self) {
         self.cost.leave_session();
         self.tokens.leave_session();
     }
 
-    /// A session begins that has used nothing yet.
+    /// Begins a session that has used nothing yet.
     pub(in crate::app) fn begin_session(&mut self, session: SessionId) {
         self.cost.known.insert(session, 0.0);
         self.begin_transcript(session);
     }
 
-    /// A session begins with an empty transcript, in a process that may go on counting its cost.
+    /// Begins a session with an empty transcript, in a process that may go on counting its cost.
     pub(in crate::app) fn begin_transcript(&mut self, session: SessionId) {
         self.tokens.known.insert(session, TokenTotals::default());
     }
 
-    /// A session begins as a copy of another.
+    /// Begins a session as a copy of another.
     pub(in crate::app) fn copy_session(&mut self, from: SessionId, to: SessionId) {
         self.cost.copy_session(from, to);
         self.tokens.copy_session(from, to);
     }
 
-    /// Takes what the session that the agent is in has cost so far, in US dollars.
+    /// Takes the cost so far of the session that the agent is in, in US dollars.
     pub(in crate::app) fn observe_cost(&mut self, session: SessionId, dollars: f64) {
         self.cost.observe(session, dollars);
     }
@@ -66,7 +66,7 @@ impl Spending {
         self.tokens.observe(session, totals);
     }
 
-    /// Takes them where they belong to the iteration before, and gives what that was not told of yet.
+    /// Takes the tokens of a session of the previous iteration, and returns those that were not yet counted there.
     pub(in crate::app) fn settle_tokens(
         &mut self,
         session: SessionId,
@@ -75,19 +75,19 @@ impl Spending {
         self.tokens.settle(session, totals)
     }
 
-    /// What the iteration has cost so far, in US dollars; none before a figure was reported.
+    /// Returns the cost of the iteration so far, in US dollars; none before a figure was reported.
     #[must_use]
     pub fn cost(&self) -> Option<f64> {
         self.cost.total()
     }
 
-    /// What the session that the agent is in has cost since it began, in US dollars.
+    /// Returns the cost since its beginning of the session that the agent is in, in US dollars.
     #[must_use]
     pub fn session_cost(&self) -> Option<f64> {
         self.cost.present.map(|(_, now)| now)
     }
 
-    /// The tokens that the iteration has used so far; none before its transcript was read.
+    /// Returns the tokens that the iteration has used so far; none before its transcript was read.
     #[must_use]
     pub fn tokens(&self) -> Option<TokenTotals> {
         self.tokens.total()
@@ -120,7 +120,7 @@ impl Figure for f64 {
     }
 }
 
-/// The sums of a hostile transcript may be anything.
+/// The arithmetic saturates, since the sums of a hostile transcript may be anything.
 impl Figure for TokenTotals {
     fn plus(self, other: Self) -> Self {
         self.with(other, u64::saturating_add)
@@ -148,14 +148,14 @@ impl TokenTotals {
     }
 }
 
-/// What a figure has risen by in the present iteration.
+/// The rise of a figure in the present iteration.
 #[derive(Clone, Debug, PartialEq)]
 struct Meter<T> {
     /// The last figure of each session since the supervisor started.
     known: BTreeMap<SessionId, T>,
-    /// What it has risen by in sessions that the agent has left since.
+    /// The rise in sessions that the agent has left since.
     left: Option<T>,
-    /// The session that it is in, with its figure before the iteration and now.
+    /// The figure of the agent's session before the iteration, and its figure now.
     present: Option<(T, T)>,
 }
 
@@ -194,7 +194,7 @@ impl<T: Figure> Meter<T> {
                 .unwrap_or(figure);
             (base, base)
         });
-        // Figures come by two ways, so an older one may come last.
+        // Figures come from two sources, so an older one may come last.
         let now = figure.at_least(before);
         self.present = Some((base, now));
         self.known.insert(session, now);

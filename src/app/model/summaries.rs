@@ -1,21 +1,21 @@
-//! The summary of the session, and what is under way for it.
+//! The summary of the session, and the order for a new one.
 
 use std::borrow::Cow;
 
 use crate::app::event::SummaryId;
 use crate::handoff::summary::{SummaryMade, SummarySource};
 
-/// The summary of the session and what is under way for it.
+/// The summary of the session, and the order for a new one.
 #[derive(Clone, Debug, Default)]
 pub struct Summaries {
-    /// The newest; the handoff carries it if a model has written it.
+    /// The newest summary; the handoff carries it if a model has written it.
     pub current: Option<Summary>,
     pub(in crate::app) order: Option<Order>,
-    /// Whether the warn line has been crossed in this iteration.
+    /// True if the warn line has been crossed in this iteration.
     pub(in crate::app) warned: bool,
-    /// The epoch of the timer that orders it while a turn runs.
+    /// The epoch of the timer that orders a summary while a turn runs.
     pub(in crate::app) due: Option<u64>,
-    /// After how many turns a model has given its last answer, or an error in its place.
+    /// The number of turns after which a model gave its last answer, or an error in its place.
     pub(in crate::app) answered: Option<u32>,
 }
 
@@ -24,9 +24,9 @@ pub struct Summaries {
 pub struct Summary {
     /// The seven sections.
     pub text: String,
-    /// How it came about.
+    /// The way in which it was made.
     pub made: SummaryMade,
-    /// After how many turns of the iteration.
+    /// The number of turns of the iteration after which it was made.
     pub(in crate::app) turns: u32,
 }
 
@@ -40,7 +40,7 @@ pub(in crate::app) struct Order {
 }
 
 impl Summaries {
-    /// The model's summary for the handoff of a session that has had so many turns.
+    /// Returns the model's summary for the handoff of a session that has had this number of turns.
     #[must_use]
     pub fn by_model(&self, turns: u32) -> Option<Cow<'_, str>> {
         let current = self.current.as_ref()?;

@@ -1,7 +1,7 @@
 //! The agent's own to-do list, as hooks and the transcript report it, carried over a reboot.
 //!
 //! The transcript is complete and in order, but late; a hook is quick, but may be missed. So the list is the transcript's,
-//! with those calls of the hooks' upon it that the transcript does not know yet.
+//! with those calls applied to it that hooks have reported and the transcript does not have yet.
 
 use std::{
     collections::VecDeque,
@@ -21,26 +21,26 @@ use crate::{
 /// The most calls that wait for the transcript.
 const AHEAD_CAP: usize = 64;
 
-/// The list and where it comes from.
+/// The list and its sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Lists", into = "Lists")]
 pub struct TodoList {
-    /// As the transcript has it.
+    /// The list in the transcript.
     written: Todos,
     /// Calls that hooks have reported and the transcript has not, oldest first.
     ahead: VecDeque<TodoCall>,
-    /// Both together.
+    /// The list of the transcript with the calls ahead of it.
     now: Todos,
-    /// What earlier sessions had done.
+    /// The items that earlier sessions had done.
     done_before: Vec<String>,
-    /// What the session before left open: it counts until this session makes a list of its own.
+    /// The items that the previous session left open; they count until this session makes a list of its own.
     open_before: Vec<String>,
 }
 
 /// The most items carried over from earlier sessions.
 const CARRIED_CAP: usize = 500;
 
-/// What is stored of it: what is done and what is open. The session's own list is in its transcript.
+/// The stored form of the list: the done and the open items. The session's own list is in its transcript.
 #[derive(Serialize, Deserialize)]
 struct Lists {
     done: Vec<String>,
@@ -65,14 +65,14 @@ impl From<Lists> for TodoList {
 }
 
 impl Hash for TodoList {
-    /// As what it feeds: that the transcript has caught up with the hooks is no change.
+    /// Hashes the items that the list feeds: it is no change that the transcript has caught up with the hooks.
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.now, &self.done_before, &self.open_before).hash(state);
     }
 }
 
 impl TodoList {
-    /// What an earlier session had done and left open.
+    /// Creates a list from the items that an earlier session had done and left open.
     #[must_use]
     pub fn before(done: Vec<String>, open: Vec<String>) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl TodoList {
         }
     }
 
-    /// A hook reports a call.
+    /// Takes a call that a hook reports.
     pub fn hooked(&mut self, call: &TodoCall) {
         if self.written.knows(call) {
             return;
@@ -94,7 +94,7 @@ impl TodoList {
         self.now.apply(call);
     }
 
-    /// The transcript shows the list.
+    /// Takes the list that the transcript shows.
     pub fn read(&mut self, written: &Todos) {
         if self.written == *written {
             return;
@@ -107,7 +107,7 @@ impl TodoList {
         }
     }
 
-    /// Another session begins: what is open stays open until that one makes a list of its own.
+    /// Begins another session: open items stay open until that session makes a list of its own.
     pub fn carry_over(&mut self) {
         let now = std::mem::take(&mut self.now);
         self.written = Todos::default();
@@ -121,19 +121,19 @@ impl TodoList {
         self.open_before = now.pending().map(str::to_owned).collect();
     }
 
-    /// Takes over what an earlier session had done and left open; what this one has listed itself stays.
+    /// Takes over the items that an earlier session had done and left open; this session's own list stays.
     pub fn restore(&mut self, before: Self) {
         let Lists { done, open } = before.into();
         (self.done_before, self.open_before) = (done, open);
     }
 
-    /// Whether the agent has written a list, in this session or in one before.
+    /// Reports whether the agent has written a list, in this session or in an earlier one.
     #[must_use]
     pub const fn is_kept(&self) -> bool {
         !self.now.is_empty() || !self.done_before.is_empty() || !self.open_before.is_empty()
     }
 
-    /// Feeds what is done and to do.
+    /// Feeds the done and the open items into the preserved state.
     pub fn feed(&self, state: &mut PreservedState) {
         let before = self.done_before.iter().map(String::as_str);
         let open_before = if self.now.is_empty() {

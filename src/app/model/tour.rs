@@ -1,8 +1,8 @@
 //! The state of the guided tour.
 
-/// How far the tour is.
+/// The progress of the tour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tour {
-    /// The step, from 0; as many as there are once it is over.
+    /// The index of the step, from 0; the number of steps once the tour is over.
     pub(in crate::app) step: usize,
 }

@@ -1,4 +1,4 @@
-//! What a trim of the session would free, as far as it is known.
+//! The known effect of a trim of the session.
 
 use std::fmt;
 
@@ -11,18 +11,18 @@ use crate::{
     },
 };
 
-/// What is known of a trim while the review is open.
+/// The known effect of a trim while the review is open.
 #[derive(Clone, Debug)]
 pub struct Preview {
-    /// How it was measured the last time it was asked.
+    /// The settings that the last requested survey measured by.
     pub settings: TrimSettings,
-    /// What the last survey said.
+    /// The result of the last survey.
     pub(in crate::app) found: Option<Result<TrimPlan, String>>,
-    /// The survey under way, and since when.
+    /// The number of the survey under way, and the time at which it began.
     pub(in crate::app) asked: Option<(u64, At)>,
-    /// The transcript has grown since.
+    /// True if the transcript has grown since.
     pub(in crate::app) stale: bool,
-    /// The timer that ends the pause after a survey.
+    /// The epoch of the timer that ends the pause after a survey.
     pub(in crate::app) pause: Option<u64>,
 }
 
@@ -41,18 +41,18 @@ impl Default for Preview {
     }
 }
 
-/// What a trim would do.
+/// The effect that a trim would have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The level with what it removes and leaves.
+    /// The level with the figures of what it removes and leaves.
     pub figure: LevelFigure,
-    /// How many tool responses there are in the context window.
+    /// The number of tool responses in the context window.
     pub of: usize,
-    /// Whether the tokens before are an estimate too.
+    /// True if the number of tokens before the trim is an estimate too.
     pub estimated: bool,
 }
 
-/// Why a trim is not offered.
+/// The reason why a trim is not offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotOffered {
     /// The agent keeps no transcripts.
@@ -61,16 +61,16 @@ pub enum NotOffered {
     Reading,
     /// The transcript cannot be read, or holds nothing.
     Unreadable(String),
-    /// Nothing need be removed.
+    /// The session is so small that nothing need be removed.
     Small {
-        /// What the session is below.
+        /// The number of tokens that the session is below.
         target: Tokens,
     },
-    /// No level is enough.
+    /// The strongest level does not remove enough.
     NoLevel {
-        /// What a level must get below.
+        /// The number of tokens that a level must get below.
         target: Tokens,
-        /// What the strongest one leaves.
+        /// The number of tokens that the strongest level leaves.
         least: Tokens,
     },
 }
@@ -95,7 +95,7 @@ impl fmt::Display for NotOffered {
 }
 
 impl Preview {
-    /// The number of the survey under way.
+    /// Returns the number of the survey under way.
     #[must_use]
     pub fn asked(&self) -> Option<u64> {
         self.asked.map(|(ask, _)| ask)

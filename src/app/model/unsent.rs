@@ -1,25 +1,25 @@
-//! What the prompt box holds that a person has not submitted, and how far that is on its way to the disk.
+//! The text in the prompt box that a person has not submitted, and the progress of writing it to disk.
 
-/// What the agent's prompt box holds that a person has not submitted.
+/// The content of the agent's prompt box that a person has not submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unsent {
-    /// Nothing.
+    /// The box is empty.
     Nothing,
-    /// This text.
+    /// The box holds this text.
     Text(String),
-    /// Something that cannot be read whole: it is higher than the screen, or has an image or a long paste in it, or the box
+    /// The content cannot be read whole: it is higher than the screen, or has an image or a long paste in it, or the box
     /// is not on the screen.
     Unreadable,
 }
 
-/// How far a draft is on its way to the disk.
+/// The progress of writing a draft to disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnDisk {
-    /// There is none.
+    /// There is no draft.
     #[default]
     Nothing,
-    /// This one is being written.
+    /// This draft is being written.
     Ordered(String),
-    /// This one is there.
+    /// This draft is on disk.
     Kept(String),
 }

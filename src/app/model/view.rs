@@ -23,7 +23,7 @@ use super::{
 /// The number of messages that are kept: a day of work.
 const LOGGED: usize = 500;
 
-/// The narrowest and the widest that the panels can be made, in cells.
+/// The least and the greatest width of the panels, in cells.
 const PANELS: (u16, u16) = (30, 100);
 
 /// A message of the footer or of a banner, kept to be read again.
