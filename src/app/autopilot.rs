@@ -1,7 +1,7 @@
-//! The autonomous run at work: what the rules of [`crate::autopilot`] say is typed, started, waited for and ended here.
+//! The autonomous run at work: what the rules of [`crate::autopilot`] demand is typed, started, waited for and ended here.
 //!
-//! It lives on the same events as everything else. `watch` looks, after each of them, only at what is true now, as the
-//! reboot's own machine does, so facts may arrive in any order and none has to be waited for.
+//! It is driven by the same events as everything else. After each of them, `watch` looks only at what is true now, as the reboot's
+//! own state machine does, so facts may arrive in any order and none is required first.
 
 pub mod facts;
 mod hold;
@@ -50,39 +50,39 @@ use hold::{hold, prompt_held};
 use publish::{call, turn_event};
 use turn::{background_time, fresh, settle, type_prompt, wait_over};
 
-/// How long after a turn the figures may take: the client waits 300 ms before it updates its status line.
+/// The time that the figures may take after a turn: the client waits 300 ms before it updates its status line.
 const SETTLE: Duration = Duration::from_millis(600);
 
-/// How long a run waits for the figure of the turn that has ended before it goes on without: a figure that never comes must
-/// not hang it, and one that does comes within a second or two.
+/// The time that a run waits for the figure of the turn that has ended before it goes on without it: a figure that never comes must
+/// not hang the run, and one that does come arrives within a second or two.
 const FIGURE: Duration = Duration::from_secs(5);
 
-/// The same where nothing depends on them: each turn has its own session, and the cost has no cap.
+/// The time for the figures where nothing depends on them: each turn has its own session, and the cost has no cap.
 const SETTLE_FRESH: Duration = Duration::from_millis(20);
 
-/// An idle agent that should be at work is left alone for this long: its start prompt may be on its way.
+/// The time that an idle agent that should be at work is left alone for: its start prompt may be on its way.
 const IDLE: Duration = Duration::from_secs(20);
 
-/// When a typed prompt that was not seen to arrive is given up: its further Enters are over by then.
+/// The time after which a typed prompt that was not seen to arrive is given up: its further Enters are over by then.
 const SUBMIT_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// How long an agent may take from its process to its first word; a dialog at its start keeps it silent for ever.
+/// The time that an agent may take from the start of its process to its first report; a dialog at its start keeps it silent for ever.
 const SILENT: Duration = Duration::from_secs(90);
 
-/// How long a dialog may be open in a headless run: another hook of the user's may answer it.
+/// The time that a dialog may be open in a headless run: another hook of the user's may answer it.
 const DIALOG: Duration = Duration::from_secs(30);
 
-/// How long a handoff may stay unconfirmed in a headless run, beyond the time after which a person would be notified.
+/// The time that a handoff may stay unconfirmed in a headless run, beyond the time after which a person would be notified.
 const UNDELIVERED: Duration = Duration::from_secs(60);
 
-/// How often the elapsed time on the screen is brought up to date.
+/// The interval at which the elapsed time on the screen is updated.
 const CLOCK: Duration = Duration::from_secs(10);
 
-/// When the countdown of a wait is by the second.
+/// The remaining time from which on the countdown of a wait is shown by the second.
 const LAST_MINUTE: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Begins the run; `first` says how the agent is started if not with the task itself.
+/// Begins the run; `first` holds the effects that start the agent if it is not started with the task itself.
 pub fn begin(model: &mut Model, plan: Plan, reads_task: bool, first: Option<Vec<Effect>>) {
     let start = prompt::start(&plan.task, &plan.stop_phrase);
     let caps = plan.caps;
@@ -135,7 +135,7 @@ fn set(model: &mut Model, due: Due, time: Duration) {
     model.emit(Effect::SetTimer(TimerId::Run(epoch), time));
 }
 
-/// As [`set`], unless it is set for that already.
+/// Sets the run's timer as [`set`] does, unless it is set for that already.
 fn set_once(model: &mut Model, due: Due, time: Duration) {
     let run = model.autopilot.as_ref();
     if run.is_some_and(|run| run.due != Some(due)) {
@@ -150,7 +150,7 @@ fn set_phase(model: &mut Model, phase: Phase) {
     }
 }
 
-/// Takes in what a person, or a reboot that did not begin, means for the run.
+/// Applies to the run what a person has done, or a reboot that did not begin.
 pub(super) fn heed(model: &mut Model) {
     if let Some(by) = model.happened.taken_over.take() {
         hold(model, by);
@@ -162,7 +162,7 @@ pub(super) fn heed(model: &mut Model) {
     }
 }
 
-/// Looks at what is true now.
+/// Brings the run in line with what is true now.
 pub(super) fn watch(model: &mut Model) {
     let Some(run) = &mut model.autopilot else {
         return;
@@ -232,8 +232,8 @@ pub(super) fn watch(model: &mut Model) {
     }
 }
 
-/// What ends the run whatever the agent does. A person who holds the run is not interrupted by a cap, and no turn that is at work is
-/// ended by one: it goes on to its end, or until the next session would begin.
+/// Returns the end that applies whatever the agent does. A cap does not interrupt a person who holds the run, and does not end a
+/// turn that is at work: the turn goes on to its end, or until the next session would begin.
 fn over(model: &Model) -> Option<End> {
     let pilot = &model.autopilot.as_ref()?.pilot;
     let cap = pilot.plan.caps.reached(&spent(model)).map(End::Cap)?;
@@ -245,13 +245,13 @@ fn over(model: &Model) -> Option<End> {
     }
 }
 
-/// Whether a turn is at work that no next session has to follow yet.
+/// Reports whether a turn is at work that no next session has to follow yet.
 fn is_at_work(model: &Model) -> bool {
     let next_is_due = turn::is_full(model) && model.happened.at_seam;
     model.session.agent.state == AgentState::Busy && !next_is_due
 }
 
-/// A dialog is open, or may be: a person is called; in an unattended run it stays unanswered.
+/// Handles a dialog that is open, or may be: a person is called; in an unattended run it stays unanswered.
 fn dialog(model: &mut Model) {
     let unattended = is_unattended(model);
     // What a person has opened, such as a list of models, is no reason to call them.
@@ -264,7 +264,7 @@ fn dialog(model: &mut Model) {
     }
 }
 
-/// The dialog is over: the run's timer goes on where it was.
+/// Sets the run's timer again for what it was set for before the dialog.
 fn after_dialog(model: &mut Model) {
     let now = model.now.since_start;
     let Some(run) = &mut model.autopilot else {
@@ -280,7 +280,7 @@ fn after_dialog(model: &mut Model) {
     set(model, due, time);
 }
 
-/// While a reboot is under way, it has the agent; only what it cannot see to itself is done here.
+/// Watches a reboot that is under way: the reboot has the agent, and only what it cannot do by itself is done here.
 fn watch_reboot(model: &mut Model) {
     let Some(attempt) = &model.reboot.attempt else {
         return;
@@ -293,7 +293,7 @@ fn watch_reboot(model: &mut Model) {
         }
         return;
     }
-    // Before `auto` has announced it, and once it is approved.
+    // The time before `auto` has announced it counts, and the time after its approval.
     let announces = is_under_review(model) && model.reboot.mode == RebootMode::Auto;
     let waits = announces || matches!(step, Step::Armed | Step::Waiting);
     if waits && blocked_by(model) == [Block::Background] {
@@ -305,7 +305,7 @@ fn watch_reboot(model: &mut Model) {
     }
 }
 
-/// The agent's process has ended by itself.
+/// Handles an agent's process that has ended by itself.
 fn agent_gone(model: &mut Model) {
     let exit = model.session.agent.exit.clone().unwrap_or_default();
     let spent = spent(model);
@@ -316,7 +316,7 @@ fn agent_gone(model: &mut Model) {
     follow(model, verdict, &format!("the agent has ended ({exit})"));
 }
 
-/// A tool has run.
+/// Takes note of a tool that has run.
 pub fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     if let Some(run) = &mut model.autopilot {
         let printed = format!("{}\n{}", output.stdout, output.stderr);
@@ -326,7 +326,7 @@ pub fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     }
 }
 
-/// Does what the rules say.
+/// Does what the verdict of the rules demands.
 fn follow(model: &mut Model, verdict: Verdict, why: &str) {
     match verdict {
         Verdict::Settle => {
@@ -376,7 +376,7 @@ fn wait(model: &mut Model, pause: Pause, why: &str) {
     set(model, Due::WaitOver, pause.time);
 }
 
-/// Reboots do not help, by the reboot's own breaker.
+/// Trips the run because reboots do not help, as the reboot's own breaker found.
 fn thrash(model: &mut Model, why: String) {
     let figure = model.session.guard.figure(model.now);
     let line = figure.map_or(Tokens(0), |figure| figure.lines.at(Threshold::Compact));
@@ -394,7 +394,7 @@ fn thrash(model: &mut Model, why: String) {
     trip(model, &Trip::Thrash { why, cause });
 }
 
-/// A breaker has tripped.
+/// Stops or ends the run because a breaker has tripped.
 fn trip(model: &mut Model, trip: &Trip) {
     let Some(run) = model.autopilot.as_mut().filter(|run| !run.pilot.is_over()) else {
         return;
@@ -420,7 +420,7 @@ fn resume_key(model: &Model) -> String {
     hint.unwrap_or_else(|| "pitstop ctl resume".to_owned())
 }
 
-/// The run is over: the agent is ended cleanly and the record closed.
+/// Ends the run: the agent is ended cleanly and the record closed.
 fn finish(model: &mut Model, end: End) {
     let Some(run) = &mut model.autopilot else {
         return;
@@ -437,7 +437,7 @@ fn finish(model: &mut Model, end: End) {
     leave(model, code, reason, false);
 }
 
-/// The run's timer has run out.
+/// Handles the run's timer when it has run out.
 pub fn timer(model: &mut Model, epoch: u64) {
     let Some(run) = &mut model.autopilot else {
         return;
@@ -467,7 +467,7 @@ pub fn timer(model: &mut Model, epoch: u64) {
     }
 }
 
-/// The agent's process runs and says nothing.
+/// Handles an agent whose process runs but reports nothing.
 fn silent(model: &mut Model) {
     let what = "the agent does not respond: a dialog at its start may wait (trust, login); start it once by hand";
     if is_unattended(model) {
@@ -477,7 +477,7 @@ fn silent(model: &mut Model) {
     call(model, what);
 }
 
-/// Background tasks have held up the reboot for long enough.
+/// Pushes the reboot on once background tasks have held it up for long enough.
 fn push(model: &mut Model) {
     if let Some(attempt) = &mut model.reboot.attempt {
         attempt.force = true;
@@ -488,7 +488,7 @@ fn push(model: &mut Model) {
     }
 }
 
-/// The time on the screen, and the cap on it.
+/// Sets the timer for the time on the screen and for the cap on the time.
 pub fn clock(model: &mut Model) {
     let Some(run) = &model.autopilot else {
         return;
@@ -496,7 +496,7 @@ pub fn clock(model: &mut Model) {
     let left = run.pilot.time_left(model.now);
     let at_work = is_at_work(model);
     let left = left.map(|left| match left {
-        // The end of the turn is waited for.
+        // The run waits for the end of the turn.
         Duration::ZERO if at_work => CLOCK,
         left => left.max(Duration::from_millis(100)),
     });

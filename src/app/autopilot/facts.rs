@@ -12,10 +12,10 @@ use crate::{
 
 use crate::app::forecast;
 
-/// A minute, from which on a countdown is shown by the minute.
+/// A minute in seconds: from it on, a countdown is shown by the minute.
 const MINUTE: u64 = 60;
 
-/// What stands where, the most important first: a name and what there is to say.
+/// Returns the facts of a run, the most important first: each a name and its text.
 #[must_use]
 pub fn facts(run: &RunReport, zone: FixedOffset) -> Vec<(&'static str, String)> {
     let mut facts = vec![
@@ -48,7 +48,7 @@ pub fn facts(run: &RunReport, zone: FixedOffset) -> Vec<(&'static str, String)> 
     facts
 }
 
-/// Where it stands, and what it waits for with the time that is left.
+/// Returns the run's state, and what it waits for with the time that is left.
 fn state(run: &RunReport, zone: FixedOffset) -> String {
     let mut said = match (run.phase, &run.paused_by) {
         (RunPhase::Paused, Some(by)) => format!("paused by {by}"),
@@ -70,7 +70,7 @@ fn state(run: &RunReport, zone: FixedOffset) -> String {
     said
 }
 
-/// The time that is left: by the minute, and in the last minute by the second.
+/// Returns the time that is left: by the minute, and in the last minute by the second.
 #[must_use]
 pub fn countdown(seconds: u64) -> String {
     let shown = if seconds <= MINUTE {
@@ -102,7 +102,7 @@ fn iterations(run: &RunReport) -> String {
 
 fn time(run: &RunReport) -> String {
     let seconds = |time: u64| duration(Duration::from_secs(time));
-    // By the minute: a figure that changes each second draws the eye.
+    // The time is shown by the minute: a figure that changes each second draws the eye.
     let whole = |time: u64| {
         if time < MINUTE {
             time
@@ -125,7 +125,7 @@ fn time(run: &RunReport) -> String {
     }
 }
 
-/// How fast the context window fills, and what is left.
+/// Returns how fast the context window fills, and what is left of it.
 fn context(run: &RunReport) -> Option<String> {
     let said = forecast::words(run.forecast.as_ref()?);
     (!said.is_empty()).then(|| said.join(" · "))

@@ -1,4 +1,4 @@
-//! The run in a person's hands: paused, spoken to, resumed, stopped, or left without its terminal.
+//! The control of a run by a person: it is paused, given a prompt, resumed, stopped, or left without its terminal.
 
 use crate::{
     api::wire::AgentState,
@@ -17,7 +17,7 @@ use crate::app::{
     refusal::Refusal,
 };
 
-/// A person wants something said though the run is held: at a safe moment it is.
+/// Types what a person has queued though the run is held, at a safe moment.
 pub(super) fn prompt_held(model: &mut Model) {
     let safe = model.session.agent.state == AgentState::Idle && is_safe(model);
     if !safe || typing_refusal(model).is_some() {
@@ -36,7 +36,7 @@ pub(super) fn prompt_held(model: &mut Model) {
     let _ = submit::submit(model, &text);
 }
 
-/// Whether the run deals with an agent that has ended by itself. One that a person has ended is the person's affair.
+/// Reports whether the run deals with an agent that has ended by itself. One that a person has ended is left to that person.
 pub fn takes_over(model: &mut Model, clean: bool) -> bool {
     let Some(run) = &model.autopilot else {
         return false;
@@ -51,7 +51,7 @@ pub fn takes_over(model: &mut Model, clean: bool) -> bool {
     true
 }
 
-/// Someone ends the supervisor: with which code and in which words the run ends.
+/// Ends the run because someone ends the supervisor, and returns the exit code.
 pub fn stopped(model: &mut Model, code: i32) -> i32 {
     let Some(run) = &mut model.autopilot else {
         return code;
@@ -66,8 +66,8 @@ pub fn stopped(model: &mut Model, code: i32) -> i32 {
     code
 }
 
-/// A person types into the pane: the run is theirs until they give it back. The answer to a dialog is what the run waits
-/// for itself.
+/// Holds the run because a person types into the pane: it is theirs until they give it back. The run itself waits for the answer to
+/// a dialog, so that one does not hold it.
 pub fn person_typed(model: &mut Model) {
     if matches!(
         model.session.agent.state,
@@ -78,14 +78,14 @@ pub fn person_typed(model: &mut Model) {
     hold(model, "your typing");
 }
 
-/// Another process goes on with the session: a person has to decide which of the two is to be gone on with.
+/// Holds the run because another process continues its session: a person has to decide which of the two is to be continued.
 pub fn resumed_elsewhere(model: &mut Model) {
     if hold(model, "another process in its session") {
         call(model, "the session was resumed elsewhere");
     }
 }
 
-/// Holds the run until it is resumed; false if it was held, or there is none.
+/// Holds the run until it is resumed; returns false if it was held already, or there is none.
 pub(super) fn hold(model: &mut Model, by: &'static str) -> bool {
     let Some(run) = &mut model.autopilot else {
         return false;
@@ -102,7 +102,7 @@ pub(super) fn hold(model: &mut Model, by: &'static str) -> bool {
     true
 }
 
-/// The run goes on after a pause or a trip.
+/// Continues the run after a pause or a trip.
 fn resume(model: &mut Model) -> Result<(), Refusal> {
     let draft = model.session.agent.has_draft() && model.session.agent.state == AgentState::Idle;
     let Some(run) = &mut model.autopilot else {
@@ -116,7 +116,7 @@ fn resume(model: &mut Model) -> Result<(), Refusal> {
         return Ok(());
     }
     if draft && held {
-        // Where the prompt box cannot be seen, twice means that the person knows.
+        // Where the prompt box cannot be seen, a second request means that the person knows of the text.
         model.session.agent.draft = false;
         return Err(Refusal::HumansText);
     }
@@ -140,7 +140,7 @@ fn resume(model: &mut Model) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Lets nothing happen by itself.
+/// Pauses everything that would happen by itself.
 pub fn pause(model: &mut Model, by: &'static str) {
     model.reboot.paused = true;
     if model.autopilot.is_some() {
@@ -158,7 +158,7 @@ pub fn go_on(model: &mut Model) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The key that pauses and resumes.
+/// Pauses or resumes, for the key that does both.
 pub fn toggle(model: &mut Model) -> Result<(), Refusal> {
     let held = match &model.autopilot {
         Some(run) => run.pilot.is_held() || matches!(run.pilot.phase, Phase::Waiting(_)),
@@ -172,7 +172,7 @@ pub fn toggle(model: &mut Model) -> Result<(), Refusal> {
     }
 }
 
-/// A person wants this typed at the next safe moment.
+/// Queues a person's text, to be typed at the next safe moment.
 pub fn prompt(model: &mut Model, text: String) -> Result<(), Refusal> {
     let Some(run) = &mut model.autopilot else {
         return Err(Refusal::NoRun);
@@ -185,7 +185,7 @@ pub fn prompt(model: &mut Model, text: String) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the run goes on without the terminal, should that be lost now.
+/// Reports whether the run would go on without the terminal if that were lost now.
 #[must_use]
 pub fn outlives_terminal(model: &Model) -> bool {
     let keeps = model.config.autopilot.keep_running && model.outside.quitting.is_none();
@@ -193,7 +193,7 @@ pub fn outlives_terminal(model: &Model) -> bool {
     keeps && run.is_some_and(|run| !run.pilot.is_over())
 }
 
-/// What follows from the loss of the terminal: whatever waits for a person will not be answered.
+/// Continues the run headless after the loss of the terminal: whatever waits for a person will not be answered.
 pub fn headless(model: &mut Model) {
     if let Some(run) = &mut model.autopilot {
         run.pilot.plan.attended = false;

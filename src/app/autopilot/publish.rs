@@ -1,4 +1,4 @@
-//! What is published of the run: its log, its report for scripts, and calls to a person.
+//! The output of the run: its log, its report for scripts, and calls to a person.
 
 use crate::{
     api::wire::{RunLine, RunPhase, RunReport},
@@ -14,7 +14,7 @@ use crate::app::{
     model::Model,
 };
 
-/// How many lines of a run are remembered, and how many of them scripts are given.
+/// The number of lines of a run that are remembered, and below it the number of them that scripts are given.
 const TIMELINE: usize = 500;
 const TIMELINE_REPORTED: usize = 20;
 
@@ -35,7 +35,7 @@ fn run_ended(model: &Model, code: i32) -> RunEvent {
     }
 }
 
-/// What comes last in every update: the run's events, and its end before it comes.
+/// Adds, at the end of every update, the run's events, and the event of its end before the supervisor quits.
 pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.autopilot.is_none() {
         return;
@@ -53,9 +53,9 @@ pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
     remember(model, effects);
 }
 
-/// Iterations that have begun or ended since the last look, and what the footer says.
+/// Returns the events for iterations that have begun or ended since the last look, and for what the footer shows.
 ///
-/// A notice that says no more than a line among these effects, such as that of a commit, is left out.
+/// A notice with the same text as a line among these effects, such as that of a commit, is left out.
 fn event(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
     let now = model.now;
     let runs = model.session.agent.process.is_some();
@@ -135,7 +135,7 @@ pub(super) fn turn_event(model: &mut Model) {
     }));
 }
 
-/// What names a prompt in a line: those of the run are all alike.
+/// Returns the beginning of a prompt, which names it in a line: those of the run are all alike.
 pub(super) fn start_of(text: &str) -> String {
     let line = first_line(text);
     let start: String = line.chars().take(60).collect();
@@ -146,7 +146,7 @@ pub(super) fn start_of(text: &str) -> String {
     }
 }
 
-/// The run as scripts read it.
+/// Returns the report of the run that scripts read.
 #[must_use]
 pub fn report(model: &Model) -> Option<RunReport> {
     let run = model.autopilot.as_ref()?;
@@ -209,7 +209,7 @@ pub(super) fn remember(model: &mut Model, effects: &[Effect]) {
     }
 }
 
-/// Where a run stands.
+/// Returns the phase of a run for the report.
 const fn phase(pilot: &Autopilot) -> RunPhase {
     if pilot.paused_by.is_some() {
         return RunPhase::Paused;
@@ -222,7 +222,7 @@ const fn phase(pilot: &Autopilot) -> RunPhase {
     }
 }
 
-/// What it waits for, or why it stands still.
+/// Returns what the run waits for, or the reason that it is stopped.
 pub(super) fn why(pilot: &Autopilot) -> Option<String> {
     match &pilot.phase {
         Phase::Waiting(wait) => Some(wait.why.clone()),

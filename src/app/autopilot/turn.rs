@@ -1,4 +1,4 @@
-//! Between two turns: what has ended one, and what begins the next.
+//! The time between two turns: what has ended one, and what begins the next.
 
 use std::time::Duration;
 
@@ -27,10 +27,10 @@ use crate::app::{
     reboot::{self, submit},
 };
 
-/// How long a wake-up of the client is waited for: it sets one at most an hour ahead.
+/// The time that a wake-up of the client is waited for: it sets one at most an hour ahead.
 const WAKE_UP: Duration = Duration::from_secs(65 * 60);
 
-/// A turn is over.
+/// Handles the end of a turn.
 pub fn turn_ended(model: &mut Model, message: Option<&str>) {
     let spent = spent(model);
     let Some(run) = &mut model.autopilot else {
@@ -48,7 +48,7 @@ pub fn turn_ended(model: &mut Model, message: Option<&str>) {
     follow(model, verdict, "");
 }
 
-/// A turn has failed, or has ended without a word.
+/// Handles a turn that has failed, or has ended without a message.
 pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
     let (now, reset) = (model.now, model.session.agent.limit_reset);
     let Some(run) = &mut model.autopilot else {
@@ -66,7 +66,7 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
         return;
     }
     let (verdict, why) = match failure {
-        // The reboot sees to it.
+        // The reboot handles it.
         Failure::ContextLimit => return,
         Failure::UsageLimit => (
             run.pilot.limited(reset, message, now),
@@ -80,7 +80,7 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
     follow(model, verdict, &why);
 }
 
-/// The status line has come: where the next turn has a session of its own, nothing else is waited for.
+/// Settles at once when the status line has come: where the next turn has a session of its own, nothing else is waited for.
 pub fn figures_in(model: &mut Model) {
     let matters = is_always_fresh(model) && model.session.agent.turns > 0;
     if let Some(run) = &mut model.autopilot
@@ -93,8 +93,8 @@ pub fn figures_in(model: &mut Model) {
     }
 }
 
-/// A source has reported how full the context is. What it said while the turn ran was about a part of it, and what it says later
-/// may still be about the turn before, where the client or this machine is slow: then it is the figure of that one.
+/// Takes note that a source has reported how full the context is. A report from within the turn was about a part of it, and a later
+/// one may still be about the turn before, where the client or this machine is slow: then it is the figure of that one.
 pub fn figure_observed(model: &mut Model) {
     let known = known(model);
     let Some(run) = &mut model.autopilot else {
@@ -107,7 +107,7 @@ pub fn figure_observed(model: &mut Model) {
     }
 }
 
-/// What is known of the session's turns now.
+/// Returns what is known of the session's turns now.
 fn known(model: &Model) -> Judged {
     Judged {
         used: model.used(),
@@ -115,7 +115,7 @@ fn known(model: &Model) -> Judged {
     }
 }
 
-/// The figure of the turn has not come.
+/// Continues without the figure of the turn, which has not come.
 pub(super) fn figure_late(model: &mut Model) {
     tracing::info!("no figure has come for the last turn");
     if let Some(run) = &mut model.autopilot {
@@ -124,7 +124,7 @@ pub(super) fn figure_late(model: &mut Model) {
     settle(model);
 }
 
-/// The figures are in: the task is read again, then it is decided how to go on.
+/// Has the task read again now that the figures are in, then decides how to go on.
 pub(super) fn settle(model: &mut Model) {
     let Some(run) = &model.autopilot else {
         return;
@@ -139,8 +139,8 @@ pub(super) fn settle(model: &mut Model) {
     if is_typing(model) {
         return set(model, Due::Settle, model.config.reboot.typing_quiet);
     }
-    // Judged by the figure of the turn before, a turn that has filled the window would be followed by a prompt that the client
-    // refuses.
+    // If it were judged by the figure of the turn before, a turn that has filled the window would be followed by a prompt that the
+    // client refuses.
     let blind = is_always_fresh(model);
     if model.autopilot.as_ref().is_some_and(|run| !run.figure_in) && !blind {
         return set(model, Due::Figure, FIGURE);
@@ -159,7 +159,7 @@ pub(super) fn settle(model: &mut Model) {
     }
 }
 
-/// The task was read again, at a reboot or before a prompt.
+/// Takes over the task that was read again, at a reboot or before a prompt.
 pub fn task_read(model: &mut Model, task: Result<String, String>) {
     let Some(run) = &mut model.autopilot else {
         return;
@@ -189,7 +189,7 @@ pub(super) fn decide(model: &mut Model) {
     follow(model, verdict, "");
 }
 
-/// Whether a reboot is due that was not put off.
+/// Reports whether a reboot is due that was not put off.
 pub(super) fn is_full(model: &Model) -> bool {
     let figure = model.session.guard.figure(model.now);
     let full = figure
@@ -216,7 +216,7 @@ pub(super) fn type_prompt(model: &mut Model) {
     set(model, Due::SubmitTimeout, SUBMIT_TIMEOUT);
 }
 
-/// What a person has written in the prompt box is theirs to submit; anything else that is in the way may pass.
+/// Waits until the prompt box takes a text. A person's text in it is theirs to submit; any other obstacle may pass.
 fn wait_for_prompt_box(model: &mut Model, why: &str) {
     tracing::info!(why, "the run does not type its prompt yet");
     if model.session.agent.has_draft() && !is_unattended(model) {
@@ -226,12 +226,12 @@ fn wait_for_prompt_box(model: &mut Model, why: &str) {
     set(model, Due::PromptBox, DIALOG);
 }
 
-/// What a person has written in the agent's prompt pauses the run.
+/// Pauses the run because a person has written a text in the agent's prompt.
 fn hold_for_text(model: &mut Model) {
     hold(model, "the text in the agent's prompt");
 }
 
-/// The prompt was not taken in time. A person's text that stands around it is theirs to submit or to clear.
+/// Handles a prompt that was not taken in time. A person's text in the box is theirs to submit or to clear.
 pub(super) fn prompt_late(model: &mut Model) {
     if matches!(unsent(model), Unsent::Text(_)) && !is_unattended(model) {
         return hold_for_text(model);
@@ -239,7 +239,7 @@ pub(super) fn prompt_late(model: &mut Model) {
     trip(model, &Trip::NoAnswer { what: "a prompt" });
 }
 
-/// The prompt box is what the run waits for, and it takes a text now.
+/// Settles if the run waits for the prompt box, and that takes a text now.
 pub(super) fn prompt_box_ready(model: &mut Model) {
     let run = model.autopilot.as_ref();
     let waits = run.is_some_and(|run| run.due == Some(Due::PromptBox));
@@ -248,7 +248,7 @@ pub(super) fn prompt_box_ready(model: &mut Model) {
     }
 }
 
-/// The prompt box was not ready for long.
+/// Handles a prompt box that was not ready for long.
 pub(super) fn prompt_box_late(model: &mut Model) {
     let why = typing_refusal(model).unwrap_or("the agent's prompt box is not ready");
     if is_unattended(model) {
@@ -259,7 +259,7 @@ pub(super) fn prompt_box_late(model: &mut Model) {
     set(model, Due::PromptBox, DIALOG);
 }
 
-/// Whether something goes on in the background that the run has not waited for long enough.
+/// Reports whether something goes on in the background that the run has not waited for long enough.
 fn awaits_background(model: &Model) -> bool {
     let run = model.autopilot.as_ref();
     run.is_some_and(|run| {
@@ -268,7 +268,7 @@ fn awaits_background(model: &Model) -> bool {
     })
 }
 
-/// How long the run waits for what goes on in the background.
+/// Returns how long the run waits for background work.
 pub(super) fn background_time(model: &Model) -> Duration {
     let most = model.config.autopilot.background_wait;
     if model.session.agent.background.has_wake_up() {
@@ -278,7 +278,8 @@ pub(super) fn background_time(model: &Model) -> Duration {
     }
 }
 
-/// The client comes back by itself when its background work is done: until then nothing is prompted and nothing counted.
+/// Waits for the client's background work, after which the client continues by itself: until then nothing is prompted and nothing
+/// counted.
 fn wait_for_background(model: &mut Model) {
     let time = background_time(model);
     let until = model.now.since_start + time;
@@ -303,7 +304,7 @@ fn wait_for_background(model: &mut Model) {
     set(model, Due::WaitOver, time);
 }
 
-/// What goes on in the background is waited for no longer.
+/// Stops waiting for the background work of the session.
 pub(super) fn give_up_background(model: &mut Model) {
     if let Some(run) = &mut model.autopilot
         && matches!(&run.pilot.phase, Phase::Waiting(wait) if wait.background)
