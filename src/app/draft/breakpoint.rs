@@ -1,15 +1,15 @@
-//! Good moments: commits and test runs, whatever reports them, what is saved at them, and whether the guard takes one.
+//! Breakpoints, the good moments: commits and test runs, whatever reports them, what is saved at them, and whether the guard uses one.
 //!
 //! ```text
 //!   post-commit hook ─┐
 //!   pitstop test     ─┼─► reported ─┐
 //!   curl             ─┘             ├─► known already? ─► checkpoint, once git has been read
 //!   the agent's shell ─► tool_finished ─┤                      │
-//!   a new head        ─► git_read ──────┘                      └─► a good moment stands until work goes on
+//!   a new head        ─► git_read ──────┘                      └─► a good moment lasts until work goes on
 //! ```
 //!
-//! The same commit or run may be reported in several ways; it counts once. All of it is observed, none of it ordered: from
-//! the warn line on a good moment may *ask* for a reboot, as the compact line does.
+//! The same commit or run may be reported in several ways; it counts once. All of it is observed, none of it ordered: from the warn
+//! line on, a good moment may *ask* for a reboot, as the compact line does.
 
 use std::time::Duration;
 
@@ -40,25 +40,25 @@ use crate::app::{
     },
 };
 
-/// How many commits are remembered, to know one that is reported again: more than a turn makes.
+/// The number of commits that are remembered, to recognize one that is reported again: more than a turn makes.
 const COMMITS_KEPT: usize = 256;
 
-/// How long a new head waits for the hook or the agent's shell, which know its size too.
+/// The time that a new head waits for the hook or the agent's shell, which know its size too.
 const REPORT_TIME: Duration = Duration::from_secs(2);
 
-/// For how long the same outcome of a test run, seen by the agent's shell and by a report, counts as one run.
+/// The time within which the same outcome of a test run, seen by the agent's shell and by a report, counts as one run.
 const SAME_RUN: Duration = Duration::from_secs(60);
 
-/// How many checkpoints a minute what is observed may make: the agent could else fill the disk.
+/// The number of checkpoints a minute that observed facts may make: the agent could otherwise fill the disk.
 pub(in crate::app) const SAVES_A_MINUTE: usize = 60;
 
-/// How many commands that run are remembered: more than a client runs side by side.
+/// The number of running commands that are remembered: more than a client runs side by side.
 const RUNNING_KEPT: usize = 64;
 
-/// How many failing tests an event and a checkpoint's record name; the preserved state has them all.
+/// The number of failing tests that an event and a checkpoint's record name; the preserved state has them all.
 const NAMES_LISTED: usize = 100;
 
-/// A shell command of the agent begins: when it is over, the shell may be elsewhere.
+/// Notes the directory in which a shell command of the agent begins: when it is over, the shell may be elsewhere.
 pub fn tool_started(model: &mut Model, call: &ToolCall) {
     let running = &mut model.draft.moments.running;
     if let (Some(_), Some(directory)) = (&call.command, &call.directory) {
@@ -69,7 +69,7 @@ pub fn tool_started(model: &mut Model, call: &ToolCall) {
     }
 }
 
-/// The directory in which the shell command of a call that is over began, if that is known.
+/// Returns the directory in which the shell command of a finished call began, if that is known.
 pub fn directory_of(model: &mut Model, call: &ToolCall) -> Option<String> {
     let running = &mut model.draft.moments.running;
     let at = running.iter().position(|(id, _)| *id == call.id);
@@ -81,7 +81,7 @@ pub fn directory_of(model: &mut Model, call: &ToolCall) -> Option<String> {
     call.directory.clone().filter(|_| stays)
 }
 
-/// A tool of the agent has run; `printed` is what its shell command said and `outcomes` the tests in it.
+/// Handles a tool of the agent that has run; `printed` is the output of its shell command and `outcomes` the tests in it.
 pub fn tool_finished(model: &mut Model, call: &ToolCall, printed: &str, outcomes: &[TestOutcome]) {
     let Some(command) = &call.command else {
         if edits(call) {
@@ -102,7 +102,7 @@ pub fn tool_finished(model: &mut Model, call: &ToolCall, printed: &str, outcomes
     }
 }
 
-/// Takes what a shell command's test runs have shown into what survives a reboot.
+/// Adds the outcomes of a shell command's test runs to what survives a reboot.
 fn take_outcomes(model: &mut Model, outcomes: &[TestOutcome]) {
     if outcomes.is_empty() {
         return;
@@ -120,13 +120,13 @@ fn take_outcomes(model: &mut Model, outcomes: &[TestOutcome]) {
 /// The tools that write files.
 const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 
-/// Whether a tool begins new work: from there on the last commit is no good place to stop any more.
+/// Reports whether a tool begins new work: from there on the last commit is no good place to stop any more.
 fn edits(call: &ToolCall) -> bool {
     // Notes are no work: an agent that ends a turn well writes them last.
     EDITORS.contains(&call.name.as_str()) && !writes_notes(call)
 }
 
-/// Whether a call writes the scratchpad; of a shell command only the words show it.
+/// Reports whether a call writes the scratchpad; for a shell command only its text shows it.
 #[must_use]
 pub fn writes_notes(call: &ToolCall) -> bool {
     const NOTES: &str = ".pitstop/scratchpad.md";
@@ -139,12 +139,12 @@ pub fn writes_notes(call: &ToolCall) -> bool {
     by_tool || names(&call.command)
 }
 
-/// A prompt begins new work too.
+/// Ends the good moment, because a prompt begins new work too.
 pub fn prompted(model: &mut Model) {
     model.draft.moments.pass();
 }
 
-/// Git has been read. A head that was made since the time before is a commit that no hook reported.
+/// Takes over the state that was read from git. A head that was made since the time before is a commit that no hook reported.
 pub fn git_read(model: &mut Model, state: GitState) {
     let before = std::mem::replace(&mut model.draft.git, state);
     if let GitState::Facts(facts) = &model.draft.git {
@@ -188,7 +188,7 @@ pub fn git_read(model: &mut Model, state: GitState) {
     }
 }
 
-/// Hooks that know more of the new commits have had their time to report them.
+/// Counts the new commits once the hooks that know more of them have had their time to report them.
 pub fn head_unreported(model: &mut Model, epoch: u64) {
     let (heads, waited) = &mut model.draft.moments.heads;
     if *waited == epoch {
@@ -198,7 +198,7 @@ pub fn head_unreported(model: &mut Model, epoch: u64) {
     }
 }
 
-/// The commits on top of the head of before that were made since, oldest first: one that was only checked out is older.
+/// Returns the commits on top of the earlier head that were made since, oldest first: one that was only checked out is older.
 fn new_heads(model: &Model, before: &GitState) -> Vec<Made> {
     let (GitState::Facts(old), GitState::Facts(new)) = (before, &model.draft.git) else {
         return Vec::new();
@@ -206,7 +206,7 @@ fn new_heads(model: &Model, before: &GitState) -> Vec<Made> {
     let Some(read) = model.draft.moments.git_at.filter(|_| old.head.is_some()) else {
         return Vec::new();
     };
-    // Git counts in seconds.
+    // Git counts in whole seconds.
     let since = read.wall - chrono::TimeDelta::seconds(1);
     let new_here = new
         .commits
@@ -219,7 +219,7 @@ fn new_heads(model: &Model, before: &GitState) -> Vec<Made> {
     made
 }
 
-/// A commit was made: whether a checkpoint of it is kept; none if it was known.
+/// Counts a commit and returns whether a checkpoint of it is kept; `None` if the commit was known.
 pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<bool> {
     let moments = &mut model.draft.moments;
     if let Some(known) = moments.commits.iter_mut().find(|sha| made.is(sha)) {
@@ -260,7 +260,7 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<bool> 
     Some(saved)
 }
 
-/// Whether this is the run that was seen last, seen in the other way.
+/// Reports whether this is the run that was seen last, seen in the other way.
 pub(in crate::app) fn is_known(model: &Model, by: SeenBy, total: Total) -> bool {
     let last = model.draft.moments.tests;
     last.is_some_and(|(last, seen_by, at)| {
@@ -268,7 +268,7 @@ pub(in crate::app) fn is_known(model: &Model, by: SeenBy, total: Total) -> bool 
     })
 }
 
-/// A test run has ended: whether a checkpoint of it is kept; none if it was known.
+/// Counts a test run that has ended and returns whether a checkpoint of it is kept; `None` if the run was known.
 pub(in crate::app) fn tested(
     model: &mut Model,
     by: SeenBy,
@@ -317,7 +317,7 @@ pub(in crate::app) fn tested(
     Some(saved)
 }
 
-/// What the checkpoint of a test run is of: `Tests passed: 5 tests in 0.3s`.
+/// Returns the task of a test run's checkpoint: `Tests passed: 5 tests in 0.3s`.
 fn run_task(total: Total, seconds: Option<f64>) -> String {
     let word = if total.passed { "passed" } else { "failed" };
     let failed = total.failed.filter(|failed| *failed > 0);
@@ -330,8 +330,8 @@ fn run_task(total: Total, seconds: Option<f64>) -> String {
     text.trim_end_matches(':').to_owned()
 }
 
-/// What every breakpoint brings: an event, a standing moment, and where that is wanted a checkpoint behind the next answer of
-/// git, as which `task` names it. Says whether one is kept.
+/// Does what every breakpoint brings: publishes an event, sets the good moment and, where that is wanted, orders a checkpoint named
+/// by `task` for after the next answer of git. Returns whether a checkpoint is kept.
 fn seen(
     model: &mut Model,
     kind: BreakpointKind,
@@ -382,7 +382,7 @@ pub(in crate::app) fn may_save(model: &mut Model) -> bool {
     true
 }
 
-/// Saves everything that a later session needs, and what it was saved for.
+/// Saves everything that a later session needs, and the breakpoint that it was saved for.
 fn save(model: &mut Model, what: Waiting) {
     scratchpad::save(model);
     let id = checkpoint::next_id(model);
@@ -394,21 +394,21 @@ fn save(model: &mut Model, what: Waiting) {
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
-/// Whether this is a moment to ask for a reboot though the compact line is not reached: from the warn line on, right after
+/// Reports whether this is a moment to ask for a reboot though the compact line is not reached: from the warn line on, right after
 /// something was finished, and while nothing runs.
 #[must_use]
 pub fn is_good(model: &Model, figure: &Figure) -> bool {
     figure.level >= Level::Critical && model.draft.moments.good.is_some() && is_safe(model)
 }
 
-/// The moment was taken up, or turned down by a breaker: either way it is not asked for again.
+/// Ends the moment, which was taken up, or turned down by a breaker: either way it is not asked for again.
 pub fn take(model: &mut Model) {
     if let Some(good) = model.draft.moments.good.take() {
         model.draft.moments.taken = Some(good);
     }
 }
 
-/// What the reboot was asked for, in words.
+/// Returns the reason for which the reboot was asked for, in words.
 #[must_use]
 pub fn reason(model: &Model) -> String {
     what(model).map_or_else(
@@ -417,7 +417,7 @@ pub fn reason(model: &Model) -> String {
     )
 }
 
-/// What makes the moment of the reboot a good one: `5 tests passed`.
+/// Returns what makes the moment of the reboot a good one: `5 tests passed`.
 #[must_use]
 pub fn what(model: &Model) -> Option<String> {
     let taken = model.draft.moments.taken.as_ref();

@@ -1,4 +1,4 @@
-//! What a session carries of its lineage is kept within a second of each change, and taken up by whatever comes back to it.
+//! The state that a session carries of its lineage: it is kept within a second of each change, and taken up by whatever comes back to it.
 //!
 //! ```text
 //! a change ─► a moment ─► the store, under the session        resumed, restored or recovered ─► taken up from the store
@@ -22,13 +22,14 @@ use crate::app::{
     model::{Model, carried::Carried, draft::Draft, unsent::Unsent},
 };
 
-/// How long a change may wait for others that come with it.
+/// The time that a change may wait for others that come with it.
 const KEPT_AFTER: Duration = Duration::from_millis(400);
 
-/// Of so many iterations what they carried at their ends is in memory; behind an older one stands what the store has of its session.
+/// The number of iterations whose carried state at their ends is in memory; for an older one, the state that the store has of its
+/// session is used.
 const ENDS_KEPT: usize = 64;
 
-/// Something has happened: what has changed is kept in a moment.
+/// Has a change of the carried state kept in a moment; called after each event.
 pub fn watch(model: &mut Model) {
     // A reboot orders it, too.
     note_draft(model);
@@ -47,8 +48,8 @@ fn note_draft(model: &mut Model) {
     }
 }
 
-/// Has the disk hold what the prompt box does, if that has changed. Between two sessions, and while we leave, the box says nothing
-/// of what a person wants.
+/// Returns the order to keep the prompt box's text on disk, if that has changed. Between two sessions, and while we leave, the box
+/// does not show what a person wants.
 fn new_draft(model: &Model) -> Option<Effect> {
     let at_rest = model.reboot.attempt.is_none()
         && model.reboot.unsent.is_none()
@@ -79,7 +80,8 @@ pub fn keep(model: &mut Model) {
     }
 }
 
-/// The number of what the session carries, if that is to be kept. What the store has of it is not overwritten before it is known.
+/// Returns the fingerprint of what the session carries, if that is to be kept. The state in the store is not overwritten before it
+/// is known.
 fn change(model: &Model) -> Option<u64> {
     let keeping = &model.draft.keeping;
     let asked = keeping.asked == Some(model.session.id);
@@ -87,14 +89,14 @@ fn change(model: &Model) -> Option<u64> {
     print.filter(|_| print != keeping.kept)
 }
 
-/// The iteration ends: what its session carries stays as it is.
+/// Keeps what the session carries at the end of its iteration, where it stays as it is.
 pub fn leave(model: &mut Model) {
     if model.lineage.iterations().is_empty() {
         return;
     }
     keep(model);
     let carried = Carried {
-        // They are in memory already.
+        // The earlier states are in memory already.
         before: VecDeque::new(),
         ..now(model)
     };
@@ -106,7 +108,7 @@ pub fn leave(model: &mut Model) {
     }
 }
 
-/// The agent goes on from a session that was here before, as that was at the end of this iteration if that is known.
+/// Takes up a session that was here before and from which the agent continues, as it was at the end of this iteration if that is known.
 pub fn come_back(model: &mut Model, of: SessionId, iteration: Option<IterationId>) {
     model.draft.keeping.read_before = None;
     let known = iteration.and_then(|one| model.draft.keeping.at_ends.get(&one));
@@ -117,19 +119,19 @@ pub fn come_back(model: &mut Model, of: SessionId, iteration: Option<IterationId
     take(model, known.unwrap_or_default());
 }
 
-/// Asks the store what is carried of a session that this one goes on from.
+/// Asks the store for what is carried of a session that this one goes on from.
 pub fn ask(model: &mut Model, of: SessionId) {
     let session = model.session.id;
     wait_for(model, session);
     model.emit(Effect::ReadCarried { of, session });
 }
 
-/// What the store has of this session is not known: nothing is kept over it.
+/// Marks the store's state of this session as not known yet: nothing is kept over it.
 pub const fn wait_for(model: &mut Model, session: SessionId) {
     model.draft.keeping.asked = Some(session);
 }
 
-/// The store has this of a session that was come back to, or nothing, if it never was here.
+/// Takes over the store's state of a session that the agent came back to, or nothing, if it never was here.
 pub fn read(model: &mut Model, session: SessionId, found: Result<Option<Box<Carried>>, String>) {
     if session != model.session.id {
         return;
@@ -145,13 +147,13 @@ pub fn read(model: &mut Model, session: SessionId, found: Result<Option<Box<Carr
     }
 }
 
-/// What a person is told where the store does not answer.
+/// Returns what a person is told where the store does not answer.
 #[must_use]
 pub fn unknown(why: &str) -> String {
     format!("what this session carried is not known, and nothing is kept over it: {why}")
 }
 
-/// Goes on with what was carried. What a human has said since stays.
+/// Takes over what was carried. What a human has written since stays.
 fn take(model: &mut Model, mut carried: Carried) {
     carried.keep_human(&model.draft.signalled);
     model.draft.signalled = carried.state;
@@ -162,7 +164,7 @@ fn take(model: &mut Model, mut carried: Carried) {
     model.draft.todo.restore(carried.todo);
 }
 
-/// The first session of this process was here before: also what a human has edited is as it was.
+/// Takes up the first session of this process, which was here before: also what a human has edited is as it was.
 pub fn take_up(model: &mut Model, mut found: Result<Option<Box<Carried>>, String>) {
     let carried = found.as_mut().ok().and_then(Option::as_mut);
     let session = model.session.id;
@@ -177,14 +179,15 @@ pub fn take_up(model: &mut Model, mut found: Result<Option<Box<Carried>>, String
     }
 }
 
-/// Up to where an earlier process has read the transcript of this session, in bytes; none if this one has begun it.
+/// Returns the position up to which an earlier process has read the transcript of this session, in bytes; `None` if this process
+/// has begun it.
 #[must_use]
 pub fn read_before(model: &Model, session: SessionId) -> Option<u64> {
     let before = model.draft.keeping.read_before;
     before.and_then(|(of, read)| (of == session).then_some(read))
 }
 
-/// What the session carries now.
+/// Returns what the session carries now.
 fn now(model: &Model) -> Carried {
     let draft = &model.draft;
     Carried {
@@ -198,14 +201,14 @@ fn now(model: &Model) -> Carried {
     }
 }
 
-/// The body of the handoff as the human has edited it, or does now.
+/// Returns the body of the handoff as the human has edited it, or edits it now.
 fn edited(draft: &Draft) -> Option<Cow<'_, str>> {
     let panel = &draft.handoff;
     let open = panel.editor.as_ref().map(|editor| editor.text().into());
     open.or_else(|| Some(panel.edited.as_ref()?.body().into()))
 }
 
-/// A number that changes with what a session carries.
+/// Returns a number that changes with what a session carries.
 fn fingerprint(model: &Model) -> u64 {
     let draft = &model.draft;
     let mut hasher = DefaultHasher::new();

@@ -28,10 +28,10 @@ use crate::app::{
 /// The tag of checkpoints that are saved without being asked for.
 pub const AUTO_SAVE: &str = "auto-save";
 
-/// How much of an error is kept, in bytes.
+/// The length to which an error is cut, in bytes.
 const ERROR_CAP: usize = 500;
 
-/// The tag of those that a person or a script asked for.
+/// The tag of checkpoints that a person or a script asked for.
 pub const MANUAL: &str = "manual";
 
 /// Saves everything that a later session needs.
@@ -42,7 +42,7 @@ pub fn save(model: &mut Model, tags: Vec<String>) {
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
-/// Everything that a later session needs, as it stands now.
+/// Returns a checkpoint with everything that a later session needs, as of now.
 pub fn snapshot(model: &mut Model, id: Uuid, tags: Vec<String>) -> Checkpoint {
     handoff::draft(model);
     let context = model.draft.handoff.current().text.clone();
@@ -73,10 +73,10 @@ fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Ch
     }
 }
 
-/// Where the human's requests stand beside the preserved state: of an objective alone nobody could tell whether it is one of them.
+/// The key of the human's requests beside the preserved state: from an objective alone nobody could tell whether it is one of them.
 pub const REQUESTS: &str = "requests";
 
-/// The state of a checkpoint.
+/// Returns the state of a checkpoint.
 fn state_of(model: &Model, state: &PreservedState) -> serde_json::Value {
     let mut value = serde_json::to_value(state).unwrap_or_default();
     if let (Some(state), Ok(requests)) = (
@@ -90,7 +90,7 @@ fn state_of(model: &Model, state: &PreservedState) -> serde_json::Value {
     value
 }
 
-/// The scratchpad as a checkpoint keeps it: with no secrets in it.
+/// Returns the scratchpad as a checkpoint keeps it: with no secrets in it.
 #[must_use]
 pub fn saved_scratchpad(text: &str, human: &HumanLines) -> SavedScratchpad {
     SavedScratchpad {
@@ -99,19 +99,19 @@ pub fn saved_scratchpad(text: &str, human: &HumanLines) -> SavedScratchpad {
     }
 }
 
-/// An id that no other checkpoint has.
+/// Returns an id that no other checkpoint has.
 pub fn next_id(model: &mut Model) -> Uuid {
     id(model.reboot.new_ids.reboot, model.next_epoch())
 }
 
-/// An id of its own for each checkpoint: the core has no randomness, so a number that none before it had is mixed
-/// into what was drawn, spread so that already the first digits differ, by which people tell them apart.
+/// Returns an id of its own for each checkpoint: the core has no randomness, so a number that none before it had is mixed into what
+/// was drawn, spread so that the first digits, by which people tell them apart, differ already.
 fn id(drawn: Uuid, number: u64) -> Uuid {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Uuid::from_u128(drawn.as_u128() ^ (u128::from(spread) << 64))
 }
 
-/// Forgets what is preserved, once that is saved.
+/// Forgets what is preserved, after saving it.
 pub fn clear_state(model: &mut Model) {
     save(model, vec![MANUAL.to_owned(), "clear-state".to_owned()]);
     let todo = std::mem::take(&mut model.draft.todo);
@@ -120,7 +120,7 @@ pub fn clear_state(model: &mut Model) {
     model.info("the preserved state is forgotten; undo brings it back");
 }
 
-/// Something has failed: a call of a tool, a turn or the agent. The hint says how to go on.
+/// Notes that something has failed: a call of a tool, a turn or the agent. The hint tells how to go on.
 pub(in crate::app) fn erred(model: &mut Model, message: &str, hint: &'static str) {
     let message = redact(message);
     let message = clean::one_line(&message);
@@ -131,20 +131,20 @@ pub(in crate::app) fn erred(model: &mut Model, message: &str, hint: &'static str
     });
 }
 
-/// The key.
+/// Saves a checkpoint for the key.
 pub fn by_key(model: &mut Model) {
     save(model, vec![MANUAL.to_owned()]);
     model.info("checkpoint saved");
 }
 
-/// A caller with the control token wants one, with these words of its own in it.
+/// Saves a checkpoint for a caller with the control token, with the caller's own words in it.
 pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
     let CheckpointBody {
         task,
         next_steps,
         tags: more,
     } = body;
-    // They count for this checkpoint alone: what is known of the agent stays as it is.
+    // The words count for this checkpoint alone: what is known of the agent stays as it is.
     let state = &mut model.draft.signalled;
     let before = state.clone();
     if let Some(task) = &task {
@@ -164,7 +164,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
     handoff::draft(model);
     let mut context = model.draft.handoff.current().text.clone();
     if model.draft.handoff.edited.is_some() || context.is_empty() {
-        // A message in the human's own words follows no sources, and one that is switched off neither.
+        // A message in the human's own words follows no sources, nor does one that is switched off.
         context.push_str(&words(task.as_deref(), &next_steps));
     }
     let id = next_id(model);
@@ -203,8 +203,8 @@ fn words(task: Option<&str>, next_steps: &[String]) -> String {
     text
 }
 
-/// Saves everything with what the caller of an auto-save knows of the work: in the message that a restore delivers, and in
-/// the state that it brings back. Gives the checkpoint's id.
+/// Saves everything with what the caller of an auto-save knows of the work: in the message that a restore delivers, and in the
+/// state that it brings back. Returns the checkpoint's id.
 pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> Uuid {
     scratchpad::save(model);
     let id = next_id(model);
@@ -228,7 +228,7 @@ pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> Uui
     id
 }
 
-/// What was known, as it stands below the message. It is quoted, so that nothing in it is taken for a section or a signal.
+/// Returns what was known, as it is shown below the message. It is quoted, so that nothing in it is taken for a section or a signal.
 fn reported(known: &AutoSave) -> String {
     let mut text = String::new();
     if let Some(used) = known.used_tokens {
@@ -249,7 +249,7 @@ fn reported(known: &AutoSave) -> String {
     format!("\n\n## Reported when this was saved{text}")
 }
 
-/// A line was crossed: from the warn line on everything is saved. Says whether it was.
+/// Saves everything when a line was crossed, from the warn line on. Returns whether it did.
 pub fn at_line(model: &mut Model, crossing: &Crossing) -> bool {
     let saves = crossing.figure.advice != Advice::None;
     if saves {
@@ -259,7 +259,7 @@ pub fn at_line(model: &mut Model, crossing: &Crossing) -> bool {
     saves
 }
 
-/// A turn is over: every so many of them everything is saved; the next one of the iteration takes its place.
+/// Saves everything at the end of every so many turns; the next such checkpoint of the iteration replaces it.
 pub fn after_turn(model: &mut Model) {
     let turns = model.session.agent.turns;
     let interval = model.config.context.checkpoint_interval;
@@ -272,7 +272,7 @@ pub fn after_turn(model: &mut Model) {
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
-/// The handoff was approved and its reboot goes ahead: what is sent is what is saved.
+/// Saves the handoff that was approved when its reboot goes ahead: what is sent is what is saved.
 pub fn at_reboot(model: &mut Model) {
     let attempt = model.reboot.attempt.as_ref();
     let Some(handoff) = attempt.and_then(|attempt| attempt.handoff.as_ref()) else {
@@ -284,7 +284,7 @@ pub fn at_reboot(model: &mut Model) {
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
-/// The store has taken a checkpoint, or has not: the caller that waits for it is answered.
+/// Answers the caller that waits for a checkpoint once the store has taken it, or has not.
 pub fn kept(model: &mut Model, id: Uuid, kept: Kept) {
     let saves = &mut model.draft.saves;
     let Some(place) = saves.iter().position(|(saved, ..)| *saved == id) else {

@@ -1,7 +1,7 @@
 //! The handoff as it would be sent now.
 //!
-//! It is drafted once an event is answered, if what it is made of has changed, so whoever changes that need not think of it. Who
-//! needs it within the same event asks for it by [`draft`].
+//! It is drafted once an event is answered, if its sources have changed, so whoever changes those need not think of it. A caller
+//! that needs it within the same event asks for it by [`draft`].
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -30,7 +30,7 @@ use crate::app::{
     model::{Editor, Model, reading::Reading, todo::TodoList},
 };
 
-/// Drafts the message from everything that is known, unless it is made of just that already.
+/// Drafts the message from everything that is known, unless it was made from exactly that already.
 pub fn draft(model: &mut Model) {
     let stands = |made_of| made_of == fingerprint(model) || is_being_sent(model);
     if model.draft.made_of.is_some_and(stands) {
@@ -38,11 +38,11 @@ pub fn draft(model: &mut Model) {
     }
     make(model);
     compare(model);
-    // Whether it wins little depends on what was made.
+    // The warning that a reboot would save little depends on the message that was just made.
     model.draft.made_of = Some(fingerprint(model));
 }
 
-/// A number that changes with everything that the message is made of.
+/// Returns a number that changes with everything that the message is made from.
 fn fingerprint(model: &Model) -> u64 {
     let mut hasher = DefaultHasher::new();
     let (draft, turns) = (&model.draft, model.session.agent.turns);
@@ -56,8 +56,8 @@ fn fingerprint(model: &Model) -> u64 {
     hasher.finish()
 }
 
-/// Whether the next session has begun with the message, and its process has not brought the nonce of another yet: until then it
-/// stands as it was sent.
+/// Reports whether the next session has begun with the message, and its process has not brought the nonce of another yet: until
+/// then the message stays as it was sent.
 fn is_being_sent(model: &Model) -> bool {
     let (sent, next) = (&model.draft.handoff.generated.marker, marker(model));
     let begun = sent.nonce == next.nonce && sent.iteration != next.iteration;
@@ -72,7 +72,7 @@ fn marker(model: &Model) -> Marker {
     }
 }
 
-/// Compares the message with what the session shows. One that is empty was meant to be: nothing is compared with it.
+/// Compares the message with what the session shows. An empty one is intended to be empty: nothing is compared with it.
 fn compare(model: &mut Model) {
     if let Some(edited) = &model.draft.handoff.edited {
         let warnings = quality::check_edited(&edited.text, comparison(model));
@@ -116,7 +116,7 @@ fn make(model: &mut Model) {
     model.draft.notes.read();
     let state = preserve(model);
     let marker = marker(model);
-    // The one without a model is made of what the other sections say.
+    // The summary without a model is made from the contents of the other sections.
     let summary = model.draft.summary.by_model(model.session.agent.turns);
     let git = git_lines(&model.draft.git, &model.config.handoff);
     if !model.config.handoff.generate_handoff {
@@ -167,7 +167,7 @@ fn make(model: &mut Model) {
     model.draft.preserved = state;
 }
 
-/// A template of the user's own may have no place for the closing words, without which a run would never end.
+/// Adds the closing words where a template of the user's own has no place for them: without them a run would never end.
 fn close(handoff: &mut Handoff, closing: &str) {
     let closing = crate::handoff::sendable(closing);
     if !closing.is_empty() && !handoff.text.contains(&closing) {
@@ -175,7 +175,7 @@ fn close(handoff: &mut Handoff, closing: &str) {
     }
 }
 
-/// What is sent where the user wants no handoff: nothing, unless they write one themselves.
+/// Returns the message for a user who wants no handoff: an empty one, unless they write one themselves.
 fn none(marker: Marker) -> Handoff {
     Handoff {
         marker,
@@ -188,7 +188,7 @@ fn none(marker: Marker) -> Handoff {
     }
 }
 
-/// How the turn stands from which the next session goes on.
+/// Returns the state of the turn from which the next session continues.
 fn turn_standing(model: &Model) -> TurnStanding {
     if !model.session.agent.activity.turn {
         TurnStanding::Over
@@ -199,7 +199,7 @@ fn turn_standing(model: &Model) -> TurnStanding {
     }
 }
 
-/// What the warnings compare with.
+/// Returns the facts that the warnings compare the message with.
 fn comparison(model: &Model) -> quality::Comparison<'_> {
     let head = match &model.draft.git {
         GitState::Facts(repository) => repository.head.as_deref(),
@@ -228,14 +228,14 @@ pub fn read_handoff_files(model: &mut Model) {
     });
 }
 
-/// The pane's recording shows commands.
+/// Takes over the commands that the pane's recording shows.
 pub fn recorded(model: &mut Model, iteration: IterationId, commands: Vec<String>) {
     if iteration == model.session.iteration {
         model.draft.commands = commands;
     }
 }
 
-/// Says so when the fresh session would begin almost as full as this one is: within 20 % of now.
+/// Returns a warning when the fresh session would begin almost as full as this one is: within 20 % of now.
 fn wins_little(model: &Model) -> Option<String> {
     let used = model.used()?;
     let base = fresh_load(model)?;
@@ -256,7 +256,7 @@ fn wins_little(model: &Model) -> Option<String> {
     })
 }
 
-/// Everything that is preserved, each source in the order of [`crate::handoff::preserved`].
+/// Returns everything that is preserved, each source in the order of [`crate::handoff::preserved`].
 fn preserve(model: &Model) -> PreservedState {
     let mut state = model.draft.signalled.clone();
     state.feed_scratchpad(&model.draft.notes.parsed);
@@ -278,7 +278,7 @@ fn preserve(model: &Model) -> PreservedState {
     state
 }
 
-/// The summary without a model, of what is known now; none if that is nothing.
+/// Returns the summary without a model of what is known now; `None` if nothing is.
 #[must_use]
 pub fn summary_without_model(model: &mut Model) -> Option<String> {
     draft(model);
@@ -290,10 +290,10 @@ pub fn summary_without_model(model: &mut Model) -> Option<String> {
     summary::fallback(&model.draft.preserved, &requests, &model.draft.work)
 }
 
-/// How many files with conflicts are named.
+/// The number of files with conflicts that are named.
 const MOST_CONFLICTS: usize = 10;
 
-/// Branch and recent commits as the message shows them.
+/// Returns the branch and recent commits as the message shows them.
 #[must_use]
 pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec<String> {
     let GitState::Facts(repository) = git else {
@@ -350,7 +350,7 @@ pub fn save_edit(model: &mut Model) {
     }
 }
 
-/// Does so and leaves the editor.
+/// Keeps what the editor holds, as [`save_edit`] does, and leaves the editor.
 pub fn finish_edit(model: &mut Model) {
     save_edit(model);
     model.draft.handoff.editor = None;
@@ -368,14 +368,14 @@ pub fn take_edit(model: &mut Model, body: &str) {
     model.info("the handoff is yours now: it is sent as you wrote it");
 }
 
-/// Keeps a body without a word about it: the message of a reboot that was taken back.
+/// Keeps a body without notifying anyone: the message of a reboot that was taken back.
 pub fn keep(model: &mut Model, body: &str) {
     draft(model);
     model.draft.handoff.edited = Some(model.draft.handoff.generated.edited(body));
     compare(model);
 }
 
-/// A session has begun with the message: what the human did to the rules in it holds from now on.
+/// Takes over, for all later handoffs, what the human did to the rules in the message that a session has begun with.
 pub fn leave_edit(model: &mut Model) {
     if let Some(edited) = model.draft.handoff.edited.take() {
         let made = &model.draft.handoff.generated.text;
@@ -416,7 +416,7 @@ pub fn drop_prompt(model: &mut Model) {
     draft(model);
 }
 
-/// The first prompt at or below the line that the review begins at, or the last one above it, with its line.
+/// Returns the first prompt at or below the line that the review begins at, or the last one above it, with its line.
 fn prompt_in_view(model: &mut Model) -> Option<(usize, Said)> {
     let text = &model.draft.handoff.current().text;
     let begin = text
@@ -446,8 +446,8 @@ pub fn discard_edit(model: &mut Model) {
     }
 }
 
-/// Gives the scratchpad and the to-do list their parts of a restored state back, now that both are there: what is changed or
-/// removed there must not stay here. The rest counts as what signals said.
+/// Returns to the scratchpad and the to-do list their parts of a restored state, now that both are there: what is changed or
+/// removed there must not stay here. The rest counts as reported by signals.
 pub fn return_to_sources(model: &mut Model) {
     let mut notes = PreservedState::default();
     model.draft.notes.read();
@@ -476,7 +476,8 @@ pub fn return_to_sources(model: &mut Model) {
     let objective = &mut state.current_objective;
     match objective.as_ref().map(|objective| objective.origin) {
         Some(Origin::Scratchpad) if *objective == notes.current_objective => *objective = None,
-        // In one from before requests were kept, a first prompt: an objective that is written into the scratchpad later wins over it.
+        // In a state from before requests were kept, it is a first prompt: an objective that is written into the scratchpad later
+        // wins over it.
         Some(Origin::Human)
             if notes.current_objective.is_none() && model.draft.requests.first.is_none() =>
         {

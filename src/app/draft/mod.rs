@@ -1,4 +1,4 @@
-//! What the next session is given: the handoff and its sources, the scratchpad, checkpoints and the record.
+//! The material that the next session is given: the handoff and its sources, the scratchpad, checkpoints and the record.
 //!
 //! It knows neither the agent's process nor a reboot: those call it.
 

@@ -16,7 +16,7 @@ pub fn save_iteration(model: &mut Model) {
     }
 }
 
-/// Adds tokens to the iteration before that were read when it was over.
+/// Adds to the iteration before tokens that were read when it was over.
 pub fn add_late_tokens(model: &mut Model, late: TokenTotals) {
     let parent = model.lineage.current().and_then(|current| current.parent);
     let Some(before) = parent.and_then(|id| model.lineage.get_mut(id)) else {
@@ -28,7 +28,7 @@ pub fn add_late_tokens(model: &mut Model, late: TokenTotals) {
     model.emit(Effect::SaveIteration(before, meta));
 }
 
-/// The run's record. It has an end once its last iteration has: what is written last is the whole of it.
+/// Returns the run's record. It has an end once its last iteration has: the version that is written last is complete.
 fn meta(model: &Model) -> Meta {
     let run = model.autopilot.as_ref().map(|run| &run.pilot);
     let is_closed = model.lineage.current().is_none();
@@ -65,8 +65,8 @@ pub(in crate::app) fn note_figures(model: &mut Model) {
     }
 }
 
-/// Where the session stands, to be kept: asked for when a turn begins, because the last figures of the one before come after
-/// its end, and when the iteration ends.
+/// Returns the order to keep the session's figures: asked for when a turn begins, because the last figures of the one before come
+/// after its end, and when the iteration ends.
 pub(in crate::app) fn keep_turn(model: &Model) -> Option<Effect> {
     let figure = model.session.guard.figure(model.now)?;
     Some(Effect::KeepTurn(TurnFigures {

@@ -1,9 +1,9 @@
-//! The scratchpad: what the human and the agent write, and how both survive.
+//! The scratchpad: the texts of the human and the agent, and how both survive.
 //!
-//! Everybody's text is a change of what that writer last saw: the agent's of its own last text, or of the one that its session
-//! began with; a person's of what the panel, the editor or the file showed them. Changes are merged, and a line that a
-//! person wrote stays until a person removes it. What is in force goes to the file; while the file takes nothing it is kept as
-//! a version that was not saved, and tried again.
+//! Each writer's text is a change of what that writer last saw: the agent's of its own last text, or of the one that its session
+//! began with; a person's of what the panel, the editor or the file showed them. Changes are merged, and a line that a person wrote
+//! stays until a person removes it. The current text goes to the file; while the file cannot be written it is kept as a version
+//! that was not saved, and tried again.
 
 use std::time::Duration;
 
@@ -24,16 +24,16 @@ use crate::app::{
     refusal::Refusal,
 };
 
-/// How long after the last change an edit is written by itself.
+/// The time after the last change at which an edit is written by itself.
 const SAVE_DELAY: Duration = Duration::from_millis(600);
 
-/// How large the scratchpad may become by the notes of a tool, in bytes: as large as a handoff.
+/// The size that the scratchpad may reach by the notes of a tool, in bytes: as large as a handoff.
 const NOTED_LIMIT: usize = 50_000;
 
-/// How long after a failure it is tried again.
+/// The time after a failure at which the write is tried again.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// The file says this, or is gone.
+/// Takes over the text of the file, or writes the file again if it is gone.
 pub fn read(model: &mut Model, disk: Option<String>) {
     let notes = &mut model.draft.notes;
     let by_agent = std::mem::take(&mut notes.agent_wrote);
@@ -77,19 +77,19 @@ pub fn read(model: &mut Model, disk: Option<String>) {
     take(model, by, &text);
 }
 
-/// The agent's hook says that it wrote the file: what is read now is the agent's.
+/// Marks what is read next as the agent's, because its hook reports that it wrote the file.
 pub fn agent_wrote(model: &mut Model) {
     model.draft.notes.agent_wrote = true;
     model.emit(Effect::ReadScratchpad);
 }
 
-/// The agent's next text will be a change of this one, which its session has got.
+/// Notes that the agent's session has got this text: the agent's next text will be a change of it.
 pub fn handed_over(model: &mut Model) {
     let notes = &mut model.draft.notes;
     notes.text.clone_into(&mut notes.agent_base);
 }
 
-/// The agent's signal: a change of what it wrote last.
+/// Merges in a text of the agent's signal, as a change of what the agent wrote last.
 pub fn signalled(model: &mut Model, text: &str) {
     let notes = &mut model.draft.notes;
     let text = clean::typed(text);
@@ -102,8 +102,9 @@ pub fn signalled(model: &mut Model, text: &str) {
     take(model, Author::Agent, &merged);
 }
 
-/// The agent keeps a fact by a tool: a line more, which is a change of what is in force, and not of the agent's own last text. So
-/// it stays when that is replaced. False if such a line is there already; the error says why it cannot be kept.
+/// Adds a fact that the agent keeps by a tool: a line more, which is a change of the current text, and not of the agent's own last
+/// text, so it stays when that is replaced. Returns false if such a line is there already; the error gives the reason that it
+/// cannot be kept.
 pub fn noted(model: &mut Model, fact: &str) -> Result<bool, Refusal> {
     let text = &model.draft.notes.text;
     if notes::has(text, fact) {
@@ -117,8 +118,8 @@ pub fn noted(model: &mut Model, fact: &str) -> Result<bool, Refusal> {
     Ok(true)
 }
 
-/// A text is in force from now on; what the human is editing is merged with it. Whatever its author, control characters of it do
-/// not go on into the file: shown in a terminal they would act.
+/// Makes a text the current one; what the human is editing is merged with it. Whatever its author, its control characters do not go
+/// on into the file: shown in a terminal they would act.
 fn take(model: &mut Model, by: Author, text: &str) {
     let text = clean::typed(text);
     if text == model.draft.notes.text {
@@ -150,7 +151,7 @@ fn take(model: &mut Model, by: Author, text: &str) {
     }
 }
 
-/// A person's text is in force from now on.
+/// Makes a person's text the current one.
 fn put(model: &mut Model, text: &str) {
     let notes = &mut model.draft.notes;
     let text = clean::typed(text);
@@ -160,7 +161,7 @@ fn put(model: &mut Model, text: &str) {
     let mut goes_on = false;
     if let Some(editor) = &mut notes.editor {
         notes.text.clone_into(&mut editor.base);
-        // What one edit went through is one version.
+        // All that one edit writes is one version.
         goes_on = std::mem::replace(&mut editor.saved, true);
     }
     new_version(model, Author::Human, goes_on);
@@ -184,7 +185,7 @@ fn new_version(model: &mut Model, by: Author, goes_on: bool) {
     model.emit(Effect::KeepVersion(version));
 }
 
-/// Writes what is in force.
+/// Writes the current text.
 fn write(model: &mut Model) {
     model.emit(Effect::WriteScratchpad {
         base: model.draft.notes.disk.clone(),
@@ -192,7 +193,7 @@ fn write(model: &mut Model) {
     });
 }
 
-/// The file says this now.
+/// Takes note of the text that the file has now.
 pub fn saved(model: &mut Model, text: String) {
     model.draft.notes.disk = text;
     if model.draft.notes.unsaved.take().is_none()
@@ -204,7 +205,7 @@ pub fn saved(model: &mut Model, text: String) {
     mark_version(model);
 }
 
-/// The file takes nothing: it is tried again, and until then the text is kept as a version that was not saved.
+/// Has a failed write tried again; until then the text is kept as a version that was not saved.
 pub fn not_saved(model: &mut Model, why: String) {
     let epoch = model.next_epoch();
     model.draft.save_epoch = epoch;
@@ -229,8 +230,8 @@ fn mark_version(model: &mut Model) {
     model.emit(Effect::KeepVersion(version));
 }
 
-/// Versions of earlier runs: what was not saved then is merged in now, and what is not the agent's is a person's. Then a
-/// checkpoint's scratchpad takes its place.
+/// Takes over the versions of earlier runs: what was not saved then is merged in now, and what is not the agent's is a person's.
+/// Then a checkpoint's scratchpad takes its place.
 pub fn versions_read(model: &mut Model, versions: Versions) {
     take_versions(model, versions);
     if model.draft.notes.restored.is_some() {
@@ -241,7 +242,7 @@ pub fn versions_read(model: &mut Model, versions: Versions) {
     }
 }
 
-/// The versions cannot be read: for a restored checkpoint, each line that is there counts as a person's.
+/// Handles versions that cannot be read: for a restored checkpoint, each line that is there counts as a person's.
 pub fn no_versions(model: &mut Model) {
     if model.draft.notes.restored.is_none() {
         return;
@@ -250,8 +251,8 @@ pub fn no_versions(model: &mut Model) {
     restore_saved(model);
 }
 
-/// Brings back the scratchpad of a checkpoint, as what the agent of that session wrote last: a line of a person's in the
-/// present one stays, and the present one is an earlier version.
+/// Brings back the scratchpad of a checkpoint, as what the agent of that session wrote last: a line of a person's in the present
+/// one stays, and the present one is an earlier version.
 fn restore_saved(model: &mut Model) {
     let Some(SavedScratchpad { text, human }) = model.draft.notes.restored.take() else {
         return;
@@ -304,14 +305,14 @@ pub fn edit(model: &mut Model) {
     model.draft.notes.editor = Some(Editor::new(&model.draft.notes.text));
 }
 
-/// The editor's text has changed: it is written after a moment.
+/// Has the editor's changed text written after a moment.
 pub fn edited(model: &mut Model) {
     let epoch = model.next_epoch();
     model.draft.save_epoch = epoch;
     model.emit(Effect::SetTimer(TimerId::SaveNotes(epoch), SAVE_DELAY));
 }
 
-/// It is time to write.
+/// Writes what is edited when its timer has run out.
 pub fn timer(model: &mut Model, epoch: u64) {
     if epoch == model.draft.save_epoch {
         save(model);
@@ -342,13 +343,13 @@ pub fn finish_edit(model: &mut Model) {
     model.draft.notes.editor = None;
 }
 
-/// Whether words of a person's are not in the file.
+/// Reports whether a person's text is not in the file.
 #[must_use]
 pub fn is_unsaved(model: &Model) -> bool {
     model.draft.notes.unsaved.is_some()
 }
 
-/// Shows an older version (or a newer one), beginning with the one before what is in force.
+/// Shows an older version (or a newer one), beginning with the one before the current text.
 pub fn look(model: &mut Model, older: bool) {
     let notes = &mut model.draft.notes;
     let oldest = notes.versions.iter().len().saturating_sub(1);

@@ -1,9 +1,9 @@
-//! Signals from three mouths, each counted once, and those that the agent gives by a tool.
+//! Signals from three sources, each counted once, and those that the agent gives by a tool.
 //!
 //! ```text
 //!   Stop hook    the last message of a turn, at once
-//!   transcript   every message, in order, a moment later; it alone hears a turn that ends without its hook
-//!   pane         what stands on a generic agent's screen
+//!   transcript   every message, in order, a moment later; it alone shows a turn that ends without its hook
+//!   pane         the text on a generic agent's screen
 //! ```
 //!
 //! The hook may be ahead of the transcript or behind it. What one of them has reported is remembered until the other reports it
@@ -16,7 +16,7 @@ use crate::{
 
 use crate::app::{draft::scratchpad, model::Model};
 
-/// The Stop hook reports the last message of a turn.
+/// Takes in the signals of a turn's last message, which the Stop hook reports.
 pub fn by_hook(model: &mut Model, message: &str) {
     let mut signals = signal::parse(message);
     signals.retain(|signal| model.draft.seen_signals.by_hook(signal));
@@ -24,13 +24,13 @@ pub fn by_hook(model: &mut Model, message: &str) {
     take_in(model, signals);
 }
 
-/// The transcript shows what the assistant has said.
+/// Takes in the signals of the assistant's messages that the transcript shows.
 pub fn by_transcript(model: &mut Model, mut signals: Vec<Signal>) {
     signals.retain(|signal| model.draft.seen_signals.by_transcript(signal));
     take_in(model, signals);
 }
 
-/// A generic agent's pane shows these.
+/// Takes in the signals that a generic agent's pane shows.
 pub fn by_pane(model: &mut Model, iteration: IterationId, signals: Vec<Signal>) {
     if iteration != model.session.iteration {
         return;
@@ -39,7 +39,7 @@ pub fn by_pane(model: &mut Model, iteration: IterationId, signals: Vec<Signal>) 
     take_in(model, new);
 }
 
-/// The agent says it by a tool: whether it is new. What it says in its text as well counts once.
+/// Takes in a signal that the agent gives by a tool, and returns whether it is new. One that is in the agent's text as well counts once.
 pub fn by_tool(model: &mut Model, signal: Signal) -> bool {
     let before = model.draft.signalled.clone();
     take_in(model, vec![signal]);
@@ -53,7 +53,7 @@ fn take_in(model: &mut Model, signals: Vec<Signal>) {
     for signal in &signals {
         model.draft.signalled.feed_signal(signal, model.now.wall);
     }
-    // Of several scratchpads the last one stands: the others would only be overwritten.
+    // Of several scratchpads the last one counts: the others would only be overwritten.
     let notes = signals.into_iter().rev().find_map(|signal| match signal {
         Signal::Scratchpad(text) => Some(text),
         _ => None,

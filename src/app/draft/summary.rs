@@ -1,13 +1,14 @@
-//! The summary in the handoff: when it is written, by whom, and which one counts.
+//! The summary in the handoff: when it is written, by whom, and which version counts.
 //!
 //! ```text
 //!  warn ──► order ──► transcript read ──► the one without a model ─────────► record, summary.md
 //!             ▲            └──► a model is asked ──► its summary ──► handoff ───┘
-//!  drafting ──┘ if turns have passed         └──► why there is none ────────────┘
+//!  drafting ──┘ if turns have passed         └──► the reason for none ──────────┘
 //! ```
 //!
 //! A model is asked once at the warn line, in the background, and again at a reboot if turns have passed since. A review never
-//! waits for it; `auto` mode does, for the time that it has. Whatever has not come by then is not used, and the record says so.
+//! waits for it; `auto` mode does, for the time that it has. A summary that has not come by then is not used, and the record notes
+//! so.
 
 use std::time::Duration;
 
@@ -29,34 +30,34 @@ use crate::app::{
     },
 };
 
-/// How long a turn that has crossed the line may go on before it is summarized as it stands: most cross it with their last
-/// words, and what is written a moment too early is out of date at once and asked for again. An agent that looks idle is no
-/// exception: the figure may be here before the hooks that say what the turn does.
+/// The time that a turn that has crossed the line may go on before it is summarized as it is: most cross it with their last words,
+/// and what is written a moment too early is out of date at once and asked for again. An agent that looks idle is no exception: the
+/// figure may be here before the hooks that report what the turn does.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// How long drafting waits for the transcript to be read; half a gigabyte takes as long.
+/// The time that drafting waits for the transcript to be read; half a gigabyte takes as long.
 const READ_LIMIT: Duration = Duration::from_secs(5);
 
-/// How much later than its own limit the answer is given up: the shell is quicker unless something hangs.
+/// The time beyond its own limit after which the answer is given up: the shell is quicker unless something hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why a model's summary is not there yet, or not wanted.
+/// The reasons for which a model's summary is not there yet, or not wanted.
 const NOT_YET: &str = "the model has not answered yet";
 const OFF: &str = "generate_summaries is off";
 
-/// Whether a model is to be asked at all.
+/// Reports whether a model is to be asked at all.
 fn wants_model(model: &Model) -> bool {
     model.config.summary.generate_summaries && has_transcript(model)
 }
 
-/// Whether there is anything to summarize, and a model to ask.
+/// Reports whether there is anything to summarize, and a model to ask.
 fn has_transcript(model: &Model) -> bool {
     !model.is_generic() && model.config.handoff.generate_handoff
 }
 
-/// Usage has passed a line upwards.
+/// Orders a summary for a little later when usage has passed the warn line upwards.
 pub fn crossed(model: &mut Model, level: Level) {
-    // An agent that is being ended says no more that could be summed up.
+    // An agent that is being ended adds nothing more that could be summed up.
     let over = model.outside.quitting.is_some() || model.reboot.ending.is_some();
     if level < Level::Critical || over || model.draft.summary.warned || !wants_model(model) {
         return;
@@ -67,14 +68,14 @@ pub fn crossed(model: &mut Model, level: Level) {
     model.emit(Effect::SetTimer(TimerId::Summary(epoch), SETTLE));
 }
 
-/// A turn has ended.
+/// Orders the summary that is due when a turn has ended.
 pub fn turn_over(model: &mut Model) {
     if model.draft.summary.due.take().is_some() {
         order(model, true);
     }
 }
 
-/// A reboot is being drafted: makes a new summary if turns have passed since, or if there is none.
+/// Makes a new summary for a reboot that is being drafted if turns have passed since the last one, or if there is none.
 pub fn refresh(model: &mut Model) {
     if !has_transcript(model) {
         return;
@@ -89,7 +90,7 @@ pub fn refresh(model: &mut Model) {
     {
         return;
     }
-    // What a model has refused a moment ago it would refuse again.
+    // A model would refuse again what it has refused a moment ago.
     let ask = wants_model(model) && model.draft.summary.answered != Some(turns);
     order(model, ask);
 }
@@ -107,20 +108,20 @@ fn order(model: &mut Model, ask: bool) {
     model.emit(Effect::SetTimer(TimerId::Summary(epoch), READ_LIMIT));
 }
 
-/// Whether drafting has to wait: for the transcript in any case, for the model only if no one would look at the draft.
+/// Reports whether drafting has to wait: for the transcript in any case, for the model only if no one would look at the draft.
 #[must_use]
 pub fn is_awaited(model: &Model, unattended: bool) -> bool {
     let order = model.draft.summary.order.as_ref();
     order.is_some_and(|order| order.reading || (unattended && order.asking))
 }
 
-/// The transcript has been read: the summary that needs no model can be made.
+/// Makes the summary that needs no model, now that the transcript has been read.
 pub fn transcript_read(model: &mut Model, id: SummaryId, read: &Result<(), String>) {
     let Some(mut order) = model.draft.summary.order.filter(|order| order.id == id) else {
         return;
     };
     order.reading = false;
-    // Without a word there is nothing that a model could be asked.
+    // Without any text there is nothing to ask a model about.
     order.asking &= read.is_ok();
     model.draft.summary.order = order.asking.then_some(order);
     if order.asking {
@@ -145,7 +146,7 @@ pub fn transcript_read(model: &mut Model, id: SummaryId, read: &Result<(), Strin
     }
 }
 
-/// How a summary without a model came about: what asking one has cost stays on record.
+/// Returns how a summary without a model came about: the cost of asking a model stays on record.
 fn made_without_model(model: &Model, order: Order, before: Option<SummaryMade>) -> SummaryMade {
     let made = before.unwrap_or_else(made_by_none);
     let reason = if order.asking {
@@ -167,12 +168,12 @@ const fn made_by_none() -> SummaryMade {
     }
 }
 
-/// The line that stands above the summary without a model where one was asked in vain.
+/// Returns the line above the summary without a model where one was asked in vain.
 fn failure(why: &str) -> String {
     format!("Summary generation failed: {why}")
 }
 
-/// The model has answered, or has not.
+/// Takes over the model's answer, or its failure to give one.
 pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) {
     let Some(order) = model.draft.summary.order.take_if(|order| order.id == id) else {
         return;
@@ -217,7 +218,7 @@ pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) {
     keep(model);
 }
 
-/// What is said of a model that gave no summary. The record has the whole reason.
+/// Returns the notice for a model that gave no summary. The record has the whole reason.
 fn missed(model: &Model, why: &str) -> String {
     let current = model.draft.summary.current.as_ref();
     let instead = match current.map(|one| one.made.source) {
@@ -225,19 +226,19 @@ fn missed(model: &Model, why: &str) -> String {
         Some(SummarySource::Model) => "the handoff keeps the earlier one",
         None => "the handoff has none",
     };
-    // What stands in brackets is for the record.
+    // The text in brackets is for the record.
     let why = why.split_once(" (").map_or(why, |(start, _)| start);
     format!("no summary by the model: {why}; {instead} ([summary] sets the model and its limits)")
 }
 
-/// Notes on the summary that stays why there is no newer one by a model, and what that has cost; those who listen are told.
+/// Notes on the summary that stays the reason that there is no newer one by a model, and the cost of asking; listeners are notified.
 fn note(model: &mut Model, why: &str, cost_usd: Option<f64>, duration_ms: Option<u64>) {
     let (iteration, session) = (model.session.iteration, model.session.id);
     let data = json!({"iteration": iteration, "session_id": session, "message": failure(why)});
     let kind = ApiEventKind::Summary;
     model.emit(Effect::Publish(Box::new(ApiEvent { kind, data })));
     let turns = model.session.agent.turns;
-    // Of a session of which nothing is known the record has that alone.
+    // For a session of which nothing is known, the record has that alone.
     let current = model.draft.summary.current.get_or_insert_with(|| Summary {
         text: String::new(),
         made: made_by_none(),
@@ -258,7 +259,7 @@ fn note(model: &mut Model, why: &str, cost_usd: Option<f64>, duration_ms: Option
     };
 }
 
-/// A timer has run out: the turn goes on and on, or there is no answer.
+/// Handles a timer that has run out: the turn goes on too long, or there is no answer.
 pub fn timer(model: &mut Model, epoch: u64) {
     let summary = &mut model.draft.summary;
     if summary.due.take_if(|due| *due == epoch).is_some() {
@@ -291,7 +292,7 @@ pub fn timer(model: &mut Model, epoch: u64) {
     }
 }
 
-/// The message is fixed, or pitstop leaves: what has not come by now is not waited for, and the record says so.
+/// Stops waiting because the message is fixed, or pitstop leaves: the record notes what has not come by now.
 pub fn settle(model: &mut Model, why: &str) {
     model.draft.summary.due = None;
     let Some(order) = model.draft.summary.order.take() else {
@@ -304,7 +305,7 @@ pub fn settle(model: &mut Model, why: &str) {
     }
 }
 
-/// The iteration, or its session, is over: its summary is not wanted any more.
+/// Drops the order for a summary: the iteration, or its session, is over.
 pub fn close(model: &mut Model) {
     model.draft.summary.due = None;
     if model.draft.summary.order.take().is_some() {
