@@ -1,4 +1,4 @@
-//! What changed between two looks at the model, as `GET /events` reports it.
+//! The changes between two looks at the model, as `GET /events` reports them.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::{
 
 use crate::app::{effect::Effect, model::Model, outside::report};
 
-/// As much of the model as makes events.
+/// A snapshot of the part of the model that makes events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSnapshot {
     session: SessionId,
@@ -26,7 +26,7 @@ pub struct ModelSnapshot {
 }
 
 impl ModelSnapshot {
-    /// A look at the model.
+    /// Returns a snapshot of the model.
     #[must_use]
     pub fn of(model: &Model) -> Self {
         let figure = model.session.guard.figure(model.now);
@@ -45,7 +45,7 @@ impl ModelSnapshot {
         }
     }
 
-    /// What is new in the model since this look, and in the effects that go with it.
+    /// Returns the events for what is new in the model since this snapshot, and in the effects that go with it.
     #[must_use]
     pub fn events(&self, model: &Model, effects: &[Effect]) -> Vec<ApiEvent> {
         let now = Self::of(model);

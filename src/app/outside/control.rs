@@ -1,4 +1,4 @@
-//! What people and scripts order, and what concerns the supervisor itself: modes, notices, leaving.
+//! The orders of people and scripts, and what concerns the supervisor itself: modes, notices, leaving.
 
 mod outcome;
 
@@ -23,14 +23,14 @@ use crate::app::{
     session::{agent, figures::guard_settings, host_output},
 };
 
-/// How long a notice stays in the footer.
+/// The time that a notice stays in the footer.
 pub const NOTICE_TIME: Duration = Duration::from_secs(8);
 
-/// Someone with the control token asked for something.
+/// Carries out an order of someone with the control token, and answers it.
 pub fn asked(model: &mut Model, call: CallId, control: Control) {
     let order = control.clone();
     let done = match control {
-        // Answered once it is kept.
+        // It is answered once the checkpoint is kept.
         Control::Save(body) => return checkpoint::asked(model, call, body),
         Control::Reboot => {
             let done = reboot::request(model, Cause::Ctl, true);
@@ -71,13 +71,13 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
     model.answer(call, reply);
 }
 
-/// What keeps a text from being typed now. An editor has the host terminal and not the agent's prompt.
+/// Returns what keeps a text from being typed now. An editor occupies the host terminal and not the agent's prompt.
 fn says_not_now(model: &Model) -> Option<Block> {
     let blocks = blocked_by(model);
     blocks.into_iter().find(|block| *block != Block::Editor)
 }
 
-/// A script has asked for a reboot. Where no one can look at the review, asking is approving.
+/// Approves a reboot that a script has asked for, where no one can look at the review.
 fn approved_if_unattended(model: &mut Model, asked: Result<(), Refusal>) -> Result<(), Refusal> {
     asked?;
     if is_unattended(model) {
@@ -86,13 +86,12 @@ fn approved_if_unattended(model: &mut Model, asked: Result<(), Refusal>) -> Resu
     Ok(())
 }
 
-/// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second time it
-/// leaves without manners.
+/// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second call leaves at once.
 pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
     if let Some(signal) = signal {
         tracing::info!(signal, "told to end");
     }
-    // A signal to an unattended run is how it is asked to end; elsewhere the machine or the terminal goes.
+    // A signal asks an unattended run to end; elsewhere it means that the machine or the terminal goes.
     let urgent = model.outside.quitting.is_some() || (signal.is_some() && !is_unattended(model));
     let reason = model
         .outside
@@ -107,7 +106,7 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
     leave(model, code, reason, urgent);
 }
 
-/// The quit key: asks while a turn runs, and while a note is not saved.
+/// Handles the quit key: asks while a turn runs, and while a note is not saved.
 pub fn quit_key(model: &mut Model) {
     let open = matches!(
         model.session.agent.state,
@@ -124,7 +123,7 @@ pub fn quit_key(model: &mut Model) {
     quit(model, 0, None);
 }
 
-/// The next mode: manual → ask → auto → manual.
+/// Switches to the next mode: manual → ask → auto → manual.
 pub fn next_mode(model: &mut Model) {
     model.reboot.mode = match model.reboot.mode {
         RebootMode::Manual => RebootMode::Ask,
@@ -141,7 +140,7 @@ pub fn next_mode(model: &mut Model) {
     });
 }
 
-/// The store cannot be used any more, or can again.
+/// Takes note that the store cannot be used any more, or can again.
 pub fn store_error(model: &mut Model, error: Option<String>) {
     match &error {
         Some(why) => model.error(format!("history is kept in memory: {why}")),
@@ -153,7 +152,7 @@ pub fn store_error(model: &mut Model, error: Option<String>) {
     model.outside.store_error = error;
 }
 
-/// The emulator saw something that is no cell.
+/// Handles something that the emulator saw and that is no cell.
 pub fn screen_fact(model: &mut Model, fact: ScreenFact) {
     match fact {
         ScreenFact::Title(title) => {
@@ -184,8 +183,8 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) {
     }
 }
 
-/// The configuration files have changed. The prefix, colours and thresholds take effect at once; what only
-/// counts at a start counts at the next one.
+/// Takes over changed configuration files. The prefix, colours and thresholds take effect at once; what only counts at a start
+/// counts at the next one.
 pub fn reconfigure(model: &mut Model, config: Config) {
     if config.reboot.mode != model.config.reboot.mode && model.autopilot.is_none() {
         model.reboot.mode = config.reboot.mode;
@@ -211,7 +210,7 @@ pub fn expire_notices(model: &mut Model) {
     notice_timer(model);
 }
 
-/// The timer for the notice that goes next.
+/// Sets the timer for the notice that goes next.
 pub fn notice_timer(model: &mut Model) {
     if let Some(notice) = model.view.notices.front() {
         let left = NOTICE_TIME.saturating_sub(model.now.since(notice.at));
@@ -220,7 +219,7 @@ pub fn notice_timer(model: &mut Model) {
     }
 }
 
-/// The age of the figure on the screen has changed: by the second while it is young, then by the minute, so that an idle
+/// Sets the timer for the age of the figure on the screen: by the second while it is young, then by the minute, so that an idle
 /// supervisor hardly ever wakes up.
 pub fn age_tick(model: &mut Model) {
     let Some(figure) = model.session.guard.figure(model.now) else {

@@ -1,4 +1,4 @@
-//! What people and scripts outside ask for and are answered: orders, reports, events.
+//! The requests of people and scripts outside, and the answers to them: orders, reports, events.
 
 pub mod changes;
 pub mod control;

@@ -1,4 +1,4 @@
-//! What scripts and people elsewhere see: the model as data.
+//! The reports for scripts and people elsewhere: the model as data.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ fn number(id: u64) -> u32 {
     u32::try_from(id).unwrap_or(u32::MAX)
 }
 
-/// How things stand.
+/// Returns the report of the present state.
 #[must_use]
 pub fn status(model: &Model) -> StatusReport {
     let identity = &model.identity;
@@ -82,7 +82,7 @@ pub fn status(model: &Model) -> StatusReport {
     }
 }
 
-/// The prompt cache as it stands now: what was warm when it was last reported may have gone cold since.
+/// Returns the prompt cache as it is now: it may have gone cold since it was last reported as warm.
 #[must_use]
 pub fn cache(model: &Model) -> Option<CacheReport> {
     let cache = model.session.agent.prompt_cache?;
@@ -130,7 +130,7 @@ fn context(model: &Model) -> ContextReport {
         usable: Some(figure.usable.0),
         percent: Some((figure.percent * 10.0).round() / 10.0),
         level: Some(figure.level.word().to_owned()),
-        // For scripts one word, where people read two.
+        // Scripts get one word, where people read two.
         source: Some(figure.source.to_string().replace(' ', "_")),
         age_ms: Some(u64::try_from(figure.age.as_millis()).unwrap_or(u64::MAX)),
         forecast: forecast::report(model),
@@ -160,7 +160,7 @@ fn reboot_report(model: &Model) -> RebootReport {
     }
 }
 
-/// What holds an automatic reboot back that is due: a breaker, or that a person or a refusal has put it off.
+/// Returns what holds back an automatic reboot that is due: a breaker, or that a person or a refusal has put it off.
 fn held(model: &Model) -> Option<HeldReport> {
     let (reason, until) = match reboot::banner(model)? {
         Banner::Held(breaker) => (breaker.to_string(), breaker.until()),
@@ -170,7 +170,7 @@ fn held(model: &Model) -> Option<HeldReport> {
     Some(HeldReport { reason, until })
 }
 
-/// The iterations of this run.
+/// Returns the iterations of this run.
 #[must_use]
 pub fn history(model: &Model) -> HistoryReport {
     HistoryReport {
@@ -196,7 +196,7 @@ pub fn history(model: &Model) -> HistoryReport {
     }
 }
 
-/// One iteration's record as scripts read it.
+/// Returns one iteration's record as scripts read it.
 #[must_use]
 pub fn iteration_report(iteration: &Iteration) -> IterationReport {
     let record = iteration.reboot.as_ref();
@@ -245,7 +245,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
     }
 }
 
-/// The handoff as it would be sent now.
+/// Returns the handoff as it would be sent now.
 #[must_use]
 pub fn handoff(model: &Model) -> HandoffReport {
     let handoff = model.draft.handoff.current();
@@ -271,7 +271,7 @@ pub fn handoff(model: &Model) -> HandoffReport {
     }
 }
 
-/// What a handoff does not say of its session.
+/// Returns what a handoff misses of its session.
 #[must_use]
 pub fn handoff_check(check: &Check) -> HandoffCheck {
     HandoffCheck {
@@ -292,7 +292,7 @@ pub fn handoff_check(check: &Check) -> HandoffCheck {
     }
 }
 
-/// The handoff of a session that has ended, by what the store has of it.
+/// Returns the handoff of a session that has ended, by what the store has of it.
 #[must_use]
 pub fn past_handoff(past: &PastSession) -> HandoffReport {
     let message = past.message();
@@ -328,7 +328,7 @@ pub fn past_handoff(past: &PastSession) -> HandoffReport {
     report
 }
 
-/// A message with the items of the state that it was made from.
+/// Returns a message with the items of the state that it was made from.
 fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
     let items = |items: &[Item]| items.iter().map(|item| item.text.clone()).collect();
     HandoffReport {
@@ -374,7 +374,7 @@ fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
     }
 }
 
-/// Whether the agent's to-do list is a source of the handoff. What was seen counts more than what was switched.
+/// Returns whether the agent's to-do list is a source of the handoff. What was seen counts more than what was switched.
 fn todo_list(model: &Model) -> TodoList {
     if model.draft.todo.is_kept() {
         return TodoList::Kept;
@@ -386,7 +386,7 @@ fn todo_list(model: &Model) -> TodoList {
     }
 }
 
-/// Why there is no handoff of a session that the store does not know.
+/// Returns the reason that there is no handoff of a session that the store does not know.
 #[must_use]
 pub fn no_session(session: &str) -> String {
     format!(
@@ -394,7 +394,7 @@ pub fn no_session(session: &str) -> String {
     )
 }
 
-/// How full the context window is, or would be at other figures.
+/// Returns how full the context window is, or would be at other figures.
 #[must_use]
 pub fn usage(model: &Model, query: UsageQuery) -> UsageReply {
     let figure = model.session.guard.figure(model.now);
@@ -408,7 +408,7 @@ pub fn usage(model: &Model, query: UsageQuery) -> UsageReply {
         .or_else(|| figure.as_ref().map(|one| one.window))
         .or_else(|| used.map(|_| model.session.guard.window()));
     let assessed = match (used, window) {
-        // What the client does at its own limit says nothing about another window.
+        // The client's act at its own limit gives no information about another window.
         (Some(used), Some(window)) if window != model.session.guard.window() => {
             Some(assess(used, window, model.session.guard.settings(), None))
         }
@@ -447,7 +447,7 @@ fn action(assessed: Option<&Assessment>, auto: bool) -> UsageAction {
     }
 }
 
-/// The line that the agent shows under its prompt when the user has none of their own.
+/// Returns the line that the agent shows under its prompt when the user has none of their own.
 #[must_use]
 pub fn status_line(model: &Model) -> StatusLineReply {
     let Some(figure) = model.session.guard.figure(model.now) else {
@@ -465,7 +465,7 @@ pub fn status_line(model: &Model) -> StatusLineReply {
     }
 }
 
-/// That line from its parts.
+/// Returns that line made from its parts.
 #[must_use]
 pub fn line_of(level: Level, percent: f64, left: Option<&str>, cost: Option<f64>) -> String {
     let mut line = format!("{} {}%", level.label(), whole(percent));
@@ -478,7 +478,7 @@ pub fn line_of(level: Level, percent: f64, left: Option<&str>, cost: Option<f64>
     line
 }
 
-/// Why the client's own side reports nothing; none where it does, is still awaited, or no one wants it.
+/// Returns the reason that the client's own side reports nothing; `None` where it does report, is still awaited, or no one wants it.
 #[must_use]
 pub fn without_bridge(model: &Model) -> Option<String> {
     let Link::Absent(why) = &model.session.agent.bridge.link else {

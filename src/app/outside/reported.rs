@@ -1,4 +1,4 @@
-//! What scripts and hooks of the user's report: commits, test runs, and that everything is to be saved.
+//! The reports of scripts and the user's hooks: commits, test runs, and requests to save everything.
 
 use crate::{
     api::wire::{CommitBody, NotedReply, Reply, Report, SaveBody, SaveReply, TestBody, UsageQuery},
@@ -22,9 +22,9 @@ use crate::app::{
     outside::report,
 };
 
-/// A program outside has seen something.
+/// Takes in the report of a program outside, and answers it.
 pub fn reported(model: &mut Model, call: CallId, report: Report) {
-    // A script may name what it likes: it is kept with what it says, and filed under our own.
+    // A script may give any name: the name is kept with its report, which is filed under our own.
     let named = report.environment().map(quote);
     let named = named.filter(|named| !named.trim().is_empty());
     let noted = match report {
@@ -146,7 +146,7 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody, environment: Optio
     model.draft.saves.push((id, call, Reply::Saved(reply)));
 }
 
-/// A word for a shell.
+/// Returns a text as one word for a shell.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@%+".contains(c);
     if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {

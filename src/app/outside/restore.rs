@@ -1,4 +1,4 @@
-//! Work is taken up from a checkpoint.
+//! The restore: work is taken up from a checkpoint.
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize as _;
@@ -21,15 +21,14 @@ use crate::app::{
     reboot::{self, iteration},
 };
 
-/// Takes up the work of a checkpoint in a fresh session, whose first prompt is its handoff: delivered and proven as
-/// that of a reboot is.
+/// Takes up the work of a checkpoint in a fresh session, whose first prompt is its handoff: delivered and proven as that of a reboot.
 pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
     if let Ok(mut state) = serde_json::from_value::<PreservedState>(checkpoint.state.clone()) {
-        // Those of the directory that we are in count.
+        // The files of the directory that we are in count.
         state.forget_files();
         if let Ok(requests) = Requests::deserialize(&checkpoint.state[REQUESTS]) {
             let first = requests.first.as_ref().map(|said| said.text.trim());
-            // That is the objective of last resort, and follows from the requests.
+            // That text is the objective of last resort, and follows from the requests.
             state
                 .current_objective
                 .take_if(|objective| Some(objective.text.as_str()) == first);
@@ -81,7 +80,7 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
     }));
     model.info(parts.join(" · "));
     if handoff.body().trim().is_empty() {
-        // Saved where handoffs are switched off: there is nothing to deliver.
+        // It was saved where handoffs are switched off: there is nothing to deliver.
         return iteration::begin(model, false, Some(Cause::Restore), None);
     }
     let session = model.session.id;
@@ -89,7 +88,7 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
     reboot::take_up(model, &entry, handoff, session);
 }
 
-/// A saved scratchpad as it may come from another machine.
+/// Returns a saved scratchpad, which may come from another machine, without control characters and cut to the allowed size.
 fn checked(saved: &SavedScratchpad) -> SavedScratchpad {
     let mut text = clean::typed(&saved.text);
     text.truncate(text.floor_char_boundary(MAX_BYTES));
@@ -99,7 +98,7 @@ fn checked(saved: &SavedScratchpad) -> SavedScratchpad {
     }
 }
 
-/// The handoff that a checkpoint holds, under a marker of its own: each delivery is proven by itself.
+/// Returns the handoff that a checkpoint holds, under a marker of its own: each delivery is proven by itself.
 #[must_use]
 pub fn handoff_of(checkpoint: &Checkpoint, run: &str, nonce: &str) -> Handoff {
     let written_by = Marker::read(&checkpoint.context);

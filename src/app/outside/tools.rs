@@ -1,5 +1,5 @@
-//! What the hosted agent asks for by its tools. It is an observation: figures are read, what it says is kept as a signal of its
-//! text is, and a reboot that it asks for is shown to a person, who decides.
+//! The tools that the hosted agent calls. They are observations: figures are read, what the agent reports is kept as a signal in
+//! its text is, and a reboot that it asks for is shown to a person, who decides.
 
 use crate::{
     api::wire::{Reply, ToolReply, UsageQuery},
@@ -21,10 +21,10 @@ use crate::app::{
     refusal::Refusal,
 };
 
-/// How much of the handoff is shown, in characters: 1 500 tokens.
+/// The part of the handoff that is shown, in characters: 1 500 tokens.
 const PREVIEW: usize = 6_000;
 
-/// The agent calls a tool.
+/// Answers a tool call of the agent.
 pub fn called(model: &mut Model, call: CallId, caller: Caller, tool: Tool) {
     let said = if is_ours(model, caller) {
         run(model, tool)
@@ -40,7 +40,7 @@ pub fn called(model: &mut Model, call: CallId, caller: Caller, tool: Tool) {
     model.answer(call, reply);
 }
 
-/// Whether the present agent calls. One that says less about itself is believed.
+/// Reports whether the present agent calls. A caller that gives less about itself is believed.
 fn is_ours(model: &Model, caller: Caller) -> bool {
     let iteration = model.session.pane.get();
     caller
@@ -86,7 +86,7 @@ fn context(model: &Model) -> String {
     )
 }
 
-/// The handoff without its first line: with the mark in it a delivery could be forged.
+/// Returns the handoff without its first line: with the mark in it a delivery could be forged.
 fn preview(model: &Model) -> String {
     let body = model.draft.handoff.current().body();
     if body.trim().is_empty() {
@@ -100,7 +100,7 @@ fn preview(model: &Model) -> String {
     format!("{shown}\n\n… and {left} characters more")
 }
 
-/// Shows a person that the agent asks. Who decides, and when, stays as it is.
+/// Shows a person that the agent asks for a reboot. Who decides, and when, stays as it is.
 fn request_reboot(model: &mut Model, reason: &str) -> String {
     if let Some(attempt) = &model.reboot.attempt {
         return format!("a reboot is under way already: {}", attempt.step());
@@ -117,7 +117,7 @@ fn request_reboot(model: &mut Model, reason: &str) -> String {
         said = format!("The agent asks for a reboot: {reason}");
     }
     let now = model.now.wall;
-    // The banner stands until it is answered; when it began to is read here.
+    // The banner is shown until it is answered; the log shows when it began.
     model.view.log(&said, false, now);
     model.emit(Effect::Call(said));
     "asked: the human decides, go on working until then".to_owned()

@@ -1,4 +1,4 @@
-//! What an order by `ctl` comes to, for the person who gave it: what happens now, and what is theirs to do.
+//! The result of an order by `ctl`, for the person who gave it: what happens now, and what is theirs to do.
 
 use crate::app::{
     facts::{Block, blocked_by, goes_on_the_fly, turn_runs},
@@ -7,14 +7,14 @@ use crate::app::{
 };
 use crate::{api::wire::Control, keymap::Action};
 
-/// What this order has come to; the model is as it was left by it.
+/// Returns the result of this order; the model is as the order has left it.
 pub(super) fn of(model: &Model, order: &Control) -> String {
     let run = model.autopilot.is_some();
     match order {
         Control::Reboot | Control::RebootBy(_) => reboot_asked(model),
         Control::Approve => approved(model),
         Control::Defer => format!("deferred for {DEFER_TURNS} turns"),
-        // Answered with the checkpoint.
+        // This order is answered with the checkpoint.
         Control::Save(_) => String::new(),
         Control::Pause if run => "the run is paused until `pitstop ctl resume`".to_owned(),
         Control::Pause => "no automatic reboots until `pitstop ctl resume`".to_owned(),
