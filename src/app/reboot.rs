@@ -9,12 +9,12 @@
 //!
 //! A reboot in place skips `ending` and `starting` ([`in_place`]).
 //!
-//! Before the old agent is touched, the step `preparing` makes and checks what the new one needs: else the reboot is refused
-//! with the reason, and the old agent goes on.
+//! Before the old agent is touched, the step `preparing` makes and checks what the new one needs: if that fails, the reboot is
+//! refused with the reason, and the old agent goes on.
 //!
-//! In the step `review` the message is drafted and waits for an approval. Nothing is opened over a person for that: a
-//! [`Banner`] says that it waits, and the review itself ([`Overlay::Review`]) is opened by their key. A script may approve
-//! it whether it is open or not.
+//! In the step `review` the message is drafted and waits for an approval. Nothing is opened over a person for that: a [`Banner`]
+//! shows that it waits, and the review itself ([`Overlay::Review`]) is opened by their key. A script may approve it whether it is
+//! open or not.
 //!
 //! Every step is written to the journal before it is acted on: [`advance`] does nothing while the write is
 //! under way. It looks only at what is true now, so facts may arrive in any order: the proof of delivery
@@ -78,13 +78,13 @@ pub use prepare::prepared;
 pub use steps::{advance, draft_kept, draft_read};
 use steps::{end_attempt, enter, finish, waiting};
 
-/// How many turns `d` puts a reboot off.
+/// The number of turns that `d` puts a reboot off by.
 pub(super) const DEFER_TURNS: u32 = 3;
 
 impl Attempt {
     fn new(model: &mut Model, kind: Kind, cause: Cause) -> Self {
         let epoch = model.next_epoch();
-        // It is answered by that.
+        // The reboot answers the agent's request.
         model.reboot.wish = None;
         model.reboot.refused = None;
         Self {
@@ -120,7 +120,7 @@ impl Attempt {
         }
     }
 
-    /// The session that begins.
+    /// Returns the session that begins.
     fn next(&self) -> SessionId {
         if self.kind.replaces() {
             self.old
@@ -157,14 +157,14 @@ impl Attempt {
     }
 }
 
-/// How far the reboot under way has come: what a later look at it may follow from.
+/// Returns how far the reboot under way has come: a change of it may lead to further steps at a later look.
 pub(super) fn standing(model: &Model) -> Option<(uuid::Uuid, Step, Option<Approval>, bool)> {
     let attempt = model.reboot.attempt.as_ref()?;
     Some((attempt.id, attempt.step(), attempt.approved, attempt.force))
 }
 
-/// A person, a script or a threshold asks for a reboot. `asked` says whether one of the first two did; the review is opened
-/// only for the person at the keyboard.
+/// Begins a reboot that a person, a script or a threshold asks for. `asked` is true if one of the first two did; the review is
+/// opened only for the person at the keyboard.
 pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refusal> {
     if let Some(attempt) = &model.reboot.attempt {
         if attempt.is_harmless() && asked {
@@ -176,7 +176,7 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refus
     if model.outside.quitting.is_some() {
         return Err(Refusal::Quitting);
     }
-    // A run that begins a session for every turn means to.
+    // A run that begins a session for every turn does so by intention.
     if let Some(breaker) = breaker(model).filter(|_| !asked && cause != Cause::Autopilot) {
         return Err(Refusal::NoAutomatic(breaker));
     }
@@ -213,13 +213,13 @@ fn call(model: &mut Model, what: &str) {
         format!(" The context is {} % full.", percent(figure.percent))
     });
     let said = format!("{what}{figure}");
-    // The banner stands until it is answered; when it began to is read here.
+    // The banner is shown until it is answered; the log shows when it began.
     let now = model.now.wall;
     model.view.log(&said, false, now);
     model.emit(Effect::Call(said));
 }
 
-/// The one who has asked for a reboot is shown it: the person at the keyboard its review, a script nothing.
+/// Shows a reboot to whoever has asked for it: to the person at the keyboard its review, to a script nothing.
 fn shown_to(model: &mut Model, cause: Cause) {
     if cause == Cause::Key {
         open_review(model);
@@ -228,7 +228,7 @@ fn shown_to(model: &mut Model, cause: Cause) {
     }
 }
 
-/// A script asks for a reboot by this way.
+/// Begins a reboot that a script asks for in this way.
 pub fn request_by(model: &mut Model, way: Way) -> Result<(), Refusal> {
     if way == Way::Trim && model.is_generic() {
         return Err(Refusal::NoTranscripts);
@@ -240,8 +240,9 @@ pub fn request_by(model: &mut Model, way: Way) -> Result<(), Refusal> {
     trim::choose(model, way)
 }
 
-/// Takes back that the state was forgotten, if that came last. Else resumes the session that the last reboot ended; the present one stays in the history. A reboot whose new agent runs need not
-/// wait for its proof: it is closed as one that was not confirmed.
+/// Takes back that the state was forgotten, if that came last. Otherwise resumes the session that the last reboot ended; the
+/// present one stays in the history. A reboot whose new agent runs need not wait for its proof: it is closed as one that was not
+/// confirmed.
 pub fn undo(model: &mut Model) -> Result<(), Refusal> {
     if let Some(cleared) = model.draft.cleared.take() {
         (model.draft.signalled, model.draft.todo) = *cleared;
@@ -276,7 +277,7 @@ pub fn undo(model: &mut Model) -> Result<(), Refusal> {
 
 /// Ends the present session and resumes an earlier one; the present one stays in the history.
 ///
-/// Of one whose conversation was `replaced` in place, what stands before that; the iteration is its number in this run.
+/// For a session whose conversation was `replaced` in place, the part before that is resumed; `iteration` is its number in this run.
 pub fn resume_earlier(
     model: &mut Model,
     session: SessionId,
@@ -312,7 +313,7 @@ fn bring_back(
         let parent = model.lineage.newest_in(session);
         return resume(model, Kind::Undo(session, parent), Cause::Undo, None);
     };
-    // No session had the number of a reboot, and none begins with it: a copy that is not needed after all is in no one's way.
+    // No session had the number of a reboot, and none begins with it: a copy that is not needed after all does no harm.
     let copy = SessionId::new(model.reboot.new_ids.reboot);
     let kind = Kind::Undo(copy, iteration);
     resume(model, kind, Cause::Undo, Some(replaced));
@@ -326,7 +327,7 @@ pub fn restart(model: &mut Model) {
     resume(model, Kind::Restart, Cause::AgentExit, None);
 }
 
-/// Resuming a session loses nothing and sends nothing, so it needs no review and no journal.
+/// Resumes a session, which loses nothing and sends nothing, so it needs no review and no journal.
 fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced>) {
     let mut attempt = Attempt::new(model, kind, cause);
     attempt.replaced = replaced;
@@ -334,7 +335,7 @@ fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced
     attempt.force = true;
     model.reboot.attempt = Some(attempt);
     model.view.overlay = None;
-    // Of an agent that has ended nothing can be lost any more.
+    // An agent that has ended can lose nothing any more.
     let first = match kind {
         Kind::Restart => waiting(),
         _ => Phase::Preparing(Prepared::Nothing),
@@ -372,7 +373,7 @@ fn open_review(model: &mut Model) {
     }
 }
 
-/// The agent went to another session before anything was done: that one ends now.
+/// Follows the agent to another session before anything was done: that session is ended now.
 pub fn moved(model: &mut Model) {
     let session = model.session.id;
     held::let_go(model);
@@ -385,7 +386,7 @@ pub fn moved(model: &mut Model) {
     }
 }
 
-/// The old session has ended, and it is this one that an undo has to resume.
+/// Notes the session that the old one has ended as: it is the one that an undo has to resume.
 pub fn ended_as(model: &mut Model, session: SessionId) {
     if let Some(attempt) = &mut model.reboot.attempt
         && attempt.step() == Step::Ending
@@ -395,7 +396,7 @@ pub fn ended_as(model: &mut Model, session: SessionId) {
     }
 }
 
-/// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.
+/// Approves a reboot for a person, a script or `auto` mode. A second approval while a turn runs interrupts it.
 pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
     handoff::finish_edit(model);
     // No one sees the countdown of `auto` behind an editor: the review waits.
@@ -415,7 +416,7 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
     match attempt.phase {
         Phase::Armed | Phase::Drafting { .. } | Phase::Review { .. } => {
             attempt.approved = Some(approval);
-            // What was on the screen is what is sent; where that is nothing, nothing has to arrive.
+            // The text that was on the screen is the text that is sent; where it is empty, nothing has to arrive.
             attempt.handoff = (!message.text.is_empty()).then_some(message);
         }
         Phase::Preparing(_) | Phase::Waiting { .. } => attempt.force = true,
@@ -427,7 +428,7 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Takes the review from the screen. What else lies there is not this reboot's.
+/// Takes the review from the screen. Any other overlay there is not this reboot's.
 fn close_review(model: &mut Model) {
     if model.view.overlay == Some(Overlay::Review) {
         model.view.overlay = None;
@@ -439,7 +440,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
     match &model.reboot.attempt {
         Some(attempt) if attempt.is_harmless() => {}
         Some(attempt) => return Err(Refusal::TooLate(attempt.step())),
-        // The one that was refused is over: what is left of it is the banner.
+        // The reboot that was refused is over: only its banner is left.
         None if defer && model.reboot.refused.take().is_some() => {}
         None if wish(model).is_some() => {
             model.reboot.wish = None;
@@ -473,7 +474,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A step is on disk.
+/// Notes that a step is on disk.
 pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) {
     if let Some(attempt) = &mut model.reboot.attempt
         && attempt.id == id
@@ -487,7 +488,7 @@ pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) {
     }
 }
 
-/// The facts for the draft have arrived.
+/// Notes that the facts for the draft have arrived.
 pub const fn drafted(model: &mut Model) {
     if let Some(attempt) = &mut model.reboot.attempt
         && let Phase::Drafting { gathered } = &mut attempt.phase
@@ -496,7 +497,7 @@ pub const fn drafted(model: &mut Model) {
     }
 }
 
-/// The new agent's process runs.
+/// Notes that the new agent's process runs.
 pub fn spawned(model: &mut Model) {
     if let Some(attempt) = &mut model.reboot.attempt
         && let Some(launch) = attempt.phase.launch_mut()
@@ -505,7 +506,7 @@ pub fn spawned(model: &mut Model) {
     }
 }
 
-/// The new agent's process could not be started.
+/// Notes that the new agent's process could not be started.
 pub fn spawn_failed(model: &mut Model, why: &str) {
     if let Some(attempt) = &mut model.reboot.attempt
         && let Some(launch) = attempt.phase.launch_mut()
@@ -514,7 +515,7 @@ pub fn spawn_failed(model: &mut Model, why: &str) {
     }
 }
 
-/// A prompt reached the agent: is it the handoff?
+/// Checks whether a prompt that reached the agent is the handoff.
 pub fn prompt_seen(model: &mut Model, prompt: &str) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
@@ -543,7 +544,7 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) {
     }
 }
 
-/// The transcript holds a handoff that begins with this line: in a compaction that was answered there is no prompt with it.
+/// Takes as proof a handoff in the transcript that begins with this line: in a compaction that was answered there is no prompt with it.
 pub fn handoff_seen(model: &mut Model, first_line: &str) {
     if let Some(attempt) = &mut model.reboot.attempt
         && (attempt.held.is_some() || attempt.kind == Kind::OnTheFly)
@@ -555,14 +556,14 @@ pub fn handoff_seen(model: &mut Model, first_line: &str) {
     }
 }
 
-/// The marker was seen by other means than a hook.
+/// Takes as proof that the marker was seen by other means than a hook.
 pub fn marker_seen(model: &mut Model) {
     if let Some(attempt) = &mut model.reboot.attempt {
         attempt.set_proof(Proof::Seen);
     }
 }
 
-/// The agent's process is gone. Returns whether the reboot expected it or deals with it.
+/// Handles the end of the agent's process. Returns whether the reboot expected it or deals with it.
 pub fn exited(model: &mut Model, exit: &Exit) -> bool {
     automatic::agent_ended(model);
     held::let_go(model);
@@ -580,7 +581,7 @@ pub fn exited(model: &mut Model, exit: &Exit) -> bool {
     true
 }
 
-/// A timer of the reboot has run out.
+/// Handles a timer of the reboot that has run out.
 pub fn timer(model: &mut Model, id: TimerId) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
@@ -607,7 +608,7 @@ fn verify_due(model: &mut Model) {
         return;
     }
     if attempt.kind == Kind::Trim && waits {
-        // Without hooks its screen shows it: a client that waits for a prompt has taken the session.
+        // Without hooks the screen is the proof: a client that waits for a prompt has taken the session.
         attempt.set_proof(Proof::Seen);
         return;
     }

@@ -1,17 +1,17 @@
-//! Reboots that begin by themselves: what begins one, what holds it back, and the clock that `auto` announces it by.
+//! The reboots that begin by themselves: what begins one, what holds it back, and the clock that `auto` announces it by.
 //!
 //! ```text
 //!   full, or a good moment ──► armed … review ──► the clock runs ──► due ──► approved at the next safe moment
 //!        │                                           │  ▲
 //!        │ a breaker, or a person said no            │  │ typing, a review or something else that lies over the banner
 //!        ▼                                           ▼  │
-//!   quiet, until turns have ended               the clock stands, and starts again
+//!   quiet, until turns have ended               the clock stops, and starts again
 //! ```
 //!
 //! A turn does not stop the clock: an agent that is never idle for as long as the clock runs would never be rebooted.
 //!
-//! Whatever holds one back is a state with an end, which the [`Banner`](super::Banner) shows for as long as it lasts: a mode
-//! that is called automatic must not be off without a word.
+//! Whatever holds one back is a state with an end, which the [`Banner`](super::Banner) shows for as long as it lasts: a mode that
+//! is called automatic must not be off without notice.
 
 use std::time::Duration;
 
@@ -45,18 +45,18 @@ use crate::app::{
     refusal::Refusal,
 };
 
-/// How often the time that is left is shown again.
+/// The interval at which the time that is left is shown again.
 const TICK: Duration = Duration::from_secs(1);
 
 impl Clock {
-    /// How long until then.
+    /// Returns the time that is left until the clock is due.
     pub fn left(self, model: &Model) -> Duration {
         self.at.saturating_sub(model.now.since_start)
     }
 }
 
-/// A reboot that is due did not begin, for this reason. A run stops for that once no turn is at work, anyone else is shown what holds it
-/// back for as long as it does.
+/// Handles a due reboot that did not begin, for this reason. A run stops for that once no turn is at work; anyone else is shown
+/// what holds it back for as long as it does.
 pub fn held_up(model: &mut Model, why: &Refusal) {
     if model.autopilot.is_some() {
         if model.session.agent.state != AgentState::Busy {
@@ -78,7 +78,7 @@ fn note_breaker(model: &mut Model, breaker: Option<Breaker>) {
     }
 }
 
-/// Asks for a reboot by itself if usage says so and nothing speaks against it.
+/// Asks for a reboot by itself if usage calls for one and nothing prevents it.
 pub fn consider(model: &mut Model) {
     let figure = deciding_figure(model);
     let figure = figure.as_ref();
@@ -115,9 +115,9 @@ pub fn consider(model: &mut Model) {
     }
 }
 
-/// What keeps a reboot from beginning by itself now. Past the force line none does, or the client would soon act by itself; but a
-/// session that was begun so full has not been helped by a reboot, and another one would not help it either, and a run whose sessions
-/// get nothing done is no better for going on.
+/// Returns the breaker that keeps a reboot from beginning by itself now. Past the force line none does, or the client would soon
+/// act by itself; but a session that was begun so full has not been helped by a reboot, and another one would not help it either,
+/// and a run whose sessions get nothing done does not improve by going on.
 pub(super) fn breaker(model: &mut Model) -> Option<Breaker> {
     const HOUR: Duration = Duration::from_hours(1);
     if let Some(born) = born_full(model) {
@@ -140,7 +140,7 @@ pub(super) fn breaker(model: &mut Model) -> Option<Breaker> {
     Some(Breaker::TooMany { done, most, until })
 }
 
-/// How full the session was at its first figure, where a reboot has begun it above the compact line.
+/// Returns the tokens of the session at its first figure, where a reboot has begun it above the compact line.
 fn born_full(model: &Model) -> Option<Tokens> {
     let one = model.current_iteration()?;
     let born = one.tokens_at_birth.filter(|_| one.reboot.is_some())?;
@@ -153,7 +153,7 @@ fn born_full(model: &Model) -> Option<Tokens> {
     (born >= line).then_some(born)
 }
 
-/// What comes last in every event: what is armed is judged by what is true now, and the clock runs or stands.
+/// Runs last in every event: judges an armed reboot by what is true now, and starts or stops the clock.
 pub fn after(model: &mut Model) {
     if let Some(why) = void(model) {
         return withdraw(model, why);
@@ -175,8 +175,8 @@ pub fn after(model: &mut Model) {
     }
 }
 
-/// Whether the reboot began by itself and nothing was done yet. What a person has asked for, has approved or is looking at is
-/// theirs.
+/// Reports whether the reboot began by itself and nothing was done yet. A reboot that a person has asked for, has approved or is
+/// looking at is left to that person.
 fn is_ours(model: &Model) -> bool {
     model.view.overlay != Some(Overlay::Review)
         && model.reboot.attempt.as_ref().is_some_and(|attempt| {
@@ -186,7 +186,7 @@ fn is_ours(model: &Model) -> bool {
         })
 }
 
-/// Why the reboot that has begun by itself is to be given up: the reason for it has gone.
+/// Returns the reason that a reboot that has begun by itself is to be given up: its own reason has gone.
 fn void(model: &mut Model) -> Option<&'static str> {
     if !is_ours(model) {
         return None;
@@ -204,7 +204,7 @@ fn void(model: &mut Model) -> Option<&'static str> {
     let used = figure.as_ref().map(|figure| figure.used);
     match attempt.cause {
         Cause::Threshold => (!full).then_some("the context is not full any more"),
-        // What was finished is no good place to stop once something else has begun.
+        // A finished piece of work is no good place to stop once something else has begun.
         Cause::Breakpoint if full => {
             attempt.cause = Cause::Threshold;
             None
@@ -213,7 +213,7 @@ fn void(model: &mut Model) -> Option<&'static str> {
             let near = level >= Some(Level::Critical);
             (!near || !good).then_some("the good moment has passed")
         }
-        // The client knows its limit better than we do: less than it was says that there is room again.
+        // The client knows its limit better than we do: a lower figure than before means that there is room again.
         Cause::ContextLimit => {
             (!full && used < attempt.used).then_some("the context is not full any more")
         }
@@ -232,7 +232,7 @@ pub(super) fn withdraw(model: &mut Model, why: &str) {
     model.reboot.failure = None;
 }
 
-/// The agent is in another session: what was armed was about the one before, and so was what held reboots back.
+/// Gives up what was armed, because the agent is in another session: it was about the one before, and so was what held reboots back.
 pub fn session_changed(model: &mut Model) {
     model.reboot.quiet = None;
     model.reboot.refused = None;
@@ -243,7 +243,7 @@ pub fn session_changed(model: &mut Model) {
     super::moved(model);
 }
 
-/// The agent's process has ended while a reboot that began by itself was armed: what is to be done is decided again.
+/// Withdraws an armed reboot that began by itself when the agent's process has ended: what is to be done is decided again.
 pub(super) fn agent_ended(model: &mut Model) {
     // A run goes on in the next session.
     let ours = model.autopilot.is_none()
@@ -256,7 +256,7 @@ pub(super) fn agent_ended(model: &mut Model) {
     }
 }
 
-/// Whether a reboot goes ahead by itself once a person has had the time to say no, and they can see that.
+/// Reports whether a reboot goes ahead by itself once a person has had the time to refuse, and they can see that.
 fn may_announce(model: &Model) -> bool {
     let Some(attempt) = &model.reboot.attempt else {
         return false;
@@ -296,14 +296,14 @@ fn start_clock(model: &mut Model) {
     let epoch = model.next_epoch();
     set_clock(model, Some(Clock { at, epoch }));
     model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK)));
-    // The turns for which it has waited have a word to say.
+    // The turns for which it has waited belong in the summary.
     summary::refresh(model);
     let seconds = delay.as_millis().div_ceil(1000);
     let what = format!("The agent is rebooted in {seconds} s.");
     super::call(model, &what);
 }
 
-/// The clock has moved on.
+/// Sets the timer again when the clock has moved on.
 pub fn tick(model: &mut Model, epoch: u64) {
     let clock = model.reboot.attempt.as_ref().and_then(Attempt::clock);
     let Some(clock) = clock.filter(|clock| clock.epoch == epoch) else {
@@ -316,7 +316,7 @@ pub fn tick(model: &mut Model, epoch: u64) {
     }
 }
 
-/// The time in which a person could say no is over.
+/// Goes ahead, because the time in which a person could refuse is over.
 fn go(model: &mut Model) {
     set_clock(model, None);
     if let Err(why) = approve(model, Approval::Auto) {

@@ -1,6 +1,6 @@
-//! What stands on the screen about a reboot until it is answered, or until the reason for it has gone.
+//! The banner about a reboot, which is on the screen until it is answered, or until the reason for it has gone.
 //!
-//! Unlike a notice it is no message of a few seconds: it is read off the model whenever a frame is drawn.
+//! Unlike a notice it is no message of a few seconds: it is derived from the model whenever a frame is drawn.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use crate::app::{
     },
 };
 
-/// What is to be said of a reboot that has not begun.
+/// The message about a reboot that has not begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Banner {
     /// It waits for an approval.
     Asks,
-    /// The client waits in a compaction for so long.
+    /// The client waits in a compaction for this much longer.
     Holds(Duration),
     /// `auto` goes ahead after this time.
     CountsDown(Duration),
-    /// None begins by itself for now: why, and for how many more turns.
+    /// Automatic reboots are off for now: the reason, and the number of turns for which this holds.
     Quiet(QuietReason, u32),
     /// A breaker holds it back.
     Held(Breaker),
@@ -32,7 +32,7 @@ pub enum Banner {
     Waits(Vec<Block>),
     /// The agent asks for one, for this reason.
     Wished(String),
-    /// It was refused before anything was done, and why.
+    /// It was refused before anything was done, for this reason.
     Refused(String),
     /// It is approved and goes ahead once these are over.
     Approved(Vec<Block>),
@@ -40,7 +40,7 @@ pub enum Banner {
     AwaitsStep,
 }
 
-/// What stands on the screen now. The review says it all itself.
+/// Returns the banner that is on the screen now. The review shows everything itself.
 #[must_use]
 pub fn banner(model: &Model) -> Option<Banner> {
     if model.outside.quitting.is_some() || model.view.overlay == Some(Overlay::Review) {
@@ -82,21 +82,21 @@ pub fn banner(model: &Model) -> Option<Banner> {
     }
 }
 
-/// What the present agent asks for, until it is answered.
+/// Returns the request of the present agent, until it is answered.
 #[must_use]
 pub fn wish(model: &Model) -> Option<&Wish> {
     let wish = model.reboot.wish.as_ref();
     wish.filter(|wish| wish.session == model.session.id)
 }
 
-/// Why none begins by itself, though it would be time for one.
+/// Returns the reason that no reboot begins by itself, though it would be time for one.
 fn quiet(model: &Model) -> Option<Banner> {
     let quiet = model.reboot.quiet.as_ref()?;
     if model.reboot.mode == RebootMode::Manual || model.reboot.paused || !is_quiet(model) {
         return None;
     }
     let figure = model.session.guard.figure(model.now)?;
-    // What a person has put off is shown to be so, be it a good moment or a full window.
+    // A reboot that a person has put off is shown as deferred, be it for a good moment or a full window.
     let shown = figure.level >= Level::Overflow || quiet.reason == QuietReason::Deferred;
     let turns = quiet.until_turn.saturating_sub(model.session.agent.turns);
     shown.then(|| Banner::Quiet(quiet.reason.clone(), turns))

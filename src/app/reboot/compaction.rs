@@ -1,4 +1,4 @@
-//! A compaction of the client's, answered: the handoff takes the place of the client's own summary.
+//! The answer to a compaction of the client's: the handoff takes the place of the client's own summary.
 //!
 //! ```text
 //!  the client asks, and waits ─► review ─► approved ─► the text is given ─► a sign that it is in force ─► the proof
@@ -6,10 +6,10 @@
 //!                                   └─ a person says no, or no answer comes in time: the client's own way, or the handoff
 //! ```
 //!
-//! With `guard.replace_compaction` an automatic one is held back as it is without the bridge.
+//! With `guard.replace_compaction` an automatic compaction is held back as it is without the bridge.
 //!
-//! It is a reboot in place that the client has begun: it waits in the middle of it, so there is no safe moment to wait for, no
-//! order to give, and no command that begins a turn behind it. With the end of the attempt the client goes on.
+//! The answer is a reboot in place that the client has begun: the client waits in the middle of it, so there is no safe moment to
+//! wait for, no order to give, and no command that begins a turn behind it. With the end of the attempt the client goes on.
 
 use std::time::Duration;
 
@@ -39,10 +39,10 @@ use crate::app::{
 
 pub use crate::app::facts::{answer_left as left, holds_compaction as is_held};
 
-/// How often the time that is left is shown again.
+/// The interval at which the time that is left is shown again.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The client is about to compact a session, and asks what is to be left of it.
+/// Decides about a compaction that the client is about to make, and of which it asks what is to be left of the session.
 pub fn asked(model: &mut Model, id: CompactionId, session: SessionId, trigger: Trigger) {
     if model.reboot.held().is_some_and(|held| held.id == id) {
         return;
@@ -50,7 +50,7 @@ pub fn asked(model: &mut Model, id: CompactionId, session: SessionId, trigger: T
     if let Err(why) = hold(model, &id, session, trigger) {
         tracing::info!(%why, "a compaction is not answered");
         let decision = if trigger == Trigger::Auto && awaits_trim(model) && !is_forced(model) {
-            // Past the force line the client would soon refuse to go on, and the turn come to nothing.
+            // Past the force line the client would soon refuse to go on, and the turn would be lost.
             let why = "pitstop trims this session once the turn is over".to_owned();
             Decision::Skip { why }
         } else {
@@ -60,7 +60,7 @@ pub fn asked(model: &mut Model, id: CompactionId, session: SessionId, trigger: T
     }
 }
 
-/// Whether a trim is approved, in the place of which nothing else is to be done.
+/// Reports whether a trim is approved, instead of which nothing else is to be done.
 fn awaits_trim(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     attempt.is_some_and(|one| one.kind == Kind::Trim && one.approved.is_some())
@@ -124,7 +124,7 @@ fn hold(
     Ok(())
 }
 
-/// Why a compaction is none of ours, if so.
+/// Returns the reason that a compaction is not ours to answer, if so.
 fn refusal(model: &Model, session: SessionId, cause: Cause) -> Option<&'static str> {
     let manual = model.reboot.mode == RebootMode::Manual && model.autopilot.is_none();
     if session != model.session.id {
@@ -140,7 +140,7 @@ fn refusal(model: &Model, session: SessionId, cause: Cause) -> Option<&'static s
     }
 }
 
-/// The time in which it may be answered has moved on.
+/// Updates the time in which the compaction may be answered, and decides once it is over.
 pub fn timer(model: &mut Model, epoch: u64) {
     if undecided(model).is_none_or(|held| held.epoch != epoch) {
         return;
@@ -162,13 +162,13 @@ pub fn timer(model: &mut Model, epoch: u64) {
     }
 }
 
-/// Ends the attempt, by which the client goes on.
+/// Ends the attempt, after which the client goes on.
 fn end(model: &mut Model) {
     close_review(model);
     end_attempt(model, RebootOutcome::Failed, Some("left to the client"));
 }
 
-/// The turn in which the client compacts was stopped, and the compaction with it.
+/// Handles the stop of a turn in which the client compacts, and of the compaction with it.
 pub fn turn_aborted(model: &mut Model) {
     match model.reboot.held().map(|held| held.answered) {
         None => {}

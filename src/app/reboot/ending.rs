@@ -1,4 +1,4 @@
-//! Ending the agent: a ladder from the mildest means to the sternest, each with a deadline.
+//! The ending of the agent: a ladder from the mildest means to the strongest, each with a deadline.
 //!
 //! ```text
 //! Escape ─► SIGINT ─► SIGHUP ─► SIGTERM ─► SIGKILL
@@ -25,10 +25,10 @@ use crate::app::{
 /// The deadline of each signal while the machine or the terminal is going away.
 const URGENT: Duration = Duration::from_millis(700);
 
-/// After SIGKILL a process is gone at once unless the kernel holds it.
+/// The deadline of SIGKILL, after which a process is gone at once unless the kernel holds it.
 const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Begins to end the agent; nothing if that has begun already.
+/// Begins to end the agent; does nothing if that has begun already.
 pub fn begin(model: &mut Model, urgent: bool) {
     if model.session.agent.daemon.is_ending()
         || model
@@ -82,7 +82,7 @@ fn try_signal(model: &mut Model, signal: StopSignal, urgent: bool) {
     model.emit(Effect::SetTimer(TimerId::StopTimeout(epoch), deadline));
 }
 
-/// A signal has had its time: the next one.
+/// Goes on to the next signal when one has had its time.
 pub fn signal_over(model: &mut Model, epoch: u64) {
     let Some(ending) = model.reboot.ending.filter(|ending| ending.epoch == epoch) else {
         return;
@@ -106,12 +106,12 @@ pub fn signal_over(model: &mut Model, epoch: u64) {
     let Some(quitting) = model.outside.quitting else {
         return;
     };
-    // Nothing better comes of waiting: the shell shows which process it is.
+    // Waiting would not help: the shell shows which process it is.
     close_iteration(model, quitting.reason);
     model.emit(Effect::Quit(quitting.code));
 }
 
-/// Once the turn that is interrupted is over, SIGINT need not wait any longer.
+/// Sends SIGINT once the interrupted turn is over: it need not wait any longer.
 pub(in crate::app) fn settle(model: &mut Model) {
     let state = model.session.agent.state;
     if let Some(ending) = model.reboot.ending

@@ -11,7 +11,7 @@ use crate::app::{
     },
 };
 
-/// Gives the client the handoff, if it waits for one; says whether it does.
+/// Gives the client the handoff, if it waits for one; returns whether it does.
 pub(super) fn answer(model: &mut Model) -> bool {
     let Some(attempt) = &mut model.reboot.attempt else {
         return false;
@@ -29,7 +29,7 @@ pub(super) fn answer(model: &mut Model) -> bool {
     true
 }
 
-/// Lets the client go its own way, if it still waits. What is under review goes on as any other reboot.
+/// Lets the client continue in its own way, if it still waits. A reboot under review goes on as any other.
 pub(super) fn let_go(model: &mut Model) {
     if let Some(attempt) = &mut model.reboot.attempt
         && let Some(held) = attempt.held.take_if(|held| !held.answered)
@@ -39,7 +39,7 @@ pub(super) fn let_go(model: &mut Model) {
     }
 }
 
-/// The client was given the handoff and has not put it in force: its person has stopped the compaction.
+/// Refuses a reboot whose handoff the client was given and has not put in force: its person has stopped the compaction.
 pub(super) fn stopped_in_client(model: &mut Model) {
     if let Some(attempt) = &mut model.reboot.attempt
         && let Phase::Replacing(replacing) = &mut attempt.phase
@@ -49,7 +49,7 @@ pub(super) fn stopped_in_client(model: &mut Model) {
     }
 }
 
-/// Whether it is answered now without asking a person.
+/// Reports whether the compaction is answered now without asking a person.
 pub(super) fn is_due(model: &Model) -> bool {
     let read = model.view.overlay == Some(Overlay::Review);
     holds_compaction(model) && is_under_review(model) && answers_at_once(model) && !read

@@ -7,9 +7,9 @@
 //!                   └─ not taken, refused, or revoked before the client asked: nothing was changed
 //! ```
 //!
-//! Process, session and prompt box stay, and so does what the agent runs in the background. The text is handed out once. From
-//! then on the order cannot be taken back: whether it came into force is known by the hooks of the compaction, by the command
-//! that begins the turn, by the transcript, or by the order's answer, whichever is first.
+//! Process, session and prompt box stay, and so does the agent's background work. The text is handed out once. From then on the
+//! order cannot be taken back: the hooks of the compaction, the command that begins the turn, the transcript, or the order's
+//! answer, whichever is first, show whether it came into force.
 
 use std::time::Duration;
 
@@ -45,13 +45,13 @@ use crate::app::{
 
 pub use crate::app::facts::{goes_in_place as is_chosen, replace_refusal as refusal};
 
-/// How long the client may take from the order to its answer: it does it in a fifth of a second.
+/// The time that the client may take from the order to its answer: it does it in a fifth of a second.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How our mod refuses an order for an idle client while a turn runs.
+/// The text with which our mod refuses an order for an idle client while a turn runs.
 pub const TURN_RUNS: &str = "a turn runs";
 
-/// The command that begins the turn behind a replaced conversation, as a hook and the transcript have its name.
+/// The command that begins the turn after a replaced conversation, by its name in hooks and the transcript.
 const COMMAND: &str = "pitstop:go";
 
 /// Takes the way that the user has set.
@@ -67,7 +67,7 @@ pub(super) fn take_configured(model: &mut Model) {
     }
 }
 
-/// Looks whether a reboot can be approved this way; one that `auto` approves takes a fresh session instead.
+/// Checks whether a reboot can be approved this way; one that `auto` approves takes a fresh session instead.
 pub(super) fn check(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
     let refusal = if goes_on_the_fly(model) {
         on_the_fly_refusal(model)
@@ -87,9 +87,9 @@ pub(super) fn check(model: &mut Model, approval: Approval) -> Result<(), Refusal
     Ok(())
 }
 
-/// The safe moment is there: looks whether it can still be done in place. One that `auto` has approved takes a fresh session
-/// instead, and so does one whose agent has ended; what a person has approved is not done in another way, but refused. Says
-/// whether the reboot goes on.
+/// Checks at the safe moment whether the reboot can still be done in place. One that `auto` has approved takes a fresh session
+/// instead, and so does one whose agent has ended; a reboot that a person has approved is not done in another way, but refused.
+/// Returns whether the reboot goes on.
 pub(super) fn judge(model: &mut Model) -> bool {
     let Some(why) = replace_refusal(model) else {
         return true;
@@ -117,14 +117,14 @@ fn take_fresh(model: &mut Model, why: &str) {
     ));
 }
 
-/// Goes ahead: the order is given once that is on disk.
+/// Goes ahead: the order is given once the phase is on disk.
 pub(super) fn begin(model: &mut Model) {
     enter(model, Phase::Replacing(Replacing::Pending));
     model.emit(moment::begin());
     checkpoint::at_reboot(model);
 }
 
-/// What follows from how far it is.
+/// Does the next step of a replacement from how far it has come.
 pub(super) fn replacing(model: &mut Model, now: &Replacing) {
     match now {
         Replacing::Pending if held::answer(model) => await_sign(model, None),
@@ -142,7 +142,8 @@ pub(super) fn replacing(model: &mut Model, now: &Replacing) {
     }
 }
 
-/// Nothing was changed. What `auto` has approved is done by another way then, unless a person has said no by Esc.
+/// Handles a refused order, after which nothing was changed. A reboot that `auto` has approved is then done in another way, unless
+/// a person has refused it by Esc.
 pub(super) fn refused(model: &mut Model, why: &str) {
     let held = model.reboot.held().is_some();
     if is_by_auto(model) && !held && !why.to_ascii_lowercase().contains("cancel") {
@@ -156,7 +157,7 @@ pub(super) fn refused(model: &mut Model, why: &str) {
         }
         return enter(model, waiting());
     }
-    // A turn has begun while the order was on its way: what a person has approved waits for its end.
+    // A turn has begun while the order was on its way: a reboot that a person has approved waits for its end.
     if why == TURN_RUNS && !is_by_auto(model) && !held && !goes_on_the_fly(model) {
         return enter(model, waiting());
     }
@@ -199,7 +200,7 @@ pub(super) fn set(model: &mut Model, next: Replacing) {
     }
 }
 
-/// The client has the text.
+/// Takes note that the client has the text.
 pub fn handed_out(model: &mut Model, id: OrderId) {
     let ours = match now(model) {
         Some(
@@ -214,7 +215,7 @@ pub fn handed_out(model: &mut Model, id: OrderId) {
     }
 }
 
-/// Nothing more is known to come than a sign or the proof.
+/// Waits for a sign or the proof, the only things that are still to come.
 fn await_sign(model: &mut Model, order: Option<OrderId>) {
     let overdue = false;
     set(model, Replacing::HandedOut { order, overdue });
@@ -228,7 +229,7 @@ fn verify(model: &mut Model) {
     model.emit_all(timer);
 }
 
-/// The order has ended.
+/// Handles the end of the order.
 pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
     follow_order(model, ended);
     if ended.end == OrderEnd::Answered(Outcome::Replaced { begun: false }) {
@@ -236,7 +237,7 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
     }
 }
 
-/// The turn behind the handoff is begun as a person would begin it.
+/// Begins the turn after the handoff by typing its command, as a person would.
 fn type_command(model: &mut Model) {
     let attempt = model.reboot.attempt.as_ref();
     let Some(handoff) = attempt.and_then(|attempt| attempt.handoff.as_ref()) else {
@@ -258,7 +259,7 @@ fn follow_order(model: &mut Model, ended: &EndedOrder) {
         _ => return,
     };
     match &ended.end {
-        // Who has not asked for the text has not put it in.
+        // A client that has not asked for the text has not put it in.
         OrderEnd::Answered(Outcome::Replaced { .. }) if !handed_out => prepare::refuse(
             model,
             "the client has summarized its conversation itself, and the handoff is not in it",
@@ -266,7 +267,7 @@ fn follow_order(model: &mut Model, ended: &EndedOrder) {
         OrderEnd::Answered(Outcome::Replaced { .. }) => replaced(model),
         OrderEnd::Answered(Outcome::Lowered) if handed_out => {}
         OrderEnd::Answered(Outcome::Lowered) => on_the_fly::lowered(model, id),
-        // Esc in the middle of it, a turn or a dialog in its way.
+        // The cause is Esc in the middle of it, or a turn or a dialog in its way.
         OrderEnd::Answered(Outcome::Failed(why)) => set(model, Replacing::Refused(why.clone())),
         OrderEnd::Answered(other) => {
             tracing::warn!(
@@ -283,12 +284,12 @@ fn follow_order(model: &mut Model, ended: &EndedOrder) {
             set(model, Replacing::Revoking { order: id, then });
             model.emit(Effect::RevokeOrder(id));
         }
-        // The text is with the client, or its process is gone: other events say which.
+        // The client has the text, or its process is gone: other events show which.
         OrderEnd::Unanswered | OrderEnd::Gone => {}
     }
 }
 
-/// The order was revoked before the client had the text, or could not be any more.
+/// Handles an order that was revoked before the client had the text, or could not be any more.
 pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) {
     let then = match now(model) {
         Some(Replacing::Revoking { order, then }) if *order == id => *then,
@@ -304,7 +305,7 @@ pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) {
     await_sign(model, Some(id));
 }
 
-/// The agent has ended meanwhile.
+/// Notes that the agent has ended meanwhile.
 pub(super) fn agent_ended(replacing: &mut Replacing, how: &str) {
     let why = match replacing {
         Replacing::HandedOut { .. } | Replacing::Revoking { .. } => {
@@ -315,12 +316,12 @@ pub(super) fn agent_ended(replacing: &mut Replacing, how: &str) {
     *replacing = Replacing::Gone(why);
 }
 
-/// Whether this prompt is the command that begins the turn behind the handoff.
+/// Reports whether this prompt is the command that begins the turn after the handoff.
 pub(super) fn is_go(prompt: &str, nonce: &str) -> bool {
     !nonce.is_empty() && prompt.contains(COMMAND) && prompt.contains(nonce)
 }
 
-/// A hook may be a sign that the conversation is replaced.
+/// Checks whether a hook is a sign that the conversation is replaced.
 pub fn hook_seen(model: &mut Model, event: &AgentEvent) {
     let attempt = model.reboot.attempt.as_ref();
     let handoff = attempt.and_then(|attempt| attempt.handoff.as_ref());
@@ -337,7 +338,7 @@ pub fn hook_seen(model: &mut Model, event: &AgentEvent) {
     }
 }
 
-/// The transcript has a boundary more than before: that may be the sign.
+/// Takes one more boundary in the transcript as the sign that the conversation is replaced.
 pub fn transcript_read(model: &mut Model, facts: &TranscriptFacts) {
     let before = &model.session.transcript;
     if before.whole && facts.whole && facts.compactions > before.compactions {
@@ -345,7 +346,7 @@ pub fn transcript_read(model: &mut Model, facts: &TranscriptFacts) {
     }
 }
 
-/// The conversation is replaced: the next iteration begins.
+/// Begins the next iteration, because the conversation is replaced.
 pub fn replaced(model: &mut Model) {
     if !matches!(now(model), Some(Replacing::HandedOut { .. })) {
         return;

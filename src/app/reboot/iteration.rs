@@ -1,4 +1,4 @@
-//! An iteration begins and ends.
+//! The beginning and the end of an iteration.
 
 use crate::lineage::{Cause, EndReason, IterationId};
 
@@ -62,10 +62,10 @@ pub fn open_iteration(
     model.session.spending.begin_iteration();
     new_session(model);
     model.session.title.clear();
-    // The new screen has no still.
+    // The new screen has no still image for copy mode.
     model.view.copy = None;
     model.view.press = None;
-    // What follows of a press is not for the next agent.
+    // The rest of a mouse press is not for the next agent.
     model.view.grip = model.view.grip.map(|_| MouseGrip::Done);
     model.reboot.ending = None;
     model.reboot.quiet = None;
@@ -73,8 +73,8 @@ pub fn open_iteration(
     model.reboot.forget_calls();
 }
 
-/// As [`open_iteration`], where the conversation was replaced inside the running client: process, pane and what is known of
-/// them go on, and so does the transcript.
+/// Begins the next iteration as [`open_iteration`] does, where the conversation was replaced inside the running client: process,
+/// pane and what is known of them go on, and so does the transcript.
 pub fn open_in_place(model: &mut Model, cause: Cause) {
     let parent = model.lineage.iterations().last().map(|last| last.iteration);
     open_record(model, model.session.id, Some(cause), parent);
@@ -95,7 +95,7 @@ pub fn open_in_place(model: &mut Model, cause: Cause) {
     agent.last_message = None;
     agent.prompt_cache = None;
     agent.bridge.reported.usage = None;
-    // The handoff stands there as a prompt that no hook reports, and what waited for an answer is written once more.
+    // The transcript has the handoff as a prompt that no hook reports, and what waited for an answer is written once more.
     agent.activity.elsewhere = Elsewhere {
         awaited: agent.activity.elsewhere.awaited + 2,
         ..Elsewhere::default()
@@ -122,7 +122,7 @@ fn open_record(
     let _ = model.lineage.close(at, EndReason::Crash);
     if let Ok(iteration) = model.lineage.open_below(parent, Some(session), cause, at) {
         model.session.iteration = iteration;
-        // Counted from the newest: a person who reads of an earlier one goes on reading of it.
+        // The selection is counted from the newest: a person who reads about an earlier one keeps reading about it.
         if model.view.history.detail || model.view.history.selected > 0 {
             model.view.history.selected += 1;
         }

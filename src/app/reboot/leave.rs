@@ -1,4 +1,4 @@
-//! Leaving: the agent is ended, what was edited is written, the record is closed.
+//! The end of the supervisor: the agent is ended, what was edited is written, the record is closed.
 
 use crate::{api::wire::AgentState, lineage::EndReason};
 

@@ -15,22 +15,22 @@ use crate::app::{
     },
 };
 
-/// How long the card stands.
+/// The time that the card is shown.
 const CARD: Duration = Duration::from_secs(10);
 
-/// How long it waits for the new session's figure, which comes with the first answer of the model.
+/// The time that the card waits for the new session's figure, which comes with the first answer of the model.
 const AWAITED: Duration = Duration::from_secs(30);
 
-/// How often the stages are drawn while a reboot is under way.
+/// The interval at which the stages are drawn while a reboot is under way.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The old agent is about to be ended: from now on it is shown how far the reboot is.
+/// Returns the order that begins the display of the reboot's progress, when the old agent is about to be ended.
 #[must_use]
 pub const fn begin() -> Effect {
     Effect::SetTimer(TimerId::Moment, TICK)
 }
 
-/// Time has passed.
+/// Takes the card down when its time is over, and sets the next timer.
 pub fn tick(model: &mut Model) {
     let now = model.now;
     let left = |card: &Card| {
@@ -49,7 +49,7 @@ pub fn tick(model: &mut Model) {
     }
 }
 
-/// A figure has come. The card that waits for it shows it for as long as another card stands.
+/// Notes that a figure has come. The card that waits for it shows it for as long as any other card is shown.
 pub(in crate::app) fn figure_came(model: &mut Model) {
     let now = model.now;
     let known = model.used().is_some();
@@ -65,7 +65,7 @@ pub(in crate::app) fn figure_came(model: &mut Model) {
     }
 }
 
-/// A reboot is done, after so many milliseconds; `items` says whether a handoff has carried them over.
+/// Shows that a reboot is done, after `took_ms` milliseconds; `items` is true if a handoff has carried items over.
 pub fn done(model: &mut Model, took_ms: u64, items: bool) -> Effect {
     let attempt = model.reboot.attempt.as_ref();
     let iterations = model.lineage.iterations().iter();
@@ -86,7 +86,7 @@ pub fn done(model: &mut Model, took_ms: u64, items: bool) -> Effect {
     show(model, outcome)
 }
 
-/// A reboot was given up, and the old session goes on.
+/// Shows that a reboot was given up, and the old session goes on.
 pub fn failed(model: &mut Model, why: &str, resumed: bool) -> Effect {
     let attempt = model.reboot.attempt.as_ref();
     let steps = attempt.into_iter().flat_map(|attempt| &attempt.entered);
@@ -113,7 +113,7 @@ fn show(model: &mut Model, outcome: Outcome) -> Effect {
     Effect::SetTimer(TimerId::Moment, stands)
 }
 
-/// How many items the handoff has carried over.
+/// Returns the number of items that the handoff has carried over.
 fn carried(state: &PreservedState) -> usize {
     [
         state.constraints.len(),

@@ -7,8 +7,8 @@
 //!                   └─ refused: the turn's end is waited for
 //! ```
 //!
-//! Process, session and prompt box stay, no model is asked, and the turn goes on behind the handoff with the results of its last step.
-//! What follows once the client has the text is that of a reboot in place ([`super::in_place`]), but that no turn is begun.
+//! Process, session and prompt box stay, no model is asked, and the turn goes on behind the handoff with the results of its last
+//! step. Once the client has the text, all goes on as in a reboot in place ([`super::in_place`]), except that no turn is begun.
 
 use std::time::Duration;
 
@@ -30,16 +30,16 @@ use crate::app::{
     orders,
 };
 
-/// How long the client may take to set its trigger back: it does it in milliseconds.
+/// The time that the client may take to set its trigger back: it does it in milliseconds.
 const RESTORED_WITHIN: Duration = Duration::from_secs(5);
 
-/// So many calls of tools may end while the client is to ask at its next step: more than one step has.
+/// The number of tool calls that may end while the client is to ask at its next step: more than one step has.
 const CALLS_UNASKED: u32 = 24;
 
-/// Why no compaction of this client can be answered: a managed settings file has it pass over the hooks of mods that would.
+/// The reason that no compaction of this client can be answered: a managed settings file has it pass over the hooks of mods that would.
 pub const PASSED_OVER: &str = "managed settings keep pitstop from answering compactions";
 
-/// Has a reboot that begins by itself go the way that fits what the agent does now, until a person has chosen one or it is approved.
+/// Changes the way of a reboot that begins by itself to fit what the agent does now, until a person has chosen one or it is approved.
 pub(super) fn fit_way(model: &mut Model) {
     let possible = on_the_fly_refusal(model).is_none();
     let Some(attempt) = &mut model.reboot.attempt else {
@@ -56,12 +56,12 @@ pub(super) fn fit_way(model: &mut Model) {
     }
 }
 
-/// Whether it is approved now, without asking a person.
+/// Reports whether it is approved now, without asking a person.
 pub(super) fn is_due(model: &Model) -> bool {
     is_under_review(model) && timing::goes_on_the_fly(model)
 }
 
-/// It is approved and prepared: the order is given, unless the turn has ended since.
+/// Gives the order for an approved and prepared reboot, unless the turn has ended since.
 pub(super) fn wait(model: &mut Model) {
     if !turn_runs(model) {
         return turn_is_over(model);
@@ -72,8 +72,8 @@ pub(super) fn wait(model: &mut Model) {
     super::steps::begin_in_place(model);
 }
 
-/// The turn has ended before the conversation was replaced in it: it is replaced behind it, at once if a person wants it. `auto`
-/// has approved the turn's middle only, and announces what comes behind it.
+/// Handles a turn that has ended before the conversation was replaced in it: it is replaced after the turn, at once if a person
+/// wants it. `auto` has approved the turn's middle only, and announces what comes after it.
 pub(super) fn turn_is_over(model: &mut Model) {
     if !by_person(model) {
         return announce(model);
@@ -97,12 +97,12 @@ fn announce(model: &mut Model) {
     enter(model, Phase::Armed);
 }
 
-/// The client's trigger is lowered: it asks at its next step.
+/// Notes that the client's trigger is lowered: the client asks at its next step.
 pub(super) fn lowered(model: &mut Model, order: OrderId) {
     in_place::set(model, Replacing::AwaitsStep { order, calls: 0 });
 }
 
-/// The turn has ended before the client asked, and with it the mod has set the trigger back.
+/// Handles a turn that has ended before the client asked, at which the mod has set the trigger back.
 pub(super) fn unasked(model: &mut Model, order: OrderId) {
     if by_person(model) {
         model.emit(Effect::RevokeOrder(order));
@@ -111,7 +111,7 @@ pub(super) fn unasked(model: &mut Model, order: OrderId) {
     revoke(model, order, Revoked::Armed);
 }
 
-/// The order by which the client is to ask at its next step, while it has not.
+/// Returns the order by which the client is to ask at its next step, while it has not.
 #[must_use]
 pub fn awaited(model: &Model) -> Option<OrderId> {
     match model.reboot.attempt.as_ref()?.phase {
@@ -120,7 +120,7 @@ pub fn awaited(model: &Model) -> Option<OrderId> {
     }
 }
 
-/// Whether the client's trigger may be where our order has put it, and not where the client has it.
+/// Reports whether the client's trigger may be where our order has put it, and not where the client has it.
 #[must_use]
 pub fn has_lowered_trigger(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
@@ -130,7 +130,7 @@ pub fn has_lowered_trigger(model: &Model) -> bool {
     })
 }
 
-/// A tool of the main turn has run: a client that goes on step by step and does not ask never will.
+/// Counts a tool of the main turn that has run: a client that goes on step by step and does not ask never will.
 pub fn tool_ended(model: &mut Model) {
     let Some(Attempt {
         phase: Phase::Replacing(Replacing::AwaitsStep { calls, .. }),
@@ -145,7 +145,8 @@ pub fn tool_ended(model: &mut Model) {
     }
 }
 
-/// The client compacts without asking: its compaction is held back, and this way is not taken again in its process.
+/// Gives up this way because the client compacts without asking: its compaction is held back, and this way is not taken again in
+/// its process.
 pub fn passed_over(model: &mut Model) {
     if awaited(model).is_some() {
         give_up(model, PASSED_OVER);
@@ -165,8 +166,8 @@ fn restore_trigger(model: &mut Model) {
     orders::give(model, Purpose::Trigger, order, RESTORED_WITHIN);
 }
 
-/// Takes the reboot back while the client is to ask at its next step; says whether it is: then it ends like this once it is known
-/// that the client has not asked.
+/// Takes the reboot back while the client is to ask at its next step; returns whether it is: then the reboot ends with this outcome
+/// once it is known that the client has not asked.
 pub(super) fn take_back(model: &mut Model, outcome: RebootOutcome) -> bool {
     let order = awaited(model);
     if let Some(order) = order {
@@ -180,7 +181,7 @@ fn revoke(model: &mut Model, order: OrderId, then: Revoked) {
     model.emit(Effect::RevokeOrder(order));
 }
 
-/// The order was taken back in time.
+/// Ends or announces the reboot whose order was taken back in time.
 pub(super) fn taken_back(model: &mut Model, then: Revoked) {
     if let Revoked::Ends(outcome) = then {
         restore_trigger(model);

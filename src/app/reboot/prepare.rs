@@ -1,4 +1,4 @@
-//! What is done before the old agent is touched, and what the user's own commands around a reboot are given.
+//! The preparation before the old agent is touched, and the data that the user's own commands around a reboot are given.
 
 use crate::app::{
     effect::{Effect, Preparation, RebootResult, ReplacedCopy},
@@ -20,7 +20,7 @@ use super::{
     timing::refused,
 };
 
-/// Everything that the new agent needs is made and checked; without it the reboot is refused and the old agent goes on.
+/// Has everything that the new agent needs made and checked; without it the reboot is refused and the old agent goes on.
 pub(super) fn preparing(model: &mut Model) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
@@ -60,13 +60,13 @@ fn order(model: &mut Model) {
     })));
 }
 
-/// The iteration that the reboot begins.
+/// Returns the iteration that the reboot begins.
 fn next(model: &Model) -> IterationId {
     let last = model.lineage.iterations().last();
     last.map_or(IterationId::FIRST, |last| last.iteration.next())
 }
 
-/// What is sent to the new session; a trimmed one holds it already.
+/// Returns the text that is sent to the new session; a trimmed one holds it already.
 fn message(attempt: &Attempt) -> Option<String> {
     let handoff = attempt.handoff.as_ref();
     handoff
@@ -95,9 +95,9 @@ fn result(model: &Model, attempt: &Attempt, hook: &'static str) -> RebootResult 
     }
 }
 
-/// The answer to the order.
+/// Takes in the answer to the order.
 pub fn prepared(model: &mut Model, reboot: uuid::Uuid, refused: Option<String>) {
-    // Another one, or none: it was taken back meanwhile.
+    // A different reboot, or none, means that this one was taken back meanwhile.
     if let Some(attempt) = &mut model.reboot.attempt
         && attempt.id == reboot
         && attempt.phase == Phase::Preparing(Prepared::Ordered)
@@ -107,7 +107,7 @@ pub fn prepared(model: &mut Model, reboot: uuid::Uuid, refused: Option<String>) 
     }
 }
 
-/// Nothing was done to the old agent: it goes on.
+/// Refuses the reboot before anything was done to the old agent, which goes on.
 pub(super) fn refuse(model: &mut Model, why: &str) {
     let Some(attempt) = &model.reboot.attempt else {
         return;
@@ -132,7 +132,7 @@ pub(super) fn refuse(model: &mut Model, why: &str) {
     }
 }
 
-/// The order to run the user's command after a reboot that has touched the old agent.
+/// Returns the order to run the user's command after a reboot that has touched the old agent.
 pub(super) fn after_reboot(
     model: &Model,
     outcome: RebootOutcome,

@@ -43,10 +43,10 @@ use crate::app::{
     },
 };
 
-/// How long the client's own side may take to read the prompt box: it is done in milliseconds.
+/// The time that the client's own side may take to read the prompt box: it is done in milliseconds.
 const DRAFT_READ_WITHIN: Duration = Duration::from_secs(2);
 
-/// What follows from what is true now.
+/// Takes the steps that follow from what is true now.
 pub fn advance(model: &mut Model) {
     while let Some(attempt) = &model.reboot.attempt {
         if !attempt.journaled {
@@ -75,7 +75,7 @@ pub fn advance(model: &mut Model) {
     }
 }
 
-/// Writes a phase ahead; what belongs to it is done once it is on disk.
+/// Writes a phase ahead; its work is done once it is on disk.
 pub(super) fn enter(model: &mut Model, phase: Phase) {
     let now = model.now;
     let Some(mut attempt) = model.reboot.attempt.take() else {
@@ -93,7 +93,7 @@ pub(super) fn enter(model: &mut Model, phase: Phase) {
     model.reboot.attempt = Some(attempt);
 }
 
-/// The phase that waits for a safe moment, at its beginning.
+/// Returns the phase that waits for a safe moment, at its beginning.
 pub(super) const fn waiting() -> Phase {
     Phase::Waiting {
         look: LastLook::Pending,
@@ -120,8 +120,8 @@ fn armed(model: &mut Model) {
     enter(model, Phase::Drafting { gathered: false });
     model.emit_all(reads_task(model));
     model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
-    // A session of one turn is no matter for a summary, which costs as much as the turn, and a client that waits is not kept
-    // waiting for one unless a person reads it.
+    // A session of one turn is not worth a summary, which costs as much as the turn, and a client that waits is not kept waiting
+    // for one unless a person reads it.
     if !approved && !each_turn && !at_once {
         summary::refresh(model);
     }
@@ -163,7 +163,7 @@ fn wait(model: &mut Model) {
     let Phase::Waiting { look, .. } = &mut attempt.phase else {
         return;
     };
-    // What the prompt box holds at the last moment goes over, or keeps the session from being ended.
+    // The text in the prompt box at the last moment is carried over, or keeps the session from being ended.
     if !goes {
         *look = LastLook::Pending;
         attempt.outdated |= busy;
@@ -189,7 +189,7 @@ fn wait(model: &mut Model) {
     let Some(on_disk) = draft_on_disk(model) else {
         return;
     };
-    // Another call has begun since: the next seam is waited for.
+    // Another call has begun since: the next gap between calls is waited for.
     if is_within_call(model) {
         if let Some(attempt) = &mut model.reboot.attempt {
             attempt.force = false;
@@ -205,8 +205,8 @@ fn wait(model: &mut Model) {
     }
 }
 
-/// Makes the handoff of what is true now, where no one has read it or a turn has gone on since the approval, by up to some hundred steps:
-/// it would name steps as under way that are done. One that a person has edited is theirs.
+/// Makes the handoff again from what is true now, where no one has read it or a turn has gone on since the approval, by up to some
+/// hundred steps: it would name steps as under way that are done. A message that a person has edited is left as it is.
 fn draft_again(model: &mut Model) {
     handoff::draft(model);
     let edited = model.draft.handoff.edited.is_some();
@@ -219,7 +219,7 @@ fn draft_again(model: &mut Model) {
     }
 }
 
-/// The prompt box keeps what it holds. Should the client end meanwhile, the disk has it too.
+/// Begins a reboot in place, in which the prompt box keeps what it holds. The disk has the text too, in case the client ends meanwhile.
 pub(super) fn begin_in_place(model: &mut Model) {
     if let Some(on_disk) = draft_on_disk(model)
         && let Some(attempt) = &mut model.reboot.attempt
@@ -230,8 +230,7 @@ pub(super) fn begin_in_place(model: &mut Model) {
     }
 }
 
-/// What the prompt box holds is written to disk, before anything is done to the session that it stands in. None until it is
-/// there.
+/// Has the text of the prompt box written to disk, before anything is done to its session. Returns `None` until it is there.
 fn draft_on_disk(model: &mut Model) -> Option<OnDisk> {
     let held = unsent::unsent(model);
     let Phase::Waiting { draft, .. } = &mut model.reboot.attempt.as_mut()?.phase else {
@@ -251,7 +250,7 @@ fn draft_on_disk(model: &mut Model) -> Option<OnDisk> {
     Some(std::mem::take(draft))
 }
 
-/// Has the prompt box read off the screen, and where the client's own side can, by that: it knows every line as it is.
+/// Has the prompt box read off the screen and, where possible, by the client's own side, which knows every line as it is.
 fn look_at_draft(model: &mut Model) {
     model.happened.reads_prompt_box = true;
     model.emit(Effect::ReadPromptBox);
@@ -268,7 +267,7 @@ fn look_at_draft(model: &mut Model) {
     }
 }
 
-/// The client's own side has read the prompt box, or has not: then the screen serves.
+/// Takes over what the client's own side has read of the prompt box; if it could not, the screen serves.
 pub fn draft_read(model: &mut Model, ended: EndedOrder) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
@@ -292,7 +291,7 @@ pub fn draft_read(model: &mut Model, ended: EndedOrder) {
     }
 }
 
-/// Whether the old agent is gone, by our doing or by itself.
+/// Reports whether the old agent is gone, by our doing or by itself.
 fn is_gone(model: &Model) -> bool {
     model.session.agent.state == AgentState::Exited
 }
@@ -336,7 +335,7 @@ fn starting(model: &mut Model, mut agent: NewAgent) {
     let next = match kind {
         // A paste waits for an agent that is ready, which one with a dialog never is.
         Kind::Fresh | Kind::InPlace | Kind::OnTheFly => Phase::Delivering(agent),
-        // Nothing is delivered: the copy holds what was said.
+        // Nothing is delivered: the copy holds the conversation.
         Kind::Trim => Phase::Verifying(agent),
         Kind::Undo(..) | Kind::Restart => return finish(model, false),
     };
@@ -395,7 +394,7 @@ fn start(model: &mut Model) {
     }
 }
 
-/// Whether an iteration ended where the client compacts by itself: resumed as it was, its next prompt would be compacted.
+/// Reports whether an iteration ended where the client compacts by itself: resumed as it was, its next prompt would be compacted.
 fn is_above_trigger(model: &Model, iteration: IterationId) -> bool {
     let limit = model.session.client.limit();
     let trigger = limit.filter(|limit| limit.act == Act::Compacts);
@@ -405,7 +404,7 @@ fn is_above_trigger(model: &Model, iteration: IterationId) -> bool {
     trigger.is_some_and(|trigger| end >= Some(trigger.at))
 }
 
-/// A generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
+/// Reports whether the handoff is pasted: a generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
 fn is_pasted(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     let handoff = attempt.and_then(|attempt| attempt.handoff.as_ref());
@@ -434,7 +433,7 @@ fn delivering(model: &mut Model, agent: NewAgent) {
     enter(model, Phase::Verifying(agent));
     if let Some(handoff) = pasted {
         if model.is_generic() {
-            // Others have hooks; in their prompt a marker shows before anything is submitted.
+            // Other agents have hooks; in their prompt a marker shows before anything is submitted.
             model.emit(Effect::WatchPane(handoff.marker.nonce.clone()));
         }
         let _ = submit::submit(model, &handoff.text);
@@ -465,7 +464,7 @@ fn verifying(model: &mut Model, agent: NewAgent) {
     }
 }
 
-/// The warm-up prompt is typed once its delay is over and the first turn has ended.
+/// Types the warm-up prompt once its delay is over and the first turn has ended.
 fn warming(model: &mut Model, due: bool, launch: &Launch) {
     if matches!(launch, Launch::Failed(_)) {
         return finish(model, due);
@@ -480,7 +479,7 @@ fn warming(model: &mut Model, due: bool, launch: &Launch) {
     }
 }
 
-/// The new agent could not take over: resume the old session.
+/// Resumes the old session, because the new agent could not take over.
 pub(super) fn roll_back(model: &mut Model, why: &str) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
@@ -549,7 +548,7 @@ fn rolling_back(model: &mut Model, launch: &Launch) {
     model.emit(card);
 }
 
-/// Everything went well: the record goes to the history.
+/// Finishes a reboot that went well: its record goes to the history.
 pub(super) fn finish(model: &mut Model, warmed_up: bool) {
     let Some(attempt) = &model.reboot.attempt else {
         return;
@@ -566,7 +565,8 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
     {
         current.reboot = Some(record);
     }
-    // Before the journal is closed: killed between the two, a record that came later would be lost with its reboot.
+    // The record is saved before the journal is closed: if we were killed between the two, a record that came later would be lost
+    // with its reboot.
     save_iteration(model);
     model.info(match kind {
         Kind::Fresh if verified => {
@@ -606,13 +606,13 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
     }
     end_attempt(model, RebootOutcome::Done, None);
     model.emit_all(card);
-    // Behind its proof, which was not on disk yet: from here on it is an agent that ended like any other.
+    // The agent has died behind its proof, which was not on disk yet: from here on it is an agent that ended like any other.
     if died {
         left_without_agent(model);
     }
 }
 
-/// The attempt is over, and no agent runs: a person is asked what comes next.
+/// Closes the iteration after an attempt that has left no agent running: a person is asked what comes next.
 fn left_without_agent(model: &mut Model) {
     close_iteration(model, EndReason::Crash);
     if model.autopilot.is_none() {
@@ -620,7 +620,7 @@ fn left_without_agent(model: &mut Model) {
     }
 }
 
-/// What a trim has won, for a notice.
+/// Returns what a trim has saved, for a notice.
 fn won(record: TrimRecord) -> String {
     format!(
         ", {} → {}: {} of {} tool responses removed",
@@ -631,7 +631,7 @@ fn won(record: TrimRecord) -> String {
     )
 }
 
-/// How long each step from the approval on took, and what was sent.
+/// Returns the record of a reboot: how long each step from the approval on took, and what was sent.
 fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
     let handoff = attempt.handoff.as_ref();
     let in_place = handoff.filter(|_| attempt.kind.replaces());
@@ -660,7 +660,7 @@ fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
     }
 }
 
-/// The unsent prompt is on disk. The prompt box is read once more: the person may have typed on meanwhile.
+/// Notes that the unsent prompt is on disk. The prompt box is read once more: the person may have continued typing meanwhile.
 pub fn draft_kept(model: &mut Model, text: Option<&str>) {
     if let Some(attempt) = &mut model.reboot.attempt
         && let Phase::Waiting { look, draft } = &mut attempt.phase
@@ -672,7 +672,7 @@ pub fn draft_kept(model: &mut Model, text: Option<&str>) {
     }
 }
 
-/// Closes the attempt, in the journal too; `why` where the outcome does not say enough.
+/// Closes the attempt, in the journal too; `why` is given where the outcome does not tell enough.
 pub(super) fn end_attempt(model: &mut Model, outcome: RebootOutcome, why: Option<&str>) {
     metrics::reboot_ended(model, outcome);
     let hook = prepare::after_reboot(model, outcome, why);
@@ -682,7 +682,7 @@ pub(super) fn end_attempt(model: &mut Model, outcome: RebootOutcome, why: Option
         if let Phase::Waiting { draft, .. } = &mut attempt.phase {
             on_disk = std::mem::take(draft);
         }
-        // Killed before the end is on disk, the next start would find the reboot open and the prompt box empty.
+        // If we were killed before the end is on disk, the next start would find the reboot open and the prompt box empty.
         if attempt.beside != OnDisk::Nothing {
             model.reboot.beside = Some((attempt.id, std::mem::take(&mut attempt.beside)));
         }

@@ -14,15 +14,16 @@
 //! A long text goes in portions, each when the box shows the one before: a reader gets at most 4095 bytes of a terminal at once
 //! (`N_TTY_BUF_SIZE` of Linux), and a client that is busy when the end of a paste is cut in two takes its rest for typed text.
 //!
-//! An Enter answers whatever stands in the pane. So each one is sent only while the prompt box is seen on the screen with our
-//! text in it and nothing else: no dialog is open then, and no draft of the human's is submitted. A client that was busy may
-//! lose an Enter, and another one is safe for the same reason. The text itself is never sent twice.
+//! An Enter answers whatever is open in the pane. So each one is sent only while the prompt box is seen on the screen with our text
+//! in it and nothing else: no dialog is open then, and no draft of the human's is submitted. A client that was busy may lose an
+//! Enter, and another one is safe for the same reason. The text itself is never sent twice.
 //!
-//! What the client's side has filled in and an Enter submits are the person's own words to the client, however long they are; it
-//! asserts that no dialog and no draft stand in their way, and says what the box holds where the screen shows its end alone. What
-//! changes the box's mode by being typed is typed all the same: commands, and lines for the shell.
+//! A text that the client's side has filled in and an Enter submits counts for the client as the person's own words, however long
+//! it is; the client's side asserts that no dialog and no draft are in the way, and reports the whole text of the box where the
+//! screen shows only its end. A text that changes the box's mode by being typed is typed all the same: commands, and lines for the
+//! shell.
 //!
-//! Of other programs we know no prompt box: they get the text and, a little later, a carriage return.
+//! For other programs we know no prompt box: they get the text and, a little later, a carriage return.
 
 use std::time::Duration;
 
@@ -47,41 +48,41 @@ use crate::app::{
     orders,
 };
 
-/// How long the client's side may take over a prompt: it waits for what came between in the client, such as a turn.
+/// The time that the client's side may take over a prompt: it waits for what came between in the client, such as a turn.
 pub(in crate::app) const GIVEN_WITHIN: Duration = Duration::from_secs(20);
 
-/// How long after the text its Enter is sent to a program whose prompt we cannot see, so that the two come in separate reads.
+/// The time after the text at which its Enter is sent to a program whose prompt we cannot see, so that the two come in separate reads.
 const ENTER_AFTER: Duration = Duration::from_millis(120);
 
-/// How long the prompt box may stay as it is before it shows the text: a client draws a long one piece by piece.
+/// The time that the prompt box may stay unchanged before it shows the text: a client draws a long one piece by piece.
 const SHOWN_WITHIN: Duration = Duration::from_secs(20);
 
-/// How long after each Enter it is checked whether the prompt was taken.
+/// The times after each Enter at which it is checked whether the prompt was taken.
 const LOOKS: [Duration; 3] = [
     Duration::from_millis(800),
     Duration::from_secs(3),
     Duration::from_secs(6),
 ];
 
-/// The Enters in the client's own form; the last one is for a client that does not know it any more.
+/// The number of Enters in the client's own form; the last one is for a client that does not know it any more.
 const OWN_FORM: usize = LOOKS.len() - 1;
 
-/// The most UTF-16 units of a prompt box that the bridge reports.
+/// The largest number of UTF-16 units of a prompt box that the bridge reports.
 const REPORTED: usize = 65_536;
 
-/// The most bytes that are typed before the prompt box shows them.
+/// The largest number of bytes that are typed before the prompt box shows them.
 const PORTION: usize = 4_000;
 
-/// The bytes of the two marks around a paste.
+/// The number of bytes of the two marks around a paste.
 const MARKS: usize = "\x1b[200~\x1b[201~".len();
 
-/// Gives a prompt and submits it; the error says what keeps it from being given now.
+/// Gives a prompt and submits it; the error is what keeps it from being given now.
 pub fn submit(model: &mut Model, text: &str) -> Result<(), &'static str> {
     begin(model, text, true, None)
 }
 
-/// Puts a text into the prompt box and leaves it there for the human; the error says what keeps it from being put there now.
-/// Where the client's own side can, the cursor stands at this place, in UTF-16 units, and else behind the text.
+/// Puts a text into the prompt box and leaves it there for the human; the error is what keeps it from being put there now. Where
+/// the client's own side can place it, the cursor is at this position, in UTF-16 units, and otherwise behind the text.
 pub fn fill(model: &mut Model, text: &str, cursor: Option<usize>) -> Result<(), &'static str> {
     begin(model, text, false, cursor)
 }
@@ -102,7 +103,7 @@ fn begin(
     } else {
         claude::pieces(&claude::boxed(text.clone()))
     };
-    // Of commands and of lines for the shell there is no hook.
+    // There is no hook for commands and for lines for the shell.
     let command = text.starts_with(['/', '!']);
     let proves = model.session.agent.hooked && !command;
     model.draft.seen_signals.expect_echo(&text);
@@ -142,7 +143,7 @@ fn begin(
     Ok(())
 }
 
-/// The order that puts a text into the prompt box, with the blanks at its end too.
+/// Returns the order that puts a text into the prompt box, with the blanks at its end too.
 fn fill_order(text: &str, cursor: Option<usize>) -> Order {
     let text = clean::typed(text);
     let end = text.encode_utf16().count();
@@ -150,7 +151,7 @@ fn fill_order(text: &str, cursor: Option<usize>) -> Order {
     Order::FillDraft { text, cursor }
 }
 
-/// The order for the prompt that is on its way has ended.
+/// Handles the end of the order for the prompt that is on its way.
 pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
     let Some(submission) = &mut model.session.submission else {
         return;
@@ -193,7 +194,7 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
     }
 }
 
-/// The client's side has not filled the prompt box, or may not have.
+/// Gives up a prompt that the client's side has not put into the prompt box, or may not have.
 fn not_filled(model: &mut Model, why: &str) {
     let submission = model.session.submission.take();
     if submission.is_some_and(|submission| submission.submits) {
@@ -250,7 +251,7 @@ fn type_on(model: &mut Model) {
     model.emit(Effect::SetTimer(timer, wait));
 }
 
-/// The agent has taken a prompt: ours, if that is on its way.
+/// Handles a prompt that the agent has taken: ours, if that is on its way.
 pub fn prompted(model: &mut Model, prompt: &str) {
     let Some(submission) = &model.session.submission else {
         return;
@@ -264,19 +265,19 @@ pub fn prompted(model: &mut Model, prompt: &str) {
     }
 }
 
-/// No hook will report the prompt that is on its way.
+/// Notes that no hook will report the prompt that is on its way.
 pub(in crate::app) fn without_hooks(model: &mut Model) {
     if let Some(submission) = &mut model.session.submission {
         submission.proves = false;
     }
 }
 
-/// A text as the client hands it on: its prompt box makes four blanks of a tab (measured with 2.1.197 and 2.1.330).
+/// Returns a text as the client hands it on: its prompt box makes four blanks of a tab (measured with 2.1.197 and 2.1.330).
 fn arrived(text: &str) -> String {
     clean::composed(text.trim()).replace('\t', "    ")
 }
 
-/// Whether the prompt box is on the screen and holds this text, as far as the screen shows it or by the client's own word.
+/// Reports whether the prompt box is on the screen and holds this text, as far as the screen shows it or by the client's own report.
 fn shows(model: &Model, text: &str) -> bool {
     let agent = &model.session.agent;
     let said = |draft: &Draft| PromptBox::said(&draft.text).holds(text);
@@ -285,7 +286,7 @@ fn shows(model: &Model, text: &str) -> bool {
             && agent.bridge.draft(model.session.id).is_some_and(said))
 }
 
-/// The prompt box has changed: our text may be in it, or may have left it.
+/// Handles a change of the prompt box: our text may be in it, or may have left it.
 pub fn box_changed(model: &mut Model) {
     let typed = |submission: &&Submission| submission.order.is_none();
     let Some(submission) = model.session.submission.as_ref().filter(typed) else {
@@ -302,7 +303,7 @@ pub fn box_changed(model: &mut Model) {
     }
 }
 
-/// An Enter is due, or the proof is late.
+/// Sends an Enter that is due, or handles a late proof.
 pub fn timer(model: &mut Model, epoch: u64) {
     let Some(submission) = model
         .session
@@ -335,14 +336,14 @@ pub fn timer(model: &mut Model, epoch: u64) {
         model.error("what was typed is not confirmed: look at the agent's prompt");
         return;
     };
-    // A dialog, a draft or an empty box: nothing is pressed, and the proof may still come.
+    // There is a dialog, a draft or an empty box: nothing is pressed, and the proof may still come.
     model.emit(Effect::SetTimer(TimerId::Enter(epoch), *look));
     if let Some(submission) = &mut model.session.submission {
         submission.enters += 1;
     }
 }
 
-/// The prompt box shows what was typed: the rest of it comes, or its Enter.
+/// Goes on when the prompt box shows what was typed: with the rest of it, or with its Enter.
 fn go_on(model: &mut Model) {
     if disturbed(model) {
         return;
@@ -358,7 +359,7 @@ fn go_on(model: &mut Model) {
     }
 }
 
-/// Whether a person typed meanwhile, or the agent has ended: then the text is left as it is.
+/// Reports whether a person typed meanwhile, or the agent has ended: then the text is left as it is.
 fn disturbed(model: &mut Model) -> bool {
     let Some(submission) = &model.session.submission else {
         return false;
@@ -385,7 +386,7 @@ fn leave(model: &mut Model) {
     let Some(submission) = model.session.submission.take() else {
         return;
     };
-    // What was typed whole stands there, with what a person may have added, or was submitted by them.
+    // A text that was typed completely is there, with what a person may have added, or was submitted by them.
     let there = submission.order.is_none()
         && submission.left.is_empty()
         && model.session.agent.prompt_box.is_present();
@@ -416,7 +417,7 @@ fn press_enter(model: &mut Model) {
     model.emit(Effect::SetTimer(timer, look));
 }
 
-/// The prompt box shows it.
+/// Notes that the prompt box shows the text.
 fn stands(model: &mut Model, text: &str) {
     model.session.agent.draft = true;
     let unsent = model.reboot.unsent.as_deref().map(handoff::sendable);
@@ -427,7 +428,7 @@ fn stands(model: &mut Model, text: &str) {
     }
 }
 
-/// It did not come to stand there; it is kept for the next start.
+/// Reports that the text did not get into the prompt box; it is kept for the next start.
 fn lost_sight(model: &mut Model) {
     if model.reboot.unsent.take().is_some() {
         model.error(

@@ -1,4 +1,4 @@
-//! When a reboot may begin by itself: what is no time for one, and what cannot be waited for any longer.
+//! The times at which a reboot may begin by itself: what rules one out, and what cannot be waited for any longer.
 
 use crate::{api::wire::AgentState, config::RebootMode};
 
@@ -20,18 +20,18 @@ pub(super) fn be_quiet(model: &mut Model, turns: u32, reason: QuietReason) {
     });
 }
 
-/// A reboot did not begin, for this reason: it is tried again when the next turn has ended.
+/// Puts off a reboot that did not begin, for this reason: it is tried again when the next turn has ended.
 pub(super) fn refused(model: &mut Model, why: String) {
     be_quiet(model, 1, QuietReason::Refused(why));
 }
 
-/// Whether a reboot may begin by itself at this moment: a safe one, on the fly, or in a turn that has gone on for too long.
+/// Reports whether a reboot may begin by itself at this moment: a safe one, on the fly, or in a turn that has gone on for too long.
 pub(super) fn is_free(model: &Model) -> bool {
     is_safe(model) || outlasts(model) || goes_on_the_fly(model)
 }
 
-/// Whether the turn that runs is all that is in the way, and `auto` waits for its end no longer: past the force line, and once the
-/// patience is over.
+/// Reports whether the running turn is all that is in the way, and `auto` waits for its end no longer: past the force line, and
+/// once the patience is over.
 fn outlasts(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     let armed = attempt.and_then(|attempt| attempt.entered.first());
@@ -43,12 +43,12 @@ fn outlasts(model: &Model) -> bool {
         && blocked_by(model) == [Block::Turn]
 }
 
-/// Whether such a turn is to be cut now: between two steps, and past the force line within one too.
+/// Reports whether such a turn is to be cut now: between two steps, and past the force line within one too.
 pub(super) fn cuts(model: &Model) -> bool {
     outlasts(model) && (model.happened.at_seam || is_forced(model))
 }
 
-/// Whether `auto` is about to cut a turn within a step, though the force line is not passed.
+/// Reports whether `auto` is about to cut a turn within a step, though the force line is not passed.
 pub(super) fn is_within_call(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     let by_auto = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Auto));
@@ -56,7 +56,7 @@ pub(super) fn is_within_call(model: &Model) -> bool {
     by_auto && in_call && !is_forced(model)
 }
 
-/// Whether `auto` goes ahead on the fly, without a moment that it waits for.
+/// Reports whether `auto` goes ahead on the fly, without a moment that it waits for.
 pub(super) fn goes_on_the_fly(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     attempt.is_some_and(|one| one.kind == Kind::OnTheFly && one.is_by_itself())

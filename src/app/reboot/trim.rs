@@ -1,8 +1,8 @@
 //! The third way of a reboot: what a trim of the session would free, and whether it is offered.
 //!
-//! While a review is open the transcript is surveyed, and again when it has grown, with pauses in proportion to
-//! what a survey costs. The way that a person chose never changes by itself: if a later survey says that a trim
-//! is not enough, the approval is refused and says why.
+//! While a review is open the transcript is surveyed, and again when it has grown, with pauses in proportion to the cost of a
+//! survey. The way that a person chose never changes by itself: if a later survey shows that a trim is not enough, the approval is
+//! refused with the reason.
 
 use std::time::Duration;
 
@@ -33,10 +33,10 @@ pub use crate::app::{
 /// The shortest pause between two surveys.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How many times as long as a survey takes the pause behind it is: surveys then cost a tenth of a processor.
+/// The ratio of the pause after a survey to the survey's time: surveys then cost a tenth of a processor.
 const PAUSE_SHARE: u32 = 9;
 
-/// How a trim is measured now: against the compact line that the gauge shows.
+/// Returns the settings by which a trim is measured now: against the compact line that the gauge shows.
 fn settings(model: &Model) -> TrimSettings {
     let lines = model.session.guard.assess(Tokens(0)).lines;
     TrimSettings {
@@ -64,7 +64,7 @@ pub fn survey(model: &mut Model) {
     });
 }
 
-/// What each level would free is known.
+/// Takes in the plan of what each level would free.
 pub fn planned(model: &mut Model, ask: u64, plan: Result<TrimPlan, String>) {
     let now = model.now;
     let Some(preview) = open_preview(model) else {
@@ -82,7 +82,7 @@ pub fn planned(model: &mut Model, ask: u64, plan: Result<TrimPlan, String>) {
     model.emit(Effect::SetTimer(TimerId::Survey(timer), pause));
 }
 
-/// The transcript has grown: what was surveyed is out of date.
+/// Has the session surveyed again because the transcript has grown: the earlier survey is out of date.
 pub fn grown(model: &mut Model) {
     let Some(preview) = open_preview(model) else {
         return;
@@ -94,7 +94,7 @@ pub fn grown(model: &mut Model) {
     }
 }
 
-/// The pause after a survey is over.
+/// Has the session surveyed again, if it has grown, when the pause after a survey is over.
 pub fn pause_over(model: &mut Model, timer: u64) {
     let Some(preview) = open_preview(model) else {
         return;
@@ -105,7 +105,7 @@ pub fn pause_over(model: &mut Model, timer: u64) {
     survey(model);
 }
 
-/// The agent went to another session: what was surveyed is of no use.
+/// Starts over because the agent went to another session: the earlier survey is of no use.
 pub fn moved(model: &mut Model) {
     let Some(preview) = open_preview(model) else {
         return;
@@ -114,13 +114,13 @@ pub fn moved(model: &mut Model) {
     survey(model);
 }
 
-/// The preview of a reboot that has not been approved.
+/// Returns the preview of a reboot that has not been approved.
 fn open_preview(model: &mut Model) -> Option<&mut Preview> {
     let attempt = model.reboot.attempt.as_mut()?;
     (attempt.is_open() && attempt.kind.is_reboot()).then_some(&mut attempt.preview)
 }
 
-/// What a trim would do, or why it is not offered.
+/// Returns what a trim would do, or the reason that it is not offered.
 pub fn offer(model: &Model) -> Result<Offer, NotOffered> {
     if model.is_generic() {
         return Err(NotOffered::Generic);
@@ -144,7 +144,7 @@ pub fn go_round(model: &mut Model) -> Result<(), Refusal> {
     choose(model, next_way(model))
 }
 
-/// The way behind the one that is chosen.
+/// Returns the way that follows the one that is chosen.
 #[must_use]
 pub fn next_way(model: &Model) -> Way {
     match model.reboot.attempt.as_ref().map(|one| one.kind) {
@@ -160,12 +160,12 @@ pub fn next_way(model: &Model) -> Way {
     }
 }
 
-/// Whether a trim may be chosen now.
+/// Reports whether a trim may be chosen now.
 fn is_selectable(model: &Model) -> bool {
     matches!(offer(model), Ok(_) | Err(NotOffered::Reading))
 }
 
-/// Why this way cannot be taken by what is known of the agent, if so.
+/// Returns the reason that this way cannot be taken by what is known of the agent, if so.
 #[must_use]
 pub fn refusal_of(model: &Model, way: Way) -> Option<Refusal> {
     match way {
@@ -200,7 +200,7 @@ pub fn choose(model: &mut Model, way: Way) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Looks whether a reboot can be approved the way it stands.
+/// Checks whether a reboot can be approved in the way that is chosen.
 pub(super) fn check(model: &Model) -> Result<(), Refusal> {
     let attempt = model.reboot.attempt.as_ref();
     if !attempt.is_some_and(|attempt| attempt.kind == Kind::Trim && attempt.is_open()) {
@@ -213,7 +213,7 @@ pub(super) fn check(model: &Model) -> Result<(), Refusal> {
     }
 }
 
-/// Orders the copy, once the old agent is gone; nothing if that was done.
+/// Orders the copy, once the old agent is gone; does nothing if that was done.
 pub(in crate::app) fn order_copy(model: &mut Model) {
     let ask = model.next_epoch();
     let Some(attempt) = &mut model.reboot.attempt else {
@@ -235,7 +235,7 @@ pub(in crate::app) fn order_copy(model: &mut Model) {
     model.emit(order);
 }
 
-/// The copy was made, or could not be.
+/// Takes in that the copy was made, or could not be.
 pub fn copied(model: &mut Model, ask: u64, made: Result<TrimRecord, String>) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
@@ -253,7 +253,7 @@ pub fn copied(model: &mut Model, ask: u64, made: Result<TrimRecord, String>) {
     }
 }
 
-/// The client runs in this session: what proves that it took a trimmed copy.
+/// Takes as proof that the client runs in this session: it has taken a trimmed copy.
 pub fn session_seen(model: &mut Model, session: SessionId) {
     if let Some(attempt) = &mut model.reboot.attempt
         && attempt.kind == Kind::Trim

@@ -6,7 +6,7 @@
 //! new session: prompt box empty ─► typed, without an Enter ─► the box shows it ─► taken off the disk
 //! ```
 //!
-//! It is kept on disk between the two, so that it stands in the next session's box even if pitstop itself ends meanwhile.
+//! It is kept on disk between the two, so that it is in the next session's box even if pitstop itself ends meanwhile.
 
 use crate::{agent::claude::prompt_box::PromptBox, api::wire::AgentState, bridge::Link};
 
@@ -18,7 +18,7 @@ use crate::app::{
 };
 pub use crate::app::{facts::unsent, model::unsent::Unsent};
 
-/// The old session is about to end: what its prompt box holds goes over.
+/// Takes over what the prompt box of the old session holds, before that ends.
 pub fn take(model: &mut Model, on_disk: &OnDisk) {
     match unsent(model) {
         Unsent::Text(text) => {
@@ -27,7 +27,7 @@ pub fn take(model: &mut Model, on_disk: &OnDisk) {
             model.reboot.cursor = cursor.map(|draft| draft.cursor);
             model.reboot.unsent = Some(text);
         }
-        // One that is waiting to be put back already goes over to the session after.
+        // A prompt that is waiting to be put back already is carried over to the session after.
         Unsent::Nothing => forget(model, on_disk),
         Unsent::Unreadable => {
             model.error("your unsent prompt could not be read, and goes with the session");
@@ -36,17 +36,17 @@ pub fn take(model: &mut Model, on_disk: &OnDisk) {
     }
 }
 
-/// A draft that was kept for the next session stays in the old one, or was submitted there.
+/// Drops a draft that was kept for the next session: it stays in the old one, or was submitted there.
 pub fn forget(model: &mut Model, on_disk: &OnDisk) {
     if *on_disk == OnDisk::Nothing {
         return;
     }
-    // One from before has its place on disk again.
+    // An earlier prompt has its place on disk again.
     model.emit(Effect::KeepDraft(model.reboot.unsent.clone()));
 }
 
-/// The agent has ended while its conversation was replaced: what was kept goes into the box of the one that resumes its session,
-/// unless it was cleared or submitted meanwhile.
+/// Takes over what was kept when the agent has ended while its conversation was replaced: it goes into the box of the one that
+/// resumes its session, unless it was cleared or submitted meanwhile.
 pub fn outlives(model: &mut Model, on_disk: OnDisk) {
     if model.session.agent.prompt_box == PromptBox::Empty {
         return forget(model, &on_disk);
@@ -56,7 +56,7 @@ pub fn outlives(model: &mut Model, on_disk: OnDisk) {
     }
 }
 
-/// One was left by a pitstop that did not come to put it back.
+/// Takes over an unsent prompt that was left by a pitstop that did not come to put it back.
 pub fn found(model: &mut Model, text: String) {
     if model.reboot.unsent.is_none() {
         model.reboot.cursor = None;
@@ -64,7 +64,7 @@ pub fn found(model: &mut Model, text: String) {
     }
 }
 
-/// Puts it into the prompt box as soon as that is empty and nothing of ours is still to be typed there.
+/// Puts the unsent prompt into the prompt box as soon as that is empty and nothing of ours is still to be typed there.
 pub fn put_back(model: &mut Model) {
     let Some(text) = &model.reboot.unsent else {
         return;
