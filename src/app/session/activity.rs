@@ -1,14 +1,14 @@
-//! What the agent does: one state for its turn and its questions.
+//! The agent's activity: one state for its turn and its questions.
 //!
-//! **A turn is open until it is known to be over, and a question is open until it is known to be answered.** Hooks say when a
-//! turn begins and ends and when a question opens. No hook reports that the human has stopped a turn, has answered a question,
-//! or has opened a dialog of their own; the title and the prompt box do:
+//! **A turn is open until it is known to be over, and a question is open until it is known to be answered.** Hooks report when a
+//! turn begins and ends and when a question opens. No hook reports that the human has stopped a turn, has answered a question, or
+//! has opened a dialog of their own; the title and the prompt box show it:
 //!
 //! | turn by the hooks | title | prompt box | taken for |
 //! |---|---|---|---|
 //! | open | spins | | a turn that runs |
 //! | open | calm | there | a turn that was stopped |
-//! | open | calm | not there | unknown: a dialog of which no hook has spoken |
+//! | open | calm | not there | unknown: a dialog that no hook has reported |
 //! | open | calm | never seen in this iteration | unknown while a call of a tool has no result, else stopped |
 //! | open | none | not there | unknown |
 //! | over | spins | | work without a turn, such as a compaction |
@@ -16,11 +16,11 @@
 //! | over | | there, or never seen | idle, or resumed elsewhere |
 //!
 //! A Stop hook alone does not end a turn: another Stop hook, the user's or a loop's, may send the agent on. The turn is over once
-//! no source says that it runs (`turn::stop_reported`).
+//! no source reports that it runs (`turn::stop_reported`).
 //!
-//! Signs must stand for a while before they are believed. Unknown is never a safe moment. Without hooks (`hookless`) a title
-//! that spins begins a turn, and the transcript says whether a call is open. Where the bridge is in force its word on turn and
-//! dialog counts before the signs (`signs`).
+//! Signs must last for a while before they are believed. Unknown is never a safe moment. Without hooks (`hookless`) a title that
+//! spins begins a turn, and the transcript shows whether a call is open. Where the bridge is in force its report on turn and dialog
+//! counts before the signs (`signs`).
 
 use std::time::Duration;
 
@@ -41,20 +41,20 @@ use crate::app::{
     session::turn,
 };
 
-/// How long title and prompt box must stand before they are believed over the hooks.
+/// The time that title and prompt box must be unchanged before they are believed over the hooks.
 const STANDS: Duration = Duration::from_millis(1500);
 
-/// How long a prompt box that is back must stand behind a question.
+/// The time that a prompt box that is back after a question must stay.
 const ANSWERED: Duration = Duration::from_millis(300);
 
-/// How long a question may take to be drawn. One that never takes the prompt box's place was answered by a hook of the user's,
+/// The time that a question may take to be drawn. One that never takes the prompt box's place was answered by a hook of the user's,
 /// or is not asked in this pane.
 pub(in crate::app) const DRAWN_WITHIN: Duration = Duration::from_secs(3);
 
-/// How many open calls are remembered: more than a client runs side by side.
+/// The number of open calls that are remembered: more than a client runs side by side.
 const MAX_CALLS: usize = 256;
 
-/// What the agent does, in the words of the screen: `limit until 14:00`, in local time.
+/// Returns what the agent does, in the words of the screen: `limit until 14:00`, in local time.
 #[must_use]
 pub fn phrase(model: &Model) -> String {
     let phrase = model.session.agent.state.phrase();
@@ -64,7 +64,7 @@ pub fn phrase(model: &Model) -> String {
     }
 }
 
-/// Keeps in the message log that the agent has come to a state in which a person may be needed, and why.
+/// Keeps in the message log that the agent has come to a state in which a person may be needed, and the reason.
 pub(in crate::app) fn log_change(model: &mut Model, before: AgentState) {
     let state = model.session.agent.state;
     let notable = matches!(
@@ -86,14 +86,14 @@ pub(in crate::app) fn log_change(model: &mut Model, before: AgentState) {
     model.view.log(&said, false, now);
 }
 
-/// Hooks of a process that has ended may come late: they do not bring it back.
+/// Sets the agent's state, unless its process has ended: hooks of it may come late and do not bring it back.
 pub(in crate::app) fn set_state(model: &mut Model, state: AgentState) {
     if model.session.agent.state != AgentState::Exited {
         model.session.agent.state = state;
     }
 }
 
-/// A turn begins.
+/// Begins a turn.
 pub(in crate::app) fn turn_begins(model: &mut Model) {
     let activity = &mut model.session.agent.activity;
     activity.turn = true;
@@ -105,7 +105,7 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
     set_state(model, AgentState::Busy);
 }
 
-/// The turn is over.
+/// Ends the turn.
 pub(in crate::app) fn turn_ends(model: &mut Model, state: AgentState) {
     let activity = &mut model.session.agent.activity;
     activity.turn = false;
@@ -116,7 +116,7 @@ pub(in crate::app) fn turn_ends(model: &mut Model, state: AgentState) {
     set_state(model, state);
 }
 
-/// A tool of the main turn is about to run.
+/// Notes that a tool of the main turn is about to run.
 pub(in crate::app) fn call_begins(model: &mut Model, call: &ToolCall) {
     let activity = &mut model.session.agent.activity;
     activity.turn = true;
@@ -131,7 +131,7 @@ pub(in crate::app) fn call_begins(model: &mut Model, call: &ToolCall) {
     }
 }
 
-/// A tool of the main turn has run: a question about it is answered.
+/// Notes that a tool of the main turn has run: a question about it is answered.
 pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
     let activity = &mut model.session.agent.activity;
     let was_over = !std::mem::replace(&mut activity.turn, true);
@@ -149,18 +149,18 @@ pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
     }
     model.happened.at_seam = !is_in_call(model);
     if was_over {
-        // The hook may have come late, behind the end of its turn: title and prompt box say so.
+        // The hook may have come late, behind the end of its turn: title and prompt box show it.
         look_again(model);
     }
 }
 
-/// The transcript has results that it had not before: behind the last one of a step the turn can be cut.
+/// Notes that the transcript has new results: after the last one of a step the turn can be cut.
 pub(in crate::app) fn results_read(model: &mut Model) {
     let agent = &model.session.agent;
     model.happened.at_seam |= agent.state == AgentState::Busy && !is_in_call(model);
 }
 
-/// The agent asks the human something.
+/// Notes that the agent asks the human something.
 pub(in crate::app) fn asked(model: &mut Model, about: String) {
     let drawn = !model.session.agent.prompt_box.is_present();
     let asked = model.now;
@@ -176,7 +176,7 @@ pub(in crate::app) fn asked(model: &mut Model, about: String) {
     look_in(model, DRAWN_WITHIN);
 }
 
-/// The human has pressed a key that may answer a question. Where the prompt box is known, the screen says what came of it.
+/// Handles a key of the human's that may answer a question. Where the prompt box is known, the screen shows the result.
 pub(in crate::app) fn answered_by_key(model: &mut Model) {
     let activity = &model.session.agent.activity;
     if activity.box_seen || activity.question.is_none() {
@@ -185,8 +185,8 @@ pub(in crate::app) fn answered_by_key(model: &mut Model) {
     without_question(model);
 }
 
-/// The question is answered: what is left is the turn, if one is open. It may have been stopped by the answer, which is seen
-/// when the signs have stood for longer.
+/// Closes the answered question: what is left is the turn, if one is open. It may have been stopped by the answer, which is seen
+/// when the signs have lasted for longer.
 pub(in crate::app) fn without_question(model: &mut Model) {
     let activity = &mut model.session.agent.activity;
     activity.question = None;
@@ -199,7 +199,7 @@ pub(in crate::app) fn without_question(model: &mut Model) {
     look_again(model);
 }
 
-/// The title has changed.
+/// Handles a change of the title.
 pub fn title_changed(model: &mut Model) {
     let title = TitleState::of(&model.session.title);
     if title == model.session.agent.activity.title {
@@ -210,7 +210,7 @@ pub fn title_changed(model: &mut Model) {
     look_again(model);
 }
 
-/// The prompt box is another one than before.
+/// Handles a change of the prompt box.
 pub fn box_changed(model: &mut Model, prompt_box: PromptBox) {
     let was_present = model.session.agent.prompt_box.is_present();
     let is_present = prompt_box.is_present();
@@ -238,7 +238,7 @@ pub fn box_changed(model: &mut Model, prompt_box: PromptBox) {
     }
 }
 
-/// Looks at the signs once they have stood for a while.
+/// Looks at the signs again once they have lasted for a while.
 pub(in crate::app) fn look_again(model: &mut Model) {
     look_in(model, STANDS);
 }

@@ -1,4 +1,4 @@
-//! What the hosted agent says by its hooks, its status line, its title and its transcript.
+//! The reports of the hosted agent by its hooks, its status line, its title and its transcript.
 
 use crate::{
     agent::{AgentEvent, StartSource, StatusLine, claude},
@@ -25,7 +25,7 @@ use crate::app::{
     },
 };
 
-/// What a hook or the status line reported.
+/// Takes in a report of a hook or the status line.
 pub fn said(model: &mut Model, event: AgentEvent) {
     if let AgentEvent::Unknown { name } = &event {
         tracing::warn!(%name, "an unknown hook event was ignored");
@@ -106,7 +106,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
                 StartSource::Resume if model.session.agent.hooked => {
                     carried::come_back(model, *session, None);
                 }
-                // What the first session goes on from may be known by the arguments, as of a fork: then it stays.
+                // The source of the first session may be known by the arguments, as for a fork: then it stays.
                 StartSource::Resume => carried::ask(model, *session),
                 _ => {}
             }
@@ -141,17 +141,17 @@ fn follow(model: &mut Model, event: &AgentEvent) {
     }
 }
 
-/// What is shown while the agent view is.
+/// The notice that is shown while the agent view is.
 const AGENT_VIEW: &str = "agent view: the session has gone to a daemon; Esc, Enter takes it back";
 
-/// The title alone says that the agent view is open, and it is one of the signs of a turn.
+/// Handles a change of the title: it alone shows that the agent view is open, and it is one of the signs of a turn.
 pub fn title_changed(model: &mut Model) {
     let listing = !model.is_generic() && claude::is_agent_view(&model.session.title);
     if listing && !std::mem::replace(&mut model.session.agent.listing, listing) {
         model.error(AGENT_VIEW);
         daemon::opened(model);
     } else if !listing {
-        // It is back in the pane, and the banner has nothing to say any more.
+        // The session is back in the pane, and the banner is no longer true.
         let notices = &mut model.view.notices;
         notices.retain(|notice| notice.text != AGENT_VIEW);
     }
@@ -165,7 +165,7 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) {
         StartSource::Compact => compaction::rebuilt(model),
         _ => {}
     }
-    // A dialog at the start may still come; the prompt box says that it is over.
+    // A dialog at the start may still come; the prompt box shows that it is over.
     if model.session.agent.state == AgentState::Starting
         && model.session.agent.prompt_box.is_present()
     {
@@ -207,7 +207,7 @@ fn status_line(model: &mut Model, line: &StatusLine) {
     report_taken(model, line.window, taken);
 }
 
-/// The share from which on a usage limit counts as used up, percent: the client rounds.
+/// The share from which on a usage limit counts as used up, in percent: the client rounds.
 const USED_UP: f64 = 99.0;
 
 fn moment(seconds: u64) -> Option<chrono::DateTime<chrono::Utc>> {
@@ -224,8 +224,8 @@ fn limit_words(name: &str, limit: crate::agent::RateLimit, now: At) -> String {
     format!("{name} limit {} %{reset}", percent(limit.used_percentage))
 }
 
-/// The tokens that the session has used. Where a conversation was replaced, those up to its boundary are the iteration's before: a
-/// sign that it is replaced may come before the last call of that one is read.
+/// Takes over the tokens that the session has used. Where a conversation was replaced, those up to its boundary belong to the
+/// iteration before: a sign that it is replaced may come before the last call of that one is read.
 fn spent(model: &mut Model, facts: &TranscriptFacts) {
     let session = model.session.id;
     if let Some(before) = model.session.compactions.before_our_own() {
@@ -245,7 +245,7 @@ fn spent(model: &mut Model, facts: &TranscriptFacts) {
     model.session.spending.observe_tokens(session, facts.totals);
 }
 
-/// The transcript has grown.
+/// Takes in the facts of a transcript that has grown.
 pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: TranscriptFacts) {
     if session != model.session.id {
         return;
@@ -274,7 +274,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
         trim::session_seen(model, session);
     }
     in_place::transcript_read(model, &facts);
-    // While a file is read for the first time its sums are of a part.
+    // While a file is read for the first time, its sums are of a part.
     if facts.whole {
         spent(model, &facts);
     }
@@ -284,7 +284,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if before.calls_open > 0 {
         activity::results_read(model);
     }
-    // Before the figure, so that its fall is explained.
+    // This comes before the figure, so that the figure's fall is explained.
     compaction::transcript_read(model);
     if let Some(used) = used {
         observe(model, used, None, Source::Transcript);

@@ -1,12 +1,12 @@
-//! The client's own side of the session: whether it reports, and what it said last.
+//! The client's own side of the session: whether it reports, and its last report.
 //!
 //! ```text
-//!   start ──▶ offered, or why not ──▶ its first word ──▶ in force: figures by push, the draft is read
+//!   start ──▶ offered, or not ──▶ its first report ──▶ in force: figures by push, the draft is read
 //!                    └── a while after the session began ──▶ absent, and the session goes on without it
 //! ```
 //!
-//! What it says is an observation: it moves figures and orders nothing. Words of another session (a fork, a spare process, one
-//! that was left by `/clear`) are not for us.
+//! Its reports are observations: they move figures and order nothing. Reports of another session (a fork, a spare process, one that
+//! was left by `/clear`) are not for us.
 
 use std::time::Duration;
 
@@ -32,16 +32,16 @@ use crate::app::{
     session::{activity, figures, signs, turn},
 };
 
-/// How long after the start a session that has begun may be silent: a busy machine takes ten seconds.
+/// The time after its start for which a session that has begun may be silent: a busy machine takes ten seconds.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-/// The client's word for a session that begins by a compaction.
+/// The client's name for the source of a session that begins by a compaction.
 const COMPACTED: &str = "compact";
 
-/// How long the client's side may take to read the prompt box: it is done in milliseconds.
+/// The time that the client's side may take to read the prompt box: it is done in milliseconds.
 const DRAFT_READ_WITHIN: Duration = Duration::from_secs(5);
 
-/// Why the next agent is not started with the bridge, if so.
+/// Returns the reason that the next agent is not started with the bridge, if so.
 #[must_use]
 pub fn absence(model: &Model, runs_mods: bool, user_args: &[String]) -> Option<Absence> {
     if !runs_mods {
@@ -60,8 +60,8 @@ fn too_old(model: &Model) -> Option<Absence> {
     bridge::too_old(model.session.agent.version.as_deref())
 }
 
-/// How the next agent is to be given its tools: by the mod, and by a server where there is none to be. A client that was given
-/// mods in this run and has not run them will not now.
+/// Returns how the next agent is to be given its tools: by the mod, and by a server where there is none to be. A client that was
+/// given mods in this run and has not run them will not now.
 #[must_use]
 pub fn tools_by(model: &Model, kind: AgentKind, user_args: &[String]) -> ToolsBy {
     match absence(model, true, user_args) {
@@ -72,7 +72,7 @@ pub fn tools_by(model: &Model, kind: AgentKind, user_args: &[String]) -> ToolsBy
     }
 }
 
-/// What is known of it has changed.
+/// Takes in an event about the bridge.
 pub fn received(model: &mut Model, event: BridgeEvent) {
     match event {
         BridgeEvent::Offered { iteration, absence } => {
@@ -107,7 +107,7 @@ fn said(model: &mut Model, report: Report) {
         }
         return;
     }
-    // Who took the order answers it, in a later session of its process too.
+    // The process that took the order answers it, in a later session too.
     if let Said::Answered(id, outcome) = &report.said
         && let Some(ended) = orders::answered(model, *id, outcome.clone())
     {
@@ -135,13 +135,13 @@ fn said(model: &mut Model, report: Report) {
         model.session.agent.version = Some(report.client);
         let timer = TimerId::Bridge(model.session.pane);
         model.emit(Effect::SetTimer(timer, SILENCE));
-        // Its changes are reported, not what stood in it before.
+        // Changes of the prompt box are reported, not what was in it before.
         let (purpose, order) = (Purpose::FirstDraft, Order::ReadDraft);
         orders::give(model, purpose, order, DRAFT_READ_WITHIN);
     }
     match report.said {
         Said::Fact(fact) => happened(model, fact),
-        // It comes again after a failure, in which the end of a turn may have been lost.
+        // The hello comes again after a failure, in which the end of a turn may have been lost.
         Said::Hello => model.session.agent.bridge.reported.turn = None,
         Said::HandedOut(id) => in_place::handed_out(model, id),
         _ => {}
@@ -164,7 +164,7 @@ fn happened(model: &mut Model, fact: Fact) {
         Fact::TurnEnded { reason, .. } => {
             reported.turn = Some(false);
             reported.turns_ended += 1;
-            // Of other ends a hook says what they have left going on.
+            // For other ends a hook reports what they have left going on.
             if reason == TurnEnd::Aborted {
                 signs::turn_aborted(model);
                 compaction::turn_aborted(model);
@@ -189,7 +189,7 @@ fn happened(model: &mut Model, fact: Fact) {
     }
 }
 
-/// An order has ended: what follows is for the feature that gave it.
+/// Passes the end of an order on to the feature that gave it.
 fn order_ended(model: &mut Model, ended: EndedOrder) {
     match ended.purpose {
         Purpose::FirstDraft => first_draft(model, ended),
@@ -218,7 +218,7 @@ fn first_draft(model: &mut Model, ended: EndedOrder) {
     }
 }
 
-/// It should have spoken by now.
+/// Checks a bridge that should have reported by now.
 pub fn look(model: &mut Model, of: crate::lineage::IterationId) {
     if of != model.session.pane || model.session.agent.state == AgentState::Exited {
         return;
@@ -256,7 +256,7 @@ fn goes_on_without(model: &mut Model) {
     }
 }
 
-/// How the agent reaches the tools.
+/// Returns how the agent reaches the tools.
 #[must_use]
 pub fn tools(model: &Model) -> AgentTools {
     match (model.session.agent.tools, &model.session.agent.bridge.link) {
@@ -267,7 +267,7 @@ pub fn tools(model: &Model) -> AgentTools {
     }
 }
 
-/// How it stands, for scripts.
+/// Returns the bridge's state, for scripts.
 #[must_use]
 pub fn report(model: &Model) -> BridgeReport {
     let bridge = &model.session.agent.bridge;

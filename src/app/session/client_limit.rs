@@ -1,14 +1,14 @@
-//! Where the client itself acts: as it reports by the bridge, else from its settings, and lower where it shows that these are not
-//! all of it.
+//! The limit at which the client itself acts: as it reports by the bridge, otherwise from its settings, and lower where it shows
+//! that these are not all of it.
 //!
 //! ```text
 //!   arguments, environment, settings files ─▶ the limit as it is set ──┐
 //!   the words on its screen · a PreCompact in a turn ─▶ a lower one ───┼─▶ guard: the lines keep below it
-//!   its own figure by the bridge ─▶ instead of both, while it speaks ──┘
+//!   its own figure by the bridge ─▶ instead of both, while it reports ─┘
 //! ```
 //!
-//! What was learnt or reported holds until the limit by the settings changes: then it was about another one. What the client shows
-//! while a reboot on the fly has lowered its trigger is not its limit, and is not believed.
+//! A learnt or reported limit holds until the limit by the settings changes: then it was about another one. A limit that the client
+//! shows while a reboot on the fly has lowered its trigger is not its own, and is not believed.
 
 use std::time::Duration;
 
@@ -23,22 +23,22 @@ use crate::app::{
     draft::checkpoint, effect::Effect, event::TimerId, model::Model, reboot::on_the_fly,
 };
 
-/// When the client's screen is read after a figure, each counted from the time before: the words have their place in the footer
-/// only once the hints that appear with the end of a turn have left it, some seconds later.
+/// The delays after which the client's screen is read after a figure, each counted from the time before: the words have their place
+/// in the footer only once the hints that appear with the end of a turn have left it, some seconds later.
 const LOOKS: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(4),
     Duration::from_secs(10),
 ];
 
-/// The order to read the client's settings again: they may change while it runs.
+/// Gives the order to read the client's settings again: they may change while it runs.
 pub fn read_settings(model: &mut Model) {
     if !model.is_generic() {
         model.emit(Effect::ReadClientSettings);
     }
 }
 
-/// The order to look at the client's screen once it has drawn what belongs to the figure of now.
+/// Has the client's screen looked at once it has drawn what belongs to the figure of now.
 pub fn look_later(model: &mut Model) {
     model.session.client.looks = 0;
     next_look(model);
@@ -51,14 +51,14 @@ fn next_look(model: &mut Model) {
     }
 }
 
-/// It is time to look.
+/// Looks at the client's screen when it is time.
 pub fn look(model: &mut Model) {
     model.session.client.looks += 1;
     model.emit(Effect::ReadClientWords);
     next_look(model);
 }
 
-/// The client's settings were read; returns whether the lines have moved.
+/// Takes over the client's settings that were read; returns whether the lines have moved.
 pub fn settings_read(model: &mut Model, settings: CompactionSettings) -> bool {
     if settings.managed {
         let why = || on_the_fly::PASSED_OVER.to_owned();
@@ -81,7 +81,7 @@ pub fn judge(model: &mut Model) -> bool {
     if model.session.client.set != (set.clone(), window) {
         model.session.client.set = (set, window);
         model.session.client.learned = None;
-        // It was reported before the client could know of this.
+        // The limit was reported before the client could know of this.
         model.session.client.reported = None;
     }
     if model.session.agent.bridge.of(model.session.id).is_none() {
@@ -93,7 +93,7 @@ pub fn judge(model: &mut Model) -> bool {
     changed
 }
 
-/// The client reports its usage by the bridge, with its limit if that is the whole.
+/// Takes over the usage that the client reports by the bridge, with its limit if the report is the complete one.
 pub fn reported(model: &mut Model, usage: &Usage) {
     if usage.categories.is_empty() || on_the_fly::has_lowered_trigger(model) {
         return;
@@ -106,8 +106,8 @@ pub fn reported(model: &mut Model, usage: &Usage) {
     });
 }
 
-/// The client's footer says how near its limit is; returns whether the lines have moved. It is drawn before the figure that it
-/// is about has come, so one look may lay it beside the figure before: two that agree are believed.
+/// Takes in the client's footer, which shows how near its limit is; returns whether the lines have moved. It is drawn before the
+/// figure that it is about has come, so one look may relate it to the figure before: two that agree are believed.
 pub fn said(model: &mut Model, words: Words) -> bool {
     let used = model.used();
     let Some(used) = used.filter(|_| !on_the_fly::has_lowered_trigger(model)) else {
@@ -123,8 +123,8 @@ pub fn said(model: &mut Model, words: Words) -> bool {
     learn(model, limit)
 }
 
-/// The client is about to compact: if it does so by itself in a turn, its limit is not above the figure of now. Outside of one
-/// it is idle compaction, which has a point of its own.
+/// Notes that the client is about to compact: if it does so by itself in a turn, its limit is not above the figure of now. Outside
+/// of a turn it is idle compaction, which has a point of its own.
 pub fn announced(model: &mut Model, automatic: bool) {
     model.session.client.announced = model
         .used()
@@ -136,14 +136,14 @@ pub fn announced(model: &mut Model, automatic: bool) {
         });
 }
 
-/// It has compacted: what it showed counts. Not before, for the figure of then lies behind every line that keeps below it.
-/// Returns whether the lines have moved.
+/// Takes over the limit that the client's announcement showed once it has compacted. It does not count before, because the figure
+/// of that time lies behind every line that keeps below it. Returns whether the lines have moved.
 pub fn shown(model: &mut Model) -> bool {
     let announced = model.session.client.announced.take();
     announced.is_some_and(|limit| learn(model, limit))
 }
 
-/// How much lower than what is known a limit must be to be believed, in percent: the client rounds.
+/// The percentage by which a limit must be lower than the known one to be believed: the client rounds.
 const ROUNDED: u64 = 2;
 
 fn is_lower(at: Tokens, than: Tokens) -> bool {
@@ -160,8 +160,8 @@ fn learn(model: &mut Model, limit: Limit) -> bool {
     true
 }
 
-/// The figure has changed: near the point where the client compacts everything is saved once. `saved` says that a line that was
-/// crossed just now has seen to that.
+/// Saves everything once when a changed figure is near the point where the client compacts. `saved` is true if a line that was
+/// crossed just now has done that already.
 pub fn near(model: &mut Model, saved: bool) {
     let limit = model.session.client.limit();
     let compacts = limit.is_some_and(|limit| limit.act == Act::Compacts);
@@ -173,7 +173,7 @@ pub fn near(model: &mut Model, saved: bool) {
     }
 }
 
-/// Saves everything that a compaction of the client's may lose.
+/// Saves everything that a compaction by the client may lose.
 pub fn before_compaction(model: &mut Model) {
     let tags = vec![
         checkpoint::AUTO_SAVE.to_owned(),

@@ -22,13 +22,13 @@ use crate::app::{
     session::client_limit,
 };
 
-/// What the client says to its user when it is refused.
+/// The text that the client shows its user when it is refused.
 const REFUSAL: &str = "pitstop holds compaction back and offers a reboot with a handoff instead";
 
-/// What it says when it compacts by an order of ours and our mod is not asked.
+/// The text that it shows when it compacts by an order of ours and our mod is not asked.
 const PASSED_OVER: &str = "pitstop's mod was not asked: settings of the machine keep it out";
 
-/// The transcript says how many boundaries it has.
+/// Takes over the number of boundaries in the transcript.
 pub fn transcript_read(model: &mut Model) {
     if model.session.transcript.whole {
         let total = model.session.transcript.compactions;
@@ -38,19 +38,19 @@ pub fn transcript_read(model: &mut Model) {
     }
 }
 
-/// The client says that it has compacted.
+/// Counts a compaction that the client has reported.
 pub fn finished(model: &mut Model) {
     model.session.guard.forget(Source::StatusLine);
     model.session.guard.forget(Source::Bridge);
     seen(model, Compactions::finish);
 }
 
-/// The client has rebuilt its session from what compaction left.
+/// Counts a compaction from which the client has rebuilt its session.
 pub fn rebuilt(model: &mut Model) {
     seen(model, Compactions::rebuild);
 }
 
-/// The figure fell by much, and the agent has neither hooks nor a transcript that would report why.
+/// Counts a compaction because the figure fell by much, and the agent has neither hooks nor a transcript that would report the reason.
 pub fn fell(model: &mut Model) {
     model.session.guard.note_fall();
     seen(model, Compactions::fall);
@@ -75,7 +75,7 @@ fn seen(model: &mut Model, count_one: impl FnOnce(&mut Compactions, u64)) {
     }
 }
 
-/// Why the client may not do what it has announced; none if it may.
+/// Returns the reason that the client may not do what it has announced; `None` if it may.
 #[must_use]
 pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
     let AgentEvent::Compacting {
@@ -89,7 +89,7 @@ pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
     if *session != model.session.id || model.outside.quitting.is_some() {
         return None;
     }
-    // Our mod answers what we have ordered, and no hook hears of it: where one does, the client would summarize.
+    // Our mod answers what we have ordered, and no hook is called for it: where one is, the client would summarize.
     let passed_over = *ordered || (*automatic && on_the_fly::awaited(model).is_some());
     if passed_over {
         return Some(PASSED_OVER);
@@ -97,7 +97,7 @@ pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
     (*automatic && model.config.guard.replace_compaction).then_some(REFUSAL)
 }
 
-/// The client is about to compact: everything is saved, or where that is held back, a reboot takes its place.
+/// Saves everything when the client is about to compact, or, where that is held back, has a reboot take its place.
 pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
     if ordered || (automatic && on_the_fly::awaited(model).is_some()) {
         return on_the_fly::passed_over(model);
@@ -110,7 +110,7 @@ pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
     client_limit::before_compaction(model);
 }
 
-/// A reboot takes the place of a compaction that was held back.
+/// Requests the reboot that takes the place of a compaction that was held back.
 fn replaced(model: &mut Model) {
     if model.reboot.attempt.is_some() || model.outside.quitting.is_some() {
         return;

@@ -1,21 +1,21 @@
-//! What a turn costs now, and what it would cost in a fresh session: from the session's own figures.
+//! The cost of a turn now, and in a fresh session: from the session's own figures.
 //!
-//! The client reports the cost of the whole session. What it rises by from one prompt to the next is the cost of a turn. Most of
-//! that is reading what stands in the context window, so a turn of a fresh session costs about as much less as its base load is
-//! smaller. Where a figure is missing nothing is said.
+//! The client reports the cost of the whole session. The rise from one prompt to the next is the cost of a turn. Most of that is
+//! reading the contents of the context window, so a turn of a fresh session costs about as much less as its base load is smaller.
+//! Where a figure is missing nothing is shown.
 
 use crate::app::{facts::base_load, model::Model};
 
 /// The cost of a turn, in US dollars.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TurnCost {
-    /// Of the last turns.
+    /// The cost of a turn by the last turns.
     pub now: f64,
-    /// Of one in a fresh session, if its base load is known and smaller.
+    /// The cost of a turn in a fresh session, if its base load is known and smaller.
     pub fresh: Option<f64>,
 }
 
-/// Returns what a turn costs; none before two turns are known.
+/// Returns what a turn costs; `None` before two turns are known.
 #[must_use]
 pub fn per_turn(model: &Model) -> Option<TurnCost> {
     let (now, used) = model.session.costs.median()?;

@@ -4,8 +4,8 @@
 //!   the pane's process has ended ──► held ── EndMoved ──► MovedEnded, or too late ──► the agent has ended
 //! ```
 //!
-//! It is the same conversation under another id: figures, to-do list and summary stay. The client writes the fork's transcript
-//! with its first prompt; until a turn of it has ended the old one is all there is to read.
+//! The fork is the same conversation under another id: figures, to-do list and summary stay. The client writes the fork's
+//! transcript with its first prompt; until a turn of it has ended the old one is all there is to read.
 //!
 //! The process in the pane is ended first: it would show that the session has been stopped, and start another one.
 
@@ -20,19 +20,19 @@ use crate::app::{
     reboot,
 };
 
-/// How long ending the session there may take. The client needs 0.2 to 0.5 s for it, a loaded machine ten times that.
+/// The time that ending the session there may take. The client needs 0.2 to 0.5 s for it, a loaded machine ten times that.
 const LIMIT: Duration = Duration::from_secs(8);
 
-/// The same while the machine or the terminal is going away.
+/// The time for the same while the machine or the terminal is going away.
 const URGENT: Duration = Duration::from_secs(1);
 
-/// What the shell may need above its limit, to end by signals what the client did not.
+/// The time that the shell may need above its limit, to end by signals what the client did not.
 const ABOVE: Duration = Duration::from_secs(5);
 
-/// The most sessions that are asked about; each of them costs a look at a file.
+/// The largest number of sessions that are asked about; each of them costs a look at a file.
 const ASKED_CAP: usize = 8;
 
-/// The agent view was opened: what it is that the daemon runs on may have been said before, or not at all.
+/// Asks which session the daemon runs when the agent view was opened: the fork may have been reported before, or not at all.
 pub fn opened(model: &mut Model) {
     let session = model.session.id;
     model.session.agent.daemon.add(session);
@@ -40,7 +40,7 @@ pub fn opened(model: &mut Model) {
     model.emit(Effect::FindMoved { from });
 }
 
-/// The session has been forked under a new id: it runs in the daemon from now on.
+/// Follows the session that has been forked under a new id: it runs in the daemon from now on.
 pub fn forked(model: &mut Model, to: SessionId) {
     tracing::info!(from = %model.session.id, %to, "the session was forked");
     let from = std::mem::replace(&mut model.session.id, to);
@@ -51,14 +51,14 @@ pub fn forked(model: &mut Model, to: SessionId) {
     reboot::moved(model);
 }
 
-/// The transcript that an event names, if it is to be followed.
+/// Returns the transcript that an event names, if it is to be followed.
 pub fn written(model: &mut Model, event: &AgentEvent, path: String) -> Option<String> {
     let daemon = &mut model.session.agent.daemon;
     daemon.unwritten &= !matches!(event, AgentEvent::TurnEnded { .. });
     (!daemon.unwritten).then_some(path)
 }
 
-/// Another session has spoken by our hooks. After the agent view was seen it may be ours under its new id.
+/// Handles a report of another session by our hooks. After the agent view was seen it may be ours under its new id.
 pub fn another_spoke(model: &mut Model, event: &AgentEvent) {
     let known = &mut model.session.agent.daemon;
     let Some(session) = event.session() else {
@@ -73,7 +73,7 @@ pub fn another_spoke(model: &mut Model, event: &AgentEvent) {
     model.emit(Effect::FindMoved { from });
 }
 
-/// The daemon runs this session as a fork of ours.
+/// Takes over a session that the daemon runs as a fork of ours.
 pub fn found(model: &mut Model, session: SessionId) {
     if model.session.agent.daemon.sessions.is_empty() || model.session.id == session {
         return;
@@ -81,8 +81,8 @@ pub fn found(model: &mut Model, session: SessionId) {
     forked(model, session);
 }
 
-/// The process in the pane is gone. If the session has gone to the daemon it is ended there before anything else, unless the
-/// person has left it to run on: then the client ends by itself and well. Says whether the end is held until then.
+/// Handles the end of the process in the pane. If the session has gone to the daemon it is ended there before anything else, unless
+/// the person has left it to run on: then the client ends by itself and well. Returns whether the end is held until then.
 pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> bool {
     let sessions = model.session.agent.daemon.sessions.clone();
     if sessions.is_empty() || model.session.agent.daemon.is_ending() {
@@ -109,8 +109,8 @@ pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> bool {
     true
 }
 
-/// The session in the daemon has been ended, or why it may go on; gives the end that was held until then. The record names the
-/// session that `holds` the conversation.
+/// Takes in that the session in the daemon has been ended, or the reason that it may go on; returns the end that was held until
+/// then. The record names the session that `holds` the conversation.
 pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) -> Option<Held> {
     let held = model.session.agent.daemon.held.take()?;
     if let Some(session) = holds {
@@ -129,7 +129,7 @@ pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) 
     Some(held)
 }
 
-/// Whether this is the timer of the end that is held: the shell has not answered in time.
+/// Reports whether this is the timer of the end that is held: the shell has not answered in time.
 #[must_use]
 pub fn is_late(model: &Model, epoch: u64) -> bool {
     let held = model.session.agent.daemon.held.as_ref();

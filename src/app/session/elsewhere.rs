@@ -1,8 +1,8 @@
-//! A session that another process goes on with, such as a second `claude --resume` of it in another terminal.
+//! A session that another process continues, such as a second `claude --resume` of it in another terminal.
 //!
-//! That process has none of our hooks; it shows in the transcript alone, to which both append: a prompt that no hook has
-//! reported, and an answer to it, while the agent in the pane rests. The agent in the pane does not read what was added, so
-//! from then on the two differ. The state stands until a turn begins here.
+//! That process has none of our hooks; it shows in the transcript alone, to which both append: a prompt that no hook has reported,
+//! and an answer to it, while the agent in the pane rests. The agent in the pane does not read what was added, so from then on the
+//! two differ. The state lasts until a turn begins here.
 
 use crate::api::wire::AgentState;
 
@@ -17,10 +17,10 @@ use crate::app::{
     session::activity::set_state,
 };
 
-/// The most prompts that are awaited: one that the client refuses never comes, and must not hide others for ever.
+/// The largest number of prompts that are awaited: one that the client refuses never comes, and must not hide others for ever.
 const AWAITED_CAP: u64 = 2;
 
-/// A hook has reported a prompt: a turn begins here.
+/// Notes a prompt that a hook has reported: a turn begins here.
 pub(in crate::app) fn prompted(model: &mut Model) {
     let seen = &mut model.session.agent.activity.elsewhere;
     let shown = u64::from(seen.hook_late);
@@ -30,7 +30,7 @@ pub(in crate::app) fn prompted(model: &mut Model) {
     };
 }
 
-/// Hooks were lost: one of a prompt here may be among them, whether the transcript has it by now or not.
+/// Notes that hooks were lost: one of a prompt here may be among them, whether the transcript has it by now or not.
 pub(in crate::app) fn hooks_lost(model: &mut Model) {
     let seen = &mut model.session.agent.activity.elsewhere;
     let shown = u64::from(std::mem::take(&mut seen.hook_late));
@@ -38,7 +38,7 @@ pub(in crate::app) fn hooks_lost(model: &mut Model) {
     seen.awaited = (seen.awaited + 1 - shown).min(AWAITED_CAP);
 }
 
-/// The transcript has grown, from these facts on.
+/// Compares a transcript that has grown with the facts before.
 pub(in crate::app) fn transcript_read(model: &mut Model, before: &TranscriptFacts) {
     let agent = &mut model.session.agent;
     let now = &model.session.transcript;
@@ -50,7 +50,7 @@ pub(in crate::app) fn transcript_read(model: &mut Model, before: &TranscriptFact
         unreported -= 1;
         seen.hook_late = true;
     }
-    // A file that is read for the first time holds turns of before, and a fork has a file of its own.
+    // A file that is read for the first time holds earlier turns, and a fork has a file of its own.
     let known = before.whole && now.whole && agent.daemon.sessions.is_empty();
     let rests = agent.state == AgentState::Idle && agent.activity.title != Some(TitleState::Spins);
     if !known || !rests {

@@ -1,4 +1,4 @@
-//! How full the context is, by every source, and what follows when the figure or the lines have moved.
+//! The fill of the context, by every source, and the consequences when the figure or the lines have moved.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::app::{
     session::{client_limit, compaction},
 };
 
-/// How the guard measures, by the user's settings.
+/// Returns how the guard measures, by the user's settings.
 #[must_use]
 pub fn guard_settings(config: &Config) -> GuardSettings {
     GuardSettings {
@@ -37,7 +37,7 @@ pub fn guard_settings(config: &Config) -> GuardSettings {
     }
 }
 
-/// The config room has checked order and range, so a refusal here can only be a combination of caps that
+/// Returns the thresholds. The config module has checked order and range, so a refusal here can only be a combination of caps that
 /// contradict each other: then the shares count alone.
 fn thresholds(config: &GuardConfig) -> Thresholds {
     let shares = Thresholds::new(config.notice, config.warn, config.compact, config.force_at)
@@ -87,17 +87,17 @@ pub(in crate::app) fn note_work(model: &mut Model) {
     model.session.guard.note_work(model.now, works);
 }
 
-/// An estimate came in.
+/// Takes in an estimate.
 pub fn estimated(model: &mut Model, reading: Reading) {
     observe(model, reading.used, reading.window, reading.source);
     figures_changed(model);
-    // An estimate is behind by what is not drawn yet.
+    // An estimate lacks what is not drawn yet.
     if reading.source != Source::Estimate {
         autopilot::figure_observed(model);
     }
 }
 
-/// The transcript cannot be read any more.
+/// Drops the transcript's figure, because it cannot be read any more.
 pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) {
     if session != model.session.id {
         return;
@@ -108,7 +108,7 @@ pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) {
     figures_changed(model);
 }
 
-/// A figure has changed, or the lines have: levels crossed are reported once, ages need a clock.
+/// Handles a change of a figure or the lines: levels crossed are reported once, ages need a clock.
 pub(in crate::app) fn figures_changed(model: &mut Model) {
     client_limit::judge(model);
     let used = model.used();
@@ -120,7 +120,7 @@ pub(in crate::app) fn figures_changed(model: &mut Model) {
     moment::figure_came(model);
     let mut saved = false;
     if let Some(crossing) = model.session.guard.crossing(model.now) {
-        // A session that was brought back is as full as it was: what is new is that it is back.
+        // A session that was brought back is as full as it was: only its return is new.
         if !(is_brought_back(model) && model.session.agent.turns == 0) {
             model.info(crossed_words(&crossing));
         }
@@ -130,7 +130,7 @@ pub(in crate::app) fn figures_changed(model: &mut Model) {
     client_limit::near(model, saved);
 }
 
-/// Whether the session was taken up again after an undo, a failed reboot or the agent's end.
+/// Reports whether the session was taken up again after an undo, a failed reboot or the agent's end.
 fn is_brought_back(model: &Model) -> bool {
     let cause = model.current_iteration().and_then(|one| one.cause);
     matches!(
@@ -139,7 +139,7 @@ fn is_brought_back(model: &Model) -> bool {
     )
 }
 
-/// A line that was passed, for a notice.
+/// Returns the notice for a line that was passed.
 fn crossed_words(crossing: &Crossing) -> String {
     let percent = percent(crossing.figure.percent);
     let line = match crossing.threshold {
@@ -150,19 +150,19 @@ fn crossed_words(crossing: &Crossing) -> String {
     format!("context: {percent} % full{line}")
 }
 
-/// The client's settings were read: the lines may have moved, and the figure may lie behind one now.
+/// Takes over the client's settings that were read: the lines may have moved, and the figure may lie behind one now.
 pub fn settings_read(model: &mut Model, settings: CompactionSettings) {
     let moved = client_limit::settings_read(model, settings);
     lines_moved(model, moved);
 }
 
-/// The client's footer says how near its limit is.
+/// Takes in the client's footer, which shows how near its limit is.
 pub fn client_said(model: &mut Model, words: Words) {
     let moved = client_limit::said(model, words);
     lines_moved(model, moved);
 }
 
-/// The client says that it has compacted.
+/// Handles the client's report that it has compacted.
 pub fn compacted(model: &mut Model) {
     compaction::finished(model);
     let moved = client_limit::shown(model);
@@ -176,14 +176,14 @@ fn lines_moved(model: &mut Model, moved: bool) {
     }
 }
 
-/// The client says what the session has cost so far, in US dollars.
+/// Takes over the cost of the session so far, in US dollars, as the client reports it.
 pub(in crate::app) fn cost_reported(model: &mut Model, total: f64) {
     let session = &mut model.session;
     session.costs.observe(total);
     session.spending.observe_cost(session.id, total);
 }
 
-/// The bridge said how full the window is.
+/// Takes over the bridge's report of how full the window is.
 pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) {
     if let Some(cost) = usage.cost_usd {
         cost_reported(model, cost);
@@ -195,7 +195,7 @@ pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) {
     report_taken(model, window, taken);
 }
 
-/// Draws the consequences of what the client reports. It has no figure before the first call and after a compaction.
+/// Draws the consequences of the client's report. It has no figure before the first call and after a compaction.
 pub(in crate::app) fn report_taken(model: &mut Model, window: Option<Tokens>, taken: bool) {
     model.session.guard.set_status_line_window(window);
     figures_changed(model);

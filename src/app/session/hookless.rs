@@ -1,7 +1,7 @@
-//! An agent whose hooks are silent: its title, its screen and its transcript say what it does.
+//! An agent whose hooks are silent: its title, its screen and its transcript show what it does.
 //!
-//! A new prompt in the transcript begins a turn, and the result of a shell command says that the command has run, as a hook
-//! would have said. Everything else is [`activity`]'s.
+//! A new prompt in the transcript begins a turn, and the result of a shell command shows that the command has run, as a hook would
+//! have reported. Everything else is [`activity`]'s.
 
 use crate::{
     agent::{ToolCall, ToolOutput},
@@ -16,7 +16,7 @@ use crate::app::{
     session::{activity, turn},
 };
 
-/// The transcript has grown from so many turns by these commands.
+/// Takes in a transcript that has grown from so many turns, and the commands that have run.
 pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
     for Ran {
         command,
@@ -41,7 +41,7 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
     }
     // The first turns that are read may be those of a session that is resumed.
     if turns_before > 0 && model.session.transcript.turns > turns_before {
-        // What a hook would have proven.
+        // A hook would have proven the same.
         if let Some(prompt) = model.session.transcript.last_prompt.clone() {
             submit::prompted(model, &prompt);
         }
@@ -55,7 +55,7 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
     }
 }
 
-/// A turn begins, as far as can be seen.
+/// Begins a turn, as far as can be seen.
 pub(in crate::app) fn begin_turn(model: &mut Model) {
     if matches!(
         model.session.agent.state,

@@ -1,4 +1,4 @@
-//! What the agent says to others than its grid, on its way to the footer and to the host terminal.
+//! The agent's output besides its grid, on its way to the footer and to the host terminal.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::app::{effect::Effect, model::Model};
 /// The shortest time between two calls for a person: a program in a loop must not drive anybody mad.
 const CALL_GAP: Duration = Duration::from_secs(2);
 
-/// The agent has a new title: the host terminal's tab shows it too.
+/// Returns the order for the agent's new title: the host terminal's tab shows it too.
 pub fn titled(model: &Model) -> Effect {
     let own = model.session.title.trim();
     Effect::HostTitle(if own.is_empty() {
@@ -22,7 +22,7 @@ pub fn titled(model: &Model) -> Effect {
     })
 }
 
-/// The agent rings or says something.
+/// Passes on the agent's bell or notification.
 pub fn called(model: &mut Model, fact: ScreenFact) {
     let said = match fact {
         ScreenFact::Notification { title, body } => Some((title, body)),
@@ -46,7 +46,7 @@ pub fn called(model: &mut Model, fact: ScreenFact) {
     });
 }
 
-/// The agent shows how far it is.
+/// Passes on the progress that the agent shows.
 pub fn progressed(model: &mut Model, progress: Progress) {
     let shown = Some(progress).filter(|progress| *progress != Progress::None);
     if std::mem::replace(&mut model.session.agent.progress, shown) == shown
@@ -57,7 +57,7 @@ pub fn progressed(model: &mut Model, progress: Progress) {
     model.emit(Effect::HostProgress(progress));
 }
 
-/// What a dead agent left on the host terminal is taken down.
+/// Takes down what a dead agent left on the host terminal.
 pub fn ended(model: &mut Model) {
     progressed(model, Progress::None);
 }

@@ -1,4 +1,4 @@
-//! What the human said: read from the hook at once, and from the transcript, which knows the earlier words too.
+//! The human's own words: read from the hook at once, and from the transcript, which knows the earlier words too.
 
 use crate::transcript::{
     human::{HumanWords, Said},
@@ -7,11 +7,11 @@ use crate::transcript::{
 
 use crate::app::model::Model;
 
-/// The agent was given a prompt.
+/// Takes in a prompt that the agent was given.
 pub fn prompted(model: &mut Model, prompt: &str) {
     let mut words = HumanWords::default();
     if words.prompt(prompt, Some(model.now.wall)) {
-        // What was taken out counts again when it is said anew.
+        // A prompt that was taken out counts again when it is given anew.
         if !prompts::is_handoff(prompt) {
             model.draft.signalled.readmit(&words);
         }
@@ -19,10 +19,10 @@ pub fn prompted(model: &mut Model, prompt: &str) {
     }
 }
 
-/// Takes over what was said.
+/// Takes over the human's words.
 pub fn take(model: &mut Model, words: &HumanWords) {
     model.draft.signalled.feed_human(words);
-    // What warms up each session is asked of none in particular.
+    // The warm-up prompt is no request to a session in particular.
     let warmup = model.config.reboot.warmup_prompt.as_deref().map(str::trim);
     let asked = |said: &&Said| Some(said.text.as_str()) != warmup;
     let first = words.first.as_ref().filter(asked);
@@ -31,7 +31,7 @@ pub fn take(model: &mut Model, words: &HumanWords) {
     if requests.first.is_none() {
         requests.first = words.carried_first.as_ref().or(first).cloned();
     }
-    // What a handoff carried is older than what was read since.
+    // The words that a handoff carried are older than those read since.
     let latest = prompt.or_else(|| {
         let carried = words.carried_latest.as_ref();
         carried.filter(|_| requests.latest.is_none())

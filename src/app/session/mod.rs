@@ -1,4 +1,5 @@
-//! The session of the hosted agent: what its hooks, its status line, its title, its screen and its transcript say, and what follows.
+//! The session of the hosted agent: the reports of its hooks, its status line, its title, its screen and its transcript, and their
+//! consequences.
 //!
 //! It calls the run, the reboot and the handoff, and is called by none of them.
 

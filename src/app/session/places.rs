@@ -1,7 +1,7 @@
-//! The supervisor's own places, when they vanish: what is made again is said, and what only they could prove is proven otherwise.
+//! The supervisor's own places, when they vanish: what is made again is reported, and what only they could prove is proven otherwise.
 //!
-//! Without the control socket no hook arrives. Those that were lost meanwhile are not known, so the agent is taken for one
-//! without hooks until the next one comes: its title, its screen and its transcript say what it does.
+//! Without the control socket no hook arrives. Those that were lost meanwhile are not known, so the agent is treated as one without
+//! hooks until the next one comes: its title, its screen and its transcript show what it does.
 
 use crate::app::{
     draft::record::save_iteration,
@@ -12,7 +12,7 @@ use crate::app::{
     session::{activity, elsewhere},
 };
 
-/// The places were looked at, and something has changed.
+/// Handles a check of the places that found a change.
 pub fn checked(model: &mut Model, seen: &PlacesSeen) {
     let MadeAgain {
         lock,

@@ -18,7 +18,7 @@ use crate::app::{
     session::{client_limit, daemon, host_output},
 };
 
-/// The agent's process runs.
+/// Takes note that the agent's process runs.
 pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp, new_ids: NewIds) {
     if iteration != model.session.iteration {
         return;
@@ -28,7 +28,7 @@ pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp,
     if model.is_generic() {
         model.session.agent.state = AgentState::Idle;
     }
-    // Read before the reboot hears of the process, which may end the attempt.
+    // This is read before the reboot is notified of the process, which may end the attempt.
     let kept = undelivered(model);
     reboot::spawned(model);
     // The next handoff has a nonce of its own; the one on its way keeps its own.
@@ -40,7 +40,7 @@ pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp,
     save_iteration(model);
 }
 
-/// The agent's process could not be started.
+/// Handles an agent's process that could not be started.
 pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) {
     if iteration != model.session.iteration {
         return;
@@ -58,7 +58,7 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) {
     }
 }
 
-/// The agent's process is gone.
+/// Handles the end of the agent's process.
 pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) {
     if iteration != model.session.pane || model.session.agent.state == AgentState::Exited {
         return;
@@ -68,14 +68,14 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) {
     }
     model.session.agent.process = None;
     let was_ending = model.reboot.ending.take().is_some();
-    // Of what a process took and did not answer nothing more will come.
+    // An order that the process took and did not answer gets no answer any more.
     orders::agent_gone(model);
     if !daemon::hold(model, exit, was_ending) {
         gone(model, exit, was_ending);
     }
 }
 
-/// The agent is gone, with all that it was.
+/// Closes what belonged to an agent that is gone.
 fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
     model.session.agent.state = AgentState::Exited;
     model.session.agent.exit = Some(exit.to_string());
@@ -110,15 +110,15 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
     }
 }
 
-/// The daemon has ended the session that had gone to it, or why it may go on. The record names the one that `holds` the
-/// conversation.
+/// Takes in that the daemon has ended the session that had gone to it, or the reason that it may go on. The record names the one
+/// that `holds` the conversation.
 pub fn moved_ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) {
     if let Some(held) = daemon::ended(model, holds, left) {
         gone(model, &held.exit, held.was_ending);
     }
 }
 
-/// The shell has not answered in time.
+/// Handles a shell that has not answered in time.
 pub fn moved_too_late(model: &mut Model, epoch: u64) {
     if daemon::is_late(model, epoch) {
         let why = "it could not be ended in time".to_owned();

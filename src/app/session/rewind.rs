@@ -1,7 +1,7 @@
-//! A rewind of the client's: what was said and decided from a prompt on is taken back.
+//! A rewind in the client: everything from a prompt on is taken back.
 //!
-//! No hook reports it. The transcript shows it by its next prompt, which goes on from an earlier record; what it says of work,
-//! commands and the human's words follows by itself. What signals and tools have added is as it was before the prompt.
+//! No hook reports it. The transcript shows it by its next prompt, which follows an earlier record; its facts about work, commands
+//! and the human's words follow by themselves. The additions of signals and tools become what they were before the prompt.
 
 use crate::handoff::PreservedState;
 
@@ -10,15 +10,15 @@ use crate::app::{
     model::{Model, rewinds::Before, summaries::Summaries},
 };
 
-/// Of so many prompts it is known what was preserved before them.
+/// The number of prompts for which the state before them is remembered.
 const PROMPTS_KEPT: usize = 64;
 
-/// A hook reports a prompt, whose words are not taken in yet.
+/// Notes a prompt that a hook reports, whose words are not taken in yet.
 pub fn prompted(model: &mut Model) {
     model.draft.rewinds.hooked = Some(now(model));
 }
 
-/// The transcript has grown.
+/// Takes in the prompts of a transcript that has grown.
 pub fn transcript_read(model: &mut Model, facts: &mut TranscriptFacts) {
     if let Some(first) = facts.rewound.take() {
         take_back(model, &first);
@@ -43,7 +43,7 @@ fn now(model: &Model) -> Before {
     let draft = &model.draft;
     Before {
         state: PreservedState {
-            // It is the same before each prompt.
+            // The start of the run is the same before each prompt.
             run_start: None,
             ..draft.signalled.clone()
         },
@@ -52,7 +52,7 @@ fn now(model: &Model) -> Before {
     }
 }
 
-/// All from this prompt on is taken back. What a person has had removed stays removed.
+/// Takes back everything from this prompt on. What a person has had removed stays removed.
 fn take_back(model: &mut Model, first: &str) {
     let rewinds = &mut model.draft.rewinds;
     let Some(at) = rewinds.prompts.iter().position(|(name, _)| name == first) else {
@@ -68,7 +68,7 @@ fn take_back(model: &mut Model, first: &str) {
         draft.requests = before.requests;
         draft.todo = before.todo;
     }
-    // What the new prompt's turn has signalled by a hook so far is in the transcript, too.
+    // The signals that the new prompt's turn has given by a hook so far are in the transcript, too.
     draft.seen_signals.forget();
     draft.summary = Summaries::default();
     model.session.agent.last_message = None;

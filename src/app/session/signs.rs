@@ -1,7 +1,7 @@
-//! What title and prompt box say of the agent once they have stood for long enough: believed over the hooks.
+//! The signs of title and prompt box, once they have lasted for long enough: believed over the hooks.
 //!
-//! Where the bridge is in force a turn that it says runs is not taken for stopped, one that it says was stopped is over at once, and
-//! what the signs leave unknown it looks up: whether a dialog has the keys.
+//! Where the bridge is in force, a turn that it reports as running is not taken for stopped, one that it reports as stopped is over
+//! at once, and where the signs leave something unknown it is asked whether a dialog has the keys.
 
 use std::time::Duration;
 
@@ -28,17 +28,17 @@ use crate::app::{
     },
 };
 
-/// How long the client's own side may take to look for a dialog: it is done in milliseconds.
+/// The time that the client's own side may take to look for a dialog: it is done in milliseconds.
 const PROBED_WITHIN: Duration = Duration::from_secs(2);
 
-/// The signs have stood for long enough.
+/// Judges the signs, which have lasted for long enough.
 pub fn judge(model: &mut Model, epoch: u64) {
     if epoch != model.session.calm_epoch || model.session.agent.state == AgentState::Exited {
         return;
     }
     if model.session.agent.activity.question.is_some() {
         if !is_answered(model) {
-            // One that is not drawn yet is judged again when it is late.
+            // A question that is not drawn yet is judged again when it is late.
             if model.session.agent.prompt_box.is_present() {
                 look_in(model, DRAWN_WITHIN);
             }
@@ -65,7 +65,7 @@ fn probe(model: &mut Model) {
     orders::give(model, Purpose::Dialog, Order::Probe, PROBED_WITHIN);
 }
 
-/// The client's own side has looked for a dialog.
+/// Takes in the result of the client's own side, which has looked for a dialog.
 pub fn probed(model: &mut Model, ended: &EndedOrder) {
     let agent = &mut model.session.agent;
     if ended.session != model.session.id || agent.state != AgentState::Unknown {
@@ -92,17 +92,17 @@ pub fn probed(model: &mut Model, ended: &EndedOrder) {
     }
 }
 
-/// The client's own side says that a turn runs, also one that no hook has begun or that a hook has ended too early.
+/// Notes that a turn runs by the report of the client's own side, also one that no hook has begun or that a hook has ended too early.
 pub fn turn_started(model: &mut Model) {
     let agent = &mut model.session.agent;
-    // The hook of a prompt that the client refuses says more.
+    // The hook of a prompt that the client refuses gives more information.
     if matches!(agent.state, AgentState::Idle | AgentState::Unknown) {
         agent.activity.turn = true;
         set_state(model, AgentState::Busy);
     }
 }
 
-/// The client's own side says that the turn was stopped: no hook does.
+/// Ends a turn that was stopped by the report of the client's own side: no hook reports that.
 pub fn turn_aborted(model: &mut Model) {
     if !model.session.agent.activity.turn || model.session.agent.state == AgentState::Exited {
         return;
@@ -118,7 +118,7 @@ fn is_answered(model: &Model) -> bool {
         && question.is_some_and(|question| question.drawn || late(question.asked))
 }
 
-/// What title and prompt box say, where no question is known.
+/// Sets the state by title and prompt box, where no question is known.
 fn by_signs(model: &mut Model) {
     let activity = &model.session.agent.activity;
     let (title, present) = (activity.title, model.session.agent.prompt_box.is_present());
@@ -130,7 +130,7 @@ fn by_signs(model: &mut Model) {
     let calm = title == Some(TitleState::Calm);
     match model.session.agent.state {
         AgentState::Starting if hookless && spins => begin_turn(model),
-        // A run types into whatever stands in the pane, so there the prompt box must be seen.
+        // A run types into whatever is open in the pane, so there the prompt box must be seen.
         AgentState::Starting if hookless && calm && (present || model.autopilot.is_none()) => {
             set_state(model, AgentState::Idle);
         }
@@ -162,7 +162,7 @@ fn by_signs(model: &mut Model) {
     }
 }
 
-/// The turn is over, though no hook has said so.
+/// Ends a turn that is over, though no hook has reported it.
 fn turn_stopped(model: &mut Model) {
     if is_hookless(model) {
         let said = model.session.agent.last_message.clone();

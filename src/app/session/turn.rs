@@ -1,4 +1,4 @@
-//! A turn of the agent begins, runs its tools, and ends.
+//! The course of a turn of the agent: it begins, runs its tools, and ends.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ use crate::app::{
 pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     submit::prompted(model, prompt);
     elsewhere::prompted(model);
-    // What the bridge has said last is of the turn before: its word on this one may come later.
+    // The bridge's last report is of the turn before: its report on this one may come later.
     let reported = &mut model.session.agent.bridge.reported.turn;
     reported.take_if(|runs| !*runs);
     model.emit_all(keep_turn(model));
@@ -47,11 +47,11 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     }
 }
 
-/// A turn begins.
+/// Begins a turn.
 pub(in crate::app) fn turn_begins(model: &mut Model) {
     breakpoint::prompted(model);
     activity::turn_begins(model);
-    // Not when a turn ends: its last figure comes after that.
+    // This is not done when a turn ends: its last figure comes after that.
     model.session.guard.begin_turn();
     model.session.costs.begin_turn(model.used());
     model.session.agent.draft = false;
@@ -59,7 +59,7 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
     model.draft.seen_signals.turn_begins();
 }
 
-/// The client takes no more prompts in this session.
+/// Handles a client that takes no more prompts in this session.
 pub(in crate::app) fn context_limit(model: &mut Model) {
     model.error("context limit reached: the client refuses prompts until a reboot");
     let manual = model.reboot.mode == crate::config::RebootMode::Manual;
@@ -79,7 +79,7 @@ pub(in crate::app) const fn count(model: &mut Model) {
     }
 }
 
-/// The Stop hook has come: the turn is over unless another source says that it goes on.
+/// Takes in the Stop hook: the turn is over unless another source shows that it goes on.
 pub(in crate::app) fn stop_reported(
     model: &mut Model,
     message: Option<String>,
@@ -95,14 +95,14 @@ pub(in crate::app) fn stop_reported(
     }
 }
 
-/// Ends the turn whose Stop hook has come, once no source says that it runs.
+/// Ends the turn whose Stop hook has come, once no source reports that it runs.
 pub(in crate::app) fn settle_stop(model: &mut Model) {
     if !goes_on_after_stop(model) {
         end_stopped(model);
     }
 }
 
-/// Ends the turn whose Stop hook has come; whether it had.
+/// Ends the turn whose Stop hook has come; returns false if none has.
 pub(in crate::app) fn end_stopped(model: &mut Model) -> bool {
     let Some(stop) = model.session.agent.activity.stop.take() else {
         return false;
@@ -111,22 +111,22 @@ pub(in crate::app) fn end_stopped(model: &mut Model) -> bool {
     true
 }
 
-/// Whether a turn runs whose Stop hook has come, by the best source that knows: the client reports the end of a turn some 40 ms
-/// behind its last Stop hook, and its title turns calm then (measured with 2.1.331). The title also spins while something goes on
-/// in the background.
+/// Reports whether a turn runs whose Stop hook has come, by the best source that knows: the client reports the end of a turn some
+/// 40 ms after its last Stop hook, and its title turns calm then (measured with 2.1.331). The title also spins while something goes
+/// on in the background.
 fn goes_on_after_stop(model: &Model) -> bool {
     let agent = &model.session.agent;
     let reported = agent.bridge.of(model.session.id).and_then(|one| one.turn);
     reported.unwrap_or_else(|| {
         let stop = agent.activity.stop.as_ref();
         let alone = stop.is_some_and(|stop| stop.background.is_empty());
-        // Under a question it is calm, too.
+        // The title is calm under a question, too.
         let spins = agent.activity.title == Some(TitleState::Spins);
         alone && (spins || agent.activity.question.is_some())
     })
 }
 
-/// A turn has ended with these words.
+/// Handles the end of a turn, with these last words.
 pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, background: Background) {
     activity::turn_ends(model, AgentState::Idle);
     count(model);
@@ -205,7 +205,7 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
     autopilot::turn_failed(model, failure, message);
 }
 
-/// Comes back once the human has been quiet for long enough, if something waits for that.
+/// Sets a timer for when the human has been quiet for long enough, if they are typing.
 pub fn wait_for_quiet(model: &mut Model) {
     if is_typing(model) {
         let quiet = model.config.reboot.typing_quiet + Duration::from_millis(50);
