@@ -1,4 +1,4 @@
-//! Copy mode: the pane stands still, and keys and mouse read, search and copy it.
+//! Copy mode: the pane's image is frozen, and keys and mouse read, search and copy it.
 //!
 //! ```text
 //!   F9, drag ──► Enter ──► moving ◄──► selecting ──► y, Enter, release ──► copied, and back to the pane
@@ -7,8 +7,8 @@
 //!                          typing a search
 //! ```
 //!
-//! The core knows what the keys mean; where the cursor stands and what is selected is known where the cells
-//! are, in the pane's screen, which answers each order.
+//! The core knows what the keys mean; the cursor's position and the selection are known where the cells are, in the pane's screen,
+//! which answers each order.
 
 use std::time::Duration;
 
@@ -27,13 +27,13 @@ use crate::app::{effect::Effect, model::Model, view::layout};
 /// The longest time between two clicks that belong together.
 const CLICK_TIME: Duration = Duration::from_millis(400);
 
-/// How many rows the wheel moves.
+/// The number of rows that the wheel moves.
 const WHEEL_ROWS: i32 = 3;
 
 /// The longest search that is taken, in characters: longer ones are pastes gone astray.
 const SEARCH_LIMIT: usize = 500;
 
-/// The key that begins copy mode and ends it.
+/// Begins copy mode or ends it, for the key that does both.
 pub fn toggle(model: &mut Model) {
     if model.view.copy.is_some() {
         return leave(model);
@@ -48,14 +48,14 @@ fn leave(model: &mut Model) {
     model.emit(Effect::ScrollPane(Scroll::Bottom));
 }
 
-/// Ends copy mode where the view stands.
+/// Ends copy mode and leaves the view where it is.
 pub fn drop_mode(model: &mut Model) {
     if model.view.copy.take().is_some() {
         model.emit(Effect::CopyMode(CopyOrder::Leave));
     }
 }
 
-/// The screen answers an order.
+/// Takes in the screen's answer to an order.
 pub fn answered(model: &mut Model, outcome: CopyOutcome) {
     let Some(copy) = &mut model.view.copy else {
         return;
@@ -88,7 +88,7 @@ pub fn answered(model: &mut Model, outcome: CopyOutcome) {
     model.emit(Effect::Copy(text));
 }
 
-/// A key in copy mode.
+/// Handles a key in copy mode.
 pub fn key(model: &mut Model, key: KeyEvent) {
     let Some(copy) = &mut model.view.copy else {
         return;
@@ -140,7 +140,7 @@ fn unknown_key(model: &mut Model) {
     }
 }
 
-/// Where vi's keys and the arrows go.
+/// Returns the motion of a key, one of vi's or an arrow.
 fn motion(code: KeyCode, control: bool) -> Option<Motion> {
     Some(match (code, control) {
         (KeyCode::Char('u'), true) => Motion::HalfPages(1),
@@ -175,7 +175,7 @@ fn motion(code: KeyCode, control: bool) -> Option<Motion> {
     })
 }
 
-/// A key while a search is typed: each one shows where it leads.
+/// Handles a key while a search is typed: each one shows where it leads.
 fn search_key(model: &mut Model, key: KeyEvent) {
     let Some(copy) = &mut model.view.copy else {
         return;
@@ -185,7 +185,7 @@ fn search_key(model: &mut Model, key: KeyEvent) {
     };
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match (key.code, control) {
-        // A pattern that is not good stays to be mended, with what is wrong with it.
+        // A pattern that is not valid stays to be corrected, with its fault.
         (KeyCode::Enter, _) if copy.bad_pattern => return,
         (KeyCode::Enter, _) => {
             let empty = line.pattern.is_empty();
@@ -229,7 +229,7 @@ fn end_search(model: &mut Model, keep: bool) {
     model.emit(Effect::CopyMode(CopyOrder::SearchEnd { keep }));
 }
 
-/// A paste while a search is typed: its first line is a part of the pattern. False if none is typed.
+/// Handles a paste while a search is typed: its first line is a part of the pattern. Returns false if none is typed.
 pub fn paste(model: &mut Model, text: &str) -> bool {
     let copy = model.view.copy.as_mut();
     let Some(line) = copy.and_then(|copy| copy.search.as_mut()) else {
@@ -243,7 +243,7 @@ pub fn paste(model: &mut Model, text: &str) -> bool {
     true
 }
 
-/// The mouse over the pane's text, when it is ours; false if it means nothing here.
+/// Handles the mouse over the pane's text, when it is ours; returns false if it means nothing here.
 pub fn mouse(model: &mut Model, mouse: MouseEvent) -> bool {
     match mouse.kind {
         MouseEventKind::Down(MouseButton::Left) => pressed(model, mouse),
@@ -299,7 +299,7 @@ fn dragged(model: &mut Model, mouse: MouseEvent) {
     let Some(press) = model.view.press.as_mut().filter(|press| press.down) else {
         return;
     };
-    // A tremble of the hand is no drag.
+    // A slight movement of the hand is no drag.
     if !press.dragged && here == Some((press.column, press.row)) {
         return;
     }

@@ -1,7 +1,7 @@
 //! A document in `$EDITOR`: the editor has the host terminal, and everything else goes on.
 //!
-//! The session, its hooks, the doors and the timers do not wait for it, so what it was opened with is kept here: what
-//! comes back is compared with that and not with what the document has become meanwhile. No one sees a countdown or
+//! The session, its hooks, the endpoints and the timers do not wait for it, so the text that it was opened with is kept here: the
+//! text that comes back is compared with that and not with what the document has become meanwhile. No one sees a countdown or
 //! presses a key, so nothing that asks for a look at the screen is taken for granted: `auto` waits.
 
 use crate::app::{
@@ -28,10 +28,10 @@ pub fn open(model: &mut Model) {
     model.emit(Effect::OpenEditor { document, text });
 }
 
-/// The editor was left with this text, or has failed.
+/// Takes in the text that the editor was left with, or its failure.
 pub fn closed(model: &mut Model, document: Document, text: Option<String>) {
     let now = model.now;
-    // What was said meanwhile could not be seen.
+    // Notices that came meanwhile could not be seen.
     for notice in &mut model.view.notices {
         notice.at = now;
     }
@@ -41,7 +41,7 @@ pub fn closed(model: &mut Model, document: Document, text: Option<String>) {
     };
     match (document, text) {
         (_, None) => model.error("the editor failed: nothing was changed"),
-        // Editors end a last line that was not.
+        // Editors add a newline to a last line that had none.
         (_, Some(text)) if text.trim_end() == lent.base.trim_end() => {}
         (Document::Scratchpad, Some(text)) => scratchpad::write_over(model, &lent.base, &text),
         (Document::Handoff, Some(_)) if lent.iteration != model.session.iteration => {

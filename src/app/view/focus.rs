@@ -1,4 +1,4 @@
-//! What has the keys.
+//! The focus: what has the keys.
 
 use crate::app::{
     draft::{handoff, scratchpad},

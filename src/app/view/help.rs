@@ -1,4 +1,4 @@
-//! The help page: its search, and what its keys ask for.
+//! The help page: its search, and the requests of its keys.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -6,10 +6,10 @@ use crate::keymap::{Action, Keymap};
 
 use crate::app::model::view::HelpSearch;
 
-/// What a key in the help page asks for.
+/// The request of a key in the help page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelpKey {
-    /// Nothing more than the page itself shows.
+    /// The page shows everything itself, and nothing more is done.
     Stay,
     /// Scroll by so many rows.
     Scroll(i32),
@@ -20,7 +20,7 @@ pub enum HelpKey {
 }
 
 impl HelpSearch {
-    /// The actions that the query finds: all its words, in the description, the name or a key.
+    /// Returns the actions that the query finds: all its words, in the description, the name or a key.
     #[must_use]
     pub fn found(&self, keys: &Keymap) -> Vec<Action> {
         let found = keys.bindings().iter().filter(|binding| {
@@ -32,7 +32,7 @@ impl HelpSearch {
         found.map(|binding| binding.action).collect()
     }
 
-    /// Whether a word of these texts begins with each word of the query: `un` finds undo, and not what is announced.
+    /// Reports whether a word of these texts begins with each word of the query: `un` finds undo, and not what is announced.
     #[must_use]
     pub fn finds(&self, texts: &[&str]) -> bool {
         let texts: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
@@ -44,7 +44,7 @@ impl HelpSearch {
         words.all(|word| texts.iter().any(|text| begins(text, &word)))
     }
 
-    /// The action that Enter runs: the selected one, else the first one found by what was typed.
+    /// Returns the action that Enter runs: the selected one, or otherwise the first one found by what was typed.
     #[must_use]
     pub fn chosen(&self, keys: &Keymap) -> Option<Action> {
         let at = match self.selected {
@@ -55,7 +55,7 @@ impl HelpSearch {
         self.found(keys).get(at).copied()
     }
 
-    /// A key in the page. Every letter is searched for, so none of them can reach the agent.
+    /// Handles a key in the page. Every letter is searched for, so none of them can reach the agent.
     pub fn key(&mut self, key: KeyEvent, keys: &Keymap) -> HelpKey {
         let count = self.found(keys).len();
         match key.code {

@@ -23,13 +23,13 @@ use crate::app::{
     view::focus::set_focus,
 };
 
-/// How far a page is scrolled in the details, in rows.
+/// The number of rows that a page is scrolled by in the details.
 const PAGE: u16 = 15;
 
 /// The longest text that is searched for, in characters.
 const QUERY: usize = 200;
 
-/// Every iteration that is known, newest first, with its run.
+/// Returns every iteration that is known, newest first, with its run.
 pub fn all(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
     let run = model.run();
     let own = model.lineage.iterations().iter().rev();
@@ -43,8 +43,8 @@ pub fn all(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
     own.map(move |iteration| (run, iteration)).chain(earlier)
 }
 
-/// The whole texts of a past session with their names: the handoff that it was given, the one that it gave or else its last
-/// checkpoint, and its summary, which its iteration may know in a newer form.
+/// Returns the whole texts of a past session with their names: the handoff that it was given, the one that it gave or otherwise its
+/// last checkpoint, and its summary, which its iteration may know in a newer form.
 #[must_use]
 pub fn texts<'a>(past: &'a PastSession, iteration: &'a Iteration) -> Vec<(&'static str, &'a str)> {
     let (got, gave) = (past.got.as_ref(), past.gave.as_ref());
@@ -61,7 +61,7 @@ pub fn texts<'a>(past: &'a PastSession, iteration: &'a Iteration) -> Vec<(&'stat
     texts.filter(|(_, text)| !text.trim().is_empty()).collect()
 }
 
-/// How an iteration ended, in a few words; none while it lives.
+/// Returns how an iteration ended, in a few words; `None` while it lives.
 #[must_use]
 pub fn ended(model: &Model, run: &RunId, iteration: &Iteration) -> Option<&'static str> {
     let of_run = if run == model.run() {
@@ -77,7 +77,7 @@ pub fn ended(model: &Model, run: &RunId, iteration: &Iteration) -> Option<&'stat
     Some(reason.short(next.and_then(|one| one.cause)))
 }
 
-/// Those that are listed: all, or those that a search has found.
+/// Returns the iterations that are listed: all, or those that a search has found.
 pub fn listed(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
     let wanted = model.view.history.query.to_lowercase();
     all(model).filter(move |(run, iteration)| {
@@ -88,7 +88,7 @@ pub fn listed(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
     })
 }
 
-/// Whether what is known of an iteration here holds the text, which is in lower case.
+/// Reports whether what is known of an iteration here holds the text, which is in lower case.
 fn says(run: &RunId, iteration: &Iteration, wanted: &str) -> bool {
     let session = iteration.session_id.map(|id| id.to_string());
     let reason = iteration.end_reason;
@@ -111,7 +111,7 @@ fn has_found(model: &Model, run: &RunId, iteration: &Iteration) -> bool {
     found.any(|(of, number)| of == run && *number == iteration.iteration)
 }
 
-/// The iteration that is selected; the newest if there are fewer by now.
+/// Returns the iteration that is selected; the newest if there are fewer by now.
 #[must_use]
 pub fn selected(model: &Model) -> Option<(&RunId, &Iteration)> {
     let mut listed = listed(model);
@@ -122,7 +122,7 @@ pub fn selected(model: &Model) -> Option<(&RunId, &Iteration)> {
     }
 }
 
-/// What the store has of the selected iteration, once it was asked.
+/// Returns what the store has of the selected iteration, once it was asked.
 #[must_use]
 pub fn asked_of_selected(model: &Model) -> Option<&Past> {
     let (run, iteration) = selected(model)?;
@@ -130,26 +130,26 @@ pub fn asked_of_selected(model: &Model) -> Option<&Past> {
     past.is(run, iteration.iteration).then_some(past)
 }
 
-/// The iteration that others are compared with.
+/// Returns the iteration that others are compared with.
 #[must_use]
 pub fn marked(model: &Model) -> Option<&Past> {
     model.view.history.marked.as_ref()
 }
 
-/// The marked iteration, if it is another than the selected one.
+/// Returns the marked iteration, if it is another than the selected one.
 #[must_use]
 pub fn compared(model: &Model) -> Option<&Past> {
     let (run, iteration) = selected(model)?;
     marked(model).filter(|marked| !marked.is(run, iteration.iteration))
 }
 
-/// What the store has of the selected iteration, once it was read.
+/// Returns what the store has of the selected iteration, once it was read.
 #[must_use]
 pub fn past_of_selected(model: &Model) -> Option<&Result<Box<PastSession>, String>> {
     asked_of_selected(model)?.found.as_ref()
 }
 
-/// A key while the panel has the focus.
+/// Handles a key while the panel has the focus.
 pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) {
     if model.view.history.typing {
         return query_key(model, key);
@@ -216,7 +216,7 @@ pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) {
     }
 }
 
-/// A key while the search is typed: what is known here is looked through at once, what only the store has at the Enter.
+/// Handles a key while the search is typed: facts that are known here are searched at once, those that only the store has at the Enter.
 fn query_key(model: &mut Model, key: KeyEvent) {
     let history = &mut model.view.history;
     history.selected = 0;
@@ -247,7 +247,7 @@ fn query_key(model: &mut Model, key: KeyEvent) {
     }
 }
 
-/// The store has looked; an answer to another question than the last one is late.
+/// Takes in what the store has found; an answer to another question than the last one is late.
 pub(in crate::app) fn found(
     model: &mut Model,
     text: &str,
@@ -262,7 +262,7 @@ pub(in crate::app) fn found(
     }
 }
 
-/// The selected iteration's conversation, where it was replaced in place by that of the next one.
+/// Returns the selected iteration's conversation, where it was replaced in place by that of the next one.
 fn replaced(model: &Model) -> Option<Replaced> {
     let (run, iteration) = selected(model)?;
     let session = iteration.session_id?;
@@ -306,7 +306,7 @@ fn resume(model: &mut Model, asked: Option<SessionId>) {
     }
 }
 
-/// Copies what is in focus: of the list the session's id, of the details the text that is shown first.
+/// Copies what is in focus: in the list the session's id, in the details the text that is shown first.
 fn copy(model: &mut Model) {
     let Some((_, iteration)) = selected(model) else {
         return;
@@ -376,7 +376,7 @@ fn mark(model: &mut Model) {
     }
 }
 
-/// The earlier runs were read. One that is still open there was left so by a supervisor that died, and ended with it.
+/// Takes over the earlier runs that were read. One that is still open there was left so by a supervisor that died, and ended with it.
 pub(in crate::app) fn earlier_read(model: &mut Model, mut earlier: Vec<EarlierRun>) {
     let iterations = earlier.iter_mut().flat_map(|run| &mut run.iterations);
     for left_open in iterations.filter(|one| one.is_open()) {
@@ -386,7 +386,7 @@ pub(in crate::app) fn earlier_read(model: &mut Model, mut earlier: Vec<EarlierRu
     model.view.history.earlier = earlier;
 }
 
-/// The store has answered; an answer about another iteration than the last one asked for is late.
+/// Takes in the store's answer; an answer about another iteration than the last one asked for is late.
 pub(in crate::app) fn was_read(
     model: &mut Model,
     run: &RunId,
@@ -405,8 +405,7 @@ pub(in crate::app) fn was_read(
     differ(model);
 }
 
-/// Compares what there is to be compared: the marked iteration with the one whose details are shown, else the two handoffs of
-/// that one.
+/// Compares the marked iteration with the one whose details are shown, or otherwise the two handoffs of that one.
 fn differ(model: &mut Model) {
     let place = |past: &Past| all(model).position(|(run, one)| past.is(run, one.iteration));
     let own_run = model.run().clone();
@@ -426,7 +425,7 @@ fn differ(model: &mut Model) {
     };
 }
 
-/// From what an iteration was given to what it gave.
+/// Returns the difference from what an iteration was given to what it gave.
 fn own_difference(past: &Past) -> Option<Difference> {
     let found = past.found.as_ref()?.as_ref().ok()?;
     let (got, gave) = (found.got.as_ref()?, found.gave.as_ref()?);
@@ -436,7 +435,7 @@ fn own_difference(past: &Past) -> Option<Difference> {
     })
 }
 
-/// From what stands best for one iteration to the same of another, once both were read.
+/// Returns the difference from the best text of one iteration to that of another, once both were read.
 fn between(older: &Past, newer: &Past, own_run: &RunId) -> Option<Difference> {
     let message = |past: &Past| -> Option<(String, String)> {
         let name = if past.run == *own_run {

@@ -1,4 +1,4 @@
-//! From keys, mouse and pastes to what they do, by what has the focus.
+//! The way from keys, mouse and pastes to what they do, by what has the focus.
 //!
 //! ```text
 //! prefix ──► action         always ours
@@ -38,7 +38,7 @@ use crate::app::{
     },
 };
 
-/// The host terminal spoke.
+/// Handles an event of the host terminal.
 pub fn host(model: &mut Model, event: HostEvent) {
     match event {
         HostEvent::Input(input) => match input {
@@ -53,7 +53,7 @@ pub fn host(model: &mut Model, event: HostEvent) {
                 model.emit(Effect::FocusPane(focused && has_pane(model)));
             }
             HostInput::Raw(_) if has_pane(model) => model.emit(Effect::Forward(input)),
-            // Answers of the host terminal are the shell's.
+            // Answers of the host terminal are for the shell.
             HostInput::Raw(_) | HostInput::Reply { .. } => {}
         },
         HostEvent::Resized { columns, rows } => {
@@ -63,7 +63,7 @@ pub fn host(model: &mut Model, event: HostEvent) {
     }
 }
 
-/// Whether what is typed goes to the hosted program.
+/// Reports whether what is typed goes to the hosted program.
 #[must_use]
 pub fn has_pane(model: &Model) -> bool {
     model.view.focus == Focus::Pane && model.view.overlay.is_none() && model.view.copy.is_none()
@@ -106,7 +106,7 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     }
 }
 
-/// Whether what is typed now is a text: in an editor, or a search.
+/// Reports whether what is typed now is a text: in an editor, or a search.
 fn takes_text(model: &Model) -> bool {
     let view = &model.view;
     match (view.overlay, view.focus) {
@@ -125,7 +125,7 @@ fn takes_text(model: &Model) -> bool {
     }
 }
 
-/// The key by its place on a Latin keyboard, where its letter is of another script: `y` copies in each layout.
+/// Returns the key by its place on a Latin keyboard, where its letter is of another script: `y` copies in each layout.
 fn on_latin_keyboard(mut key: KeyEvent) -> KeyEvent {
     if let KeyCode::Char(c) = key.code
         && let Some(latin) = keymap::latin_key(c)
@@ -141,7 +141,7 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
         return;
     }
     model.session.agent.typed_at = Some(model.now);
-    // Who types has seen what the last reboot has brought.
+    // A person who types has seen what the last reboot has brought.
     model.view.card = None;
     let plain_enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
     let clears = key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
@@ -219,7 +219,7 @@ pub fn act(model: &mut Model, action: Action) {
     }
 }
 
-/// Shows the person why something was not done, if so.
+/// Shows the person the reason that something was not done, if so.
 fn show_refusal(done: Result<(), Refusal>, model: &mut Model) {
     if let Err(why) = done {
         model.error(why.to_string());
@@ -286,7 +286,7 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) {
     }
 }
 
-/// What is typed into the help page is searched for, and none of it reaches the agent.
+/// Handles a key in the help page: what is typed is searched for, and none of it reaches the agent.
 fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) {
     match model.view.help.key(key, &model.config.keys) {
         HelpKey::Stay => model.view.overlay = Some(Overlay::Help { scroll: 0 }),
@@ -364,7 +364,7 @@ fn review_key(model: &mut Model, key: KeyEvent) {
     }
 }
 
-/// Where a reading key moves a text, or `None` if it is no reading key. Views clamp it to their text.
+/// Returns where a reading key moves a text, or `None` if it is no reading key. Views clamp it to their text.
 fn scrolled(scroll: u16, key: KeyEvent) -> Option<u16> {
     Some(match key.code {
         KeyCode::Down | KeyCode::Char('j') => scroll.saturating_add(1),
@@ -436,7 +436,7 @@ fn handoff_key(model: &mut Model, key: KeyEvent) {
     }
 }
 
-/// A key that reads what the handoff panel shows.
+/// Handles a key that reads what the handoff panel shows.
 fn read_handoff(model: &mut Model, key: KeyEvent) {
     let panel = &mut model.draft.handoff;
     let listed = panel.lists_missing.then(|| panel.check.list());
@@ -456,7 +456,7 @@ fn paste_handoff(model: &mut Model) {
     }
 }
 
-/// What a key did to an editor.
+/// The result of a key in an editor.
 enum Edited {
     Done,
     Save,
@@ -464,7 +464,7 @@ enum Edited {
     Moved,
 }
 
-/// The editor's keys: those of the text area, and the ones that users of other editors expect.
+/// Handles the editor's keys: those of the text area, and the ones that users of other editors expect.
 fn editor_key(editor: &mut Editor, key: KeyEvent) -> Edited {
     let ctrl = key.modifiers == KeyModifiers::CONTROL;
     if let Some(pattern) = &mut editor.search {
@@ -479,7 +479,7 @@ fn editor_key(editor: &mut Editor, key: KeyEvent) -> Edited {
             }
             _ => return Edited::Moved,
         }
-        // A pattern that is being typed may not be a good one yet: then the last good one stays.
+        // A pattern that is being typed may not be valid yet: then the last valid one stays.
         if editor.area.set_search_pattern(pattern.as_str()).is_ok() {
             editor.area.search_forward(true);
         }
@@ -527,7 +527,7 @@ fn moved(editor: &mut Editor, moves: [CursorMove; 2]) -> Edited {
     Edited::Moved
 }
 
-/// A paste is text, never keys: it goes to the child, into an editor, or nowhere.
+/// Handles a paste as text, never as keys: it goes to the child, into an editor, or nowhere.
 fn paste(model: &mut Model, piece: HostInput) {
     let in_editor = match (model.view.overlay, model.view.focus) {
         (Some(Overlay::Review), _) | (None, Focus::Handoff) => model.draft.handoff.editor.is_some(),

@@ -1,4 +1,4 @@
-//! Which rectangle the pane and each panel get at a given size.
+//! The layout: the rectangles that the pane and each panel get at a given size.
 //!
 //! ```text
 //! ≥ 132 columns    pane left, four panels right
@@ -19,14 +19,14 @@ use crate::app::model::{Focus, Model};
 /// The smallest host terminal that is drawn on, in cells.
 pub const SMALLEST: (u16, u16) = (40, 10);
 
-/// Where everything is.
+/// The place of everything on the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The whole host terminal.
     pub whole: Rect,
     /// The pane with its border, if it has one.
     pub pane: Rect,
-    /// Whether the pane has a border.
+    /// True if the pane has a border.
     pub bordered: bool,
     /// The context panel.
     pub context: Option<Rect>,
@@ -34,14 +34,14 @@ pub struct Layout {
     pub panels: Vec<(Focus, Rect)>,
     /// The footer: one line.
     pub footer: Rect,
-    /// Whether the footer has to show the gauge too.
+    /// True if the footer has to show the gauge too.
     pub strip: bool,
-    /// Whether the host terminal is too small to draw on.
+    /// True if the host terminal is too small to draw on.
     pub too_small: bool,
 }
 
 impl Layout {
-    /// The rectangle of the hosted program's cells.
+    /// Returns the rectangle of the hosted program's cells.
     #[must_use]
     pub fn pane_inner(&self) -> Rect {
         if self.bordered {
@@ -51,14 +51,14 @@ impl Layout {
         }
     }
 
-    /// The size that the hosted program gets.
+    /// Returns the size that the hosted program gets.
     #[must_use]
     pub fn pane_size(&self) -> PaneSize {
         let inner = self.pane_inner();
         PaneSize::new(inner.width, inner.height)
     }
 
-    /// The pane's cell at a cell of the host terminal, if it lies there and no panel over it.
+    /// Returns the pane's cell at a cell of the host terminal, if it lies there and no panel over it.
     #[must_use]
     pub fn cell_of_pane(&self, column: u16, row: u16) -> Option<(u16, u16)> {
         let inner = self.pane_inner();
@@ -67,8 +67,7 @@ impl Layout {
         there.then(|| (column - inner.x, row - inner.y))
     }
 
-    /// The pane's cell nearest to a cell of the host terminal in its row, which may lie above the pane (negative) or
-    /// below it.
+    /// Returns the pane's cell nearest to a cell of the host terminal in its row, which may lie above the pane (negative) or below it.
     #[must_use]
     pub fn beside_pane(&self, column: u16, row: u16) -> (u16, i32) {
         let inner = self.pane_inner();
@@ -77,7 +76,7 @@ impl Layout {
         (column, i32::from(row) - i32::from(inner.y))
     }
 
-    /// What lies at a cell of the host terminal.
+    /// Returns what lies at a cell of the host terminal.
     #[must_use]
     pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
         let point = Position::new(column, row);
@@ -129,7 +128,8 @@ pub fn layout(model: &Model) -> Layout {
     layout
 }
 
-/// What a person has set by key or mouse, else what the configuration says; the pane keeps its 80 columns.
+/// Returns the panels' width in cells: what a person has set by key or mouse, otherwise what the configuration sets; the pane keeps
+/// its 80 columns.
 fn panel_width(columns: u16, model: &Model) -> u16 {
     let settings = model.config.ui.panel_width;
     let wanted = settings.unwrap_or(columns * 3 / 10).clamp(36, 60);
@@ -137,7 +137,8 @@ fn panel_width(columns: u16, model: &Model) -> u16 {
     wanted.min(columns.saturating_sub(82))
 }
 
-/// The panel that is shown when there is room for one beside the gauge: the focused one, else the scratchpad.
+/// Returns the panel that is shown when there is room for one beside the gauge: the focused one, otherwise the scratchpad, or
+/// during a reboot the handoff.
 fn second_panel(model: &Model) -> Focus {
     match model.view.focus {
         Focus::Pane if model.reboot.attempt.is_some() => Focus::Handoff,
@@ -146,10 +147,10 @@ fn second_panel(model: &Model) -> Focus {
     }
 }
 
-/// The fewest rows in which the context panel makes sense, and those in which another panel does.
+/// The smallest number of rows in which the context panel makes sense, and that in which another panel does.
 const LEAST: (u16, u16) = (5, 4);
 
-/// Panels in a column at the right: the gauge as high as it needs, the rest shared by need.
+/// Lays out panels in a column at the right: the gauge as high as it needs, the rest shared by need.
 fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], model: &Model) {
     let focus = model.view.focus;
     layout.strip = false;
@@ -165,7 +166,7 @@ fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], model: 
         let gone = panels.iter().rposition(|panel| *panel != focus);
         panels.remove(gone.unwrap_or(0));
     }
-    // Limits, the curve over the turns and the base load come where the other panels do not miss the rows.
+    // Limits, the curve over the turns and the base load are shown where the other panels can spare the rows.
     let wanted = match body.height {
         44.. => {
             let limits = model.session.agent.limits.len() as u16;
@@ -189,7 +190,7 @@ fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], model: 
     }
 }
 
-/// How the rows are shared: each panel gets what it needs first, then all have their part of the rest.
+/// Returns how the rows are shared: each panel gets what it needs first, then all have their part of the rest.
 fn heights(panels: &[Focus], rows: u16, width: u16, model: &Model) -> Vec<u16> {
     let mut heights: Vec<u16> = panels.iter().map(|_| 0).collect();
     let needs: Vec<u16> = panels.iter().map(|one| need(*one, width, model)).collect();
@@ -197,7 +198,7 @@ fn heights(panels: &[Focus], rows: u16, width: u16, model: &Model) -> Vec<u16> {
         let wants = |at: &usize| heights[*at] < needs[*at];
         let some_want = (0..panels.len()).any(|at| wants(&at));
         let takes = (0..panels.len()).filter(|at| !some_want || wants(at));
-        // The one that has least of its share, in lengths that all can be divided by.
+        // The panel that has the smallest part of its share gets the row, in lengths that all can be divided by.
         let filled = |at: &usize| {
             let (height, share) = (
                 u32::from(heights[*at]),
@@ -213,8 +214,8 @@ fn heights(panels: &[Focus], rows: u16, width: u16, model: &Model) -> Vec<u16> {
     heights
 }
 
-/// The scratchpad and the handoff are read; the history is glanced at, the run in its place is watched; what has the keys is
-/// worked in.
+/// Returns a panel's share of the rows: the scratchpad and the handoff are read; the history is glanced at, the run in its place is
+/// watched; the focused panel is worked in.
 fn share(panel: Focus, model: &Model) -> u16 {
     match panel {
         panel if panel == model.view.focus => 6,
@@ -224,17 +225,17 @@ fn share(panel: Focus, model: &Model) -> u16 {
     }
 }
 
-/// The rows that a panel needs, its border among them, as far as that is known without laying it out.
+/// Returns the rows that a panel needs, its border among them, as far as that is known without laying it out.
 fn need(panel: Focus, width: u16, model: &Model) -> u16 {
     let cells = usize::from(width.saturating_sub(2).max(1));
     let rows = match panel {
-        // What is worked in may become longer.
+        // A panel that is worked in may become longer.
         Focus::Scratchpad if model.draft.notes.editor.is_some() => MOST,
         Focus::Handoff if model.draft.handoff.is_worked_in() => MOST,
         Focus::Scratchpad => {
             let lines = scratchpad::without_title(&model.draft.notes.text).split('\n');
             let rows = |line: &str| line.chars().take(MOST * cells).count().div_ceil(cells);
-            // More lines than that cannot be asked for.
+            // A panel cannot ask for more lines than that.
             lines.take(MOST).map(|line| rows(line).max(1)).sum()
         }
         // The next step is open, with a blank row below it, and the others are folded.
@@ -243,7 +244,7 @@ fn need(panel: Focus, width: u16, model: &Model) -> u16 {
             let sections = handoff.text.matches("\n## ").count();
             sections + 3 + handoff.warnings.len() * 2
         }
-        // Two rows for each, and what there was before this run.
+        // Each iteration takes two rows, and those of the runs before this one are added.
         Focus::History if model.autopilot.is_none() => {
             let earlier = &model.view.history.earlier;
             let before: usize = earlier.iter().map(|run| run.iterations.len() * 2 + 1).sum();
@@ -254,10 +255,10 @@ fn need(panel: Focus, width: u16, model: &Model) -> u16 {
     rows.min(MOST) as u16 + 2
 }
 
-/// More rows than this a panel does not ask for.
+/// The largest number of rows that a panel asks for.
 const MOST: usize = 60;
 
-/// Two panels side by side below the pane.
+/// Lays out two panels side by side below the pane.
 fn strip(layout: &mut Layout, body: Rect, panel: Focus) {
     const HEIGHT: u16 = 8;
     if body.height < 20 + HEIGHT {
@@ -275,8 +276,7 @@ fn strip(layout: &mut Layout, body: Rect, panel: Focus) {
     layout.panels.push((panel, rest));
 }
 
-/// A panel that has the focus but no place lies over the pane, the whole of it: cut words of the agent's beside the panel
-/// would look like a fault.
+/// Lays a panel that has the focus but no place over the whole pane: cut words of the agent's beside the panel would look like a fault.
 fn overlay_focused(layout: &mut Layout, model: &Model) {
     if model.view.focus != Focus::Pane {
         let area = Rect {

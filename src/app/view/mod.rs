@@ -1,4 +1,4 @@
-//! What belongs to the host terminal: keys, focus, layout, copy mode, and what lies over the pane.
+//! The parts of the host terminal: keys, focus, layout, copy mode, and what lies over the pane.
 
 pub mod copy;
 pub mod external;

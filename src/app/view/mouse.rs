@@ -1,4 +1,4 @@
-//! What the mouse does, by what lies under it when a button goes down.
+//! The actions of the mouse, by what lies under it when a button goes down.
 //!
 //! ```text
 //! press on    the agent's text    the agent, if it has asked for the mouse; else copy mode, and so with Shift
@@ -18,10 +18,10 @@ use crate::app::{
     view::{copy, focus::set_focus, input::has_pane, layout, replay},
 };
 
-/// How many lines the wheel moves.
+/// The number of lines that the wheel moves.
 const WHEEL_LINES: i32 = 3;
 
-/// One of the three buttons, the wheel, or a move.
+/// Handles one of the three buttons, the wheel, or a move.
 pub(super) fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) {
     match mouse.kind {
         MouseEventKind::Down(button) => press(model, mouse, button, input),
@@ -29,7 +29,7 @@ pub(super) fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) {
         MouseEventKind::Up(button) => release(model, mouse, button, input),
         MouseEventKind::Moved => {
             let_go(model, mouse);
-            // Only a child means something by it.
+            // Only the child makes use of it.
             let there = layout::layout(model).cell_of_pane(mouse.column, mouse.row);
             if there.is_some() && has_pane(model) {
                 model.emit(Effect::Forward(input));
@@ -43,7 +43,7 @@ pub(super) fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) {
     }
 }
 
-/// A button beyond the third and the wheel: only the hosted program means something by it.
+/// Handles a button beyond the third and the wheel: only the hosted program makes use of it.
 pub(super) fn other_button(model: &mut Model, input: HostInput) {
     let HostInput::OtherButton {
         number,
@@ -69,7 +69,7 @@ pub(super) fn other_button(model: &mut Model, input: HostInput) {
     model.emit(Effect::Forward(input));
 }
 
-/// Whether a press at this cell of the host terminal is one for the hosted program.
+/// Reports whether a press at this cell of the host terminal is one for the hosted program.
 fn is_for_agent(model: &Model, modifiers: KeyModifiers, (column, row): (u16, u16)) -> bool {
     has_pane(model)
         && model.session.agent.takes_mouse
@@ -77,7 +77,7 @@ fn is_for_agent(model: &Model, modifiers: KeyModifiers, (column, row): (u16, u16
         && layout::layout(model).cell_of_pane(column, row).is_some()
 }
 
-/// Whether the mouse over the pane reads its text: it does unless the child has asked for it, and then with Shift.
+/// Reports whether the mouse over the pane reads its text: it does unless the child has asked for it, and then with Shift.
 fn is_for_copy_mode(model: &Model, mouse: MouseEvent) -> bool {
     model.view.copy.is_some()
         || !model.session.agent.takes_mouse
@@ -86,7 +86,7 @@ fn is_for_copy_mode(model: &Model, mouse: MouseEvent) -> bool {
 
 fn press(model: &mut Model, mouse: MouseEvent, button: MouseButton, input: HostInput) {
     match model.view.grip {
-        // A second button of the agent's.
+        // This is a second button of the agent's.
         Some(MouseGrip::Agent(first)) if first != button => {
             return model.emit(Effect::Forward(input));
         }
@@ -200,7 +200,7 @@ fn scroll_overlay(model: &mut Model, lines: i32) {
     }
 }
 
-/// Whether a press is on the border between pane and panels: on both of the lines that stand side by side, but not their ends.
+/// Reports whether a press is on the border between pane and panels: on both of the lines side by side, but not their ends.
 fn is_on_border(layout: &layout::Layout, mouse: MouseEvent) -> bool {
     let beside = layout.bordered && layout.pane.width < layout.whole.width;
     let border = layout.pane.right().saturating_sub(1);

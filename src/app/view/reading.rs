@@ -1,5 +1,5 @@
-//! How a long Markdown document is read: by sections that fold, with a search. Views lay it out; what stands here knows lines
-//! and no widths.
+//! The reading of a long Markdown document: by sections that fold, with a search. Views lay it out; this module knows lines and no
+//! widths.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -7,7 +7,7 @@ use crate::scratchpad::lines::{Fences, LineKind, heading};
 
 pub use crate::app::model::reading::Reading;
 
-/// A section of at most so many lines is open at first, where not only the first one is.
+/// The largest number of lines of a section that is open at first, where not only the first one is.
 const SHORT: usize = 8;
 
 /// A heading with the lines below it, up to the next one.
@@ -15,15 +15,15 @@ const SHORT: usize = 8;
 pub struct Section<'a> {
     /// The words of the heading.
     pub title: &'a str,
-    /// Its line, from 0.
+    /// The number of its line, from 0.
     pub line: usize,
-    /// The line behind its last one.
+    /// The number of the line after its last one.
     pub end: usize,
-    /// How many lines with something in them stand below the heading.
+    /// The number of lines below the heading that are not blank.
     pub lines: usize,
 }
 
-/// The sections of a document: headings of the first two levels, outside of fences.
+/// Returns the sections of a document: headings of the first two levels, outside of fences.
 #[must_use]
 pub fn sections(text: &str) -> Vec<Section<'_>> {
     let mut fences = Fences::default();
@@ -53,7 +53,7 @@ pub fn sections(text: &str) -> Vec<Section<'_>> {
     sections
 }
 
-/// A message without the sentences before its first section, which are the same in every message.
+/// Returns a message without the sentences before its first section, which are the same in every message.
 #[must_use]
 pub fn from_first_section(body: &str) -> &str {
     let body = body.trim_start_matches('\n');
@@ -63,7 +63,7 @@ pub fn from_first_section(body: &str) -> &str {
     body.get(skipped..).unwrap_or(body)
 }
 
-/// A message as a glance at it needs it: the next step first, and without the sentences before the first section.
+/// Returns a message for a glance at it: the next step first, and without the sentences before the first section.
 #[must_use]
 pub fn glance(body: &str) -> String {
     let body = from_first_section(body);
@@ -76,7 +76,7 @@ pub fn glance(body: &str) -> String {
     let (before, rest) = lines.split_at(step.line);
     let (first, behind) = rest.split_at(step.end - step.line);
     let mut lines = [first, before, behind].concat();
-    // What stood last has no blank line behind it.
+    // The last section has no blank line behind it.
     if first.last().is_some_and(|line| !line.trim().is_empty()) {
         lines.insert(first.len(), "");
     }
@@ -84,7 +84,7 @@ pub fn glance(body: &str) -> String {
 }
 
 impl Section<'_> {
-    /// Whether it says what comes next.
+    /// Reports whether it is the section about the next step.
     #[must_use]
     pub const fn is_next_step(&self) -> bool {
         self.title.eq_ignore_ascii_case("next step")
@@ -92,7 +92,7 @@ impl Section<'_> {
 }
 
 impl Reading {
-    /// At the beginning, with no section open but the first.
+    /// Returns a reader at the beginning, with no section open but the first.
     #[must_use]
     pub fn folded() -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Reading {
         }
     }
 
-    /// At the first section: what stands before it is above.
+    /// Returns a reader at the first section: what comes before it is above.
     #[must_use]
     pub fn at_first_section(text: &str) -> Self {
         let line = sections(text).first().map_or(0, |first| first.line);
@@ -111,7 +111,7 @@ impl Reading {
         }
     }
 
-    /// Whether a section is open.
+    /// Reports whether a section is open.
     #[must_use]
     pub fn is_open(&self, at: usize, section: &Section<'_>) -> bool {
         self.is_open_at_first(at, section) != self.toggled.contains(&at)
@@ -125,14 +125,14 @@ impl Reading {
         }
     }
 
-    /// Whether every section is open.
+    /// Reports whether every section is open.
     #[must_use]
     pub fn is_all_open(&self, text: &str) -> bool {
         let mut sections = sections(text).into_iter().enumerate();
         sections.all(|(at, section)| self.is_open(at, &section))
     }
 
-    /// Whether a line is in a section that is folded. Headings themselves are not.
+    /// Reports whether a line is in a section that is folded. Headings themselves are not.
     #[must_use]
     pub fn is_hidden(&self, sections: &[Section<'_>], line: usize) -> bool {
         let at = sections.partition_point(|section| section.line < line);
@@ -202,7 +202,7 @@ impl Reading {
         }
     }
 
-    /// To the next section, or the one before.
+    /// Moves to the next section, or the one before.
     fn step(&mut self, text: &str, by: isize) {
         let sections = sections(text);
         if sections.is_empty() {
@@ -215,7 +215,7 @@ impl Reading {
         };
         self.section = Some(at);
         self.go(sections[at].line);
-        // Where it comes from stays in sight.
+        // The lines above the section stay in sight.
         self.offset = -2;
     }
 
@@ -243,7 +243,7 @@ impl Reading {
             .collect();
     }
 
-    /// To the next line with the pattern, or the one before; the section that it is in opens. Behind the last line it begins
+    /// Moves to the next line with the pattern, or the one before; the section that it is in opens. Behind the last line it begins
     /// at the first one again.
     fn find(&mut self, text: &str, forward: bool) {
         let wanted = self.pattern.to_lowercase();
@@ -279,7 +279,7 @@ impl Reading {
         self.offset = -3;
     }
 
-    /// The line found last, if the reader still stands at one.
+    /// Returns the line found last, if the reader is still at one.
     fn found_at(&self, found: &[usize]) -> Option<usize> {
         found.contains(&self.anchor).then_some(self.anchor)
     }

@@ -18,16 +18,16 @@ use crate::app::{
 /// The time between two ticks: 30 a second, as smooth as what was recorded.
 const TICK: Duration = Duration::from_millis(33);
 
-/// How far an arrow goes, in seconds.
+/// The time that an arrow skips, in seconds.
 const SKIP: i64 = 5;
 
-/// The recording was read.
+/// Shows a recording that was read.
 pub fn read(model: &mut Model, iteration: IterationId, cast: Result<Cast, String>) {
     match cast {
         Err(why) => {
             model.error(format!("iteration {iteration} cannot be replayed: {why}"));
         }
-        // Something else may lie there by now.
+        // Something else may lie over the pane by now.
         Ok(_) if model.view.overlay.is_some() => {}
         Ok(cast) => {
             if cast.cut {
@@ -40,12 +40,12 @@ pub fn read(model: &mut Model, iteration: IterationId, cast: Result<Cast, String
     }
 }
 
-/// The rows in which a recording is shown: all but the footer and the border.
+/// Returns the rows in which a recording is shown: all but the footer and the border.
 pub fn height(model: &Model) -> u16 {
     model.view.host.1.saturating_sub(3)
 }
 
-/// A key while a recording is played.
+/// Handles a key while a recording is played.
 pub fn key(model: &mut Model, key: KeyEvent) {
     let height = height(model);
     let Some(replay) = &mut model.view.replay else {
@@ -77,7 +77,7 @@ pub fn key(model: &mut Model, key: KeyEvent) {
     tick_timer(model);
 }
 
-/// It is time to go on.
+/// Goes on with the replay when it is time.
 pub fn tick(model: &mut Model, epoch: u64) {
     if epoch != model.view.replay_epoch
         || !matches!(model.view.overlay, Some(Overlay::Replay { .. }))
@@ -90,7 +90,7 @@ pub fn tick(model: &mut Model, epoch: u64) {
     tick_timer(model);
 }
 
-/// The next tick, if anything happens in it; a new one makes the one before obsolete.
+/// Sets the timer for the next tick, if anything happens in it; a new one makes the one before obsolete.
 fn tick_timer(model: &mut Model) {
     if model.view.replay.as_ref().is_some_and(Replay::is_live) {
         let epoch = model.next_epoch();

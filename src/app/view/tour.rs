@@ -1,4 +1,4 @@
-//! The guided tour of the demo: five steps, each with a line that says what to press next; it goes on when that was done.
+//! The guided tour of the demo: five steps, each with a line that names what to press next; it goes on when that was done.
 
 use crate::{guard::Level, keymap::Action, lineage::Cause};
 
@@ -6,10 +6,10 @@ use crate::app::model::{Focus, Model};
 
 pub use crate::app::model::tour::Tour;
 
-/// How many steps there are.
+/// The number of steps.
 const STEPS: usize = 5;
 
-/// Looks whether what the step asks for was done. What was done before its time counts when its step comes.
+/// Goes on to the next step when what the step asks for was done. What was done before its time counts when its step comes.
 pub(in crate::app) fn after(model: &mut Model) {
     let Some(tour) = model.view.tour else { return };
     if is_done(model, tour.step) {
@@ -36,7 +36,7 @@ fn is_done(model: &Model, step: usize) -> bool {
     }
 }
 
-/// The line of the present step; none where there is no tour.
+/// Returns the line of the present step; `None` where there is no tour.
 #[must_use]
 pub fn line(model: &Model) -> Option<String> {
     let step = model.view.tour?.step;
