@@ -1,4 +1,4 @@
-//! What to do: every order the core gives, by who carries it out.
+//! The effects: every order that the core gives, by who carries it out.
 
 use std::time::Duration;
 
@@ -55,12 +55,11 @@ pub enum Effect {
     RunPostReboot(Box<RebootResult>),
     /// Look for this text on the pane's screen until it is seen.
     WatchPane(String),
-    /// Ask git how things stand.
+    /// Read the state of the git repository.
     ReadGit,
-    /// Read what the client's arguments, environment and settings files say about its compaction; `ReadEvent::ClientSettings`
-    /// comes back.
+    /// Read what the client's arguments, environment and settings files set for its compaction; `ReadEvent::ClientSettings` comes back.
     ReadClientSettings,
-    /// Read what the client says about its limit at the end of its screen; `ReadEvent::ClientWords` comes back if it does.
+    /// Read what the client shows about its limit at the end of its screen; `ReadEvent::ClientWords` comes back if it does.
     ReadClientWords,
     /// Look whether these files are there, and read those that the handoff includes; `ReadEvent::HandoffFiles` comes back.
     ReadHandoffFiles {
@@ -72,9 +71,9 @@ pub enum Effect {
     /// Write the scratchpad, if it still is what we read last: `ReadEvent::ScratchpadSaved` comes back, or `ScratchpadNotSaved`.
     /// Otherwise `ReadEvent::Scratchpad` comes back.
     WriteScratchpad {
-        /// What we believe is on disk.
+        /// The text that we believe is on disk.
         base: String,
-        /// What shall be there.
+        /// The text that shall be there.
         text: String,
     },
     /// Read the scratchpad.
@@ -88,20 +87,20 @@ pub enum Effect {
     OrderBridge {
         /// The number that the answer names.
         id: OrderId,
-        /// Whose side.
+        /// The session whose side is meant.
         session: SessionId,
-        /// What to do.
+        /// The order itself.
         order: Order,
     },
     /// Take an order for the client's own side back, unless a process has taken it; `BridgeEvent::Cancelled` comes back.
     CancelOrder(OrderId),
     /// Take the order to replace the conversation back, unless the client has the text; `BridgeEvent::Revoked` comes back.
     RevokeOrder(OrderId),
-    /// Answer the client what is left of its conversation by a compaction that it has asked about.
+    /// Answer the client with what is left of its conversation by a compaction that it has asked about.
     DecideCompaction {
-        /// Which one.
+        /// The compaction.
         id: CompactionId,
-        /// What.
+        /// The answer.
         decision: Decision,
     },
     /// Keep this version of the scratchpad.
@@ -110,7 +109,7 @@ pub enum Effect {
     ReadRecording(RunId, IterationId),
     /// Look for a text in all that the store has of the project; `StoreEvent::HistoryFound` comes back.
     SearchHistory(String),
-    /// Keep where the session stood at the end of a turn.
+    /// Keep the session's figures at the end of a turn.
     KeepTurn(TurnFigures),
     /// Read what the store has of an iteration; `StoreEvent::PastRead` comes back.
     ReadPast(RunId, IterationId),
@@ -118,25 +117,25 @@ pub enum Effect {
     ReadTask,
     /// Open a document in `$EDITOR`.
     OpenEditor {
-        /// Which.
+        /// The document.
         document: Document,
         /// Its text.
         text: String,
     },
     /// Follow this transcript file.
     FollowTranscript {
-        /// Whose.
+        /// The session whose transcript it is.
         session: SessionId,
-        /// Where, as the agent says: the shell checks it before it opens it.
+        /// The path that the agent has given: the shell checks it before it opens it.
         path: String,
     },
-    /// Say what each level of a trim of a session would free; `ReadEvent::TrimPlanned` comes back.
+    /// Report what each level of a trim of a session would free; `ReadEvent::TrimPlanned` comes back.
     SurveyTrim {
         /// The number that the answer names.
         ask: u64,
         /// The session.
         session: SessionId,
-        /// How it is measured.
+        /// The settings by which it is measured.
         settings: TrimSettings,
     },
     /// Write a trimmed copy of a session whose agent has ended; `ReadEvent::Trimmed` comes back.
@@ -147,48 +146,48 @@ pub enum Effect {
         from: SessionId,
         /// The copy's session, which has no transcript yet.
         to: SessionId,
-        /// How it is measured.
+        /// The settings by which it is measured.
         settings: TrimSettings,
     },
     /// Write a step ahead; `StoreEvent::Journaled` comes back when it is on disk.
     Journal(Box<JournalEntry>),
     /// Keep an iteration's record, in the store and in `meta.json`.
     SaveIteration(Box<Iteration>, Box<Meta>),
-    /// Make again what lay in these places: what the agent was started with, its recording, its entry among the agents.
+    /// Make again the contents of these places: what the agent was started with, its recording, its entry among the agents.
     MakeFilesAgain(MadeAgain),
-    /// The agent in the pane goes on in this iteration: it is recorded in a file of its own, and `PaneEvent::Spawned` comes back.
+    /// Record the agent in the pane in a file of its own, because it goes on in this iteration; `PaneEvent::Spawned` comes back.
     ContinuePane(IterationId),
     /// Keep the handoff that an iteration was given.
     SaveHandoff {
-        /// Which iteration gets it.
+        /// The iteration that gets it.
         iteration: IterationId,
         /// The whole message.
         text: String,
     },
     /// Read the session for its summary: `ReadEvent::TranscriptRead` comes back, and `ReadEvent::Summarized` if a model is asked.
     Summarize {
-        /// Which order this is; it takes the place of any before.
+        /// The number of the order; it replaces any before.
         id: SummaryId,
-        /// Whether a model is asked.
+        /// True if a model is asked.
         ask: bool,
     },
     /// Look whether the client's daemon runs a fork of one of these sessions; `ReadEvent::Moved` comes back if it does.
     FindMoved {
-        /// Those that the agent has been.
+        /// The sessions that the agent has had.
         from: Vec<SessionId>,
     },
     /// End what the client's daemon runs of these sessions; `ReadEvent::MovedEnded` comes back.
     EndMoved {
-        /// Those that the agent has been.
+        /// The sessions that the agent has had.
         sessions: Vec<SessionId>,
-        /// How long the client may take for it.
+        /// The time that the client may take for it.
         limit: Duration,
     },
     /// Ask no model any more: end the process, if one runs.
     CancelSummary,
     /// Keep the summary of an iteration.
     SaveSummary {
-        /// Which iteration it is about.
+        /// The iteration that it is about.
         iteration: IterationId,
         /// Its seven sections.
         text: String,
@@ -197,7 +196,7 @@ pub enum Effect {
     KeepCarried(SessionId, Box<Carried>),
     /// Read what a session carries; `StoreEvent::CarriedRead` comes back.
     ReadCarried {
-        /// Whose is read.
+        /// The session whose state is read.
         of: SessionId,
         /// The session that goes on from it.
         session: SessionId,
@@ -225,7 +224,7 @@ pub enum Effect {
     },
     /// Name the host terminal's window.
     HostTitle(String),
-    /// Show on the host terminal how far the agent is.
+    /// Show on the host terminal the agent's progress.
     HostProgress(Progress),
     /// Call a person: a desktop notification or the bell, as the user wants it.
     Call(String),
@@ -235,14 +234,14 @@ pub enum Effect {
     Quit(i32),
 }
 
-/// The order to write this to the run's log.
+/// Returns the order to write this to the run's log.
 pub(in crate::app) fn run_event(event: RunEvent) -> Effect {
     Effect::LogRun(Box::new(event))
 }
 
-/// What one event has the shell do, in order.
+/// The orders that one event gives the shell, in sequence.
 ///
-/// They are run or taken out, never dropped: an order that is not carried out would leave the core waiting for its answer.
+/// They are carried out or taken out, never dropped: an order that is not carried out would leave the core waiting for its answer.
 #[derive(Debug)]
 #[must_use = "an effect that is not run is lost"]
 pub struct Effects(Vec<Effect>);
@@ -284,22 +283,21 @@ impl Drop for Effects {
 /// The agent process to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartAgent {
-    /// Which iteration it will be.
+    /// The iteration that it will be.
     pub iteration: IterationId,
     /// The session to create or to resume.
     pub session: SessionId,
-    /// Whether the session exists already.
+    /// True if the session exists already.
     pub resume: bool,
     /// The first prompt, given at the start.
     pub prompt: Option<String>,
     /// The first prompt instead, if the session that was to be resumed has nothing on disk and begins again.
     pub prompt_if_new: Option<String>,
-    /// Whether it is the first process of this supervisor: only then do the user's own `--resume` and
-    /// `--continue` flags count.
+    /// True if it is the first process of this supervisor: only then do the user's own `--resume` and `--continue` flags count.
     pub first: bool,
 }
 
-/// What must be there before an agent is ended for a reboot.
+/// The things that must be there before an agent is ended for a reboot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preparation {
     /// The reboot, which the answer names.
@@ -308,16 +306,16 @@ pub struct Preparation {
     pub iteration: IterationId,
     /// The message, where one is sent.
     pub handoff: Option<String>,
-    /// The session that is resumed is made of this one.
+    /// The copy that the session to be resumed is made from, where there is one.
     pub copy: Option<ReplacedCopy>,
-    /// What `pre_reboot` is given; `None` where it is not run.
+    /// The data that `pre_reboot` is given; `None` where it is not run.
     pub hook: Option<RebootResult>,
 }
 
 /// A copy of the conversation that was replaced in place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplacedCopy {
-    /// The session in whose transcript it stands.
+    /// The session whose transcript holds it.
     pub from: SessionId,
     /// The nonce of the handoff that has taken its place.
     pub nonce: String,
@@ -325,7 +323,7 @@ pub struct ReplacedCopy {
     pub to: SessionId,
 }
 
-/// What the user's own commands around a reboot are given as JSON.
+/// The JSON data that the user's own commands around a reboot are given.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RebootResult {
     /// `pre_reboot` or `post_reboot`.
@@ -338,9 +336,9 @@ pub struct RebootResult {
     pub project: String,
     /// The iteration that ends.
     pub iteration: IterationId,
-    /// What asked for it.
+    /// The cause of the reboot.
     pub cause: Cause,
-    /// How the context goes over.
+    /// The way in which the context is carried over.
     pub way: Way,
     /// The session that ends.
     pub old_session: SessionId,
@@ -350,18 +348,18 @@ pub struct RebootResult {
     pub used_tokens: Option<u64>,
     /// The message, where one is sent.
     pub handoff: Option<String>,
-    /// What is preserved over it.
+    /// The state that is preserved over it.
     pub preserved_state: PreservedState,
-    /// How it came out: `done`, `rolled_back` or `failed`; absent before it.
+    /// The result: `done`, `rolled_back` or `failed`; absent before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'static str>,
-    /// Why it failed.
+    /// The reason for which it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether the handoff was seen to arrive.
+    /// True if the handoff was seen to arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
-    /// From the approval to the end, in milliseconds.
+    /// The time from the approval to the end, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
 }
@@ -382,7 +380,7 @@ pub enum StopSignal {
 }
 
 impl StopSignal {
-    /// The next sterner signal.
+    /// Returns the next stronger signal.
     #[must_use]
     pub const fn next(self) -> Option<Self> {
         match self {
@@ -394,7 +392,7 @@ impl StopSignal {
         }
     }
 
-    /// The word for it.
+    /// Returns the word for the signal.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What happened: every fact that reaches the core, by its source.
+//! The events: every fact that reaches the core, by its source.
 
 use std::path::PathBuf;
 
@@ -31,13 +31,13 @@ use crate::app::model::{carried::Carried, history::EarlierRun};
 /// A fact, in the past tense.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The host terminal spoke.
+    /// The host terminal has sent something.
     Host(HostEvent),
-    /// The pane or its process spoke.
+    /// The pane or its process has reported something.
     Pane(PaneEvent),
-    /// The hosted agent spoke, through a hook or its status line.
+    /// The hosted agent has reported something, through a hook or its status line.
     Agent(AgentEvent),
-    /// The bridge is asked for at a start, or has spoken.
+    /// The bridge is asked for at a start, or has reported something.
     Bridge(BridgeEvent),
     /// Something outside was read.
     Read(ReadEvent),
@@ -47,25 +47,25 @@ pub enum Event {
     TimerFired(TimerId),
     /// Someone with the control token asked for something.
     ControlAsked {
-        /// Which call waits for the answer.
+        /// The call that waits for the answer.
         call: CallId,
-        /// What is wanted.
+        /// The order that is given.
         control: Control,
     },
     /// A program outside has seen something.
     Reported {
-        /// Which call waits for the answer.
+        /// The call that waits for the answer.
         call: CallId,
-        /// What was seen.
+        /// The report of what was seen.
         report: Report,
     },
     /// The hosted agent calls a tool.
     ToolCalled {
-        /// Which call waits for the answer.
+        /// The call that waits for the answer.
         call: CallId,
-        /// Which agent.
+        /// The agent that calls.
         caller: bridge::Caller,
-        /// What it calls.
+        /// The tool that it calls.
         tool: bridge::Tool,
     },
     /// The supervisor was told to end by a signal or because its terminal is gone.
@@ -79,125 +79,125 @@ pub enum Event {
     PlacesChecked(Box<PlacesSeen>),
     /// Something went wrong that the user should see and that cannot be mended: the session goes on.
     EffectFailed {
-        /// What, in the user's words.
+        /// A description, in the user's words.
         what: String,
     },
 }
 
-/// What became of the places that the supervisor keeps its own things in.
+/// The state of the places that the supervisor keeps its own things in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacesSeen {
-    /// What was gone and is there again.
+    /// The places that were gone and are there again.
     pub made: MadeAgain,
-    /// What is gone and cannot be made again, and why.
+    /// The places that are gone and cannot be made again, and the reason.
     pub missing: Option<String>,
-    /// Where the control socket is now.
+    /// The path of the control socket now.
     pub socket: PathBuf,
-    /// Where the token of the agent's hooks is now.
+    /// The path of the token of the agent's hooks now.
     pub observe: PathBuf,
 }
 
 /// Places that were gone and are there again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MadeAgain {
-    /// The project's lock, with what lies beside it in the state directory.
+    /// True if the project's lock was made again, with what lies beside it in the state directory.
     pub lock: bool,
-    /// The control socket or its tokens: hooks of the time between were lost.
+    /// True if the control socket or its tokens were made again: hooks from the time between were lost.
     pub socket: bool,
-    /// The run's directory in the project.
+    /// True if the run's directory in the project was made again.
     pub files: bool,
 }
 
-/// What is known of the bridge.
+/// A fact about the bridge.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BridgeEvent {
-    /// The agent of this iteration is started with it, or why not.
+    /// The agent of this iteration is started with it, or without it for a reason.
     Offered {
-        /// Whose agent.
+        /// The iteration of the agent.
         iteration: IterationId,
-        /// Why it is not, if so.
+        /// The reason for which it is not, if so.
         absence: Option<Absence>,
     },
-    /// How the agent of this iteration is given its tools.
+    /// The agent of this iteration is given its tools in this way.
     ToolsGiven {
-        /// Whose agent.
+        /// The iteration of the agent.
         iteration: IterationId,
-        /// How.
+        /// The way.
         by: ToolsBy,
     },
-    /// It has said something.
+    /// The bridge has reported something.
     Said(Box<bridge::Report>),
     /// An order was taken back, or could not be.
     Cancelled {
         /// The order.
         id: OrderId,
-        /// Whether a process has taken it, and may carry it out.
+        /// True if a process has taken it, and may carry it out.
         was_taken: bool,
     },
     /// The order to replace the conversation was revoked, or could not be.
     Revoked {
         /// The order.
         id: OrderId,
-        /// Whether the client had not asked for the text yet, and gets it no more.
+        /// True if the client had not asked for the text yet, and gets it no more.
         in_time: bool,
     },
 }
 
-/// What comes from the host terminal.
+/// An event from the host terminal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostEvent {
     /// The human did something.
     Input(HostInput),
     /// The host terminal has a new size, in cells.
     Resized {
-        /// Its width.
+        /// Its width in cells.
         columns: u16,
-        /// Its height.
+        /// Its height in cells.
         rows: u16,
     },
 }
 
-/// What comes from the pane.
+/// An event from the pane.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PaneEvent {
     /// The agent's process was started.
     Spawned {
-        /// Whose process.
+        /// The iteration of the process.
         iteration: IterationId,
-        /// The process, distinguished from any later bearer of its number.
+        /// The process, distinguished from any later one with the same number.
         process: ProcessStamp,
         /// Fresh random values for the next reboot.
         new_ids: NewIds,
     },
     /// The agent's process could not be started.
     SpawnFailed {
-        /// Whose process.
+        /// The iteration of the process.
         iteration: IterationId,
-        /// Why, with a hint.
+        /// The reason, with a hint.
         why: String,
     },
     /// The agent's process is gone.
     Exited {
-        /// Whose process.
+        /// The iteration of the process.
         iteration: IterationId,
-        /// How it ended.
+        /// The way in which it ended.
         exit: Exit,
     },
     /// The emulator saw something that is no cell: a title, a bell, a notification.
     Screen(ScreenFact),
     /// The hosted program has begun, or ceased, to take pastes as one piece (mode 2004).
     PasteModeSet {
-        /// Whether it does.
+        /// True if it does.
         on: bool,
     },
     /// The hosted program has asked for the mouse, or gives it back.
     MouseModeSet {
-        /// Whether it has it.
+        /// True if the program has the mouse.
         on: bool,
     },
-    /// The pointer has come to stand on a link, or has left it.
+    /// The pointer has come to rest on a link, or has left it.
     LinkHovered {
-        /// Where it goes, if it is passed on to the host terminal; `None` if there is no such link.
+        /// The link's target, if it is passed on to the host terminal; `None` if there is no such link.
         target: Option<String>,
     },
     /// The screen has done what a reader asked for.
@@ -210,22 +210,22 @@ pub enum PaneEvent {
     InputRefused,
     /// The user has pressed Ctrl-C while so many bytes waited for a child that does not read: they were dropped.
     InputCancelled {
-        /// How many there were.
+        /// The number of bytes that were dropped.
         bytes: usize,
     },
     /// Processes of an ended agent that are still alive.
     LeftoversFound {
-        /// `pid name`, one each.
+        /// The processes, each as `pid name`.
         processes: Vec<String>,
     },
 }
 
-/// How a process ended.
+/// The way in which a process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// With this code.
+    /// The process exited with this code.
     Code(u32),
-    /// By this signal.
+    /// This signal ended the process.
     Signal(String),
 }
 
@@ -238,18 +238,18 @@ impl std::fmt::Display for Exit {
     }
 }
 
-/// What was read from outside.
+/// An event that was read from outside.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadEvent {
-    /// The scratchpad as it stands on disk; `None` if there is no such file.
+    /// The scratchpad as it is on disk; `None` if there is no such file.
     Scratchpad(Option<String>),
-    /// The scratchpad says this on disk now, because we wrote it.
+    /// The scratchpad has this text on disk now, because we wrote it.
     ScratchpadSaved(String),
     /// The scratchpad could not be written, for this reason.
     ScratchpadNotSaved(String),
     /// An unsent prompt that was kept.
     Draft(String),
-    /// This unsent prompt is on disk, or as much of it as the disk takes; `None`: there is none any more.
+    /// This unsent prompt is on disk, or as much of it as the disk takes; `None` if there is none any more.
     DraftKept(Option<String>),
     /// Earlier versions of the scratchpad.
     Versions(Versions),
@@ -257,7 +257,7 @@ pub enum ReadEvent {
     VersionsUnreadable,
     /// The user left `$EDITOR`.
     EditorClosed {
-        /// Which document it held.
+        /// The document that it held.
         document: Document,
         /// The text it was left with; `None` if the editor failed.
         text: Option<String>,
@@ -266,53 +266,53 @@ pub enum ReadEvent {
     Git(GitState),
     /// The files that the handoff names and includes.
     HandoffFiles(Box<HandoffFiles>),
-    /// Signals in the pane's text, oldest first: all that stand there.
+    /// The signals in the pane's text, oldest first: all that it shows.
     PaneSignals {
-        /// Whose pane.
+        /// The iteration of the pane.
         iteration: IterationId,
         /// The signals.
         signals: Vec<Signal>,
     },
     /// The last shell commands of the pane's recording, as they would be shown.
     Recorded {
-        /// Whose pane.
+        /// The iteration of the pane.
         iteration: IterationId,
         /// The text.
         commands: Vec<String>,
     },
-    /// What the transcript says by now.
+    /// The facts of the transcript by now.
     Transcript {
-        /// Whose transcript.
+        /// The session of the transcript.
         session: SessionId,
-        /// What it says.
+        /// The facts in it.
         facts: Box<TranscriptFacts>,
     },
     /// The transcript cannot be read any more.
     TranscriptLost {
-        /// Whose transcript.
+        /// The session of the transcript.
         session: SessionId,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// What each level of a trim would free.
+    /// The amount of tokens that each level of a trim would free.
     TrimPlanned {
         /// The number under which it was asked.
         ask: u64,
-        /// The plan, or why there is none.
+        /// The plan, or the reason that there is none.
         plan: Result<TrimPlan, String>,
     },
     /// Everything that a reboot needs is there, or something is missing.
     Prepared {
         /// The reboot.
         reboot: uuid::Uuid,
-        /// Why it cannot go ahead, if so.
+        /// The reason that it cannot go ahead, if so.
         refused: Option<String>,
     },
     /// The trimmed copy of a session is there whole, or there is none.
     Trimmed {
         /// The number under which it was asked.
         ask: u64,
-        /// What was removed, or why it could not be made.
+        /// The record of what was removed, or the reason that the copy could not be made.
         made: Result<TrimRecord, String>,
     },
     /// The client's daemon runs this session as a fork of the agent's.
@@ -320,48 +320,48 @@ pub enum ReadEvent {
         /// Its session.
         session: SessionId,
     },
-    /// The sessions that were to be ended in the client's daemon are.
+    /// The sessions that were to be ended in the client's daemon have been ended.
     MovedEnded {
         /// The last of them that holds the conversation. The client writes a fork's transcript with its first prompt: before,
         /// the session that it was forked from holds it.
         holds: Option<SessionId>,
-        /// Which may go on, and why; none if none does.
+        /// The sessions that may go on, and the reason; `None` if none does.
         left: Option<String>,
     },
     /// An estimate from the pane's text.
     Estimate(Reading),
-    /// What the client's arguments, environment and settings files say about its compaction.
+    /// The values that the client's arguments, environment and settings files give for its compaction.
     ClientSettings(Box<CompactionSettings>),
-    /// What the client says about its limit at the end of its screen.
+    /// The client's words about its limit at the end of its screen.
     ClientWords(Words),
     /// The recording of an iteration.
     Recording {
-        /// Which.
+        /// The iteration.
         iteration: IterationId,
-        /// The recording, or why there is none.
+        /// The recording, or the reason that there is none.
         cast: Result<Cast, String>,
     },
-    /// The task of the run as its file has it now, or why that cannot be read.
+    /// The task of the run as its file has it now, or the reason that the file cannot be read.
     Task(Result<String, String>),
     /// The configuration files changed and are good.
     Config(Box<Config>),
     /// The transcript has been written to its end, as far as can be seen, and read.
     TranscriptRead {
-        /// For which order.
+        /// The order that this answers.
         id: SummaryId,
-        /// Why there is nothing to summarize.
+        /// The error holds the reason that there is nothing to summarize.
         read: Result<(), String>,
     },
     /// A model was asked for a summary.
     Summarized {
-        /// For which order.
+        /// The order that this answers.
         id: SummaryId,
-        /// What came of it.
+        /// The result.
         outcome: Outcome,
     },
 }
 
-/// What the store answers.
+/// An answer of the store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StoreEvent {
     /// This step of this reboot is on disk.
@@ -371,50 +371,50 @@ pub enum StoreEvent {
         /// The step.
         step: Step,
     },
-    /// What became of a checkpoint.
+    /// The state of a checkpoint that was to be kept.
     CheckpointKept {
         /// The checkpoint.
         id: uuid::Uuid,
-        /// Where it is now.
+        /// The place where it is now.
         kept: Kept,
     },
-    /// What a session carries of its lineage, if the store knows of it.
+    /// The state that a session carries of its lineage, if the store knows of it.
     CarriedRead {
         /// The session that goes on from it.
         session: SessionId,
-        /// What it carries, or why that is not known.
+        /// The state that it carries, or the reason that this is not known.
         found: Result<Option<Box<Carried>>, String>,
     },
     /// The project's runs before this one, newest first.
     EarlierRuns(Vec<EarlierRun>),
-    /// What the store has of an iteration, or why it has nothing.
+    /// The store's record of an iteration, or the reason that it has none.
     PastRead {
         /// Its run.
         run: RunId,
         /// Its number.
         iteration: IterationId,
-        /// What there is.
+        /// The record, or the reason.
         found: Result<Box<PastSession>, String>,
     },
-    /// Where the store has found a text, or why it could not look.
+    /// The places where the store has found a text, or the reason that it could not look.
     HistoryFound {
-        /// What was looked for.
+        /// The text that was looked for.
         text: String,
         /// The iterations.
         found: Result<Vec<(RunId, IterationId)>, String>,
     },
-    /// The store cannot be used any more, and why; `None`: it can again, and has all that waited.
+    /// The reason for which the store cannot be used any more; `None` if it can again, and has all that waited.
     ErrorChanged(Option<String>),
 }
 
-/// Where a record is.
+/// The place where a record is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// On disk.
+    /// The record is on disk.
     Durable,
-    /// In memory, until the store can be used again, and why it cannot now.
+    /// The record is in memory until the store can be used again; the text is the reason that it cannot now.
     Waiting(String),
-    /// Nowhere, and why.
+    /// The record is lost, for this reason.
     Lost(String),
 }
 
@@ -440,7 +440,7 @@ pub enum TimerId {
     Quiet,
     /// `auto` mode goes ahead.
     AutoDelay(u64),
-    /// A person may answer a compaction for a while; the number says which.
+    /// A person may answer a compaction for a while; the number is that of the compaction.
     Compaction(u64),
     /// The warm-up prompt is due.
     WarmUp(u64),
@@ -448,13 +448,13 @@ pub enum TimerId {
     Summary(u64),
     /// The session may be surveyed again.
     Survey(u64),
-    /// Title and prompt box have stood for a while.
+    /// The title and the prompt box have not changed for a while.
     Calm(u64),
     /// The next moment of a recording is due.
     Replay(u64),
-    /// No hook has reported the commit that is the head by now.
+    /// The commit that is the head has not been reported by a hook by now.
     NewHead(u64),
-    /// What the autonomous run waits for.
+    /// The wait of the autonomous run is over.
     Run(u64),
     /// The time of the autonomous run has moved on.
     RunClock,
@@ -464,17 +464,17 @@ pub enum TimerId {
     Notice,
     /// A reboot is shown as it goes on, and what it has brought for a while.
     Moment,
-    /// The human has not typed into the pane for the quiet time, and the footer no longer says so.
+    /// The human has not typed into the pane for the quiet time, and the footer no longer shows that they type.
     Typing,
     /// A figure on the screen has another age.
     Age,
     /// The client has drawn what belongs to the last figure.
     ClientWords,
-    /// What the session carries has changed, and is to be kept.
+    /// The session's carried state has changed, and is to be kept.
     KeepCarried,
     /// The scratchpad's edits are to be written.
     SaveNotes(u64),
-    /// The bridge should have spoken by now.
+    /// The bridge should have reported by now.
     Bridge(IterationId),
     /// An order for the bridge should have been taken, or answered, by now.
     Order(OrderId),
@@ -484,7 +484,7 @@ pub enum TimerId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SummaryId(pub u64);
 
-/// A call at one of the doors that waits for its answer.
+/// A call at one of the endpoints that waits for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId(pub u64);
 
@@ -499,38 +499,38 @@ pub struct NewIds {
     pub nonce: String,
 }
 
-/// What a transcript says, as far as we show or use it.
+/// The facts of a transcript, as far as we show or use them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TranscriptFacts {
-    /// Tokens in the context window after the last main-chain call.
+    /// The tokens in the context window after the last main-chain call.
     pub used: Option<Tokens>,
     /// The model, without its window mark.
     pub model: Option<String>,
-    /// Tokens sent in and got out over the whole session.
+    /// The input and output tokens of the whole session.
     pub totals: TokenTotals,
-    /// Of those, what was before the last compaction.
+    /// The part of those from before the last compaction.
     pub before_compaction: TokenTotals,
-    /// Turns so far.
+    /// The number of turns so far.
     pub turns: u64,
-    /// Compactions so far.
+    /// The number of compactions so far.
     pub compactions: u64,
-    /// Whether the file was read to its end, so that the counts are whole.
+    /// True if the file was read to its end, so that the counts are complete.
     pub whole: bool,
-    /// Up to where the file was read, in bytes.
+    /// The position up to which the file was read, in bytes.
     pub read: u64,
-    /// The name of the newest prompt that stands.
+    /// The name of the newest prompt that was not taken back.
     pub prompt: Option<String>,
-    /// The name of the first prompt that a rewind has taken back, told once.
+    /// The name of the first prompt that a rewind has taken back, reported once.
     pub rewound: Option<String>,
     /// The latest prompt.
     pub last_prompt: Option<String>,
     /// The first line of the latest prompt that is a handoff.
     pub handoff: Option<String>,
-    /// Lines that could not be read and were skipped.
+    /// The number of lines that could not be read and were skipped.
     pub skipped: u64,
-    /// Signals in what the assistant has said since the facts before these, in order.
+    /// The signals in what the assistant has written since the facts before these, in order.
     pub signals: Vec<Signal>,
-    /// The last thing the assistant said since then.
+    /// The last message of the assistant since then.
     pub said: Option<String>,
     /// The agent's own to-do list.
     pub todos: Todos,
@@ -542,19 +542,19 @@ pub struct TranscriptFacts {
     pub commands: Option<Vec<String>>,
     /// The shell commands that have ended since then, in order.
     pub ran: Vec<Ran>,
-    /// Calls of tools on the main chain that have no result yet, of those since we began to follow.
+    /// The number of tool calls on the main chain that have no result yet, of those since we began to follow.
     pub calls_open: usize,
 }
 
 pub use crate::transcript::digest::Ran;
 
-/// What the file system says to what a handoff names.
+/// The state in the file system of the files that a handoff names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HandoffFiles {
-    /// Files that are not there, of those that were asked about.
+    /// The files that are not there, of those that were asked about.
     pub missing: Vec<String>,
     /// The files that the user wants to be named.
     pub included: Vec<IncludedFile>,
-    /// Which of those could not be read, and why.
+    /// A warning for each of those that could not be read, with the reason.
     pub warnings: Vec<String>,
 }

@@ -29,13 +29,13 @@ use crate::app::{
     },
 };
 
-/// Whether the window is so full that a client without auto-compaction takes no prompt.
+/// Reports whether the window is so full that a client without auto-compaction takes no prompt.
 pub(in crate::app) fn is_at_refusal(model: &Model) -> bool {
     let figure = model.session.guard.figure(model.now);
     figure.is_some_and(|figure| figure.used >= figure.lines.refusal())
 }
 
-/// What the agent waits for, or why nothing is known: in words.
+/// Returns what the agent waits for, or the reason that nothing is known, in words.
 #[must_use]
 pub fn agent_reason(model: &Model) -> Option<String> {
     let agent = &model.session.agent;
@@ -69,25 +69,25 @@ pub fn agent_reason(model: &Model) -> Option<String> {
     }
 }
 
-/// Until when a usage limit holds the agent, if that is known.
+/// Returns the time until which a usage limit holds the agent, if that is known.
 pub(in crate::app) fn limit_reset(model: &Model) -> Option<DateTime<Utc>> {
     let held = model.session.agent.state == AgentState::Limit;
     model.session.agent.limit_reset.filter(|_| held)
 }
 
-/// Whether the title says that no turn runs.
+/// Reports whether the title shows that no turn runs.
 #[must_use]
 pub fn is_calm(model: &Model) -> bool {
     model.session.agent.activity.title == Some(TitleState::Calm)
 }
 
-/// Whether no hook has come in this iteration.
+/// Reports whether no hook has come in this iteration.
 #[must_use]
 pub fn is_hookless(model: &Model) -> bool {
     !model.session.agent.hooked && !model.is_generic()
 }
 
-/// What blocks a reboot, and a text that is to be typed.
+/// A condition that blocks a reboot, and a text that is to be typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum Block {
@@ -100,7 +100,7 @@ pub enum Block {
     Unknown,
     /// The agent waits for an answer.
     Dialog,
-    /// Another process goes on with the session.
+    /// Another process continues the session.
     Elsewhere,
     /// The human types.
     Typing,
@@ -111,7 +111,7 @@ pub enum Block {
     Unsent,
 }
 
-/// Why the conversation cannot be replaced inside the running client now, if so.
+/// Returns the reason that the conversation cannot be replaced inside the running client now, if so.
 #[must_use]
 pub fn replace_refusal(model: &Model) -> Option<String> {
     let agent = &model.session.agent;
@@ -130,15 +130,15 @@ pub fn replace_refusal(model: &Model) -> Option<String> {
     })
 }
 
-/// Whether the client says that a turn of its main conversation runs.
+/// Reports whether the client shows that a turn of its main conversation runs.
 #[must_use]
 pub fn turn_runs(model: &Model) -> bool {
     let reported = model.session.agent.bridge.of(model.session.id);
     reported.is_some_and(|reported| reported.turn == Some(true))
 }
 
-/// Whether a call of the main turn has no result yet. Hooks tell of a call when it begins: of those of one step that run one after
-/// the other only the transcript knows beforehand.
+/// Reports whether a call of the main turn has no result yet. Hooks report a call when it begins: of calls of one step that run one
+/// after the other, only the transcript knows beforehand.
 #[must_use]
 pub fn is_in_call(model: &Model) -> bool {
     let session = &model.session;
@@ -146,45 +146,45 @@ pub fn is_in_call(model: &Model) -> bool {
     by_transcript || !session.agent.activity.calls.is_empty()
 }
 
-/// Why the conversation cannot be replaced within a turn now, if so.
+/// Returns the reason that the conversation cannot be replaced within a turn now, if so.
 #[must_use]
 pub fn on_the_fly_refusal(model: &Model) -> Option<String> {
     let no_turn = || (!turn_runs(model)).then(|| "no turn runs".to_owned());
     replace_refusal(model).or_else(no_turn)
 }
 
-/// Whether the reboot under way replaces the conversation inside the running client.
+/// Reports whether the reboot under way replaces the conversation inside the running client.
 #[must_use]
 pub fn goes_in_place(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     attempt.is_some_and(|attempt| attempt.kind.replaces())
 }
 
-/// Whether it does so in the middle of the turn.
+/// Reports whether the reboot under way does so in the middle of the turn.
 #[must_use]
 pub fn goes_on_the_fly(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     attempt.is_some_and(|attempt| attempt.kind == Kind::OnTheFly)
 }
 
-/// Whether the message of a reboot waits for an approval.
+/// Reports whether the message of a reboot waits for an approval.
 pub(in crate::app) fn is_under_review(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     attempt.is_some_and(|attempt| attempt.step() == Step::Review && attempt.approved.is_none())
 }
 
-/// The compaction in which the client waits for a decision.
+/// Returns the compaction in which the client waits for a decision.
 pub(in crate::app) fn held(model: &Model) -> Option<&Held> {
     model.reboot.held().filter(|held| !held.answered)
 }
 
-/// Whether the client waits in a compaction.
+/// Reports whether the client waits in a compaction.
 #[must_use]
 pub fn holds_compaction(model: &Model) -> bool {
     held(model).is_some()
 }
 
-/// How long a person may answer it still; none once it is answered.
+/// Returns the time in which a person may still answer it; `None` once it is answered.
 #[must_use]
 pub fn answer_left(model: &Model) -> Option<Duration> {
     let attempt = model.reboot.attempt.as_ref()?;
@@ -193,24 +193,23 @@ pub fn answer_left(model: &Model) -> Option<Duration> {
     unanswered.then(|| until.saturating_sub(model.now.since_start))
 }
 
-/// Whether a compaction is answered without asking a person.
+/// Reports whether a compaction is answered without asking a person.
 pub(in crate::app) fn answers_at_once(model: &Model) -> bool {
     model.reboot.mode == RebootMode::Auto || model.autopilot.is_some()
 }
 
-/// Whether the conversation is replaced and the turn behind it has not begun: figures that come now are of the one before.
+/// Reports whether the conversation is replaced and the turn after it has not begun: figures that come now are of the one before.
 pub(in crate::app) fn awaits_replaced_turn(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     let awaits = |one: &Attempt| one.has_begun() && !one.is_proven() && !one.is_overdue();
     goes_in_place(model) && attempt.is_some_and(awaits)
 }
 
-/// What blocks a reboot now; empty at a safe moment. A person who has approved does not block it
-/// by typing.
+/// Returns what blocks a reboot now; empty at a safe moment. A person who has approved does not block it by typing.
 #[must_use]
 pub fn blocked_by(model: &Model) -> Vec<Block> {
     let agent = &model.session.agent;
-    // What goes on in the background goes on with the process, and the prompt box keeps what it holds.
+    // Background work goes on with the process, and the prompt box keeps what it holds.
     let in_place = goes_in_place(model);
     let mut blocks = Vec::new();
     if matches!(agent.state, AgentState::Busy | AgentState::Starting) {
@@ -221,7 +220,7 @@ pub fn blocked_by(model: &Model) -> Vec<Block> {
     }
     let attempt = model.reboot.attempt.as_ref();
     let by_person = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person));
-    // The list hides whether a turn runs: the hooks alone say it then.
+    // The list hides whether a turn runs: only the hooks show it then.
     if agent.state == AgentState::Unknown && !(agent.listing && by_person) {
         blocks.push(if agent.activity.dialog_seen {
             Block::Dialog
@@ -253,19 +252,19 @@ pub fn blocked_by(model: &Model) -> Vec<Block> {
     blocks
 }
 
-/// Whether the turn that stops has been stopped for a reboot: that is no failure of the agent's.
+/// Reports whether the turn that stops has been stopped for a reboot: that is no failure of the agent's.
 pub(in crate::app) fn is_cut_by_us(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     attempt.is_some_and(|one| one.force || !one.is_harmless())
 }
 
-/// Whether nothing blocks a reboot now.
+/// Reports whether nothing blocks a reboot now.
 #[must_use]
 pub fn is_safe(model: &Model) -> bool {
     blocked_by(model).is_empty()
 }
 
-/// Whether the human has typed into the pane within the quiet time.
+/// Reports whether the human has typed into the pane within the quiet time.
 #[must_use]
 pub fn is_typing(model: &Model) -> bool {
     let quiet = model.config.reboot.typing_quiet;
@@ -273,23 +272,23 @@ pub fn is_typing(model: &Model) -> bool {
     typed_at.is_some_and(|typed| model.now.since(typed) < quiet)
 }
 
-/// Whether a document is open in an editor, `$EDITOR` or one of our own: what is half written is not to be sent.
+/// Reports whether a document is open in an editor, `$EDITOR` or one of our own: a half-written text is not to be sent.
 pub(in crate::app) fn is_editing(model: &Model) -> bool {
     model.view.external.is_some()
         || model.draft.notes.editor.is_some()
         || model.draft.handoff.editor.is_some()
 }
 
-/// Whether the handoff is in `$EDITOR`.
+/// Reports whether the handoff is in `$EDITOR`.
 pub(in crate::app) fn is_handoff_lent(model: &Model) -> bool {
     let lent = model.view.external.as_ref();
     lent.is_some_and(|lent| lent.document == Document::Handoff)
 }
 
-/// What the prompt box holds now.
+/// Returns what the prompt box holds now.
 #[must_use]
 pub fn unsent(model: &Model) -> Unsent {
-    // Of other programs no prompt box is known.
+    // For other programs no prompt box is known.
     if model.is_generic() || model.session.submission.is_some() || is_text_of_ours(model) {
         return Unsent::Nothing;
     }
@@ -313,7 +312,7 @@ pub fn unsent(model: &Model) -> Unsent {
     }
 }
 
-/// Whether what stands there was typed by us: the agent died before it was submitted.
+/// Reports whether the text in the prompt box was typed by us: the agent died before it was submitted.
 fn is_text_of_ours(model: &Model) -> bool {
     let Some((text, since)) = &model.session.submitted else {
         return false;
@@ -323,7 +322,7 @@ fn is_text_of_ours(model: &Model) -> bool {
         && model.session.agent.prompt_box.holds_start_of(text)
 }
 
-/// What keeps a text from being typed into the agent's prompt now, whatever else the agent does.
+/// Returns what keeps a text from being typed into the agent's prompt now, whatever else the agent does.
 #[must_use]
 pub fn typing_refusal(model: &Model) -> Option<&'static str> {
     if model.session.submission.is_some() {
@@ -335,7 +334,7 @@ pub fn typing_refusal(model: &Model) -> Option<&'static str> {
     match model.session.agent.prompt_box {
         PromptBox::Absent => Some("the agent's prompt box is not on the screen"),
         PromptBox::Holds(_) => Some("the agent's prompt box holds a text that was not submitted"),
-        // Without that each line of a text would be submitted by itself.
+        // Without paste mode each line of a text would be submitted by itself.
         PromptBox::Empty if !model.session.agent.takes_pastes => {
             Some("the agent is not ready for a text")
         }
@@ -343,15 +342,14 @@ pub fn typing_refusal(model: &Model) -> Option<&'static str> {
     }
 }
 
-/// Whether a text is still being put into the prompt box.
+/// Reports whether a text is still being put into the prompt box.
 #[must_use]
 pub fn is_text_under_way(model: &Model) -> bool {
     let submission = model.session.submission.as_ref();
     submission.is_some_and(|submission| submission.enters == 0)
 }
 
-/// The body of a message that was not delivered, while the old session is being resumed: it stays at hand for
-/// another review.
+/// Returns the body of a message that was not delivered, while the old session is being resumed: it stays at hand for another review.
 #[must_use]
 pub fn undelivered(model: &Model) -> Option<String> {
     let message = match &model.reboot.attempt {
@@ -364,7 +362,7 @@ pub fn undelivered(model: &Model) -> Option<String> {
     message.map(|one| one.body().to_owned())
 }
 
-/// Why the old iteration of this reboot ends, in the words of its record.
+/// Returns the reason for which the old iteration of this reboot ends, as its record names it.
 #[must_use]
 pub fn end_reason(model: &Model) -> EndReason {
     match model.reboot.attempt.as_ref().map(|attempt| attempt.cause) {
@@ -376,19 +374,19 @@ pub fn end_reason(model: &Model) -> EndReason {
     }
 }
 
-/// The figure that decides about reboots. An estimate says too little: a program that only redraws its screen would fill
+/// Returns the figure that decides about reboots. An estimate is not good enough: a program that only redraws its screen would fill
 /// any window by it.
 pub(in crate::app) fn deciding_figure(model: &Model) -> Option<Figure> {
     let figure = model.session.guard.figure(model.now);
     figure.filter(|figure| figure.source != Source::Estimate)
 }
 
-/// Whether the context is past the force line, behind which neither breakers nor an earlier no count.
+/// Reports whether the context is past the force line, beyond which neither breakers nor an earlier refusal count.
 pub(in crate::app) fn is_forced(model: &Model) -> bool {
     deciding_figure(model).is_some_and(|figure| figure.used >= figure.lines.at(Threshold::Force))
 }
 
-/// Whether no reboot is to begin by itself just now.
+/// Reports whether no reboot is to begin by itself just now.
 #[must_use]
 pub fn is_quiet(model: &Model) -> bool {
     let quiet = model.reboot.quiet.as_ref();
@@ -397,14 +395,14 @@ pub fn is_quiet(model: &Model) -> bool {
     })
 }
 
-/// What an iteration of this run has cost, in US dollars; of the one that runs, by now.
+/// Returns the cost of an iteration of this run, in US dollars; for the one that runs, by now.
 #[must_use]
 pub fn cost_of(iteration: &Iteration, model: &Model) -> Option<f64> {
     let now = model.session.spending.cost();
     now.filter(|_| iteration.is_open()).or(iteration.cost_usd)
 }
 
-/// How many tokens went in and came out in an iteration of this run; in the one that runs, by now.
+/// Returns the input and output tokens of an iteration of this run; for the one that runs, by now.
 #[must_use]
 pub fn totals_of(iteration: &Iteration, model: &Model) -> TokenTotals {
     let now = model.session.spending.tokens();
@@ -412,7 +410,7 @@ pub fn totals_of(iteration: &Iteration, model: &Model) -> TokenTotals {
     now.unwrap_or(iteration.tokens)
 }
 
-/// How far the run has gone.
+/// Returns what the run has spent so far: iterations, cost and time.
 #[must_use]
 pub fn spent(model: &Model) -> Spent {
     let iterations = model.lineage.iterations();
@@ -425,14 +423,14 @@ pub fn spent(model: &Model) -> Spent {
     }
 }
 
-/// The task that was given to the run: its objective before any other.
+/// Returns the task that was given to the run: its objective before any other.
 #[must_use]
 pub fn run_task(model: &Model) -> Option<&str> {
     let run = model.autopilot.as_ref();
     run.map(|run| run.pilot.plan.task.as_str())
 }
 
-/// What the handoff says of the stop phrase; empty where there is no run.
+/// Returns the handoff's text about the stop phrase; empty where there is no run.
 #[must_use]
 pub fn closing_words(model: &Model) -> String {
     let run = model.autopilot.as_ref();
@@ -441,21 +439,21 @@ pub fn closing_words(model: &Model) -> String {
     })
 }
 
-/// Whether a run goes on unattended.
+/// Reports whether a run goes on unattended.
 #[must_use]
 pub fn is_unattended(model: &Model) -> bool {
     let run = model.autopilot.as_ref();
     run.is_some_and(|run| !run.pilot.plan.attended)
 }
 
-/// Whether a run may have no further iteration.
+/// Reports whether a run may have no further iteration.
 #[must_use]
 pub fn is_last(model: &Model) -> bool {
     let caps = model.autopilot.as_ref().map(|run| run.pilot.plan.caps);
     caps.is_some_and(|caps| caps.forbids_another(&spent(model)).is_some())
 }
 
-/// How long `auto` announces a reboot: not at all where it is unattended, or when each turn ends in one.
+/// Returns the time that `auto` announces a reboot for: zero where the run is unattended, or when each turn ends in one.
 #[must_use]
 pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
     if is_unattended(model) || cause == Cause::Autopilot {
@@ -465,7 +463,7 @@ pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
     }
 }
 
-/// The prompt for an agent that is started again after it died.
+/// Returns the prompt for an agent that is started again after it died.
 #[must_use]
 pub fn restart_prompt(model: &Model) -> Option<String> {
     let run = model.autopilot.as_ref();
@@ -473,14 +471,14 @@ pub fn restart_prompt(model: &Model) -> Option<String> {
     Some(prompt::again(&plan.task, &plan.stop_phrase))
 }
 
-/// The order to read the task again, if it is a file.
+/// Returns the order to read the task again, if it is a file.
 #[must_use]
 pub fn reads_task(model: &Model) -> Option<Effect> {
     let reads = model.autopilot.as_ref().is_some_and(|run| run.reads_task);
     reads.then_some(Effect::ReadTask)
 }
 
-/// Tokens that a fresh session would begin with: its base load and the handoff.
+/// Returns the tokens that a fresh session would begin with: its base load and the handoff.
 #[must_use]
 pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
     let base = fresh_load(model)?;
@@ -488,7 +486,7 @@ pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
     Some(Tokens(base.0.saturating_add(handoff.0)))
 }
 
-/// What a fresh session carries before any work, as the gauge shows it: by this iteration's first figure, unless
+/// Returns the tokens that a fresh session carries before any work, as the gauge shows it: by this iteration's first figure, unless
 /// this one was resumed.
 #[must_use]
 pub fn base_load(model: &Model) -> Option<Tokens> {
@@ -498,8 +496,8 @@ pub fn base_load(model: &Model) -> Option<Tokens> {
     }
 }
 
-/// The base load of a fresh session, by the newest iteration that was begun as one: a resumed one begins with what
-/// was said before.
+/// Returns the base load of a fresh session, by the newest iteration that was begun as one: a resumed one begins with the earlier
+/// conversation.
 pub(in crate::app) fn fresh_load(model: &Model) -> Option<Tokens> {
     let load = |one: &Iteration| {
         let birth = one.tokens_at_birth?;
@@ -509,7 +507,7 @@ pub(in crate::app) fn fresh_load(model: &Model) -> Option<Tokens> {
     iterations.iter().rev().find_map(load)
 }
 
-/// The size of the handoff that an iteration was begun with; none if its session is not known to be a fresh one.
+/// Returns the size of the handoff that an iteration was begun with; `None` if its session is not known to be a fresh one.
 fn handoff_size(one: &Iteration) -> Option<Tokens> {
     match (&one.reboot, one.cause) {
         (_, Some(Cause::Undo | Cause::Recovery | Cause::AgentExit)) => None,

@@ -1,8 +1,8 @@
-//! How fast the context window fills and what is left of it: as data, and in the words that all screens share.
+//! The forecast: how fast the context window fills and what is left of it, as data, and in the words that all screens share.
 //!
 //! ```text
 //!  +4.1k a minute · about 12 min left · 60 tool calls left     within a long turn
-//!  +1.1k a tool call · about 30 tool calls left                      while time says nothing yet
+//!  +1.1k a tool call · about 30 tool calls left                      while no rate per minute is known
 //!  +4.1k a turn · 5–8 turns left                                     where several turns fit
 //! ```
 //!
@@ -16,14 +16,14 @@ use crate::{
 
 use crate::app::model::{Model, summaries::turns_of};
 
-/// Beyond these nothing is counted: turns and tool calls, and hours of work.
+/// The limits beyond which nothing is counted: turns and tool calls, and hours of work.
 const MANY: u32 = 200;
 const MANY_HOURS: u32 = 10;
 
-/// Up to here minutes and calls are counted one by one.
+/// The number up to which minutes and calls are counted one by one.
 const FEW: u32 = 20;
 
-/// Returns the forecast as scripts read it; none without a figure.
+/// Returns the forecast as scripts read it; `None` without a figure.
 #[must_use]
 pub fn report(model: &Model) -> Option<ForecastReport> {
     let outlook = model.session.guard.outlook(model.now)?;
@@ -49,7 +49,7 @@ const fn unit(unit: Unit) -> ForecastUnit {
     }
 }
 
-/// Returns all there is to say: growth, what is left, and the tool calls beside minutes.
+/// Returns the whole forecast in words: growth, what is left, and the tool calls beside minutes.
 #[must_use]
 pub fn words(forecast: &ForecastReport) -> Vec<String> {
     let said = [growth(forecast), left(forecast), calls_beside(forecast)];
@@ -86,7 +86,7 @@ pub fn left(forecast: &ForecastReport) -> Option<String> {
 pub fn calls_beside(forecast: &ForecastReport) -> Option<String> {
     let beside = forecast.unit == Some(ForecastUnit::Minutes);
     let said = calls(forecast.calls_left.filter(|_| beside)?);
-    // The minutes before it say that it is a rough figure.
+    // The minutes before it show already that it is a rough figure.
     Some(format!("{} left", said.trim_start_matches("about ")))
 }
 

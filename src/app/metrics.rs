@@ -1,4 +1,4 @@
-//! What is counted since the supervisor started, for monitoring.
+//! The counts since the supervisor started, for monitoring.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use crate::app::{
     model::{Model, reboot::RebootOutcome},
 };
 
-/// How many turns an iteration had.
+/// The number of turns of an iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct TurnCount(IterationId, u32);
 
-/// How many turns the present iteration has had.
+/// Returns the number of turns that the present iteration has had.
 #[must_use]
 pub const fn turns(model: &Model) -> TurnCount {
     TurnCount(model.session.iteration, model.session.agent.turns)
@@ -42,7 +42,7 @@ pub fn reboot_ended(model: &mut Model, outcome: RebootOutcome) {
     }
 }
 
-/// The figures for monitoring.
+/// Returns the figures for monitoring.
 #[must_use]
 pub fn metrics(model: &Model) -> MetricsReport {
     let figure = model.session.guard.figure(model.now);
@@ -72,7 +72,7 @@ pub fn metrics(model: &Model) -> MetricsReport {
     }
 }
 
-/// Seconds by step over all reboots of this run.
+/// Returns the seconds by step over all reboots of this run, and the number of times.
 fn transitions(model: &Model) -> Vec<(&'static str, f64, u64)> {
     let mut steps: BTreeMap<Step, (u64, u64)> = BTreeMap::new();
     let iterations = model.lineage.iterations().iter();

@@ -1,4 +1,4 @@
-//! The pure core: [`Core::update`] takes what happened and says what to do.
+//! The pure core: [`Core::update`] takes an event and returns the effects to carry out.
 //!
 //! It has no clock, file, socket, thread or randomness. The [`Model`] belongs to the [`Core`]; one loop calls
 //! [`Core::update`] with one event after the other, and everything else only looks at the model. Late answers name the
@@ -52,30 +52,30 @@ impl Core {
         Self { model }
     }
 
-    /// As [`Core::new`], where there is no terminal: no panel is seen.
+    /// Takes a model over as [`Core::new`] does, where there is no terminal: no panel is seen.
     #[must_use]
     pub const fn headless(mut model: Model) -> Self {
         model.view.zoomed = true;
         Self::new(model)
     }
 
-    /// The model as it is.
+    /// Returns the model as it is.
     #[must_use]
     pub const fn view(&self) -> &Model {
         &self.model
     }
 
-    /// Time has passed, and nothing has happened: ages and notices are shown as they are now.
+    /// Sets the time when nothing else has happened: ages and notices are shown as they are now.
     pub const fn set_time(&mut self, at: At) {
         self.model.now = at;
     }
 
-    /// Takes in what happened at this time; gives what to do.
+    /// Takes in what happened at this time and returns the effects to carry out.
     pub fn update(&mut self, at: At, event: Event) -> Effects {
         Effects::from(update(&mut self.model, at, event))
     }
 
-    /// The model as it was last, and what the agents have left running.
+    /// Returns the model as it was last, with what the agents have left running.
     #[must_use]
     pub fn end(self, left_running: Option<String>) -> Model {
         let mut model = self.model;
@@ -84,7 +84,7 @@ impl Core {
     }
 }
 
-/// A supervisor that has not started its agent yet.
+/// Returns the model of a supervisor that has not started its agent yet.
 #[must_use]
 pub fn model_of(beginning: Beginning) -> Model {
     let mut model = Model::new(beginning);
@@ -94,8 +94,8 @@ pub fn model_of(beginning: Beginning) -> Model {
     model
 }
 
-/// What [`Core::update`] does, for tests and benchmarks, whose models are their own: one line per event, naming the feature
-/// that answers it; then the features settle.
+/// Does the work of [`Core::update`], also for tests and benchmarks, whose models are their own: one line per event, naming the
+/// feature that answers it; then the features settle.
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
     model.happened = Happened::default();
@@ -118,11 +118,11 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     effects
 }
 
-/// How often the features may look again at what one of them has changed: more than any event needs.
+/// The number of times that the features may look again at what one of them has changed: more than any event needs.
 const PASSES: usize = 8;
 
-/// Lets the features look at what is true now, in one order, until nothing changes any more. So facts may arrive in any order,
-/// and no feature has to know which other one waits for what it does.
+/// Lets the features look at what is true now, in one order, until nothing changes any more. Facts may therefore arrive in any
+/// order, and no feature has to know which other one waits for what it does.
 fn settle(model: &mut Model) {
     let stands = |model: &Model| (model.happened.effects.len(), reboot::standing(model));
     for _ in 0..PASSES {
@@ -264,7 +264,7 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Moment => moment::tick(model),
-        // What waited for the time alone looks now, and is drawn.
+        // A feature that waited for the time alone looks now, and the screen is drawn.
         TimerId::Quiet | TimerId::Typing => {}
         TimerId::Age => control::age_tick(model),
         TimerId::ClientWords => client_limit::look(model),

@@ -6,8 +6,8 @@
 //!             └── taken, but not answered in time, or the agent is gone ──▶ may have been carried out
 //! ```
 //!
-//! Whether an order was taken is known where polls are answered, and nowhere else: so one whose time is over is taken back there,
-//! and the answer to that says how it ended. What follows from an end is for the feature that gave the order.
+//! The place where polls are answered is the only one that knows whether an order was taken: so one whose time is over is taken
+//! back there, and the answer to that shows how it ended. The consequences of an end are left to the feature that gave the order.
 
 use std::time::Duration;
 
@@ -23,11 +23,11 @@ use crate::{
     bridge::{Order, OrderId, Outcome},
 };
 
-/// How long an order may wait to be taken. A bridge in force polls all the time and takes one within 20 ms, unless it is busy
+/// The time that an order may wait to be taken. A bridge in force polls all the time and takes one within 20 ms, unless it is busy
 /// with the order before.
 pub const TAKEN_WITHIN: Duration = Duration::from_secs(2);
 
-/// Gives an order to the hosted session, which may take so long to answer it once it is taken.
+/// Gives an order to the hosted session, which may take `answered_within` to answer it once it is taken.
 pub fn give(
     model: &mut Model,
     purpose: Purpose,
@@ -50,14 +50,14 @@ pub fn give(
     id
 }
 
-/// Whether an order for this is under way.
+/// Reports whether an order for this purpose is under way.
 #[must_use]
 pub fn is_open(model: &Model, purpose: Purpose) -> bool {
     let mut open = model.session.orders.open.values();
     open.any(|open| open.purpose == purpose)
 }
 
-/// The time of an order is over: it is taken back, and ends as not taken, or goes on if a process has taken it already.
+/// Takes back an order whose time is over: it ends as not taken, or goes on if a process has taken it already.
 pub fn timer(model: &mut Model, id: OrderId) {
     if let Some(open) = model.session.orders.open.get_mut(&id) {
         if open.time == OrderTime::Answer {
@@ -67,7 +67,7 @@ pub fn timer(model: &mut Model, id: OrderId) {
     }
 }
 
-/// The agent has ended: no order is answered any more.
+/// Takes back all orders because the agent has ended: they are not answered any more.
 pub fn agent_gone(model: &mut Model) {
     for (id, open) in &mut model.session.orders.open {
         open.gone = true;
@@ -75,12 +75,12 @@ pub fn agent_gone(model: &mut Model) {
     }
 }
 
-/// The client's side has answered an order.
+/// Ends an order that the client's side has answered.
 pub fn answered(model: &mut Model, id: OrderId, outcome: Outcome) -> Option<EndedOrder> {
     end(model, id, OrderEnd::Answered(outcome))
 }
 
-/// An order was taken back, or could not be because it `was_taken`; how it ended by that, if it did.
+/// Handles an order that was taken back, or could not be because it `was_taken`; returns how it ended by that, if it did.
 pub fn cancelled(model: &mut Model, id: OrderId, was_taken: bool) -> Option<EndedOrder> {
     if !was_taken {
         return end(model, id, OrderEnd::NotTaken);

@@ -1,4 +1,4 @@
-//! Why something that a person, a script, the agent or a rule asked for is not done: in words for the one who asked.
+//! The reasons that something that a person, a script, the agent or a rule asked for is not done, in words for the one who asked.
 
 use super::{
     facts::Block,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{autopilot::QueueFull, format::bytes, lineage::journal::Step};
 
-/// Why an order is refused.
+/// The reason that an order is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Another reboot has come this far.
@@ -24,10 +24,10 @@ pub enum Refusal {
     /// The conversation cannot be replaced within a turn, for this reason.
     #[error("no reboot on the fly: {0}")]
     NotOnTheFly(String),
-    /// As [`Self::NotInPlace`], in the review, where another way can be taken.
+    /// The same as [`Self::NotInPlace`], in the review, where another way can be taken.
     #[error("no reboot in place: {0}; w takes another way")]
     NotInPlaceNow(String),
-    /// As [`Self::NotInPlace`], while the client waits in a compaction.
+    /// The same as [`Self::NotInPlace`], while the client waits in a compaction.
     #[error("the compaction cannot be answered: {0}")]
     Unanswerable(String),
     /// The client waits in a compaction, and another way was chosen.
@@ -36,7 +36,7 @@ pub enum Refusal {
     /// A compaction is left to the client, for this reason.
     #[error("{0}")]
     LeftToClient(&'static str),
-    /// A trim is asked for of a program that has none.
+    /// A trim is asked for with a program that has no trim.
     #[error("{}", NotOffered::Generic)]
     NoTranscripts,
     /// A trim cannot be chosen.
@@ -45,13 +45,13 @@ pub enum Refusal {
     /// A trim was chosen, and cannot be approved.
     #[error("no trim: {0}; t takes the handoff instead")]
     NoTrim(NotOffered),
-    /// As [`Self::NoTrim`], but it soon may be.
+    /// The same as [`Self::NoTrim`], but it soon may be.
     #[error("the transcript is still being read: once more")]
     TrimUnknown,
-    /// The way is to be chosen of a reboot that is not there.
+    /// The way is to be chosen for a reboot that is not there.
     #[error("no reboot is under review")]
     NoReview,
-    /// The way is to be chosen of a reboot that has come this far.
+    /// The way is to be chosen for a reboot that has come this far.
     #[error("the way is settled: {0}")]
     WaySettled(Step),
     /// There is nothing to approve.
@@ -63,7 +63,7 @@ pub enum Refusal {
     /// The countdown of `auto` cannot be seen.
     #[error("an editor has the terminal")]
     EditorOpen,
-    /// What is to be sent is being written.
+    /// The text that is to be sent is being written.
     #[error("the handoff is open in $EDITOR: save and leave it first")]
     HandoffOpen,
     /// The reboot has come this far.
@@ -75,7 +75,7 @@ pub enum Refusal {
     /// There is nothing to undo.
     #[error("nothing to undo: this iteration was not begun by a reboot")]
     NothingToUndo,
-    /// An earlier session is to be resumed of a program that has none.
+    /// An earlier session is to be resumed with a program that has no sessions.
     #[error("this agent has no sessions to resume")]
     NoSessions,
     /// The session that is to be resumed runs.
@@ -90,7 +90,7 @@ pub enum Refusal {
     /// The run would type into a text of the human's.
     #[error("the agent's prompt holds text of yours: submit it or clear it (Ctrl-C), then resume")]
     HumansText,
-    /// As many texts wait as may.
+    /// The queue is full: no more texts may wait.
     #[error(transparent)]
     QueueFull(#[from] QueueFull),
     /// A text is to be typed, and this is in the way.
