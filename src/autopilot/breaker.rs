@@ -6,52 +6,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::transcript::{Tokens, words::on_one_line};
 
-/// How many failing commands are remembered: an agent that runs more between two tries does not repeat itself.
+/// The number of failing commands that are remembered: an agent that runs more between two tries does not repeat itself.
 const COMMANDS: usize = 64;
 
-/// How much of a text is kept as evidence, in characters.
+/// The length of the text that is kept as evidence, in characters.
 const EVIDENCE: usize = 200;
 
-/// So many times the limit trips even if the output differs each time: no progress takes that long.
+/// The multiple of the limit that trips the breaker even if the output differs each time: no progress takes that long.
 const WHATEVER_OUTPUT: u32 = 3;
 
-/// What trips a breaker; `None` switches one off.
+/// The limits that trip the breakers; `None` switches one off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The same command failing this often in a row.
+    /// The number of failures of the same command in a row.
     pub same_command: Option<u32>,
-    /// This many turns in a row that change neither a file nor the to-dos nor the notes.
+    /// The number of turns in a row that change neither a file nor the to-dos nor the notes.
     pub no_change: Option<u32>,
-    /// This many equal last messages in a row.
+    /// The number of equal last messages in a row.
     pub same_message: Option<u32>,
 }
 
-/// Why reboots do not help.
+/// The cause for which reboots do not help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "cause")]
 pub enum Thrash {
     /// A fresh session is nearly full from the start.
     BaseLoad {
-        /// Tokens of a fresh session.
+        /// The number of tokens of a fresh session.
         base: Tokens,
         /// The line at which a reboot is due, in tokens.
         line: Tokens,
     },
     /// The handoff alone fills much of the window.
     Handoff {
-        /// Its estimated tokens.
+        /// The estimated number of tokens of the handoff.
         handoff: Tokens,
         /// The line at which a reboot is due, in tokens.
         line: Tokens,
     },
-    /// One turn brought most of it.
+    /// One turn brought most of the tokens.
     OneTurn {
-        /// How many tokens.
+        /// The number of tokens that the turn brought.
         growth: Tokens,
         /// The line at which a reboot is due, in tokens.
         line: Tokens,
     },
-    /// The sessions just fill quickly.
+    /// The sessions fill quickly, without one of the other causes.
     Quick,
 }
 
@@ -119,27 +119,27 @@ pub enum Trip {
     SameCommand {
         /// The command.
         command: String,
-        /// How often.
+        /// The number of failures.
         times: u32,
         /// The end of its last output.
         output: String,
     },
-    /// Nothing changes.
+    /// The state does not change.
     NoChange {
-        /// For how many turns.
+        /// The number of turns without a change.
         turns: u32,
     },
     /// The agent says the same again and again.
     SameMessage {
-        /// What.
+        /// The repeated message.
         message: String,
-        /// How often.
+        /// The number of equal messages in a row.
         times: u32,
     },
     /// Reboots do not help.
     #[strum(serialize = "reboot_thrash")]
     Thrash {
-        /// What the reboot's own breaker said.
+        /// The message of the reboot's own breaker.
         why: String,
         /// The cause.
         cause: Thrash,
@@ -147,38 +147,38 @@ pub enum Trip {
     /// A reboot that is due is refused.
     #[strum(serialize = "reboot_refused")]
     Refused {
-        /// Why.
+        /// The reason for the refusal.
         why: String,
     },
     /// The service fails.
     Service {
-        /// How often in a row.
+        /// The number of failures in a row.
         times: u32,
-        /// Its last words.
+        /// The last message of the service.
         message: String,
     },
     /// The agent dies.
     #[strum(serialize = "agent_dies")]
     Deaths {
-        /// How often in a row.
+        /// The number of deaths in a row.
         times: u32,
-        /// How, the last time.
+        /// The way in which the agent died the last time.
         exit: String,
     },
     /// A dialog is open and no person is there to answer it.
     Dialog {
-        /// What it wants.
+        /// The subject of the dialog.
         about: String,
     },
-    /// What is typed or sent does not arrive.
+    /// A typed or sent text does not arrive.
     NoAnswer {
-        /// What did not.
+        /// The text that did not arrive, in words.
         what: &'static str,
     },
 }
 
 impl Trip {
-    /// The breaker's name for scripts.
+    /// Returns the breaker's name for scripts.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.into()
@@ -234,14 +234,14 @@ impl fmt::Display for Trip {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Failing {
     command: String,
-    /// The output without what differs by itself.
+    /// The output without the parts that differ by themselves.
     shape: String,
-    /// How often with this shape, and at all.
+    /// The number of failures with this shape; the next field counts all.
     alike: u32,
     times: u32,
 }
 
-/// What the breakers have counted.
+/// The counts of the breakers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Breakers {
     limits: Limits,
@@ -254,7 +254,7 @@ pub struct Breakers {
 }
 
 impl Breakers {
-    /// Breakers with these limits.
+    /// Creates breakers with these limits.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -268,7 +268,7 @@ impl Breakers {
         *self = Self::new(self.limits);
     }
 
-    /// A shell command has run.
+    /// Records that a shell command has run.
     pub fn command_ran(&mut self, command: &str, output: &str, failed: bool) {
         let command = on_one_line(command);
         let at = self.failing.iter().position(|one| one.command == command);
@@ -307,7 +307,7 @@ impl Breakers {
         }
     }
 
-    /// A turn is over: whether anything has changed in it, and what was said last.
+    /// Records the end of a turn: whether anything has changed in it, and the last message.
     pub fn turn_ended(&mut self, changed: bool, message: Option<&str>) -> Option<Trip> {
         self.unchanged = if changed { 0 } else { self.unchanged + 1 };
         let message = message.map(on_one_line);
@@ -333,7 +333,7 @@ impl Breakers {
     }
 }
 
-/// An output without what differs from one try to the next by itself: numbers.
+/// Returns an output without the parts that differ from one try to the next by themselves: numbers.
 fn shape(output: &str) -> String {
     let mut shape = String::new();
     let mut in_number = false;
@@ -350,7 +350,7 @@ fn shape(output: &str) -> String {
     shape
 }
 
-/// The start of a text, in one line.
+/// Returns the start of a text, in one line.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
     let text = on_one_line(text);
@@ -361,7 +361,7 @@ pub fn excerpt(text: &str) -> String {
     format!("{start}…")
 }
 
-/// The end of a text, in one line: there the error stands.
+/// Returns the end of a text, in one line: the error is there.
 fn excerpt_of_end(text: &str) -> String {
     let text = on_one_line(text);
     let count = text.chars().count();
@@ -386,7 +386,7 @@ mod tests {
         Breakers::new(LIMITS)
     }
 
-    /// A turn that changes something and says something new.
+    /// Ends a turn that changes something and says something new.
     fn turn(breakers: &mut Breakers, number: u32) -> Option<Trip> {
         breakers.turn_ended(true, Some(&format!("step {number}")))
     }

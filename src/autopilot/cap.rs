@@ -1,26 +1,26 @@
-//! Caps: how far a run may go, and which of them it has reached.
+//! Caps: the limits of a run, and the check which of them it has reached.
 
 use std::{fmt, time::Duration};
 
-/// How far a run may go; `None` is no cap.
+/// The limits of a run; `None` is no cap.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Caps {
-    /// How many iterations it may have.
+    /// The number of iterations that the run may have.
     pub max_iterations: Option<u32>,
-    /// What it may cost, in US dollars.
+    /// The amount that the run may cost, in US dollars.
     pub max_cost_usd: Option<f64>,
-    /// How long it may take.
+    /// The time that the run may take.
     pub max_time: Option<Duration>,
 }
 
-/// How far a run has gone.
+/// The amounts that a run has used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// How many iterations it has had, the present one among them.
+    /// The number of iterations that the run has had, the present one among them.
     pub iterations: u64,
-    /// What it has cost, in US dollars, as far as the agent reports.
+    /// The cost of the run, in US dollars, as far as the agent reports it.
     pub cost_usd: f64,
-    /// How long it has taken.
+    /// The time that the run has taken.
     pub time: Duration,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Cap {
 }
 
 impl Caps {
-    /// The cap that ends the run now. The last iteration is not ended by its number: it may be used up.
+    /// Returns the cap that ends the run now. The number of iterations does not end the last one: it may be used up.
     #[must_use]
     pub fn reached(&self, spent: &Spent) -> Option<Cap> {
         let cost = self.max_cost_usd.filter(|most| spent.cost_usd >= *most);
@@ -54,7 +54,7 @@ impl Caps {
         cost.map(Cap::Cost).or(time.map(Cap::Time))
     }
 
-    /// The cap that forbids another iteration.
+    /// Returns the cap that forbids another iteration.
     #[must_use]
     pub fn forbids_another(&self, spent: &Spent) -> Option<Cap> {
         let full = |most: &u32| spent.iterations >= u64::from(*most);
@@ -63,7 +63,7 @@ impl Caps {
     }
 }
 
-/// A duration for people, in its two largest units: `40 s`, `3 min 20 s`, `2 h 5 min`.
+/// Formats a duration for people, in its two largest units: `40 s`, `3 min 20 s`, `2 h 5 min`.
 #[must_use]
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();

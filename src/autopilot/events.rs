@@ -1,4 +1,4 @@
-//! What a run reports in its log: one line an event, for people or as JSON.
+//! The events that a run reports in its log: one line an event, for people or as JSON.
 
 use std::{fmt, time::Duration};
 
@@ -39,51 +39,51 @@ pub enum RunEvent {
         iteration: IterationId,
         /// Its session.
         session_id: SessionId,
-        /// What asked for it.
+        /// The trigger of the iteration.
         cause: String,
     },
     /// An iteration's record is closed.
     IterationEnded {
         /// The iteration.
         iteration: IterationId,
-        /// Why it ended.
+        /// The reason for its end.
         end_reason: EndReason,
     },
     /// A turn is over.
     TurnEnded {
         /// The iteration.
         iteration: IterationId,
-        /// Which turn of the run, from 1.
+        /// The number of the turn in the run, from 1.
         turn: u64,
-        /// Tokens in the context window.
+        /// The number of tokens in the context window.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         used_tokens: Option<Tokens>,
-        /// The share of the usable window, percent.
+        /// The share of the usable window, in percent.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         percent: Option<f64>,
-        /// What the run has cost so far, in US dollars.
+        /// The cost of the run so far, in US dollars.
         cost_usd: f64,
-        /// How many items of the plan are done, as far as there is one.
+        /// The number of done items of the plan, as far as there is one.
         #[serde(default)]
         done: usize,
-        /// How many are open.
+        /// The number of open items of the plan.
         #[serde(default)]
         open: usize,
-        /// The start of what was said last.
+        /// The start of the agent's last message.
         message: String,
     },
     /// A turn ended with an error.
     TurnFailed {
         /// The iteration.
         iteration: IterationId,
-        /// The client's words.
+        /// The client's error message.
         message: String,
     },
     /// A prompt was typed.
     Prompted {
         /// The iteration.
         iteration: IterationId,
-        /// The start of it.
+        /// The start of the prompt.
         prompt: String,
     },
     /// A commit was made.
@@ -99,12 +99,12 @@ pub enum RunEvent {
     TestsEnded {
         /// The iteration.
         iteration: IterationId,
-        /// Whether all tests passed.
+        /// True if all tests passed.
         passed: bool,
-        /// How many tests ran, if reported.
+        /// The number of tests that ran, if reported.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         count: Option<u64>,
-        /// How many failed, if reported.
+        /// The number of tests that failed, if reported.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         failed: Option<u64>,
         /// The outcome in words.
@@ -114,58 +114,58 @@ pub enum RunEvent {
     },
     /// The run waits.
     Waiting {
-        /// For what.
+        /// The reason for the wait.
         why: String,
-        /// How long, in seconds.
+        /// The length of the wait, in seconds.
         seconds: u64,
-        /// Until when, if that is known.
+        /// The end of the wait, if that is known.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         until: Option<DateTime<Utc>>,
     },
     /// The task was changed by a person.
     TaskChanged {
-        /// Its first line.
+        /// The first line of the task.
         task: String,
     },
     /// The run is paused.
     Paused {
-        /// By what.
+        /// The source of the pause.
         by: String,
     },
-    /// It goes on after a pause or a trip.
+    /// The run goes on after a pause or a trip.
     Resumed,
     /// A person is needed.
     PersonNeeded {
-        /// For what.
+        /// The reason why a person is needed.
         why: String,
     },
     /// A breaker has tripped.
     Tripped {
-        /// Which.
+        /// The name of the breaker.
         breaker: String,
         /// Its evidence.
         evidence: String,
     },
-    /// What the footer would say.
+    /// A message that the footer would show.
     Notice {
-        /// The words.
+        /// The text of the message.
         text: String,
-        /// Whether something went wrong.
+        /// True if something went wrong.
         bad: bool,
     },
     /// The run is over.
     RunEnded {
         /// The exit code.
         code: i32,
-        /// Why.
+        /// The reason for the end.
         why: String,
-        /// How many iterations it had.
+        /// The number of iterations of the run.
         iterations: u64,
-        /// How many turns.
+        /// The number of turns of the run.
         turns: u64,
-        /// What it has cost, in US dollars.
+        /// The cost of the run, in US dollars.
         cost_usd: f64,
-        /// How long it took, in seconds.
+        /// The time that the run took, in seconds.
         seconds: u64,
     },
 }
@@ -175,7 +175,7 @@ fn counted(number: u64, thing: &str) -> String {
 }
 
 impl RunEvent {
-    /// One line of JSON, the moment and the run in front.
+    /// Returns one line of JSON, the moment and the run in front.
     #[must_use]
     pub fn json_line(&self, at: DateTime<Utc>, run: &str) -> String {
         #[derive(Serialize)]
@@ -194,7 +194,7 @@ impl RunEvent {
         json(&line).to_string()
     }
 
-    /// One line for people, the moment in front. What came from outside is made safe to show.
+    /// Returns one line for people, the moment in front. Text that came from outside is made safe to show.
     #[must_use]
     pub fn line(&self, at: DateTime<Utc>) -> String {
         let at = at.to_rfc3339_opts(SecondsFormat::Secs, true);
@@ -202,7 +202,7 @@ impl RunEvent {
     }
 }
 
-/// The words for people.
+/// The text for people.
 impl RunEvent {
     fn head(&self) -> String {
         match self {
@@ -256,7 +256,7 @@ impl RunEvent {
         }
     }
 
-    /// What stands behind the head.
+    /// Returns the parts that follow the head of the line.
     fn parts(&self) -> Vec<Option<String>> {
         match self {
             Self::RunStarted {
@@ -319,7 +319,7 @@ fn time(seconds: u64) -> String {
     duration(Duration::from_secs(seconds))
 }
 
-/// The first line of a text that has any, cut: what names a task or a message.
+/// Returns the first line of a text that is not blank, cut: it names a task or a message.
 #[must_use]
 pub fn first_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());

@@ -8,8 +8,8 @@
 //!    └──────────────────────┴─ stop phrase, cap ─► ended        breaker ──► tripped ──(a person)──► settling
 //! ```
 //!
-//! This room owns the rules: it gets what happened and says what follows. It types, starts and ends nothing; `app`
-//! does, on the same events as in a session that a person leads. Pure.
+//! This room owns the rules: it gets the events and returns the next step. It types, starts and ends nothing; `app`
+//! does, on the same events as in a session that a person leads. Pure: it does no input or output.
 
 pub mod breaker;
 pub mod cap;
@@ -32,58 +32,58 @@ use crate::{
     lineage::{EndReason, RunEnd},
 };
 
-/// So many failures of an unknown kind, and nothing else from the start, mean that the agent cannot work.
+/// The number of failures of an unknown kind which, with nothing else from the start, mean that the agent cannot work.
 const FIRST_FAILURES: u32 = 4;
 
-/// How many texts of `say` may wait for their moment.
+/// The number of texts of `say` that may wait for their moment.
 const QUEUE: usize = 16;
 
-/// As many texts wait as are kept.
+/// The error that as many texts wait as are kept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{QUEUE} texts wait already for a safe moment")]
 pub struct QueueFull;
 
-/// When a new session is begun.
+/// The moment at which a new session begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fresh {
-    /// When the context window is full.
+    /// A new session begins when the context window is full.
     #[default]
     Threshold,
-    /// After every turn.
+    /// A new session begins after every turn.
     Always,
 }
 
-/// What a run is started with.
+/// The settings that a run is started with.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// The task, as it was read last.
     pub task: String,
     /// The text that ends the run.
     pub stop_phrase: String,
-    /// How far it may go.
+    /// The caps of the run.
     pub caps: Caps,
-    /// What trips its breakers.
+    /// The limits that trip its breakers.
     pub limits: Limits,
-    /// When a new session is begun.
+    /// The moment at which a new session begins.
     pub fresh: Fresh,
-    /// Whether a person can see and answer: not in a headless run.
+    /// True if a person can see and answer: not in a headless run.
     pub attended: bool,
 }
 
-/// Why the run waits.
+/// A wait of the run, and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// For what, in words.
+    /// The reason for the wait, in words.
     pub why: String,
-    /// When it is over, by the monotonic clock.
+    /// The end of the wait, by the monotonic clock.
     pub until: Duration,
-    /// When it is over, if that is known.
+    /// The moment at which the usage limit resets, if that is known.
     pub reset: Option<DateTime<Utc>>,
-    /// Whether it is for what the agent does in the background: its next turn ends the wait.
+    /// True if the run waits for work of the agent in the background: its next turn ends the wait.
     pub background: bool,
 }
 
-/// Where a run stands.
+/// The phase that a run is in.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Phase {
     /// The agent works, or is about to.
@@ -91,17 +91,17 @@ pub enum Phase {
     Working,
     /// A turn is over; the figures are awaited.
     Settling,
-    /// A prompt was typed and not seen to arrive yet.
+    /// A prompt was typed and has not been seen to arrive yet.
     Sent,
     /// Something has failed, or a limit holds.
     Waiting(Wait),
     /// A breaker has tripped.
     Tripped(Trip),
-    /// It is over.
+    /// The run is over.
     Ended(End),
 }
 
-/// Why a run is over.
+/// The reason why a run is over.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
     /// The stop phrase was given.
@@ -120,7 +120,7 @@ pub enum End {
 }
 
 impl End {
-    /// The exit code.
+    /// Returns the exit code.
     #[must_use]
     pub const fn code(&self) -> i32 {
         match self {
@@ -132,7 +132,7 @@ impl End {
         }
     }
 
-    /// Why the last iteration ended, in the words of its record.
+    /// Returns the reason why the last iteration ended, in the words of its record.
     #[must_use]
     pub const fn reason(&self) -> EndReason {
         match self {
@@ -158,56 +158,56 @@ impl std::fmt::Display for End {
     }
 }
 
-/// What follows from what happened.
+/// The next step of the run after an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// Look again when the figures are in.
+    /// The run looks again when the figures are in.
     Settle,
-    /// Go on in the same session.
+    /// The run goes on in the same session.
     Prompt,
-    /// Go on in a new session.
+    /// The run goes on in a new session.
     Fresh,
-    /// Wait, then look again.
+    /// The run waits, then looks again.
     Wait(Pause),
-    /// Stop until a person has looked.
+    /// The run stops until a person has looked.
     Trip(Trip),
     /// The run is over.
     End(End),
 }
 
-/// A run.
+/// An autonomous run.
 #[derive(Clone, Debug)]
 pub struct Autopilot {
-    /// What it was started with.
+    /// The settings that the run was started with.
     pub plan: Plan,
-    /// Where it stands.
+    /// The phase that the run is in.
     pub phase: Phase,
-    /// Who paused it, while it is paused.
+    /// The source of the pause, while the run is paused.
     pub paused_by: Option<&'static str>,
-    /// Texts that a person wants typed at the next moment.
+    /// The texts that a person wants typed at the next moment.
     pub queue: VecDeque<String>,
-    /// Turns that have ended, over all iterations.
+    /// The number of turns that have ended, over all iterations.
     pub turns: u64,
-    /// Whether the task has changed since the agent was given it.
+    /// True if the task has changed since the agent was given it.
     pub task_changed: bool,
     /// The breakers.
     pub breakers: Breakers,
-    /// What has failed in a row.
+    /// The counts of failures in a row.
     pub patience: Patience,
-    /// What was said at the end of the last turn.
+    /// The agent's message at the end of the last turn.
     message: Option<String>,
-    /// Whether that has been judged by the breakers.
+    /// True if the breakers have judged that message.
     judged: bool,
-    /// Whether a tool has changed something within the turn that runs, and within the one before.
+    /// True if a tool has changed something within the turn that runs; the next field holds the same for the turn before.
     touched: bool,
     was_touched: bool,
-    /// What the notes, git and the signals were like at the last look.
+    /// A number for the state of the notes, git and the signals at the last look.
     state: Option<u64>,
     began: At,
 }
 
 impl Autopilot {
-    /// A run that begins now.
+    /// Creates a run that begins now.
     #[must_use]
     pub fn new(plan: Plan, now: At) -> Self {
         Self {
@@ -228,32 +228,32 @@ impl Autopilot {
         }
     }
 
-    /// How long it has taken.
+    /// Returns the time that the run has taken.
     #[must_use]
     pub fn time(&self, now: At) -> Duration {
         now.since(self.began)
     }
 
-    /// How long until the cap on its time, if there is one.
+    /// Returns the time left until the cap on its time, if there is one.
     #[must_use]
     pub fn time_left(&self, now: At) -> Option<Duration> {
         let most = self.plan.caps.max_time?;
         Some(most.saturating_sub(self.time(now)))
     }
 
-    /// Whether it is over.
+    /// Reports whether the run is over.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Ended(_))
     }
 
-    /// Whether it waits for a person: paused or tripped.
+    /// Reports whether the run waits for a person: paused or tripped.
     #[must_use]
     pub const fn is_held(&self) -> bool {
         self.paused_by.is_some() || matches!(self.phase, Phase::Tripped(_))
     }
 
-    /// A tool has run.
+    /// Records that a tool has run.
     pub fn tool_ran(&mut self, name: &str, command: Option<&str>, output: &str, failed: bool) {
         if let Some(command) = command {
             self.breakers.command_ran(command, output, failed);
@@ -261,7 +261,7 @@ impl Autopilot {
         self.touched |= !failed && changes(name);
     }
 
-    /// A turn has ended with these words.
+    /// Records that a turn has ended with this message, and returns the next step.
     pub fn turn_ended(&mut self, message: Option<&str>, spent: &Spent) -> Verdict {
         self.turns += 1;
         self.patience.succeed();
@@ -276,8 +276,8 @@ impl Autopilot {
         end.or(late.map(Verdict::Trip)).unwrap_or(Verdict::Settle)
     }
 
-    /// The turn before was not judged: a reboot followed it at once. What git and the notes were like behind it is not
-    /// known; the next look at them covers both turns.
+    /// Judges the turn before if it was not judged: a reboot followed it at once. The state of git and the notes behind it
+    /// is not known; the next look at them covers both turns.
     fn judge_unseen(&mut self) -> Option<Trip> {
         if std::mem::replace(&mut self.judged, true) {
             return None;
@@ -286,12 +286,12 @@ impl Autopilot {
             .turn_ended(self.was_touched, self.message.as_deref())
     }
 
-    /// The turn has left work in the background and is not judged: the agent waits for good reason.
+    /// Marks a turn that has left work in the background as judged: the agent waits for good reason.
     pub const fn excuse_turn(&mut self) {
         self.judged = true;
     }
 
-    /// Whether the run is over by the last words or by a cap.
+    /// Returns the end of the run if the last message or a cap brings it.
     #[must_use]
     pub fn ended(&self, spent: &Spent) -> Option<End> {
         let said = self.message.as_deref().unwrap_or_default();
@@ -301,8 +301,8 @@ impl Autopilot {
         self.plan.caps.reached(spent).map(End::Cap)
     }
 
-    /// The figures are in: how to go on. `state` stands for git, the notes and the signals; `full` says that a reboot is
-    /// due.
+    /// Decides how to go on, now that the figures are in. `state` is a number for git, the notes and the signals; `full` is
+    /// true if a reboot is due.
     pub fn settled(&mut self, state: u64, full: bool, spent: &Spent) -> Verdict {
         if let Some(end) = self.ended(spent) {
             return Verdict::End(end);
@@ -310,7 +310,7 @@ impl Autopilot {
         if let Some(trip) = self.judge(state) {
             return Verdict::Trip(trip);
         }
-        // A prompt of a person's is typed to the agent that it was meant for.
+        // A person's prompt is typed to the agent that it was meant for.
         let another = full || (self.plan.fresh == Fresh::Always && self.queue.is_empty());
         if !another {
             return Verdict::Prompt;
@@ -333,8 +333,8 @@ impl Autopilot {
         self.breakers.turn_ended(changed, self.message.as_deref())
     }
 
-    /// A turn has failed, by the fault of the service or of something unknown. What is no passing fault of the service,
-    /// and holds from the first turn on, will not pass: no login, no such model.
+    /// Records that a turn has failed, by the fault of the service or of something unknown. A fault that is not a passing
+    /// one of the service, and holds from the first turn on, will not pass: no login, no such model.
     pub fn turn_failed(&mut self, message: &str, passing: bool) -> Verdict {
         self.message = None;
         let pause = self.patience.service_failed();
@@ -350,14 +350,14 @@ impl Autopilot {
         }
     }
 
-    /// A turn has failed because a usage limit holds.
+    /// Records that a turn has failed because a usage limit holds.
     pub fn limited(&mut self, reset: Option<DateTime<Utc>>, message: &str, now: At) -> Verdict {
         self.message = None;
         let reset = reset.or_else(|| patience::reset_in(message, now.wall));
         Verdict::Wait(self.patience.limited(reset, now.wall))
     }
 
-    /// The agent's process has ended by itself.
+    /// Records that the agent's process has ended by itself.
     pub fn agent_died(&mut self, exit: &str, spent: &Spent) -> Verdict {
         if let Some(cap) = self.plan.caps.forbids_another(spent) {
             return Verdict::End(End::Cap(cap));
@@ -372,7 +372,7 @@ impl Autopilot {
         }
     }
 
-    /// A breaker has tripped: with no person there the run is over.
+    /// Records that a breaker has tripped: with no person there the run is over.
     pub fn trip(&mut self, trip: Trip) -> Phase {
         self.phase = if self.plan.attended {
             Phase::Tripped(trip)
@@ -382,7 +382,7 @@ impl Autopilot {
         self.phase.clone()
     }
 
-    /// How it ended, once it is over.
+    /// Returns how the run ended, once it is over.
     #[must_use]
     pub fn end(&self) -> Option<RunEnd> {
         let Phase::Ended(end) = &self.phase else {
@@ -401,7 +401,8 @@ impl Autopilot {
         })
     }
 
-    /// A person says go on: what was tripped or waited for is forgotten. A stop phrase given meanwhile still counts.
+    /// Resumes the run for a person: everything that was tripped or waited for is forgotten. A stop phrase given meanwhile
+    /// still counts.
     pub fn resume(&mut self) {
         self.paused_by = None;
         if let Phase::Tripped(_) = self.phase {
@@ -422,7 +423,7 @@ impl Autopilot {
         Ok(())
     }
 
-    /// The task was read again.
+    /// Records that the task was read again, and reports whether it has changed.
     pub fn task_read(&mut self, task: String) -> bool {
         let changed = task.trim() != self.plan.task.trim();
         if changed {
@@ -432,7 +433,7 @@ impl Autopilot {
         changed
     }
 
-    /// The words for the next prompt.
+    /// Returns the text of the next prompt.
     pub fn next_prompt(&mut self) -> String {
         if let Some(said) = self.queue.pop_front() {
             return said;
@@ -444,7 +445,7 @@ impl Autopilot {
     }
 }
 
-/// Whether a tool of this name changes files or to-dos.
+/// Reports whether a tool of this name changes files or to-dos.
 #[must_use]
 pub fn changes(tool: &str) -> bool {
     matches!(tool, "Edit" | "Write" | "MultiEdit" | "NotebookEdit")

@@ -28,7 +28,7 @@ const AFTER_RESET: Duration = Duration::from_secs(15);
 /// A reset further away than this is not believed: the longest limit there is lasts a week.
 const LONGEST: TimeDelta = TimeDelta::days(8);
 
-/// So many failed turns in a row are no passing fault: with the waits between them that is some 25 minutes.
+/// The number of failed turns in a row that are no passing fault: with the waits between them that is some 25 minutes.
 pub const MAX_FAILURES: u32 = 10;
 
 /// The waits before an agent that died is started again; one death more and the breaker trips.
@@ -38,7 +38,7 @@ const DEATHS: [Duration; 3] = [
     Duration::from_secs(30),
 ];
 
-/// How often things have failed in a row.
+/// The numbers of failures in a row, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patience {
     failures: u32,
@@ -46,41 +46,41 @@ pub struct Patience {
     deaths: u32,
 }
 
-/// A wait, and when it ends if that is known.
+/// A wait, and its end if that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// How long.
+    /// The length of the wait.
     pub time: Duration,
     /// The reset it waits for.
     pub reset: Option<DateTime<Utc>>,
 }
 
 impl Patience {
-    /// A turn has ended as it should: everything that failed is forgiven.
+    /// Forgives everything that failed: a turn has ended as it should.
     pub fn succeed(&mut self) {
         *self = Self::default();
     }
 
-    /// How often turns have failed in a row.
+    /// Returns the number of turns that have failed in a row.
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// How often the agent has died without a turn between.
+    /// Returns the number of deaths of the agent without a turn between them.
     #[must_use]
     pub const fn deaths(&self) -> u32 {
         self.deaths
     }
 
-    /// The service has failed a turn: how long to wait, or nothing when it has failed too often.
+    /// Counts a turn that the service has failed, and returns the wait, or nothing when it has failed too often.
     pub fn service_failed(&mut self) -> Option<Pause> {
         self.failures += 1;
         let time = doubled(SERVICE, self.failures);
         (self.failures < MAX_FAILURES).then_some(Pause { time, reset: None })
     }
 
-    /// A usage limit holds: how long to wait. It is no fault, so nothing is counted towards a breaker.
+    /// Returns the wait for a usage limit that holds. It is no fault, so nothing is counted towards a breaker.
     pub fn limited(&mut self, reset: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Pause {
         self.limits += 1;
         let left = reset.and_then(|reset| {
@@ -88,7 +88,7 @@ impl Patience {
             (left < LONGEST).then_some(left.to_std().unwrap_or(Duration::ZERO))
         });
         match left {
-            // A limit that held on behind its reset is waited for with growing patience.
+            // A limit that still holds after its reset is waited for with growing patience.
             Some(left) if self.limits == 1 || left > AFTER_RESET => Pause {
                 time: left + AFTER_RESET,
                 reset,
@@ -100,7 +100,7 @@ impl Patience {
         }
     }
 
-    /// The agent has died: how long to wait, or nothing when it has died too often.
+    /// Counts a death of the agent, and returns the wait, or nothing when it has died too often.
     pub fn agent_died(&mut self) -> Option<Pause> {
         let time = DEATHS.get(self.deaths as usize).copied();
         self.deaths += 1;
@@ -115,8 +115,9 @@ fn doubled((first, longest): (Duration, Duration), times: u32) -> Duration {
     first.saturating_mul(factor).min(longest)
 }
 
-/// When a usage limit ends, as the message about it says: `…|1795000000`, an RFC 3339 time, `in 2 h 5 min`,
-/// `resets 3pm (Europe/Berlin)`. A time of day without its zone says nothing: the client may run in another than we.
+/// Returns the end of a usage limit from the message about it: `…|1795000000`, an RFC 3339 time, `in 2 h 5 min`,
+/// `resets 3pm (Europe/Berlin)`. A time of day without its zone is not used: the client may run in another zone than
+/// Pitstop.
 #[must_use]
 pub fn reset_in(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let found = epoch(message)
@@ -149,7 +150,7 @@ fn rfc3339(message: &str) -> Option<DateTime<Utc>> {
     })
 }
 
-/// `in 2 h 5 min`, `in 20 seconds`: pairs of a number and a unit behind the word.
+/// Reads `in 2 h 5 min` or `in 20 seconds`: pairs of a number and a unit behind the word.
 fn after_a_while(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let lower = message.to_ascii_lowercase();
     let rest = lower.split_once(" in ")?.1;
@@ -182,8 +183,8 @@ fn after_a_while(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     now.checked_add_signed(total?)
 }
 
-/// The next `3pm (Europe/Berlin)`, or `Nov 25, 3:30pm (UTC)`, `Jan 2, 2027, 9 AM (Asia/Tokyo)`, `15:00 UTC`: the client
-/// gives the time of its own zone, and the date when that is more than a day away.
+/// Returns the next `3pm (Europe/Berlin)`, or `Nov 25, 3:30pm (UTC)`, `Jan 2, 2027, 9 AM (Asia/Tokyo)`, `15:00 UTC`: the
+/// client gives the time of its own zone, and the date when that is more than a day away.
 fn time_of_day(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let lower = message.to_ascii_lowercase();
     let behind = lower.find("reset")?;
@@ -195,7 +196,7 @@ fn time_of_day(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let now_there = Timestamp::from_second(now.timestamp()).ok()?;
     let today = now_there.to_zoned(zone.clone()).date();
     let time = words.iter().enumerate().find_map(|(at, word)| {
-        // The half of the day may stand by itself.
+        // The half of the day may be a word by itself.
         let half = words
             .get(at + 1)
             .filter(|next| matches!(**next, "am" | "pm"));
@@ -211,7 +212,7 @@ fn time_of_day(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     at_zone(&zone, today.tomorrow().ok()?.to_datetime(time))
 }
 
-/// The zone in brackets, or UTC by its name. Names are looked up in the table that is built in, not in files.
+/// Returns the zone in brackets, or UTC by its name. Names are looked up in the table that is built in, not in files.
 fn zone_in(text: &str) -> Option<TimeZone> {
     let bracketed = text
         .split('(')
@@ -224,7 +225,7 @@ fn zone_in(text: &str) -> Option<TimeZone> {
     bracketed.or_else(|| names_utc().then_some(TimeZone::UTC))
 }
 
-/// `nov 25`, or `jan 2 2027`: month, day and perhaps the year.
+/// Reads `nov 25`, or `jan 2 2027`: month, day and perhaps the year.
 fn month_in(words: &[&str]) -> Option<(i8, u32, Option<i16>)> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
@@ -239,7 +240,7 @@ fn month_in(words: &[&str]) -> Option<(i8, u32, Option<i16>)> {
     })
 }
 
-/// The date; without its year the next one, from yesterday on.
+/// Returns the date; without its year the next one, from yesterday on.
 fn date((month, day, year): (i8, u32, Option<i16>), today: Date) -> Option<Date> {
     let day = day.try_into().ok()?;
     let in_year = |year| Date::new(year, month, day).ok();
@@ -252,8 +253,8 @@ fn date((month, day, year): (i8, u32, Option<i16>), today: Date) -> Option<Date>
         .or_else(|| in_year(today.year() + 1))
 }
 
-/// The moment at which clocks in a zone show this: the first, where they are put back over it; where they are put forward,
-/// when they would.
+/// Returns the moment at which clocks in a zone show this: the first, where they are put back over it; where they are put
+/// forward, the moment at which they would.
 fn at_zone(zone: &TimeZone, shown: civil::DateTime) -> Option<DateTime<Utc>> {
     let found = zone.to_timestamp(shown).ok()?;
     DateTime::from_timestamp(found.as_second(), 0)

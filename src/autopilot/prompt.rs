@@ -1,18 +1,18 @@
-//! What the agent is sent in an autonomous run: at its start, when it stops, and after an interruption.
+//! The texts that the agent is sent in an autonomous run: at its start, when it stops, and after an interruption.
 
-/// The first prompt: the task and how to end it.
+/// Returns the first prompt: the task and how to end it.
 #[must_use]
 pub fn start(task: &str, stop_phrase: &str) -> String {
     fill(include_str!("../../assets/run/start.md"), task, stop_phrase)
 }
 
-/// What an agent that has stopped is sent.
+/// Returns the prompt for an agent that has stopped.
 #[must_use]
 pub fn go_on() -> String {
     fill(include_str!("../../assets/run/go-on.md"), "", "")
 }
 
-/// What it is sent when the task was changed meanwhile.
+/// Returns the prompt for an agent whose task was changed meanwhile.
 #[must_use]
 pub fn changed(task: &str, stop_phrase: &str) -> String {
     fill(
@@ -22,15 +22,15 @@ pub fn changed(task: &str, stop_phrase: &str) -> String {
     )
 }
 
-/// What an agent is sent that was started again after it died. The task is given again: the session may have had nothing
-/// that could be resumed.
+/// Returns the prompt for an agent that was started again after it died. The task is given again: the session may have had
+/// nothing that could be resumed.
 #[must_use]
 pub fn again(task: &str, stop_phrase: &str) -> String {
     let again = fill(include_str!("../../assets/run/again.md"), "", "");
     format!("{again}\n\n{}", start(task, stop_phrase))
 }
 
-/// The closing words of a handoff in an autonomous run, behind the usual ones.
+/// Returns the closing words of a handoff in an autonomous run, behind the usual ones.
 #[must_use]
 pub fn carry_on(stop_phrase: &str) -> String {
     fill(

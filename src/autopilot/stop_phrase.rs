@@ -1,8 +1,8 @@
 //! The stop phrase: the exact text by which the agent says that the whole task is done.
 //!
-//! It counts only in the assistant's own words, on a line of its own, as the prompt asks, or in its tag: anywhere else it is
-//! talked about ("not all done yet"). Emphasis, a heading's mark and a full stop around it do not matter. In a code fence or
-//! a quotation nothing counts. A prompt or a tool's output never comes here.
+//! It counts only in the assistant's own words, on a line of its own, as the prompt asks, or in its tag: anywhere else it
+//! is talked about ("not all done yet"). Emphasis, a heading's mark and a full stop around it do not matter. Text in a code
+//! fence or a quotation does not count. A prompt or a tool's output never comes here.
 
 use crate::transcript::words::own_lines;
 
@@ -12,7 +12,7 @@ pub const DEFAULT: &str = "PITSTOP TASK COMPLETE";
 /// The longest stop phrase, in bytes: it is a mark, not a text.
 pub const LIMIT: usize = 200;
 
-/// What a stop phrase may stand between, as loops of other tools ask for it.
+/// The tags that a stop phrase may stand between, as loops of other tools ask for it.
 const TAG: (&str, &str) = ("<promise>", "</promise>");
 
 /// The pairs of marks between which a text is quoted. A single straight mark is an apostrophe as often as not, so it
@@ -26,13 +26,13 @@ const QUOTES: [(char, char); 6] = [
     ('‘', '’'),
 ];
 
-/// Whether the message gives the stop phrase in its own words.
+/// Reports whether the message gives the stop phrase in its own words.
 #[must_use]
 pub fn is_given(stop_phrase: &str, message: &str) -> bool {
     line(stop_phrase, message).is_some()
 }
 
-/// The line of the message that gives the stop phrase.
+/// Returns the line of the message that gives the stop phrase.
 #[must_use]
 pub fn line<'a>(stop_phrase: &str, message: &'a str) -> Option<&'a str> {
     let stop_phrase = stop_phrase.trim();
@@ -44,7 +44,7 @@ fn is_in_line(stop_phrase: &str, line: &str) -> bool {
     is_alone(stop_phrase, line) || is_in_tag(stop_phrase, line)
 }
 
-/// Whether nothing else is said on the line.
+/// Reports whether the line holds nothing but the stop phrase.
 fn is_alone(stop_phrase: &str, line: &str) -> bool {
     let is_mark = |c: char| c.is_whitespace() || "*_#".contains(c);
     line.match_indices(stop_phrase).any(|(at, _)| {
@@ -54,7 +54,7 @@ fn is_alone(stop_phrase: &str, line: &str) -> bool {
     })
 }
 
-/// Whether the line has the stop phrase between its tags, which a stop phrase may have itself.
+/// Reports whether the line has the stop phrase between its tags, which a stop phrase may have itself.
 fn is_in_tag(stop_phrase: &str, line: &str) -> bool {
     let (open, close) = TAG;
     let bare = stop_phrase.strip_prefix(open).unwrap_or(stop_phrase);
@@ -65,7 +65,7 @@ fn is_in_tag(stop_phrase: &str, line: &str) -> bool {
     })
 }
 
-/// Whether a quotation is open before the tags and closed behind them.
+/// Reports whether a quotation is open before the tags and closed behind them.
 fn is_quoted(before: &str, behind: &str) -> bool {
     let by_pair = QUOTES.iter().any(|&(open, close)| {
         let is_open = if open == close {

@@ -1,4 +1,4 @@
-//! What follows from what happened in a run.
+//! Tests of the steps that follow from the events of a run.
 
 use chrono::{TimeZone as _, Utc};
 
