@@ -1,4 +1,4 @@
-//! What is wrong with a setting, where it stands and what to do about it.
+//! The faults of settings: the message, the place and the advice.
 //!
 //! ```text
 //! error: expected a whole number from 1 to 99, found the text "70"
@@ -9,8 +9,7 @@
 //!   = help: leave the quotation marks out
 //! ```
 //!
-//! Excerpts may come from a cloned repository, so nothing of them reaches a terminal or a log
-//! without [`one_line`].
+//! Excerpts may come from a cloned repository, so no part of them reaches a terminal or a log without [`one_line`].
 
 use std::{fmt, fmt::Write as _, ops::Range};
 
@@ -27,11 +26,11 @@ const EXCERPT_CHARS: usize = 100;
 /// The characters of a found text that a message quotes.
 const QUOTE_CHARS: usize = 60;
 
-/// More faults than this in one file are only counted: no user reads on, and a hostile file could
-/// hold a hundred thousand.
+/// The number of faults that are kept from one file; more are only counted: no user reads on, and a hostile file could hold
+/// a hundred thousand.
 pub const MAX_FAULTS: usize = 50;
 
-/// Where in a text something stands.
+/// A place in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file, or the flag, as the user would name it.
@@ -40,25 +39,25 @@ pub struct Place {
     pub line: usize,
     /// The column in characters, counted from 1.
     pub column: usize,
-    /// The line itself, made printable and cut to a readable length.
+    /// The text of the line, made printable and cut to a readable length.
     excerpt: String,
-    /// What the caret underlines, in cells of the excerpt.
+    /// The range that the caret underlines, in cells of the excerpt.
     caret: Range<usize>,
 }
 
-/// One thing that is wrong, or was ignored.
+/// A setting that is wrong, or was ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where; `None` when it is the whole file. Boxed, so that results stay small.
+    /// The place of the fault; `None` when it is the whole file. Boxed, so that results stay small.
     pub place: Option<Box<Place>>,
-    /// What was expected and what was found: lower case, no full stop.
+    /// The message, with the expected and the found value: lower case, no full stop.
     pub message: String,
-    /// What to do.
+    /// The advice on what to do.
     pub help: Option<String>,
 }
 
 impl Fault {
-    /// A fault that has no place in a text.
+    /// Creates a fault that has no place in a text.
     #[must_use]
     pub fn general(message: impl Into<String>, help: Option<String>) -> Self {
         Self {
@@ -68,7 +67,7 @@ impl Fault {
         }
     }
 
-    /// The fault in one line: `FILE:LINE:COLUMN: message (help)`.
+    /// Returns the fault in one line: `FILE:LINE:COLUMN: message (help)`.
     #[must_use]
     pub fn line(&self) -> String {
         let mut line = String::new();
@@ -88,7 +87,7 @@ impl Fault {
         line
     }
 
-    /// The fault over several lines with the excerpt and its caret, ending with a line end.
+    /// Returns the fault over several lines with the excerpt and its caret, ending with a line end.
     #[must_use]
     pub fn render(&self, severity: Severity, style: Style) -> String {
         let mut out = String::new();
@@ -130,22 +129,22 @@ impl Fault {
     }
 }
 
-/// How bad a fault is.
+/// The severity of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// It keeps us from starting.
+    /// The fault keeps Pitstop from starting.
     Error,
-    /// It was ignored.
+    /// The setting was ignored.
     Warning,
 }
 
-/// Whether colours are allowed where a fault is shown.
+/// The use of colours where a fault is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// No escape sequences at all.
+    /// Uses no escape sequences at all.
     #[default]
     Plain,
-    /// The sixteen basic colours.
+    /// Uses the sixteen basic colours.
     Colour,
 }
 
@@ -166,14 +165,14 @@ impl Style {
 /// All that is wrong with a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigErrors {
-    /// The faults, file by file in the order in which they stand there.
+    /// The faults, file by file in the order in which they occur there.
     pub faults: Vec<Fault>,
-    /// How many more there are that were only counted.
+    /// The number of further faults that were only counted.
     pub more: usize,
 }
 
 impl ConfigErrors {
-    /// All faults with their excerpts, and how many there are.
+    /// Returns all faults with their excerpts, and their number.
     #[must_use]
     pub fn render(&self, style: Style) -> String {
         let mut out = String::new();
@@ -239,7 +238,7 @@ impl SourceText {
         &self.text
     }
 
-    /// The place of a span of bytes; a span that ends on a later line is cut at its line's end.
+    /// Returns the place of a span of bytes; a span that ends on a later line is cut at its line's end.
     pub(super) fn place(&self, span: &Range<usize>) -> Place {
         let start = floor_boundary(&self.text, span.start);
         let end = floor_boundary(&self.text, span.end).max(start);
@@ -274,7 +273,7 @@ impl SourceText {
         self.line_starts.len()
     }
 
-    /// Whether a line, counted from 0, opens a table.
+    /// Reports whether a line, counted from 0, opens a table.
     pub(super) fn is_header(&self, line: usize) -> bool {
         let start = self.line_starts.get(line).copied();
         let opens = |start: usize| {
@@ -285,7 +284,7 @@ impl SourceText {
         start.is_some_and(opens)
     }
 
-    /// The number of the line a byte stands in, counted from 0.
+    /// Returns the number of the line that holds a byte, counted from 0.
     pub(super) fn line_index(&self, at: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= at) - 1
     }
@@ -299,9 +298,9 @@ fn floor_boundary(text: &str, at: usize) -> usize {
     at
 }
 
-/// Cuts a line around a fault and says which cells of it the caret underlines.
+/// Cuts a line around a fault and returns the cells of it that the caret underlines.
 fn excerpt(line: &str, column: usize, length: usize) -> (String, Range<usize>) {
-    // Keep a third of the width as what leads up to the fault.
+    // Keep a third of the width for the text before the fault.
     let skip = match column.checked_sub(EXCERPT_CHARS / 3) {
         Some(skip) if line.chars().nth(EXCERPT_CHARS).is_some() => skip,
         _ => 0,
@@ -341,7 +340,7 @@ fn excerpt(line: &str, column: usize, length: usize) -> (String, Range<usize>) {
     (out, caret)
 }
 
-/// A found text as a message quotes it: printable and of a readable length.
+/// Returns a found text as a message quotes it: printable and of a readable length.
 pub(super) fn quoted(text: &str) -> String {
     let cut: String = text.chars().take(QUOTE_CHARS).collect();
     let dots = if cut.len() < text.len() { "…" } else { "" };

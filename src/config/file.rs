@@ -1,7 +1,7 @@
-//! One file exactly as written: its keys with their positions, and all that is wrong with it.
+//! One file exactly as written: its keys with their positions, and all of its faults.
 //!
-//! The walk goes over the spanned document, not through serde: a derived reader would stop at the
-//! first fault and could not give the place of an unknown key.
+//! The walk goes over the spanned document, not through serde: a derived reader would stop at the first fault and could not
+//! give the place of an unknown key.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,8 @@ use crate::{
 /// The largest file that is read, in bytes: a hundred times a config with every key commented.
 pub(super) const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Names longer than this are no slip of the finger, and comparing them would cost time.
+/// The longest name that is compared with the known ones, in bytes: longer names are no slip of the finger, and comparing
+/// them would cost time.
 const MAX_NAME: usize = 48;
 
 /// A checked value, as the change it makes.
@@ -41,7 +42,7 @@ pub(super) struct Entry {
     pub name_at: Range<usize>,
     /// The bytes of its value, for faults of the value.
     pub at: Range<usize>,
-    /// For a list: the bytes of each item.
+    /// The bytes of each item of a list.
     pub items: Vec<Range<usize>>,
     pub change: Change,
 }
@@ -60,11 +61,11 @@ impl fmt::Debug for Entry {
 #[derive(Debug)]
 pub(super) struct Written {
     pub source: SourceText,
-    /// What is set and well formed, in the order of the file.
+    /// The settings that are well formed, in the order of the file.
     pub entries: Vec<Entry>,
-    /// What is wrong, in the order of the file, at most [`MAX_FAULTS`].
+    /// The faults, in the order of the file, at most [`MAX_FAULTS`].
     pub faults: Vec<Fault>,
-    /// How many faults more were only counted.
+    /// The number of further faults that were only counted.
     pub more: usize,
 }
 
@@ -83,7 +84,7 @@ pub(super) fn read(name: impl Into<String>, text: impl Into<String>) -> Written 
 struct Walk {
     entries: Vec<Entry>,
     faults: Vec<(Range<usize>, String, Option<String>)>,
-    /// Lines with a syntax error: what the parser made up there is not worth a second fault.
+    /// The lines with a syntax error: a fault in a value that the parser made up there is not reported.
     broken_lines: BTreeSet<usize>,
 }
 
@@ -135,7 +136,7 @@ impl Walk {
         }
     }
 
-    /// Syntax errors in our own words, as far as we have better ones.
+    /// Reports the syntax errors in Pitstop's own words, as far as it has better ones.
     fn syntax(&mut self, source: &SourceText, errors: &[toml::de::Error]) {
         for error in errors {
             let at = error.span().unwrap_or(0..0);
@@ -385,7 +386,7 @@ impl Walk {
         }
     }
 
-    /// The items of a list, or a fault; `wanted` is what each of them should be.
+    /// Returns the items of a list, or reports a fault; `wanted` describes what each of them should be.
     fn list<'a, 'i>(
         &mut self,
         value: &'a Spanned<DeValue<'i>>,
@@ -500,18 +501,18 @@ impl Walk {
     }
 }
 
-/// A checked value as the change it makes.
+/// Returns a checked value as the change it makes.
 fn change<T: Clone + 'static>(set: impl Fn(&mut Draft, T) + 'static, value: T) -> Change {
     Box::new(move |draft| set(draft, value.clone()))
 }
 
-/// A whole number that is not negative.
+/// Reads a whole number that is not negative.
 fn whole(value: &DeValue<'_>) -> Option<u64> {
     let integer = value.as_integer()?;
     u64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
-/// A number with or without a fraction.
+/// Reads a number with or without a fraction.
 fn number(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Float(float) => float.as_str().parse().ok(),
@@ -519,14 +520,14 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
     }
 }
 
-/// The advice for a number or a flag that was written as a text.
+/// Returns the advice for a number or a flag that was written as a text.
 fn without_quotes(value: &DeValue<'_>) -> Option<String> {
     let text = value.as_str()?;
     let meant = text.parse::<f64>().is_ok() || text.parse::<bool>().is_ok();
     meant.then(|| "leave the quotation marks out".to_owned())
 }
 
-/// What was found, for a message.
+/// Describes the value that was found, for a message.
 fn describe(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => format!("the text \"{}\"", quoted(text)),
@@ -540,18 +541,18 @@ fn describe(value: &DeValue<'_>) -> String {
     }
 }
 
-/// The same as a question.
+/// Returns the nearest known name as a question.
 fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>) -> Option<String> {
     nearest(name, known).map(|known| format!("did you mean `{known}`?"))
 }
 
-/// The known name that is nearest to one that is not, if one is near enough to be what was meant.
+/// Returns the known name that is nearest to an unknown one, if one is near enough to be the one that was meant.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > MAX_NAME {
         return None;
     }
-    // Case and the choice of dash are not what makes a name another one.
+    // Case and the choice of dash do not make a name another one.
     let fold = |name: &str| name.to_lowercase().replace('-', "_");
     let wanted = fold(name);
     let allowed = (wanted.chars().count() / 3).max(1);
@@ -574,7 +575,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Instant;
 
-    /// Checks a text and reads what is said about it, which must never hold a control character.
+    /// Checks a text and reads the messages about it, which must never hold a control character.
     fn survives(text: &str) {
         if let Err(errors) = Config::from_toml("c.toml", text) {
             let shown = errors.render(Style::Plain);
@@ -587,7 +588,7 @@ mod tests {
     #[test]
     #[allow(clippy::disallowed_methods, reason = "it limits real time")]
     fn a_heap_of_nonsense_is_answered_in_time() {
-        // A quarter of what is read: enough to distinguish linear from quadratic, in a debug build, too.
+        // A quarter of the largest file that is read: enough to distinguish linear from quadratic, in a debug build, too.
         let size = MAX_BYTES as usize / 4;
         for piece in [
             "[",

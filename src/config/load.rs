@@ -1,9 +1,9 @@
 //! Finds, reads and merges: defaults < user < project < flags.
 //!
-//! The user's file may be a link (dotfiles often are) and may belong to root (so on NixOS), but
-//! no other user may be able to write it: it names commands. The project's file may have come with a
-//! clone: it is opened below its directory without following links, has to be a regular file of the
-//! user's own, and sets looks and numbers only until [`trust`] says otherwise.
+//! The user's file may be a link (dotfiles often are) and may belong to root (so on NixOS), but no other user may be able
+//! to write it: it names commands. The project's file may have come with a clone: it is opened below its directory without
+//! following links, has to be a regular file of the user's own, and sets looks and numbers only until [`trust`] holds it as
+//! trusted.
 
 pub mod paths;
 pub mod trust;
@@ -30,28 +30,28 @@ use super::{
 };
 use paths::Paths;
 
-/// What the command line says about the configuration.
+/// The settings of the configuration on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// `--config FILE`: read instead of the user's file; it has to exist.
+    /// The file of `--config FILE`, read instead of the user's file; it has to exist.
     pub file: Option<PathBuf>,
-    /// `--set TABLE.KEY=VALUE`, and what other flags mean in these terms; later ones win. The value
-    /// is TOML; what is no TOML value is taken as a text.
+    /// The settings of `--set TABLE.KEY=VALUE`, and of other flags in these terms; later ones win. The value is TOML; a
+    /// value that is no TOML is taken as a text.
     pub settings: Vec<String>,
 }
 
-/// A configuration with where it came from.
+/// A configuration with its sources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// Checked and ready to use.
+    /// The configuration, checked and ready to use.
     pub config: Config,
-    /// What was ignored, and why; to be shown and logged, the session goes on.
+    /// The settings that were ignored, with the reasons; to be shown and logged, the session goes on.
     pub warnings: Vec<Fault>,
-    /// What had a say, from the lowest to the highest; the defaults are not listed.
+    /// The sources that had an effect, from the lowest to the highest; the defaults are not listed.
     pub sources: Vec<Source>,
 }
 
-/// One thing that had a say.
+/// A source that had an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The user's own file.
@@ -60,17 +60,17 @@ pub enum Source {
     Project {
         /// The file.
         path: PathBuf,
-        /// Whether all of its keys count.
+        /// True if all of its keys count.
         trusted: bool,
     },
     /// A flag, as it was written.
     Flag(String),
 }
 
-/// Reads what there is and merges it. All faults of all files are reported together.
+/// Reads the files that exist and merges them. All faults of all files are reported together.
 ///
-/// Also how a running session takes up an edit: on an error the caller keeps the old configuration
-/// and shows the faults.
+/// A running session takes up an edit in the same way: on an error the caller keeps the old configuration and shows the
+/// faults.
 pub fn load(paths: &Paths, flags: &Flags) -> Result<Loaded, ConfigErrors> {
     let mut errors = ConfigErrors::default();
     let mut warnings = Vec::new();
@@ -138,7 +138,7 @@ impl Config {
         merge(layers).map(|(config, _)| config)
     }
 
-    /// Checks a TOML text as an untrusted project's; the second of the pair is what was ignored.
+    /// Checks a TOML text as an untrusted project's; the second of the pair holds the settings that were ignored.
     pub fn from_project_toml(name: &str, text: &str) -> Result<(Self, Vec<Fault>), ConfigErrors> {
         merge(vec![layer(name.to_owned(), text.to_owned(), false)])
     }
@@ -151,7 +151,7 @@ fn layer(name: String, text: String, trusted: bool) -> Layer {
     }
 }
 
-/// `TABLE.KEY=VALUE` as a line of TOML.
+/// Returns `TABLE.KEY=VALUE` as a line of TOML.
 fn as_toml(setting: &str) -> Option<String> {
     let (name, value) = setting.split_once('=')?;
     let (name, value) = (name.trim(), value.trim());
@@ -166,7 +166,7 @@ fn as_toml(setting: &str) -> Option<String> {
     Some(format!("{name} = {text}"))
 }
 
-/// The user's file, or the one a flag names; `None` if there is none.
+/// Reads the user's file, or the one that a flag names; `None` if there is none.
 fn read_user(paths: &Paths, flags: &Flags) -> Result<Option<(PathBuf, String)>, Fault> {
     if let Some(path) = &flags.file {
         return Ok(Some((path.clone(), read_named(path)?)));
@@ -183,14 +183,14 @@ fn read_user(paths: &Paths, flags: &Flags) -> Result<Option<(PathBuf, String)>, 
     }
 }
 
-/// A file that the user named: it has to be there, and whose it is is the user's business.
+/// Reads a file that the user named: it has to be there, and may belong to anyone.
 fn read_named(path: &Path) -> Result<String, Fault> {
     let file = open(path).map_err(|error| unreadable(path, &error))?;
     read_text(file, path)
 }
 
-/// The project's file below its directory, no link followed; `None` if there is none. A fault here
-/// is a warning: a repository cannot keep us from starting.
+/// Reads the project's file below its directory, following no link; `None` if there is none. A fault here is a warning: a
+/// repository cannot keep Pitstop from starting.
 fn read_project(paths: &Paths) -> Result<Option<String>, Fault> {
     let path = paths.project_config();
     let refused = |why: &str| {
@@ -205,7 +205,7 @@ fn read_project(paths: &Paths) -> Result<Option<String>, Fault> {
         Ok(directory) => directory,
         Err(Errno::NOENT) => return Ok(None),
         Err(Errno::LOOP) => return Err(refused("a link")),
-        // Linux reports a link so, too, when a directory is asked for.
+        // Linux reports a link in the same way when a directory is asked for.
         Err(Errno::NOTDIR) => return Err(refused("a link or a file as its directory")),
         Err(error) => return Err(refused(&io::Error::from(error).to_string())),
     };
@@ -230,8 +230,8 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(File::from(descriptor))
 }
 
-/// The file names commands, so only its user (or root) may be able to write it. Write permission
-/// for the user's own group is common (umask 002) and lets in no other user.
+/// Refuses a file that another user can write: it names commands, so only its user (or root) may be able to write it. Write
+/// permission for the user's own group is common (umask 002) and lets in no other user.
 fn check_writers(file: &File, path: &Path) -> Result<(), Fault> {
     let meta = file.metadata().map_err(|error| unreadable(path, &error))?;
     let (owner, mode) = (meta.uid(), meta.mode() & 0o777);
@@ -250,7 +250,7 @@ fn check_writers(file: &File, path: &Path) -> Result<(), Fault> {
     ))
 }
 
-/// The text of an open file: regular, of a sane size, UTF-8.
+/// Reads the text of an open file: regular, of a sane size, UTF-8.
 fn read_text(file: File, path: &Path) -> Result<String, Fault> {
     let shown = path.display();
     let meta = file.metadata().map_err(|error| unreadable(path, &error))?;

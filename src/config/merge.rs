@@ -1,4 +1,4 @@
-//! Layers over each other, and the checks that only the whole can pass.
+//! Merging of the layers, and the checks that only the whole can pass.
 
 use super::{
     Config, GuardConfig,
@@ -8,18 +8,18 @@ use super::{
 };
 use crate::keymap::{Action, KeyFault, Keymap, Trigger, default_prefix};
 
-/// One file or flag that has a say.
+/// A file or flag that has an effect.
 #[derive(Debug)]
 pub(super) struct Layer {
     pub written: Written,
-    /// Whether its owner is the user, or the user trusts it. If not, keys that are the user's alone
-    /// are left out with a warning.
+    /// True if its owner is the user, or the user trusts it. If not, keys that are the user's alone are left out with a
+    /// warning.
     pub trusted: bool,
 }
 
 /// Lays the layers over the defaults, lowest first, and checks the whole.
 ///
-/// The faults of all layers are reported together; the second of the pair is what was ignored.
+/// The faults of all layers are reported together; the second of the pair holds the settings that were ignored.
 pub(super) fn merge(layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigErrors> {
     let mut errors = ConfigErrors::default();
     let mut warnings = Vec::new();
@@ -88,7 +88,7 @@ pub(super) fn merge(layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigEr
     }
 }
 
-/// Which entry of which layer gave each key its value.
+/// The entry and the layer that gave each key its value.
 #[derive(Default)]
 struct Origins {
     sources: Vec<super::error::SourceText>,
@@ -118,7 +118,7 @@ impl Origins {
         });
     }
 
-    /// A fault at the value of the first of some keys that is set.
+    /// Returns a fault at the value of the first of some keys that is set.
     fn fault(&self, table: &str, names: &[&str], message: String, help: Option<String>) -> Fault {
         let origin = names.iter().find_map(|name| self.get(table, name));
         Fault {
@@ -140,7 +140,7 @@ fn ignored(origins: &Origins, source: usize, entry: &Entry) -> Fault {
     }
 }
 
-/// The lines rise, and so do their caps.
+/// Checks that the lines rise, and their caps too.
 fn check_guard(guard: &GuardConfig, origins: &Origins, faults: &mut Vec<Fault>) {
     let lines = [
         ("notice", guard.notice),
@@ -176,7 +176,7 @@ fn check_guard(guard: &GuardConfig, origins: &Origins, faults: &mut Vec<Fault>) 
     }
 }
 
-/// A fault of two lines that do not rise, reported at the one that is set.
+/// Returns a fault of two lines that do not rise, reported at the one that is set.
 fn rising<N: std::fmt::Display>(
     origins: &Origins,
     [low, high]: [(&str, N, &str); 2],
@@ -190,7 +190,7 @@ fn rising<N: std::fmt::Display>(
     origins.fault("guard", &[name, other], message, Some(help.to_owned()))
 }
 
-/// Something of the window is left to use.
+/// Checks that the reserve leaves a part of the window to use.
 fn check_window(config: &Config, origins: &Origins, faults: &mut Vec<Fault>) {
     let context = &config.context;
     if let Some(window) = context.window.filter(|window| *window <= context.reserve) {
@@ -203,8 +203,7 @@ fn check_window(config: &Config, origins: &Origins, faults: &mut Vec<Fault>) {
     }
 }
 
-/// A fault of the keymap at the place that can be changed: the later layer wrote it, not the
-/// defaults.
+/// Returns a fault of the keymap at the place that can be changed: the later layer wrote it, not the defaults.
 fn key_fault(
     fault: &KeyFault,
     triggers: &dyn Fn(Action) -> Vec<Trigger>,
@@ -255,7 +254,7 @@ fn key_fault(
             trigger,
             other,
         } => {
-            // Which of the two is reported depends on which was written by the user.
+            // The one of the two that the user wrote is reported.
             let (place, other) = if let Some(place) = at_item(*action, *index) {
                 (Some(place), *other)
             } else {
@@ -268,7 +267,7 @@ fn key_fault(
     }
 }
 
-/// A key that another action has, and how to free it if that one is not set.
+/// Returns the fault of a key that another action has, with the way to free it if that one is not set.
 fn taken(place: Option<Box<Place>>, trigger: Trigger, other: Action, by_default: bool) -> Fault {
     let name = other.name();
     let how = if by_default { " by default" } else { ", too" };

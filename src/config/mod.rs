@@ -1,4 +1,4 @@
-//! What the user may set: complete, checked and ready to use.
+//! The configuration that the user may set: complete, checked and ready to use.
 //!
 //! ```text
 //!   load.rs    find and read the files, ask the trust record
@@ -32,13 +32,13 @@ pub const DEFAULT_TOML: &str = include_str!("../../config.toml");
 pub struct Config {
     /// The hosted program.
     pub agent: AgentConfig,
-    /// How large the context is and how it is treated.
+    /// The size of the context and its treatment.
     pub context: ContextConfig,
-    /// When to warn and when to reboot.
+    /// The lines at which Pitstop warns and reboots.
     pub guard: GuardConfig,
-    /// What the next session is given.
+    /// The handoff for the next session.
     pub handoff: HandoffConfig,
-    /// How a reboot goes.
+    /// The course of a reboot.
     pub reboot: RebootConfig,
     /// The summary in the handoff.
     pub summary: SummaryConfig,
@@ -46,13 +46,13 @@ pub struct Config {
     pub autopilot: AutopilotConfig,
     /// The user's own commands around a reboot.
     pub hooks: HooksConfig,
-    /// The door for scripts and people elsewhere.
+    /// The endpoint for scripts and people elsewhere.
     pub api: ApiConfig,
-    /// Where runs are kept.
+    /// The place where runs are kept.
     pub store: StoreConfig,
-    /// Which key does what: `[keys]`.
+    /// The keymap: `[keys]`.
     pub keys: Keymap,
-    /// Looks.
+    /// The looks.
     pub ui: UiConfig,
     /// The recording of the pane's output.
     pub recording: RecordingConfig,
@@ -65,15 +65,15 @@ pub struct Config {
 pub struct AgentConfig {
     /// The program: a name looked up in `PATH`, or a path. Never a shell line.
     pub command: String,
-    /// Arguments given to it before ours.
+    /// The arguments given to the program before those that Pitstop adds.
     pub args: Vec<String>,
     /// Variables added to its environment.
     pub env: BTreeMap<String, String>,
-    /// Whether its to-do tools are switched on for models that have none by themselves.
+    /// True if its to-do tools are switched on for models that have none by themselves.
     pub todo_tools: bool,
-    /// Whether Claude Code is started with our mods, which report from inside it.
+    /// True if Claude Code is started with Pitstop's mods, which report from inside it.
     pub bridge: bool,
-    /// Whether the agent gets tools of ours: to read how full its context is, to keep notes, to ask for a reboot.
+    /// True if the agent gets Pitstop's tools: to read how full its context is, to keep notes, to ask for a reboot.
     pub tools: bool,
 }
 
@@ -90,20 +90,20 @@ impl Default for AgentConfig {
     }
 }
 
-/// `[context]`: how large the context is and how it is treated.
+/// `[context]`: the size of the context and its treatment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextConfig {
     /// The context window, in tokens; `None` to find it out.
     pub window: Option<u64>,
-    /// What the client keeps back of the window, in tokens.
+    /// The part of the window that the client keeps back, in tokens.
     pub reserve: u64,
-    /// How many of the latest messages a trim leaves whole.
+    /// The number of the latest messages that a trim leaves whole.
     pub max_recent_messages: usize,
-    /// A checkpoint is written every this many turns; `None` for never.
+    /// The number of turns from one checkpoint to the next; `None` for never.
     pub checkpoint_interval: Option<u32>,
-    /// Whether a commit makes a checkpoint.
+    /// True if a commit makes a checkpoint.
     pub checkpoint_at_commits: bool,
-    /// Whether a test run makes one.
+    /// True if a test run makes a checkpoint.
     pub checkpoint_at_tests: bool,
 }
 
@@ -123,20 +123,20 @@ impl Default for ContextConfig {
 /// A named set of thresholds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
-    /// 50, 70 and 85 % of the usable window.
+    /// The lines at 50, 70 and 85 % of the usable window.
     #[default]
     Default,
-    /// 70, 80 and 90 %: for those who want to use what they have.
+    /// The lines at 70, 80 and 90 %: for those who want to use the window they have.
     Late,
-    /// 30, 40 and 50 %: for those who want a fresh mind.
+    /// The lines at 30, 40 and 50 %: for those who want a fresh mind.
     Early,
-    /// The default's, but no more than 120 000, 170 000 and 220 000 tokens: for large windows, where answers get slower, dearer
-    /// and worse long before the window is full.
+    /// The lines of the default, but no more than 120 000, 170 000 and 220 000 tokens: for large windows, where answers get
+    /// slower, dearer and worse long before the window is full.
     Lean,
 }
 
 impl Preset {
-    /// The preset's notice, warn and compact lines, in percent of the usable window.
+    /// Returns the preset's notice, warn and compact lines, in percent of the usable window.
     #[must_use]
     pub const fn percents(self) -> [u8; 3] {
         match self {
@@ -146,7 +146,7 @@ impl Preset {
         }
     }
 
-    /// The preset's absolute caps on the notice, warn and compact lines, in tokens.
+    /// Returns the preset's absolute caps on the notice, warn and compact lines, in tokens.
     #[must_use]
     pub const fn caps(self) -> [Option<u64>; 3] {
         match self {
@@ -156,35 +156,35 @@ impl Preset {
     }
 }
 
-/// `[guard]`: when to warn and when to reboot. `notice < warn < compact <= force_at`.
+/// `[guard]`: the lines at which Pitstop warns and reboots. `notice < warn < compact <= force_at`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardConfig {
-    /// Up to here all is healthy, in percent of the usable window.
+    /// The notice line, in percent of the usable window: up to here all is healthy.
     pub notice: u8,
-    /// From here on a checkpoint is kept and the handoff drafted, in percent.
+    /// The warn line, in percent: from here on a checkpoint is kept and the handoff drafted.
     pub warn: u8,
-    /// From here on a reboot is advised, in percent.
+    /// The compact line, in percent: from here on a reboot is advised.
     pub compact: u8,
-    /// From here on `auto` interrupts a turn, in percent.
+    /// The force line, in percent: from here on `auto` interrupts a turn.
     pub force_at: u8,
-    /// Absolute cap on the notice line, in tokens; the lower of the two wins.
+    /// The absolute cap on the notice line, in tokens; the lower of the two wins.
     pub notice_tokens: Option<u64>,
-    /// Absolute cap on the warn line, in tokens.
+    /// The absolute cap on the warn line, in tokens.
     pub warn_tokens: Option<u64>,
-    /// Absolute cap on the compact line, in tokens.
+    /// The absolute cap on the compact line, in tokens.
     pub compact_tokens: Option<u64>,
-    /// Whether the client's own compaction is switched off in favour of ours.
+    /// True if the client's own compaction is switched off in favour of Pitstop's.
     pub replace_compaction: bool,
-    /// How long a compaction of the client's waits for an answer.
+    /// The time that a compaction of the client waits for an answer.
     pub answer_within: Duration,
-    /// What becomes of one without an answer in time.
+    /// The treatment of a compaction without an answer in time.
     pub unanswered: Unanswered,
 }
 
-/// What becomes of a compaction without an answer in time.
+/// The treatment of a compaction without an answer in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unanswered {
-    /// The client goes its own way.
+    /// The client compacts by itself.
     #[default]
     Client,
     /// The handoff takes the place of the conversation.
@@ -209,22 +209,22 @@ impl Default for GuardConfig {
     }
 }
 
-/// `[handoff]`: what the next session is given.
+/// `[handoff]`: the handoff for the next session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HandoffConfig {
-    /// Whether a handoff is written at all; without it a fresh session starts empty.
+    /// True if a handoff is written at all; without it a fresh session starts empty.
     pub generate_handoff: bool,
     /// The largest handoff, in bytes.
     pub max_state_size: usize,
-    /// Files whose text goes into the handoff, relative to the project.
+    /// The files whose text goes into the handoff, relative to the project.
     pub include_files: Vec<String>,
-    /// Whether recent commits go in.
+    /// True if recent commits go in.
     pub include_git_history: bool,
-    /// How many of them.
+    /// The number of recent commits.
     pub git_history_count: usize,
-    /// How it tells what was done last.
+    /// The form in which the handoff gives the latest work.
     pub recent_activity: RecentActivity,
-    /// Whether the outcome of the tests goes in.
+    /// True if the outcome of the tests goes in.
     pub include_test_state: bool,
 }
 
@@ -242,21 +242,21 @@ impl Default for HandoffConfig {
     }
 }
 
-/// How the handoff tells what was done last.
+/// The form in which the handoff gives the latest work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecentActivity {
-    /// By the last steps of the transcript.
+    /// The last steps of the transcript.
     LastSteps,
-    /// By the last shell commands with their output.
+    /// The last shell commands with their output.
     RecentCommands,
 }
 
-/// Who decides that a reboot happens.
+/// The mode that decides that a reboot happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RebootMode {
-    /// Keys only.
+    /// Reboots only at a key.
     Manual,
-    /// A line on the screen asks for a review; nothing happens without approval.
+    /// Asks for a review by a line on the screen; no reboot happens without approval.
     #[default]
     Ask,
     /// Goes ahead at the next safe moment; a key stops it.
@@ -264,7 +264,7 @@ pub enum RebootMode {
 }
 
 impl RebootMode {
-    /// The mode's name in the config, the footer and `status --json`.
+    /// Returns the mode's name in the config, the footer and `status --json`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -275,58 +275,58 @@ impl RebootMode {
     }
 }
 
-/// How the handoff reaches the new session.
+/// The way by which the handoff reaches the new session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// As the start prompt, an argument of the command.
+    /// Passes the handoff as the start prompt, an argument of the command.
     #[default]
     Prompt,
-    /// Pasted into the pane, for those who do not want it in process lists.
+    /// Pastes the handoff into the pane, for those who do not want it in process lists.
     Paste,
 }
 
-/// How the context goes over where nothing else is chosen.
+/// The way by which the context goes over, unless another one is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RebootWay {
-    /// A new session in a new process.
+    /// Starts a new session in a new process.
     #[default]
     Fresh,
-    /// The conversation is replaced inside the running client, where its bridge is in force.
+    /// Replaces the conversation inside the running client, where its bridge is in force.
     InPlace,
 }
 
-/// `[reboot]`: how a reboot goes.
+/// `[reboot]`: the course of a reboot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RebootConfig {
-    /// Who decides.
+    /// The mode that decides that a reboot happens.
     pub mode: RebootMode,
-    /// How the context goes over.
+    /// The way by which the context goes over.
     pub way: RebootWay,
-    /// How the handoff reaches the new session.
+    /// The way by which the handoff reaches the new session.
     pub delivery: Delivery,
-    /// How long `auto` announces a reboot before it goes ahead.
+    /// The time that `auto` announces a reboot before it goes ahead.
     pub auto_delay: Duration,
-    /// How long the human must not have typed.
+    /// The time that the user must not have typed.
     pub typing_quiet: Duration,
-    /// How long the handoff may take to come back as received.
+    /// The time that the handoff may take to come back as received.
     pub verify_timeout: Duration,
-    /// How long an interrupted turn may take to stop.
+    /// The time that an interrupted turn may take to stop.
     pub interrupt_timeout: Duration,
-    /// How long the agent may take to exit on SIGINT.
+    /// The time that the agent may take to exit on SIGINT.
     pub exit_timeout: Duration,
-    /// How long it may take to end after SIGHUP.
+    /// The time that it may take to end after SIGHUP.
     pub hangup_timeout: Duration,
-    /// How long it may take to end after SIGTERM; then SIGKILL.
+    /// The time that it may take to end after SIGTERM; then SIGKILL.
     pub terminate_timeout: Duration,
-    /// More reboots than this in an hour trip a breaker.
+    /// The number of reboots in an hour above which a breaker trips.
     pub max_reboots_per_hour: u32,
-    /// So many sessions in a row that fill without getting anything done trip a breaker.
+    /// The number of sessions in a row that fill without getting anything done at which a breaker trips.
     pub max_idle_sessions: u32,
-    /// How long the end of a turn is waited for where it cannot be rebooted on the fly.
+    /// The time to wait for the end of a turn where it cannot be rebooted on the fly.
     pub turn_patience: Duration,
     /// A prompt sent to the new session before the work goes on.
     pub warmup_prompt: Option<String>,
-    /// How long after the start the warm-up prompt is sent.
+    /// The time from the start until the warm-up prompt is sent.
     pub warmup_delay: Duration,
 }
 
@@ -355,15 +355,15 @@ impl Default for RebootConfig {
 /// `[summary]`: the summary in the handoff.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummaryConfig {
-    /// Whether a model is asked for one; without it the summary is made from the transcript alone.
+    /// True if a model is asked for one; without it the summary is made from the transcript alone.
     pub generate_summaries: bool,
     /// The tools the asked model may use.
     pub summary_allowed_tools: Vec<String>,
-    /// Which model; `None` for the session's own.
+    /// The name of the model; `None` for the session's own.
     pub model: Option<String>,
-    /// How long it may take.
+    /// The time that the summary may take.
     pub timeout: Duration,
-    /// What one summary may cost, in US dollars.
+    /// The largest cost of one summary, in US dollars.
     pub max_cost_usd: f64,
 }
 
@@ -382,21 +382,22 @@ impl Default for SummaryConfig {
 /// `[loop]`: the caps and breakers of the unattended run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AutopilotConfig {
-    /// The run ends after this many iterations; `None` for no cap.
+    /// The number of iterations after which the run ends; `None` for no cap.
     pub max_iterations: Option<u32>,
-    /// The run ends when it has cost this much, in US dollars; `None` for no cap.
+    /// The cost at which the run ends, in US dollars; `None` for no cap.
     pub max_cost_usd: Option<f64>,
-    /// The run ends after this long; `None` for no cap.
+    /// The time after which the run ends; `None` for no cap.
     pub max_time: Option<Duration>,
-    /// Whether the run goes on headless when its terminal is lost.
+    /// True if the run goes on headless when its terminal is lost.
     pub keep_running: bool,
-    /// How long the run waits for background tasks of the agent before it goes on; a wake-up is waited for at least 65 minutes.
+    /// The time that the run waits for background tasks of the agent before it goes on; a wake-up is waited for at least 65
+    /// minutes.
     pub background_wait: Duration,
-    /// The same command failing this often in a row trips a breaker; `None` switches it off.
+    /// The number of failures of the same command in a row that trips a breaker; `None` switches it off.
     pub same_command_limit: Option<u32>,
-    /// This many turns in a row without a change trip a breaker; `None` switches it off.
+    /// The number of turns in a row without a change that trips a breaker; `None` switches it off.
     pub no_change_limit: Option<u32>,
-    /// This many turns in a row that end with the same words trip a breaker; `None` switches it off.
+    /// The number of turns in a row ending with the same message that trips a breaker; `None` switches it off.
     pub same_message_limit: Option<u32>,
 }
 
@@ -418,11 +419,11 @@ impl Default for AutopilotConfig {
 /// `[hooks]`: the user's own commands around a reboot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HooksConfig {
-    /// Run by `sh -c` before a reboot; its failure blocks it.
+    /// The command run by `sh -c` before a reboot; its failure blocks it.
     pub pre_reboot: Option<String>,
-    /// Run by `sh -c` after a reboot.
+    /// The command run by `sh -c` after a reboot.
     pub post_reboot: Option<String>,
-    /// How long each may take.
+    /// The time that each command may take.
     pub timeout: Duration,
 }
 
@@ -436,80 +437,80 @@ impl Default for HooksConfig {
     }
 }
 
-/// `[api]`: the door for scripts and people elsewhere.
+/// `[api]`: the endpoint for scripts and people elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiConfig {
-    /// The loopback address to listen on beside the control socket; `None` for no such door.
+    /// The loopback address to listen on beside the control socket; `None` for no such endpoint.
     pub listen: Option<SocketAddr>,
 }
 
-/// `[store]`: where runs are kept.
+/// `[store]`: the place where runs are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreConfig {
     /// A `sqlite:` or `postgres:` URL; `None` for the `SQLite` file in the state directory.
     pub url: Option<String>,
-    /// What checkpoints are filed under; `None` for the name of the project's directory.
+    /// The name that checkpoints are filed under; `None` for the name of the project's directory.
     pub environment: Option<String>,
 }
 
 /// The colours of the panels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThemeName {
-    /// By the host terminal's background.
+    /// Follows the host terminal's background.
     #[default]
     Auto,
-    /// For dark backgrounds.
+    /// The colours for dark backgrounds.
     Dark,
-    /// For light backgrounds.
+    /// The colours for light backgrounds.
     Light,
-    /// Colours that people with colour blindness can distinguish.
+    /// The colours that people with colour blindness can distinguish.
     ColourBlind,
-    /// Strong contrast.
+    /// The colours with strong contrast.
     HighContrast,
-    /// No colours, only attributes.
+    /// Attributes without colours.
     Mono,
 }
 
-/// What becomes of the child's wish to write the clipboard (OSC 52). Reading it is always refused.
+/// The treatment of the child's request to write the clipboard (OSC 52). Reading it is always refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClipboardPolicy {
-    /// Passed on while the pane has the focus.
+    /// Passes the request on while the pane has the focus.
     #[default]
     Focused,
-    /// Always passed on.
+    /// Always passes the request on.
     Allow,
-    /// Never passed on.
+    /// Never passes the request on.
     Deny,
 }
 
-/// How the user is called when a person is needed.
+/// The way to call the user when a person is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notifications {
-    /// By a desktop notification of the host terminal (OSC 9 or 777) and the bell.
+    /// Calls by a desktop notification of the host terminal (OSC 9 or 777) and the bell.
     #[default]
     Desktop,
-    /// By the bell alone.
+    /// Calls by the bell alone.
     Bell,
-    /// Not at all; the footer says it.
+    /// Does not call; the footer shows it.
     Off,
 }
 
-/// `[ui]`: looks.
+/// `[ui]`: the looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UiConfig {
     /// The colours.
     pub theme: ThemeName,
-    /// How many lines of the pane are kept above its screen.
+    /// The number of lines of the pane that are kept above its screen.
     pub scrollback_lines: usize,
-    /// Whether they stay when the child asks for them to be forgotten (`CSI 3 J`).
+    /// True if they stay when the child asks for them to be forgotten (`CSI 3 J`).
     pub keep_scrollback: bool,
     /// The width of the panels, in cells; `None` to fit the host terminal.
     pub panel_width: Option<u16>,
-    /// What becomes of the child's wish to write the clipboard.
+    /// The treatment of the child's request to write the clipboard.
     pub clipboard: ClipboardPolicy,
-    /// How the user is called.
+    /// The way to call the user.
     pub notifications: Notifications,
-    /// Whether a start asks what to do with earlier work.
+    /// True if a start asks what to do with earlier work.
     pub offer_past: bool,
 }
 
@@ -530,9 +531,9 @@ impl Default for UiConfig {
 /// `[recording]`: the recording of the pane's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordingConfig {
-    /// Whether output is recorded.
+    /// True if output is recorded.
     pub enabled: bool,
-    /// Whether what the user types is recorded too.
+    /// True if the user's input is recorded too.
     pub record_input: bool,
     /// The largest recording of one run, in bytes.
     pub max_size: u64,
@@ -548,29 +549,29 @@ impl Default for RecordingConfig {
     }
 }
 
-/// How much the log says.
+/// The amount that is logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum LogLevel {
-    /// Failures.
+    /// Logs failures.
     Error,
-    /// And what was survived.
+    /// Logs survived faults too.
     Warn,
-    /// And what happened.
+    /// Logs events too.
     #[default]
     Info,
-    /// And why.
+    /// Logs the reasons too.
     Debug,
-    /// And everything else.
+    /// Logs everything else too.
     Trace,
 }
 
 /// `[log]`: the log file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogConfig {
-    /// How much it says.
+    /// The level of the log.
     pub level: LogLevel,
-    /// How many daily files are kept.
+    /// The number of daily files that are kept.
     pub keep_days: u32,
 }
 

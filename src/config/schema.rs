@@ -1,15 +1,15 @@
-//! Every key there is: where it stands, what it may be, who may set it and what it changes.
+//! The table of all keys: their place, their possible values, who may set them and what they change.
 //!
-//! This table is the whole of what the config language knows; the walk over a file, the names that
-//! are suggested and the list of what a project may not set all read it. To add a setting: a field
-//! in `mod.rs`, a row here, a commented line in `config.toml`.
+//! This table is all that the config language knows; the walk over a file, the names that are suggested and the list of
+//! what a project may not set all read it. To add a setting: a field in `mod.rs`, a row here, a commented line in
+//! `config.toml`.
 //!
 //! # Who may set what
 //!
-//! A cloned repository has no vote: its `.pitstop/config.toml` may set looks and numbers. Beyond
-//! commands, paths, API, agent and permissions, the rows marked [`Voter::Owner`] are also those
-//! that guard the human: caps on cost, breakers, delays that leave time to say no, keys (a project
-//! could put approval on a key that is often pressed), what is recorded and what is logged.
+//! A cloned repository has no say: its `.pitstop/config.toml` may set looks and numbers. Beyond commands, paths, API, agent
+//! and permissions, the rows marked [`Voter::Owner`] are also those that guard the human: caps on cost, breakers, delays
+//! that leave time to say no, keys (a project could put approval on a key that is often pressed), what is recorded and what
+//! is logged.
 
 use std::{collections::BTreeMap, net::SocketAddr, sync::LazyLock, time::Duration};
 
@@ -27,7 +27,7 @@ pub(super) struct Draft {
     pub percents: [Option<u8>; 3],
     /// The caps on the three in the same way, in tokens; 0 takes the preset's cap away.
     pub caps: [Option<u64>; 3],
-    /// What the shares and caps that are not set come from.
+    /// The preset that gives the shares and caps that are not set.
     pub preset: Preset,
     pub prefix: Option<Chord>,
     pub triggers: Vec<(Action, Vec<Trigger>)>,
@@ -42,7 +42,7 @@ pub(super) struct Key {
     pub rule: Rule,
 }
 
-/// Who may set a key.
+/// The layers that may set a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Voter {
     /// Every layer.
@@ -54,7 +54,7 @@ pub(super) enum Voter {
 /// A word, and the change it makes.
 pub(super) type Choice = (&'static str, fn(&mut Draft));
 
-/// What a key may be, and the change it makes.
+/// The values that a key may have, and the change it makes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
     Flag(fn(&mut Draft, bool)),
@@ -68,9 +68,9 @@ pub(super) enum Rule {
     Size(u64, u64, fn(&mut Draft, u64)),
     /// One of a few words.
     OneOf(&'static [Choice]),
-    /// A text; what is wanted, and whether a text is that.
+    /// A text; a description of the wanted text, and the check for it.
     Text(&'static str, fn(&str) -> bool, fn(&mut Draft, String)),
-    /// A list of texts; what each should be.
+    /// A list of texts; a description of each wanted text, and the check for it.
     Texts(&'static str, fn(&str) -> bool, fn(&mut Draft, Vec<String>)),
     /// A table of names and texts.
     Pairs(fn(&mut Draft, BTreeMap<String, String>)),
@@ -98,7 +98,7 @@ pub(super) const TABLES: [&str; 14] = [
     "log",
 ];
 
-/// No window of any model comes near; a larger figure is a slip.
+/// The largest number of tokens: no window of any model comes near it, and a larger figure is a slip.
 const MAX_TOKENS: u64 = 100_000_000;
 
 /// The longest single prompt or command line that makes sense to keep in a config file, in bytes.
@@ -115,7 +115,7 @@ const YEAR: Duration = Duration::from_secs(365 * 86_400);
 use Rule::{Flag, Number, OneOf, Pairs, Size, Text, Texts, Time, Whole};
 use Voter::{Anyone, Owner};
 
-/// The row of a key.
+/// Returns the row of a key.
 const fn key(table: &'static str, name: &'static str, voter: Voter, rule: Rule) -> Key {
     Key {
         table,
@@ -269,18 +269,18 @@ static SETTINGS: &[Key] = &[
     key("log", "keep_days", Owner, Whole(1, 365, |d, v| d.config.log.keep_days = v as u32)),
 ];
 
-/// The key of a table, by name.
+/// Returns the key of a table, by name.
 pub(super) fn find(table: &str, name: &str) -> Option<&'static Key> {
     KEYS.iter()
         .find(|key| key.table == table && key.name == name)
 }
 
-/// The keys of a table.
+/// Returns the keys of a table.
 pub(super) fn keys_of(table: &str) -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(move |key| key.table == table)
 }
 
-/// A value whose zero is written for "none".
+/// Returns a value whose zero is written for "none".
 fn none_if_0<T: Default + PartialEq>(value: T) -> Option<T> {
     (value != T::default()).then_some(value)
 }
@@ -305,13 +305,15 @@ fn is_path(text: &str) -> bool {
     !text.is_empty() && has_no_controls(text)
 }
 
-/// A prompt is typed for the user, so it may hold no control characters but line ends and tabs.
+/// Reports whether a text may be a prompt: it is typed for the user, so it may hold no control characters but line ends and
+/// tabs.
 fn is_prompt(text: &str) -> bool {
     let allowed = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
     text.len() <= MAX_TEXT && text.chars().all(allowed)
 }
 
-/// Tools and models become arguments of the agent, where a leading dash would make them flags.
+/// Reports whether a text may name a tool or a model: they become arguments of the agent, where a leading dash would make
+/// them flags.
 fn is_tool(text: &str) -> bool {
     !text.trim().is_empty() && !text.starts_with('-') && has_no_controls(text)
 }
@@ -337,12 +339,12 @@ fn is_store(text: &str) -> bool {
     text.is_empty() || (named && has_no_controls(text))
 }
 
-/// The name of an environment variable.
+/// Reports whether a text may be the name of an environment variable.
 pub(super) fn is_variable(text: &str) -> bool {
     !text.is_empty() && !text.contains('=') && has_no_controls(text)
 }
 
-/// The value of an environment variable.
+/// Reports whether a text may be the value of an environment variable.
 pub(super) fn is_variable_value(text: &str) -> bool {
     has_no_nul(text)
 }
@@ -400,7 +402,7 @@ mod tests {
         );
     }
 
-    /// Keys whose values bear no relation to those of other keys: lines must rise, chords must not meet.
+    /// Returns the keys whose values bear no relation to those of other keys: lines must rise, chords must not meet.
     fn free_keys() -> Vec<&'static Key> {
         let bound = |key: &Key| {
             let lines = key.table == "guard" && !matches!(key.rule, Flag(_));
@@ -409,7 +411,7 @@ mod tests {
         KEYS.iter().filter(|key| !bound(key)).collect()
     }
 
-    /// The n-th value that a key may have, as it is written.
+    /// Returns the n-th value that a key may have, as it is written.
     fn value(rule: &Rule, n: u64) -> String {
         const TEXTS: [&str; 6] = [
             "",
@@ -449,7 +451,7 @@ mod tests {
         }
     }
 
-    /// A value that a key may not have.
+    /// Returns a value that a key may not have.
     fn wrong(rule: &Rule) -> String {
         match rule {
             Whole(_, most, _) | Size(_, most, _) => (most + 1).to_string(),
@@ -474,8 +476,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Nothing that is set is without effect: another value makes another configuration, whatever else is set, and what
-        /// a key may not have is refused with its line.
+        /// Each setting has an effect: another value makes another configuration, whatever else is set, and a value that a
+        /// key may not have is refused with its line.
         #[test]
         fn each_key_has_its_effect_or_is_refused_with_its_line(
             picks in proptest::collection::vec((0..1_000_usize, 0..u64::MAX), 1..12),

@@ -11,7 +11,7 @@ const DURATION_UNITS: [(&str, u64); 5] = [
     ("ms", 1),
 ];
 
-/// The units of a size, in bytes; the first name of each is the one we print.
+/// The units of a size, in bytes; the first name of each is the one that is printed.
 const SIZE_UNITS: [(&str, u64); 7] = [
     ("GiB", 1 << 30),
     ("MiB", 1 << 20),
@@ -22,8 +22,7 @@ const SIZE_UNITS: [(&str, u64); 7] = [
     ("B", 1),
 ];
 
-/// Reads `500ms`, `2s`, `4h`, `1h30m`; each unit at most once, from large to small. A bare `0` is
-/// no time at all.
+/// Reads `500ms`, `2s`, `4h`, `1h30m`; each unit at most once, from large to small. A bare `0` is a duration of zero.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     if text == "0" {

@@ -1,4 +1,4 @@
-//! Where everything lies: the directories of the user and of the project.
+//! The paths of all files: the directories of the user and of the project.
 
 use std::{
     ffi::OsString,
@@ -11,13 +11,13 @@ use std::{
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 
-/// The name of our directory in each of the user's directories.
+/// The name of Pitstop's directory in each of the user's directories.
 const NAME: &str = "pitstop";
 
-/// Where the state directory is below the home.
+/// The path of the state directory below the home.
 const STATE: &str = ".local/state";
 
-/// The directory in the state directory that serves where there is no runtime directory.
+/// The directory in the state directory that is used where there is no runtime directory.
 pub const RUN: &str = "run";
 
 /// The longest path of a socket in bytes: macOS holds 104 with the closing NUL, Linux 108.
@@ -34,7 +34,7 @@ pub struct Paths {
     project: PathBuf,
 }
 
-/// Why the directories cannot be found.
+/// The reason why the directories cannot be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathsError {
     /// Neither `HOME`, nor the password database, nor both XDG variables name a directory.
@@ -44,28 +44,28 @@ pub enum PathsError {
     NoHome,
 }
 
-/// What the directories depend on; handed in, so that tests leave the process alone.
+/// The values that the directories depend on; handed in, so that tests leave the process alone.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// Looks up an environment variable.
+    /// The function that looks up an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
-    /// The home directory by the password database, for when `HOME` is not set.
+    /// The function that reads the home directory from the password database, for when `HOME` is not set.
     pub home: &'a dyn Fn() -> Option<PathBuf>,
-    /// Whether a path names an existing directory.
+    /// The function that reports whether a path names an existing directory.
     pub is_directory: &'a dyn Fn(&Path) -> bool,
-    /// The user's number.
+    /// The numeric id of the user.
     pub uid: u32,
 }
 
 impl Surroundings<'_> {
-    /// The XDG base directory rules: relative paths count as not set.
+    /// Returns a directory by the XDG base directory rules: relative paths count as not set.
     fn directory(&self, name: &str) -> Option<PathBuf> {
         let path = PathBuf::from((self.variable)(name)?);
         path.is_absolute().then_some(path)
     }
 
-    /// `$XDG_RUNTIME_DIR/pitstop`, else the first of the [fallbacks](Self::fallbacks): also when the variable names a
-    /// directory that is not there, as it does after `su` and in containers.
+    /// Returns `$XDG_RUNTIME_DIR/pitstop`, else the first of the [fallbacks](Self::fallbacks): also when the variable names
+    /// a directory that is not there, as it does after `su` and in containers.
     fn runtime(&self) -> PathBuf {
         let named = self.directory("XDG_RUNTIME_DIR");
         named
@@ -73,8 +73,8 @@ impl Surroundings<'_> {
             .map_or_else(|| self.fallbacks().remove(0), |path| path.join(NAME))
     }
 
-    /// What serves where there is no runtime directory: `run` in the state directory, and `/tmp/pitstop-UID` where no
-    /// variable names a home, or the path of a socket would be too long.
+    /// Returns the directories for where there is no runtime directory: `run` in the state directory, and
+    /// `/tmp/pitstop-UID` where no variable names a home, or the path of a socket would be too long.
     fn fallbacks(&self) -> Vec<PathBuf> {
         let home = || Some(self.directory("HOME")?.join(STATE));
         let state = self.directory("XDG_STATE_HOME").or_else(home);
@@ -84,7 +84,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// This process's own surroundings.
+/// Returns this process's own surroundings.
 fn of_this_process() -> Surroundings<'static> {
     Surroundings {
         variable: &|name| std::env::var_os(name),
@@ -94,14 +94,14 @@ fn of_this_process() -> Surroundings<'static> {
     }
 }
 
-/// The secrets file of the project we stand in: `ending` is `observe` or `control`. Needs no home and reads
-/// nothing, for hooks are in a hurry.
+/// Returns the secrets file of the project in the current directory: `ending` is `observe` or `control`. Needs no home and
+/// reads no file, for hooks are in a hurry.
 pub fn secrets_file_here(ending: &str) -> io::Result<PathBuf> {
     secrets_file_of(&std::env::current_dir()?, ending)
 }
 
-/// The secrets file of a project directory, as [`secrets_file_here`]. A supervisor whose runtime directory has vanished puts
-/// it into one of the fallbacks.
+/// Returns the secrets file of a project directory, as [`secrets_file_here`] does. A supervisor whose runtime directory has
+/// vanished puts it into one of the fallbacks.
 pub fn secrets_file_of(project: &Path, ending: &str) -> io::Result<PathBuf> {
     let name = format!("{}.{ending}", project_hash(project)?);
     let surroundings = of_this_process();
@@ -117,12 +117,12 @@ pub fn secrets_file_of(project: &Path, ending: &str) -> io::Result<PathBuf> {
 }
 
 impl Paths {
-    /// The directories as this process sees them, for a project directory.
+    /// Returns the directories as this process sees them, for a project directory.
     pub fn of_process(project: &Path) -> Result<Self, PathsError> {
         Self::find(&of_this_process(), project)
     }
 
-    /// The directories as this process would see them with these variables, for a project directory.
+    /// Returns the directories as this process would see them with these variables, for a project directory.
     pub fn of_process_with(
         variables: &[(OsString, OsString)],
         project: &Path,
@@ -142,7 +142,7 @@ impl Paths {
         Self::find(&surroundings, project)
     }
 
-    /// The directories in given surroundings, for a project directory.
+    /// Returns the directories in given surroundings, for a project directory.
     pub fn find(surroundings: &Surroundings<'_>, project: &Path) -> Result<Self, PathsError> {
         let directory = |name: &str| surroundings.directory(name);
         let home = || {
@@ -164,49 +164,49 @@ impl Paths {
         })
     }
 
-    /// `$XDG_CONFIG_HOME/pitstop`: what the user writes.
+    /// Returns `$XDG_CONFIG_HOME/pitstop`: the files that the user writes.
     #[must_use]
     pub fn config_dir(&self) -> &Path {
         &self.config
     }
 
-    /// The user's `config.toml`.
+    /// Returns the user's `config.toml`.
     #[must_use]
     pub fn user_config(&self) -> PathBuf {
         self.config.join("config.toml")
     }
 
-    /// `$XDG_STATE_HOME/pitstop`: what we keep.
+    /// Returns `$XDG_STATE_HOME/pitstop`: the files that Pitstop keeps.
     #[must_use]
     pub fn state_dir(&self) -> &Path {
         &self.state
     }
 
-    /// The `SQLite` file with runs, checkpoints and the journal.
+    /// Returns the `SQLite` file with runs, checkpoints and the journal.
     #[must_use]
     pub fn database(&self) -> PathBuf {
         self.state.join("pitstop.db")
     }
 
-    /// The record of trusted project files.
+    /// Returns the record of trusted project files.
     #[must_use]
     pub fn trust_record(&self) -> PathBuf {
         self.state.join("trusted")
     }
 
-    /// Where the log files lie.
+    /// Returns the directory of the log files.
     #[must_use]
     pub fn log_dir(&self) -> PathBuf {
         self.state.join("log")
     }
 
-    /// `$XDG_RUNTIME_DIR/pitstop`, or what serves in its place: sockets and tokens.
+    /// Returns `$XDG_RUNTIME_DIR/pitstop`, or the directory in its place: sockets and tokens.
     #[must_use]
     pub fn runtime_dir(&self) -> &Path {
         &self.runtime
     }
 
-    /// The runtime directory, and those that serve where it cannot be made.
+    /// Returns the runtime directory, and those that are used where it cannot be made.
     pub fn runtime_dirs(&self) -> impl Iterator<Item = &Path> {
         let others = self
             .fallbacks
@@ -217,7 +217,7 @@ impl Paths {
             .map(PathBuf::as_path)
     }
 
-    /// Where the control socket of the project with this hash may lie, the usual place first: in one of the
+    /// Returns the paths that the control socket of the project with this hash may have, the usual one first: in one of the
     /// [`Self::runtime_dirs`], but for those where the path would be too long for a socket's address. Clients read its
     /// place from the secrets file.
     pub fn control_sockets(&self, hash: &str) -> impl Iterator<Item = PathBuf> {
@@ -227,25 +227,25 @@ impl Paths {
             .filter(|socket| socket.as_os_str().len() <= SOCKET_PATH_MAX)
     }
 
-    /// The project's directory itself.
+    /// Returns the project's directory itself.
     #[must_use]
     pub fn project(&self) -> &Path {
         &self.project
     }
 
-    /// The project's `.pitstop`.
+    /// Returns the project's `.pitstop`.
     #[must_use]
     pub fn project_dir(&self) -> PathBuf {
         self.project.join(".pitstop")
     }
 
-    /// The project's `.pitstop/config.toml`.
+    /// Returns the project's `.pitstop/config.toml`.
     #[must_use]
     pub fn project_config(&self) -> PathBuf {
         self.project_dir().join("config.toml")
     }
 
-    /// The files whose change is worth a reload, whether they exist or not.
+    /// Returns the files whose change is worth a reload, whether they exist or not.
     #[must_use]
     pub fn watched(&self) -> [PathBuf; 3] {
         [
@@ -256,8 +256,8 @@ impl Paths {
     }
 }
 
-/// The short name of a project directory in sockets and locks: 16 hexadecimal digits of the
-/// SHA-256 of its real path, so that two ways to one directory meet in one supervisor.
+/// Returns the short name of a project directory in sockets and locks: 16 hexadecimal digits of the SHA-256 of its real
+/// path, so that two ways to one directory meet in one supervisor.
 pub fn project_hash(project: &Path) -> io::Result<String> {
     let real = project.canonicalize()?;
     let mut hash = hex(real.as_os_str().as_encoded_bytes());
@@ -265,7 +265,7 @@ pub fn project_hash(project: &Path) -> io::Result<String> {
     Ok(hash)
 }
 
-/// The SHA-256 of some bytes in 64 hexadecimal digits.
+/// Returns the SHA-256 of some bytes in 64 hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     Sha256::digest(bytes)
@@ -277,34 +277,33 @@ pub(super) fn hex(bytes: &[u8]) -> String {
         })
 }
 
-/// Why a directory is not used.
+/// The reason why a directory is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum DirError {
-    /// It cannot be made or looked at.
+    /// The directory cannot be made or looked at.
     #[error("cannot use the directory {}: {source}", path.display())]
     Io {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It is there, but not as we would have made it.
+    /// The directory is there, but not as Pitstop would have made it.
     #[error("expected {} to be {expected}, found {found}", path.display())]
     Unsafe {
-        /// The directory, or the one it lies in.
+        /// The path of the directory, or of the one that holds it.
         path: PathBuf,
-        /// What it should be.
+        /// The expected state of the directory.
         expected: &'static str,
-        /// What it is.
+        /// The found state of the directory.
         found: String,
     },
 }
 
-/// Makes a directory that only its user can enter, or makes sure that an existing one is that:
-/// ours, no link, mode 0700, in a place where no other user can swap it.
+/// Makes a directory that only its user can enter, or makes sure that an existing one is private: the user's own, no link,
+/// mode 0700, in a place where no other user can swap it.
 ///
-/// One that others can read is closed; one that others could write is refused, because they may
-/// have put something into it.
+/// One that others can read is closed; one that others could write is refused, because they may have put something into it.
 pub fn ensure_private_dir(path: &Path) -> Result<(), DirError> {
     let failed = |source| DirError::Io {
         path: path.to_owned(),
@@ -362,7 +361,8 @@ fn check_private(path: &Path, meta: &Metadata) -> Result<(), DirError> {
     })
 }
 
-/// In a directory that everyone can write, only the sticky bit keeps others from swapping ours.
+/// Refuses a parent directory that everyone can write and that has no sticky bit: only that bit keeps others from swapping
+/// the directory.
 fn check_parent(parent: &Path) -> Result<(), DirError> {
     let meta = parent.metadata().map_err(|source| DirError::Io {
         path: parent.to_owned(),

@@ -1,4 +1,4 @@
-//! Which project files the user has read and trusts, exactly as they were then.
+//! The record of the project files that the user has read and trusts, exactly as they were then.
 //!
 //! The record is `$XDG_STATE_HOME/pitstop/trusted`, mode 0600, one line a project:
 //!
@@ -31,7 +31,7 @@ use crate::{
 /// The largest record that is read, in bytes; some six thousand projects.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Why trust cannot be looked up or given.
+/// The reason why trust cannot be looked up or given.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The project has no file to trust.
@@ -45,10 +45,10 @@ pub enum TrustError {
     Record {
         /// The record.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The record is not safe to believe.
+    /// The record is not safe to use.
     #[error(
         "expected {} to be a file of your own that only you can write, found owner {owner}, mode {mode:03o}; no project is trusted",
         path.display()
@@ -56,7 +56,7 @@ pub enum TrustError {
     Unsafe {
         /// The record.
         path: PathBuf,
-        /// Whose it is.
+        /// The numeric id of its owner.
         owner: u32,
         /// Its permission bits.
         mode: u32,
@@ -75,7 +75,7 @@ pub struct Candidate {
     pub text: String,
     /// The keys that only count once it is trusted, as `table.key`.
     pub owner_keys: Vec<String>,
-    /// Whether it is trusted already.
+    /// True if it is trusted already.
     pub trusted: bool,
 }
 
@@ -117,7 +117,7 @@ pub fn trust(paths: &Paths, candidate: &Candidate) -> Result<(), TrustError> {
     write_record(paths, &lines)
 }
 
-/// Takes the trust from the project back; whether there was any.
+/// Takes the trust from the project back, and reports whether there was any.
 pub fn revoke(paths: &Paths) -> Result<bool, TrustError> {
     let fingerprint = Fingerprint::of(paths, "")?;
     let mut lines = read_record(paths)?;
@@ -130,7 +130,7 @@ pub fn revoke(paths: &Paths) -> Result<bool, TrustError> {
     Ok(changed)
 }
 
-/// Whether the project's file is trusted with this text.
+/// Reports whether the project's file is trusted with this text.
 pub fn is_trusted(paths: &Paths, text: &str) -> Result<bool, TrustError> {
     let fingerprint = Fingerprint::of(paths, text)?;
     let wanted = format!("{} {} ", fingerprint.text, fingerprint.project);
@@ -139,7 +139,7 @@ pub fn is_trusted(paths: &Paths, text: &str) -> Result<bool, TrustError> {
         .any(|line| line.starts_with(&wanted)))
 }
 
-/// What identifies a text in a project.
+/// The fingerprint that identifies a text in a project.
 struct Fingerprint {
     text: String,
     project: String,
@@ -185,7 +185,7 @@ fn read_record(paths: &Paths) -> Result<Vec<String>, TrustError> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Writes aside, syncs and renames, so that a crash leaves the old record or the new one.
+/// Writes a temporary file, syncs and renames it, so that a crash leaves the old record or the new one.
 fn write_record(paths: &Paths, lines: &[String]) -> Result<(), TrustError> {
     ensure_private_dir(paths.state_dir())?;
     let path = paths.trust_record();
