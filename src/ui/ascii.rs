@@ -1,9 +1,9 @@
-//! What we draw, for a host terminal without UTF-8: each sign becomes the nearest one of ASCII. The hosted program's own cells stay
-//! as they are.
+//! The drawing for a host terminal without UTF-8: each sign becomes the nearest one of ASCII. The hosted program's own
+//! cells stay as they are.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-/// Replaces every sign of ours; `pane` are the cells of the hosted program, if they are seen.
+/// Replaces every sign that Pitstop draws; `pane` holds the cells of the hosted program, if they are seen.
 pub(super) fn replace(buf: &mut Buffer, pane: Option<Rect>) {
     let area = buf.area;
     for position in area.positions() {
@@ -17,7 +17,7 @@ pub(super) fn replace(buf: &mut Buffer, pane: Option<Rect>) {
     }
 }
 
-/// The nearest sign of ASCII, for what is not ASCII and one of our own signs.
+/// Returns the nearest sign of ASCII, for one of Pitstop's own signs that is not ASCII.
 const fn nearest(c: char) -> Option<char> {
     Some(match c {
         '─' | '━' | '┄' | '–' | '−' => '-',

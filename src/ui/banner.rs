@@ -1,4 +1,4 @@
-//! The banner of a reboot that waits: one line that stands until it is answered.
+//! The banner of a reboot that waits: one line that stays until it is answered.
 //!
 //! ```text
 //!  ┗ Reboot advised: context 86 % full · F5 review · Ctrl-q d defer ━━━━━┛     in the pane's lower border
@@ -29,20 +29,20 @@ use crate::{
 
 use super::{frame, text, theme::Theme};
 
-/// How much of the agent's reason is shown, in cells: the keys stand behind it.
+/// The length of the agent's reason that is shown, in cells: the keys follow it.
 const REASON: usize = 60;
 
-/// What is said: the whole, in parts of which the last may be left out, and in a word where there is no room.
+/// The text of the banner: the whole, in parts of which the last may be left out, and in a word where there is no room.
 struct Words {
     parts: Vec<String>,
-    /// How many parts are not left out unless all of them are.
+    /// The number of parts that are not left out unless all of them are.
     least: usize,
     short: String,
     style: Style,
 }
 
 impl Words {
-    /// Words that stand out in a colour, of which two parts are not left out.
+    /// Returns words that stand out in a colour, of which two parts are not left out.
     fn loud(parts: Vec<String>, short: String, colour: Style) -> Self {
         Self {
             parts,
@@ -53,30 +53,30 @@ impl Words {
     }
 }
 
-/// The banner in at most so many cells, beside the figure; none if nothing stands.
+/// Returns the banner in at most so many cells, beside the figure; none if no banner is due.
 pub(super) fn line(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
     let words = words(model, false, theme)?;
     Some(frame::row(fitted(&words, cells), words.style))
 }
 
-/// The cells of the banner with its keys.
+/// Returns the number of cells of the banner with its keys.
 pub(super) fn least(model: &Model, theme: &Theme) -> usize {
     words(model, false, theme).map_or(0, |words| text::width(&whole(&words.parts[..words.least])))
 }
 
-/// Parts as they are shown.
+/// Joins parts as they are shown.
 fn whole(parts: &[String]) -> String {
     format!(" {} ", parts.join(" · "))
 }
 
-/// The banner in as few cells as it can be, where it shares its line.
+/// Returns the banner in as few cells as it can be, where it shares its line.
 pub(super) fn short(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
     let words = words(model, false, theme)?;
     let said = format!(" {} ", words.short);
     Some(frame::row(text::fit(&said, cells), words.style))
 }
 
-/// Draws it into the lower border of the pane.
+/// Draws the banner into the lower border of the pane.
 pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     let room = pane.width.saturating_sub(2);
     if pane.height < 2 {
@@ -88,7 +88,7 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     }
 }
 
-/// As many parts as fit, or the short form.
+/// Returns as many parts as fit, or the short form.
 fn fitted(words: &Words, cells: usize) -> String {
     for count in (words.least..=words.parts.len()).rev() {
         let said = whole(&words.parts[..count]);
@@ -99,7 +99,7 @@ fn fitted(words: &Words, cells: usize) -> String {
     text::fit(&format!(" {} ", words.short), cells).into_owned()
 }
 
-/// `figure` says whether how full the context is has to be said too.
+/// Returns the words of the banner; `figure` is true if they must give the fill of the context too.
 fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
     let key = model.keys().hint(Action::Reboot).unwrap_or_default();
     Some(match reboot::banner(model)? {
@@ -177,14 +177,14 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
     })
 }
 
-/// What is said, with what the keys for a reboot and for deferring it do behind it.
+/// Returns the text, followed by the effects of the keys for a reboot and for deferring it.
 fn answered(model: &Model, said: String, reboot: &str, defer: &str) -> Vec<String> {
     let reboot = model.keys().hint_to(Action::Reboot, reboot);
     let defer = model.keys().hint_to(Action::Defer, defer);
     std::iter::once(said).chain(reboot).chain(defer).collect()
 }
 
-/// What the agent asks for.
+/// Returns the agent's request with its reason.
 fn wish(reason: &str) -> String {
     let reason = crate::clean::one_line(reason);
     if reason.is_empty() {
@@ -194,7 +194,8 @@ fn wish(reason: &str) -> String {
     format!("The agent asks for a reboot: {reason}")
 }
 
-/// The client waits in a compaction. Both answers are named wherever there is room for a word; why it compacts comes next.
+/// Returns the words for a client that waits in a compaction. Both answers are named wherever there is room for a word; the
+/// reason for the compaction comes next.
 fn held(model: &Model, left: Duration, theme: &Theme) -> Words {
     let seconds = left.as_millis().div_ceil(1000);
     let said = match model.config.guard.unanswered {
@@ -215,7 +216,7 @@ fn held(model: &Model, left: Duration, theme: &Theme) -> Words {
     }
 }
 
-/// Why the client compacts, as far as that is known.
+/// Returns the reason why the client compacts, as far as that is known.
 pub(super) fn reason(model: &Model) -> Option<&'static str> {
     let cause = model.reboot.attempt.as_ref()?.cause;
     match (cause, model.session.agent.state) {
@@ -226,7 +227,7 @@ pub(super) fn reason(model: &Model) -> Option<&'static str> {
     }
 }
 
-/// Why none begins by itself for now.
+/// Returns the reason why no reboot begins by itself for now.
 fn quiet(model: &Model, reason: &QuietReason, turns: u32, theme: &Theme) -> Words {
     let what = match reason {
         QuietReason::Deferred => "Reboot deferred".to_owned(),
@@ -248,7 +249,7 @@ fn quiet(model: &Model, reason: &QuietReason, turns: u32, theme: &Theme) -> Word
     }
 }
 
-/// Why a person is asked.
+/// Returns the reason why a person is asked.
 fn asked(model: &Model, cause: Cause, figure: bool) -> String {
     match cause {
         Cause::ContextLimit => "Reboot needed: the context window is full".to_owned(),
@@ -268,7 +269,7 @@ fn asked(model: &Model, cause: Cause, figure: bool) -> String {
     }
 }
 
-/// What has to happen first, in words: `for the turn to end, for you to stop typing`.
+/// Returns the events that have to happen first, in words: `for the turn to end, for you to stop typing`.
 pub(super) fn ends(blocks: &[Block]) -> String {
     let words = blocks.iter().map(|block| match block {
         Block::Turn => "for the turn to end",

@@ -10,8 +10,9 @@
 //!        $9.80    $6.35    $4.12
 //! ```
 //!
-//! Of earlier iterations the first and the last figure are known; what lies between is hinted at by a straight line of dots. A line
-//! is drawn in the middle of its cells, so a bar that has passed it fills more than half of its cell there, and another less.
+//! Of earlier iterations the first and the last figure are known; the figures between them are hinted at by a straight line
+//! of dots. A line is drawn in the middle of its cells, so a bar that has passed it fills more than half of its cell there,
+//! and another less.
 
 use ratatui::{
     buffer::Buffer,
@@ -36,7 +37,7 @@ const WIDEST_TURN: usize = 12;
 /// The cells of a line's name at the right, where there is room for it beside the figures.
 const NAME: usize = 9;
 
-/// From how many cells on there is.
+/// The number of cells from which on there is room for it.
 const NAMED: usize = 60;
 
 /// The columns of an earlier iteration.
@@ -46,14 +47,14 @@ const EARLIER: usize = 8;
 #[derive(Clone, Copy)]
 struct Column {
     used: Tokens,
-    /// Whether it is measured; else it lies on the line between two figures.
+    /// True if the figure is measured; else it lies on the line between two figures.
     known: bool,
 }
 
 /// An iteration in the chart.
 struct Tooth {
     number: String,
-    /// Whether it is over: its figures need no person any more.
+    /// True if the iteration is over: its figures need no person any more.
     has_ended: bool,
     cost: Option<f64>,
     columns: Vec<Column>,
@@ -95,7 +96,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     frame::rows(buf, inner, &lines);
 }
 
-/// The iterations of this run that fit, oldest first.
+/// Returns the iterations of this run that fit, oldest first.
 fn teeth(model: &Model, room: usize) -> Vec<Tooth> {
     let mut teeth = Vec::new();
     let mut left = room;
@@ -135,7 +136,8 @@ fn teeth(model: &Model, room: usize) -> Vec<Tooth> {
     teeth
 }
 
-/// The turns of the iteration that runs, together no wider than `wanted` if that shows them all; the newest if not all fit.
+/// Returns the turns of the iteration that runs, together no wider than `wanted` if that shows them all; the newest if not
+/// all fit.
 fn present(turns: &[Tokens], now: Option<Tokens>, room: usize, wanted: usize) -> Vec<Column> {
     let known = |used: &Tokens| Column {
         used: *used,
@@ -153,7 +155,7 @@ fn present(turns: &[Tokens], now: Option<Tokens>, room: usize, wanted: usize) ->
     columns.collect()
 }
 
-/// An iteration of which the first and the last figure are known.
+/// Returns the columns of an iteration of which the first and the last figure are known.
 fn past(birth: Option<Tokens>, end: Option<Tokens>) -> Vec<Column> {
     let Some(end) = end else { return Vec::new() };
     let birth = birth.unwrap_or(Tokens(0));
@@ -229,10 +231,10 @@ fn bars(
         .collect()
 }
 
-/// Where a figure would lie that is not known.
+/// The mark at the place of a figure that is not known.
 const DOT: &str = "·";
 
-/// What a column shows in a row, in which a line may lie.
+/// Returns the sign of a column in a row, in which a line may lie.
 fn cell(column: Column, top: u64, row: usize, rows: usize, line: Option<Tokens>) -> &'static str {
     let eighths = (column.used.0 as f64 / top as f64 * (rows * 8) as f64) as usize;
     let below = (rows - 1 - row) * 8;
@@ -251,7 +253,7 @@ fn cell(column: Column, top: u64, row: usize, rows: usize, line: Option<Tokens>)
     if part == 0 { blank } else { BARS[part - 1] }
 }
 
-/// Number and cost below each tooth.
+/// Returns the number and the cost below each tooth.
 fn names(teeth: &[Tooth], theme: &Theme) -> [Line<'static>; 2] {
     let blank = " ".repeat(SCALE - 1);
     let mut numbers = vec![Span::styled(

@@ -1,4 +1,4 @@
-//! Copy mode on the screen: what is found and selected, and the line that says where the reader is.
+//! Copy mode on the screen: the found and the selected cells, and the line that says where the reader is.
 
 use ratatui::{
     buffer::Buffer,
@@ -18,7 +18,7 @@ use crate::{
 
 use super::{frame, hover, text, theme::Theme};
 
-/// Marks what is found and what is selected in the pane's cells.
+/// Marks the found and the selected cells of the pane.
 pub(super) fn marks(buf: &mut Buffer, area: Rect, screen: &Screen, theme: &Theme) {
     let area = area.intersection(buf.area);
     screen.for_each_mark(|row, first, last, mark| {
@@ -37,7 +37,7 @@ pub(super) fn marks(buf: &mut Buffer, area: Rect, screen: &Screen, theme: &Theme
     });
 }
 
-/// The mark lies over the child's own ground, which would else show through where it is inverse.
+/// Lays a mark over the child's own ground, which would else show through where it is inverse.
 fn lay(cell: &mut ratatui::buffer::Cell, style: Style) {
     if style.add_modifier.contains(Modifier::REVERSED) {
         cell.modifier.toggle(Modifier::REVERSED);
@@ -51,7 +51,7 @@ fn lay(cell: &mut ratatui::buffer::Cell, style: Style) {
     cell.set_style(style);
 }
 
-/// Where the view stands, and whether there is something new: `−123 of 456 · new output below`.
+/// Returns the place of the view, and whether there is new output: `−123 of 456 · new output below`.
 pub(super) fn place(screen: &Screen) -> String {
     let (offset, history) = (screen.scroll_offset(), screen.history_len());
     let mut place = if offset == 0 {
@@ -65,7 +65,7 @@ pub(super) fn place(screen: &Screen) -> String {
     place
 }
 
-/// The footer while the pane is read, with more beside it where there is room.
+/// Returns the footer while the pane is read, with more beside it where there is room.
 pub(super) fn footer(
     model: &Model,
     screen: &Screen,
@@ -80,7 +80,7 @@ pub(super) fn footer(
     })
 }
 
-/// The column of the cursor in the footer while a search is typed.
+/// Returns the column of the cursor in the footer while a search is typed.
 pub(super) fn cursor(model: &Model, cells: u16) -> Option<u16> {
     let search = model.view.copy_search()?;
     let shown = text::safe(&search.pattern);

@@ -1,13 +1,13 @@
-//! What a cell of the child has and ratatui's do not: a kind of underline, a line above, and a link.
+//! The properties of the child's cells that ratatui's cells lack: a kind of underline, a line above, and a link.
 //!
-//! Both ride in places that ratatui compares but has no use for, so that a frame still sends only what has changed:
+//! They are stored in places that ratatui compares but has no use for, so that a frame still sends only what has changed:
 //!
 //! ```text
 //!   Cell.modifier         bits 0–8 ratatui's · 9–11 kind of underline · 12 "is a link" · 13 a line above
 //!   Cell.underline_color  of a link: 24 bits of its number; the true colour is in its LinkRun
 //! ```
 //!
-//! The targets stand beside the frame, by place. A panel that lies over a link has cells of its own, without the bit.
+//! The targets are kept beside the frame, by place. A panel that lies over a link has cells of its own, without the bit.
 
 use ratatui::{
     buffer::{Cell, CellDiffOption},
@@ -26,13 +26,13 @@ const OVERLINE_BIT: u16 = 1 << 13;
 /// Cells of one row that link to the same target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkRun {
-    /// Row in the host terminal, from 0.
+    /// The row in the host terminal, from 0.
     pub row: u16,
-    /// First column, from 0.
+    /// The first column, from 0.
     pub first: u16,
-    /// Last column.
+    /// The last column.
     pub last: u16,
-    /// Distinguishes links: the same for all parts of one.
+    /// The number that distinguishes links: the same for all parts of one.
     pub number: u32,
     /// The target: printable ASCII, of a scheme that is passed on.
     pub target: String,
@@ -40,7 +40,7 @@ pub struct LinkRun {
     pub underline: Color,
 }
 
-/// The modifier with this kind of underline.
+/// Returns the modifier with this kind of underline.
 #[must_use]
 pub fn underlined(modifier: Modifier, kind: Underline) -> Modifier {
     let number: u16 = match kind {
@@ -55,7 +55,7 @@ pub fn underlined(modifier: Modifier, kind: Underline) -> Modifier {
     Modifier::from_bits_retain(bits)
 }
 
-/// The kind of underline as SGR 4 numbers them, 1 for a plain one; 0 for none.
+/// Returns the kind of underline as SGR 4 numbers them, 1 for a plain one; 0 for none.
 #[must_use]
 pub fn underline_number(modifier: Modifier) -> u16 {
     if !modifier.contains(Modifier::UNDERLINED) {
@@ -64,19 +64,19 @@ pub fn underline_number(modifier: Modifier) -> u16 {
     ((modifier.bits() & UNDERLINE_BITS) >> UNDERLINE_SHIFT).max(1)
 }
 
-/// The modifier with a line above the text.
+/// Returns the modifier with a line above the text.
 #[must_use]
 pub fn overlined(modifier: Modifier) -> Modifier {
     Modifier::from_bits_retain(modifier.bits() | OVERLINE_BIT)
 }
 
-/// Whether a modifier has a line above the text.
+/// Reports whether a modifier has a line above the text.
 #[must_use]
 pub fn is_overlined(modifier: Modifier) -> bool {
     modifier.bits() & OVERLINE_BIT != 0
 }
 
-/// How many cells of the host terminal a cell's symbol takes: 1 or 2.
+/// Returns the number of cells of the host terminal that a cell's symbol takes: 1 or 2.
 #[must_use]
 pub fn cell_span(cell: &Cell) -> usize {
     match (cell.diff_option, cell.symbol()) {
@@ -86,7 +86,7 @@ pub fn cell_span(cell: &Cell) -> usize {
     }
 }
 
-/// How many cells a symbol takes on a terminal that joins none of its code points.
+/// Returns the number of cells that a symbol takes on a terminal that joins none of its code points.
 #[must_use]
 pub fn span_apart(cell: &Cell) -> usize {
     let symbol = cell.symbol();
@@ -103,13 +103,13 @@ pub fn link(cell: &mut Cell, number: u32) {
     cell.underline_color = Color::Rgb(r, g, b);
 }
 
-/// Whether a cell is part of a link.
+/// Reports whether a cell is part of a link.
 #[must_use]
 pub fn is_link(cell: &Cell) -> bool {
     cell.modifier.bits() & LINK_BIT != 0
 }
 
-/// The run that a place lies in; runs are in the order of their places.
+/// Returns the run that a place lies in; runs are in the order of their places.
 #[must_use]
 pub fn run_at(runs: &[LinkRun], at: Position) -> Option<&LinkRun> {
     let behind = runs.partition_point(|run| (run.row, run.first) <= (at.y, at.x));
@@ -117,7 +117,7 @@ pub fn run_at(runs: &[LinkRun], at: Position) -> Option<&LinkRun> {
     (run.row == at.y && at.x <= run.last).then_some(run)
 }
 
-/// A number for a link, from its target and the child's own id for it (FNV-1a).
+/// Returns a number for a link, from its target and the child's own id for it (FNV-1a).
 #[must_use]
 pub fn number(target: &str, id: &str) -> u32 {
     let bytes = target.bytes().chain([0xff]).chain(id.bytes());
@@ -126,8 +126,8 @@ pub fn number(target: &str, id: &str) -> u32 {
     })
 }
 
-/// Whether a target may be handed to the host terminal, which may open it: web pages, mail and files of this machine,
-/// written as addresses are, in printable ASCII. It is never opened by us.
+/// Reports whether a target may be handed to the host terminal, which may open it: web pages, mail and files of this
+/// machine, written as addresses are, in printable ASCII. Pitstop never opens it.
 #[must_use]
 pub fn may_pass(target: &str, hostname: &str) -> bool {
     if target.len() > TARGET_LIMIT || !target.bytes().all(|byte| (0x21..=0x7e).contains(&byte)) {
@@ -153,14 +153,15 @@ pub fn may_pass(target: &str, hostname: &str) -> bool {
     }
 }
 
-/// The longest target passed on, in bytes: what browsers and terminals accept.
+/// The longest target passed on, in bytes: the length that browsers and terminals accept.
 const TARGET_LIMIT: usize = 2083;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What a child can bring is sent through all that lies between in `tests/it/fidelity.rs`: this is the rest.
+    /// Tests the targets that no sequence can bring; those of a child are sent through all layers in
+    /// `tests/it/fidelity.rs`.
     #[test]
     fn what_no_sequence_brings_passes_no_more_than_the_rest() {
         for target in [

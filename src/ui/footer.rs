@@ -4,10 +4,10 @@
 //!  idle · reboots: ask   ! the newest notice    F1 help  F5 reboot  F8 zoom
 //! ```
 //!
-//! While the pointer stands on a link, where that goes is shown behind the state: see [`hover`].
+//! While the pointer is on a link, its target is shown behind the state: see [`hover`].
 //!
-//! What matters less gives way: the hints first, then what is shown of an autonomous run, then how reboots are decided, then the
-//! gauge's bar; the notice is cut. What a reboot waits for is the banner's.
+//! The less important parts give way: the hints first, then the autonomous run, then how reboots are decided, then the
+//! gauge's bar; the notice is cut. The banner shows the condition that a reboot waits for.
 
 use ratatui::{
     buffer::Buffer,
@@ -88,7 +88,7 @@ pub(super) fn draw(
     }
 }
 
-/// Whether the context panel, if there is one, lies below this, and its figure is not shown in it.
+/// Reports whether the context panel, if there is one, lies below this overlay, without its figure being shown in it.
 const fn covers(overlay: Option<Overlay>) -> bool {
     matches!(
         overlay,
@@ -96,7 +96,7 @@ const fn covers(overlay: Option<Overlay>) -> bool {
     )
 }
 
-/// What is shown beside copy mode, as far as there is room for it.
+/// Returns the parts that are shown beside copy mode, as far as there is room for them.
 fn beside_copy(model: &Model, layout: &Layout, theme: &Theme) -> Vec<Span<'static>> {
     let mut beside = vec![Span::styled(state(model), state_style(model, theme))];
     if layout.strip {
@@ -105,7 +105,7 @@ fn beside_copy(model: &Model, layout: &Layout, theme: &Theme) -> Vec<Span<'stati
     beside
 }
 
-/// What stands there all the time, beside a message that wants so many cells.
+/// Returns the parts that are always shown, beside a message that wants so many cells.
 fn left(
     layout: &Layout,
     model: &Model,
@@ -149,7 +149,7 @@ fn left(
     if let Some(target) = hover::target(model) {
         left = with_target(left, target, cells, wanted.min(cells / 3), theme);
     }
-    // What is new is worth more than what stands there all the time.
+    // A new message is worth more than the parts that are always shown.
     let reserved = wanted.min(cells / 2);
     let mut used = width(&left);
     // The first hints keep their place: a person who watches a run may know no key yet.
@@ -166,7 +166,7 @@ fn left(
     Line::from(left)
 }
 
-/// What does not reach the disk, for as long as that is so.
+/// Returns the data that does not reach the disk, for as long as that is so.
 fn standing(model: &Model) -> impl Iterator<Item = &'static str> {
     let outside = &model.outside;
     let missing = [
@@ -178,8 +178,8 @@ fn standing(model: &Model) -> impl Iterator<Item = &'static str> {
     missing.filter_map(|(is_missing, said)| is_missing.then_some(said))
 }
 
-/// The footer with the banner of a reboot, where the pane has no border for it; false if nothing stands. A notice has its time
-/// beside it, and so has copy mode, while the banner is cut to a word.
+/// Draws the footer with the banner of a reboot, where the pane has no border for it; false if no banner is due. A notice
+/// has its time beside it, and so has copy mode, while the banner is cut to a word.
 fn banner(
     buf: &mut Buffer,
     layout: &Layout,
@@ -199,7 +199,7 @@ fn banner(
         } else {
             left.extend(gauge::strip(model, theme, 15).spans);
         }
-        // What the agent does gives way where the banner would not be whole, and so does the rest before a compaction.
+        // The agent's state gives way where the banner would not be whole, and so does the rest before a compaction.
         let state = format!(" · {}", state(model));
         if compaction::is_held(model) {
             let help = hint_cells(model, Action::Help, "help");
@@ -246,7 +246,7 @@ fn banner(
     true
 }
 
-/// The left part with a link's target behind it; where that has no room for its host, it stands there alone.
+/// Returns the left part with a link's target behind it; where that has no room for its host, the target is shown alone.
 fn with_target(
     mut left: Vec<Span<'static>>,
     target: &str,
@@ -270,7 +270,8 @@ fn width(spans: &[Span<'_>]) -> usize {
     spans.iter().map(|span| text::width(&span.content)).sum()
 }
 
-/// Who decides on reboots: not to be taken for the client's own permission mode, which stands on the same screen.
+/// Returns the mode that decides on reboots: not to be taken for the client's own permission mode, which is on the same
+/// screen.
 fn reboots(model: &Model) -> String {
     let paused = if model.reboot.paused { " (paused)" } else { "" };
     format!("reboots: {}{paused}", model.reboot.mode.name())
@@ -285,14 +286,14 @@ fn state(model: &Model) -> String {
         return "rebooting".to_owned();
     }
     let phrase = activity::phrase(model);
-    // What goes on in the background while the agent waits for a prompt.
+    // The background tasks, while the agent waits for a prompt.
     if model.session.agent.state == AgentState::Idle && !model.session.agent.background.is_empty() {
         return format!("{phrase} · {}", model.session.agent.background);
     }
     phrase
 }
 
-/// How far the agent says that it is: ` 42 %`.
+/// Returns the progress that the agent reports: ` 42 %`.
 fn progress(model: &Model) -> String {
     match model.session.agent.progress {
         None | Some(Progress::None) => String::new(),
@@ -312,8 +313,8 @@ fn state_style(model: &Model, theme: &Theme) -> ratatui::style::Style {
     }
 }
 
-/// The reboot under way, unless something has gone wrong since its step began; else the newest notice, else why an autonomous run
-/// stands still.
+/// Returns the reboot under way, unless something has gone wrong since its step began; else the newest notice, else the
+/// reason why an autonomous run is held up.
 fn latest(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     if let Some(step) = reboot_step(model) {
         return Some(Span::styled(step, theme.accent));
@@ -323,7 +324,7 @@ fn latest(model: &Model, theme: &Theme) -> Option<Span<'static>> {
         let said = format!("ending the agent: {}", ending.signal.word());
         return Some(Span::styled(said, theme.accent));
     }
-    // The dialog says it all, and so does the card of a reboot that is done: what has come since does not wait for it.
+    // The dialog shows everything, and so does the card of a reboot that is done: later messages do not wait for it.
     if model.view.overlay == Some(Overlay::Exited) {
         return None;
     }
@@ -350,7 +351,7 @@ fn latest(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     }
 }
 
-/// What a notice says.
+/// Returns the text of a notice.
 fn of_notice(notice: &Notice, theme: &Theme) -> Span<'static> {
     let (sign, style) = if notice.bad {
         ("! ", theme.bad)
@@ -364,12 +365,12 @@ fn reboot_step(model: &Model) -> Option<String> {
     let attempt = model.reboot.attempt.as_ref()?;
     let blocks = reboot::blocked_by(model);
     let since = attempt.entered.last().map_or(model.now, |(_, at)| *at);
-    // What needs a person is said by the notice, and by the review itself.
+    // A call for a person is in the notice, and in the review itself.
     let notice = model.view.notices.back();
     let newer_bad =
         notice.is_some_and(|notice| notice.bad && notice.at.since_start >= since.since_start);
     match attempt.step() {
-        // The banner says it.
+        // The banner shows it.
         Step::Armed | Step::Drafting | Step::Review => None,
         Step::Waiting if !blocks.is_empty() => None,
         _ if newer_bad => None,
@@ -382,14 +383,14 @@ fn reboot_step(model: &Model) -> Option<String> {
     }
 }
 
-/// The keys that do something now, the most useful first.
+/// Returns the keys that have an effect now, the most useful first.
 fn wanted(model: &Model, layout: &Layout) -> Vec<(Action, String, &'static str)> {
     let key = |action: Action, word| Some((action, model.keys().hint(action)?, word));
     // A question takes any key for its answer.
     if model.view.overlay == Some(Overlay::Quit) {
         return Vec::new();
     }
-    // What lies over everything has its own keys in its border.
+    // An overlay has its own keys in its border.
     if model.view.overlay.is_some() {
         let wanted = [key(Action::Help, "help"), key(Action::Quit, "quit")];
         return wanted.into_iter().flatten().collect();
@@ -397,7 +398,7 @@ fn wanted(model: &Model, layout: &Layout) -> Vec<(Action, String, &'static str)>
     let all = layout.panels.len() + 1 == Focus::ALL.len();
     // Below this width the pane has the whole screen.
     let zooms = layout.bordered || model.view.zoomed;
-    // While one goes on there is none to ask for or to decide on, and a banner names the key by what it does then.
+    // While a reboot goes on there is none to ask for or to decide on, and a banner names the key by its effect then.
     let reboots = !moment::is_under_way(model);
     let asks = reboots && reboot::banner(model).is_none();
     let has_run = model.autopilot.is_some();
@@ -414,13 +415,13 @@ fn wanted(model: &Model, layout: &Layout) -> Vec<(Action, String, &'static str)>
     wanted.into_iter().flatten().collect()
 }
 
-/// The cells of a hint and the gap beside it; none if the action has no key.
+/// Returns the number of cells of a hint and the gap beside it; none if the action has no key.
 fn hint_cells(model: &Model, action: Action, word: &str) -> usize {
     let key = model.keys().hint(action);
     key.map_or(0, |key| text::width(&key) + 1 + word.len() + 2)
 }
 
-/// `F3/4/6 panels`: the keys of the panels that are not in sight.
+/// Returns `F3/4/6 panels`: the keys of the panels that are not in sight.
 fn panels(model: &Model) -> Option<(Action, String, &'static str)> {
     let actions = [Action::Scratchpad, Action::Handoff, Action::History];
     let keys = actions.into_iter();
@@ -436,7 +437,7 @@ fn panels(model: &Model) -> Option<(Action, String, &'static str)> {
     Some((Action::Scratchpad, key, "panels"))
 }
 
-/// The most useful keys that fit, or what the prefix waits for.
+/// Returns the most useful keys that fit, or the keys that the prefix waits for.
 fn hints(model: &Model, layout: &Layout, theme: &Theme, cells: usize) -> Line<'static> {
     if model.view.prefixed {
         let prefix = model.keys().prefix().label();

@@ -1,4 +1,4 @@
-//! Borders, titles and boxes: what all rectangles have in common.
+//! Borders, titles and boxes: the parts that all rectangles have in common.
 
 use ratatui::{
     buffer::Buffer,
@@ -14,7 +14,7 @@ use super::{
     theme::Theme,
 };
 
-/// A rectangle's name; the sign says that it has the keys.
+/// Returns a rectangle's name; the sign marks the one that has the keys.
 pub(super) fn title(name: &str, focused: bool, theme: &Theme) -> Line<'static> {
     let sign = if focused { "▸" } else { " " };
     let style = if focused { theme.focus } else { theme.title };
@@ -44,7 +44,8 @@ pub(super) fn border(
     inner
 }
 
-/// Empties everything above the footer and draws a border around it, which has the keys: the whole, and what is inside.
+/// Empties everything above the footer and draws a border around it, which has the keys; returns the whole, and the area
+/// inside.
 pub(super) fn page(buf: &mut Buffer, whole: Rect, name: &str, theme: &Theme) -> (Rect, Rect) {
     let area = body(whole);
     clear(buf, area);
@@ -95,7 +96,7 @@ pub(super) fn foot<H: AsRef<str>>(
     let y = area.bottom() - 1;
     let room = usize::from(area.width - 2);
     let mut left = room;
-    // Where the reader stands matters less than the first key and the way out.
+    // The reader's place matters less than the first key and the way out.
     let needed = least(hints) + 2;
     let fits = text::width(mark) + 2 + needed.min(room) <= room || hints.is_empty();
     if !mark.is_empty() && text::width(mark) + 2 <= room && fits {
@@ -117,15 +118,15 @@ const ANY_KEY: &str = "any other key";
 /// The hint that names no key at all.
 const TYPING: &str = "typing ";
 
-/// What parts two hints.
+/// The text between two hints.
 const GAP: &str = " · ";
 
-/// Whether a hint is the way out: it is the last one that is left out.
+/// Reports whether a hint is the way out: it is the last one that is left out.
 fn is_way_out(hint: &str) -> bool {
     &hint[..key_length(hint)] == "Esc" || hint.ends_with(" close")
 }
 
-/// The cells of the first hint and the way out.
+/// Returns the number of cells of the first hint and the way out.
 fn least<H: AsRef<str>>(hints: &[H]) -> usize {
     let mut hints = hints.iter().map(AsRef::as_ref);
     let first = hints.next().map_or(0, text::width);
@@ -133,7 +134,7 @@ fn least<H: AsRef<str>>(hints: &[H]) -> usize {
     first + rest.map_or(0, |hint| text::width(GAP) + text::width(hint))
 }
 
-/// `e edit · Ctrl-q p pause`, as much of it as fits and the way out in any case; the key of each stands first.
+/// Returns `e edit · Ctrl-q p pause`, as much of it as fits and the way out in any case; the key of each comes first.
 pub(super) fn hint_line<H: AsRef<str>>(hints: &[H], cells: usize, theme: &Theme) -> Line<'static> {
     let hints: Vec<&str> = hints.iter().map(AsRef::as_ref).collect();
     let mut kept = vec![false; hints.len()];
@@ -153,7 +154,7 @@ pub(super) fn hint_line<H: AsRef<str>>(hints: &[H], cells: usize, theme: &Theme)
         .collect()
 }
 
-/// Hints with what parts them; the key of each stands out.
+/// Returns hints with the gaps between them; the key of each stands out.
 fn hint_runs<'a>(
     hints: impl Iterator<Item = &'a str>,
     theme: &Theme,
@@ -166,13 +167,13 @@ fn hint_runs<'a>(
     })
 }
 
-/// Hints in the text of a box, wrapped.
+/// Returns hints in the text of a box, wrapped.
 pub(super) fn keys<H: AsRef<str>>(hints: &[H], cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let runs: Vec<_> = hint_runs(hints.iter().map(AsRef::as_ref), theme).collect();
     text::wrap(&runs, &text::Lead::default(), cells)
 }
 
-/// How much of a hint is its key: the first word, and behind a prefix the key that follows it.
+/// Returns the length of the key in a hint, in bytes: the first word, and behind a prefix the key that follows it.
 pub(super) fn key_length(hint: &str) -> usize {
     if hint.starts_with(ANY_KEY) {
         return ANY_KEY.len();
@@ -190,7 +191,7 @@ pub(super) fn key_length(hint: &str) -> usize {
     }
 }
 
-/// A line with a blank on each side, in its own weight and not that of the border it stands in.
+/// Returns a line with a blank on each side, in its own weight and not that of the border around it.
 fn framed(mut line: Line<'static>) -> Line<'static> {
     for span in &mut line.spans {
         if !span.style.add_modifier.contains(Modifier::BOLD) {
@@ -202,7 +203,7 @@ fn framed(mut line: Line<'static>) -> Line<'static> {
     line
 }
 
-/// Where a window stands in its document: `↑↓ 40/340`, or nothing if all of it is seen.
+/// Returns the place of a window in its document: `↑↓ 40/340`, or an empty text if all of it is seen.
 pub(super) fn position(window: &Window, document: &str) -> String {
     window.mark(memchr::memchr_iter(b'\n', document.as_bytes()).count() + 1)
 }
@@ -214,7 +215,7 @@ pub(super) fn rows(buf: &mut Buffer, area: Rect, rows: &[Line<'static>]) {
     }
 }
 
-/// A name in grey, such as a time, and what there is to say of it: wrapped in a column of its own.
+/// Returns a name in grey, such as a time, and the text for it: wrapped in a column of its own.
 pub(super) fn named(
     name: String,
     said: (String, Style),
@@ -228,12 +229,12 @@ pub(super) fn named(
     text::wrap(&[said], &lead, cells)
 }
 
-/// One styled row.
+/// Returns one styled row.
 pub(super) fn row(text: impl Into<String>, style: Style) -> Line<'static> {
     Line::from(Span::styled(text.into(), style))
 }
 
-/// A rectangle of this size in the middle of another, no larger than that.
+/// Returns a rectangle of this size in the middle of another, no larger than that.
 pub(super) fn centred(whole: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(whole.width), height.min(whole.height));
     Rect {
@@ -244,7 +245,7 @@ pub(super) fn centred(whole: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// Everything above the footer.
+/// Returns everything above the footer.
 pub(super) fn body(whole: Rect) -> Rect {
     Rect {
         height: whole.height.saturating_sub(1),
@@ -252,7 +253,7 @@ pub(super) fn body(whole: Rect) -> Rect {
     }
 }
 
-/// What is left of a rectangle below its first rows.
+/// Returns the rest of a rectangle below its first rows.
 pub(super) fn below(area: Rect, rows: u16) -> Rect {
     let rows = rows.min(area.height);
     Rect {

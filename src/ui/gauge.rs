@@ -1,4 +1,4 @@
-//! The context panel: how full the context window is, who says so, and what comes next.
+//! The context panel: how full the context window is, the source of the figure, and the next line.
 //!
 //! ```text
 //!  ██████████████▌····┊··┊··
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Each line has a rank; a panel of few rows shows the lines of the first ranks, in the order of the page. The large figure
-//! comes where there is room for it, else the percent stands at the end of a line.
+//! comes where there is room for it, else the percent is at the end of a line.
 
 use ratatui::{
     buffer::Buffer,
@@ -37,10 +37,10 @@ use super::{
     theme::Theme,
 };
 
-/// Blocks from one eighth to a whole cell.
+/// The blocks from one eighth to a whole cell.
 const EIGHTHS: [&str; 8] = ["▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
 
-/// Bars of rising height.
+/// The bars of rising height.
 pub(super) const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// Draws the context panel.
@@ -67,7 +67,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     frame::rows(buf, inner, &ranked(lines, height));
 }
 
-/// What the figure stands for, where the lines do not decide what comes next.
+/// Returns the meaning of the figure, where the lines do not decide what comes next.
 fn apart(model: &Model) -> Option<&'static str> {
     if moment::is_under_way(model) {
         Some("before the reboot")
@@ -78,12 +78,12 @@ fn apart(model: &Model) -> Option<&'static str> {
     }
 }
 
-/// The level, or what stands in its place.
+/// Returns the level, or the words in its place.
 fn standing(figure: &Figure, model: &Model) -> &'static str {
     apart(model).unwrap_or_else(|| figure.level.label())
 }
 
-/// The level's style. A figure of what is over needs no person.
+/// Returns the level's style. A figure of a session that is over needs no person.
 fn style(figure: &Figure, model: &Model, theme: &Theme) -> Style {
     if moment::is_under_way(model) || has_ended(model) {
         theme.dim
@@ -170,7 +170,7 @@ fn of_usable(figure: &Figure) -> String {
     format!("{used} of {usable} usable")
 }
 
-/// Where the figure comes from, and how old it is: `from Claude's status line, live`.
+/// Returns the source and the age of the figure: `from Claude's status line, live`.
 fn source(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let from = match figure.source {
         Source::Bridge => "reported by the client",
@@ -189,20 +189,20 @@ fn source(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Line<'
     frame::row(text::fit(&format!("{from}, {age}"), cells), style)
 }
 
-/// Why the client's own side reports nothing, where it could be otherwise.
+/// Returns the reason why the client's bridge reports no figure, where it could be otherwise.
 fn without_bridge(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
     let why = report::without_bridge(model)?;
     let said = format!("no bridge: {}", text::safe(&why));
     Some((7, frame::row(text::fit(&said, cells), theme.dim)))
 }
 
-/// What comes next, whatever the figure is.
+/// The words for the next step while a compaction is held, whatever the figure is.
 const COMPACTS: &str = "about to compact";
 
 /// The height of the large figure, in rows.
 const LARGE: usize = 3;
 
-/// The percent in letters three rows high, and beside it what it is a share of and what comes next.
+/// Returns the percent in letters three rows high, and beside it the total that it is a share of and the next line.
 fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<Line<'static>> {
     let level = style(figure, model, theme).add_modifier(Modifier::BOLD);
     let percent = format!("{}%", text::percent(figure.percent.min(999.0)));
@@ -233,7 +233,7 @@ fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> 
     rows.collect()
 }
 
-/// The text, without the words that it can be understood without where it does not fit with them.
+/// Returns the text without the words that are not needed to understand it, where it does not fit with them.
 fn shortened(said: &str, room: usize) -> &str {
     let mut short = said;
     for word in [" usable", " left"] {
@@ -247,8 +247,8 @@ fn shortened(said: &str, room: usize) -> &str {
     short
 }
 
-/// A figure in half blocks: each character is three cells wide, with a blank between two. The first half of the first row
-/// is blank, or the bar above would run into the figure.
+/// Returns a figure in half blocks: each character is three cells wide, with a blank between two. The first half of the
+/// first row is blank, or the bar above would run into the figure.
 fn digits(figure: &str) -> [String; LARGE] {
     std::array::from_fn(|row| {
         let glyphs = figure.chars().map(|c| {
@@ -267,7 +267,7 @@ fn digits(figure: &str) -> [String; LARGE] {
     })
 }
 
-/// Five rows of three dots, the left one first.
+/// Returns five rows of three dots, the left one first.
 const fn dots(c: char) -> [u8; 5] {
     match c {
         '0' => [0b111, 0b101, 0b101, 0b101, 0b111],
@@ -286,7 +286,7 @@ const fn dots(c: char) -> [u8; 5] {
 }
 
 fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
-    // An empty window of the size we believe in.
+    // The figure of an empty window of the assumed size.
     let nothing = model.session.guard.assess(Tokens(0));
     let (awaited, detail) = match model.session.agent.state {
         AgentState::Starting => ("no figure yet", "waits for the agent to start"),
@@ -308,14 +308,14 @@ fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>
     ranked
 }
 
-/// Usage limits with their resets, as the agent reports them.
+/// Returns the usage limits with their resets, as the agent reports them.
 fn limits(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
     let said = model.session.agent.limits.iter().map(|one| text::safe(one));
     said.map(|limit| (7, frame::row(text::fit(&limit, cells), theme.dim)))
         .collect()
 }
 
-/// What the session has cost, and what a turn costs now and in a fresh session, as far as that is known.
+/// Returns the cost of the session, and of a turn now and in a fresh session, as far as that is known.
 fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
     let cost = model.session.spending.session_cost();
     let mut said: Vec<String> = cost.map(dollars).into_iter().collect();
@@ -324,14 +324,14 @@ fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static
         let fresh = cost.fresh.map(dollars);
         said.extend(fresh.map(|fresh| format!("~{fresh} fresh")));
     }
-    // A sum alone could be anything's.
+    // A sum alone could be the cost of anything.
     if let [cost] = &mut said[..] {
         cost.insert_str(0, "cost ");
     }
     (!said.is_empty()).then(|| (5, frame::row(text::join(&said, cells), theme.text)))
 }
 
-/// Whether the next call still reads from the prompt cache, and for how long.
+/// Returns the state of the prompt cache: whether the next call still reads from it, and for how long.
 fn cache(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
     let cache = report::cache(model)?;
     let left = cache.expires_at.map(|at| at - model.now.wall);
@@ -349,7 +349,7 @@ fn cache(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static
     Some((8, frame::row(text::join(&said, cells), theme.dim)))
 }
 
-/// Where the client itself acts, and whether the lines had to make room for that.
+/// Returns the limit at which the client itself acts, and whether the lines had to make room for that.
 fn client(
     lines: &Lines,
     model: &Model,
@@ -378,7 +378,7 @@ fn thresholds(lines: &Lines, used: Tokens, theme: &Theme, cells: usize) -> Line<
         (Threshold::Force, "forced reboot"),
     ];
     let said = named.map(|(line, name)| format!("{name} {}", tokens(lines.at(line))));
-    // What matters least gives way: the one for unattended runs and the first; then what is passed.
+    // The least important lines give way: the one for unattended runs and the first; then those that are passed.
     let short = if used >= lines.at(Threshold::Compact) {
         [&said[1..], &said[2..]]
     } else {
@@ -390,8 +390,8 @@ fn thresholds(lines: &Lines, used: Tokens, theme: &Theme, cells: usize) -> Line<
     frame::row(text::join(shown, cells), theme.dim)
 }
 
-/// How fast it fills, and what is left unless that stands beside the large figure; then the tool calls beside the minutes. Where
-/// not all fits, what is left is worth the most.
+/// Returns how fast the window fills, and the time left unless that is beside the large figure; then the tool calls beside
+/// the minutes. Where not all fits, the time left is worth the most.
 fn growth(model: &Model, large: bool, cells: usize) -> Option<String> {
     let report = forecast::report(model)?;
     let growth = forecast::growth(&report)?;
@@ -416,7 +416,7 @@ fn growth(model: &Model, large: bool, cells: usize) -> Option<String> {
 
 fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let mut said = vec![format!("{} window", tokens(window))];
-    // The figure of the review; before there was a fresh session, what this one began with.
+    // The figure of the review; before there was a fresh session, the tokens that this one began with.
     let fresh = trim::fresh_tokens(model).map(|fresh| format!("fresh session ~{}", tokens(fresh)));
     let base = || Some(format!("began at {}", tokens(trim::base_load(model)?)));
     said.extend(fresh.or_else(base));
@@ -424,7 +424,7 @@ fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'sta
     frame::row(text::join(&said, cells), theme.dim)
 }
 
-/// Two texts at the two ends of a row.
+/// Returns a row with two texts at its two ends.
 fn between(
     left: &str,
     left_style: Style,
@@ -445,8 +445,8 @@ fn between(
 /// The lines with a tick on the bar.
 const LINES: [Threshold; 3] = [Threshold::Notice, Threshold::Warn, Threshold::Compact];
 
-/// The gauge: eighth blocks for what is used, `·` for what is not, `┊` where the lines lie, `|` where the client itself
-/// acts.
+/// Returns the gauge: eighth blocks for the used part, `·` for the rest, `┊` at the lines, `|` at the limit where the
+/// client itself acts.
 pub(super) fn bar(
     used: Tokens,
     usable: Tokens,
@@ -458,7 +458,7 @@ pub(super) fn bar(
     let share = |tokens: Tokens| (tokens.0 as f64 / usable.0.max(1) as f64).clamp(0.0, 1.0);
     let eighths = (share(used) * (cells * 8) as f64).round() as usize;
     let cell_of = |at| ((share(at) * cells as f64) as usize).min(cells.saturating_sub(1));
-    // The cell of each sign, and whether what is used has passed it.
+    // The cell of each sign, and whether the used part has passed it.
     let tick = |at: Tokens| (cell_of(at), used >= at);
     let ticks = LINES.map(|one| tick(lines.at(one)));
     let client = lines.client().map(tick);
@@ -479,13 +479,13 @@ pub(super) fn bar(
     spans.collect()
 }
 
-/// The gauge of a figure.
+/// Returns the gauge of a figure.
 fn bar_of(figure: &Figure, fill: Style, theme: &Theme, cells: usize) -> Line<'static> {
     let (used, usable) = (figure.used, figure.usable);
     bar(used, usable, &figure.lines, fill, theme, cells)
 }
 
-/// How usage went, turn by turn, against the usable window.
+/// Returns the curve of the usage, turn by turn, against the usable window.
 fn curve(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
     let turns = model.session.guard.forecast().turns();
     let count = turns.len();
@@ -510,7 +510,7 @@ fn curve(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Option<
     Some(Line::from(spans))
 }
 
-/// The gauge on one line, for a footer without a context panel: as long as it may be.
+/// Returns the gauge on one line, for a footer without a context panel: as long as it may be.
 pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let Some(figure) = model.session.guard.figure(model.now) else {
         return frame::row(text::fit("no figure yet", cells), theme.dim);
@@ -527,17 +527,17 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
     line
 }
 
-/// The words of the strip alone; none without a figure.
+/// Returns the words of the strip alone; none without a figure.
 pub(super) fn words(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     let figure = model.session.guard.figure(model.now)?;
     let level = style(&figure, model, theme).add_modifier(Modifier::BOLD);
     Some(Span::styled(percent_and_level(&figure, model), level))
 }
 
-/// `71 % warn`, with a question mark where the figure is stale.
+/// Returns `71 % warn`, with a question mark where the figure is stale.
 fn percent_and_level(figure: &Figure, model: &Model) -> String {
     let mut words = format!("{} %", text::percent(figure.percent));
-    // The footer says that a session is being left.
+    // The footer shows that a session is being left.
     if !moment::is_under_way(model) {
         let stale = if figure.stale { "?" } else { "" };
         words.push_str(&format!(" {}{stale}", standing(figure, model)));

@@ -28,7 +28,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let name = if editor.is_some() {
         "Handoff · editing".to_owned()
     } else {
-        // What comes next is what a glance is for; where nothing does, how large the message is.
+        // A glance is for the next step; without one, the size of the message is shown.
         match review::next_step(&handoff.text) {
             Some(next) => format!("Handoff · next: {}", text::safe(&next)),
             None => format!("Handoff · {}", size(model, handoff)),
@@ -84,7 +84,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     frame::foot(buf, area, &hints, &mark, theme);
 }
 
-/// What the key for all sections does.
+/// Returns the hint of the key for all sections.
 pub(super) fn fold_key(reading: &Reading, text: &str) -> &'static str {
     if reading.is_all_open(text) {
         "z fold all"
@@ -93,7 +93,7 @@ pub(super) fn fold_key(reading: &Reading, text: &str) -> &'static str {
     }
 }
 
-/// `3.1k tokens · 12.4 KB`, and whether a human has rewritten it.
+/// Returns `3.1k tokens · 12.4 KB`, and whether a person has rewritten it.
 pub(super) fn size(model: &Model, handoff: &Handoff) -> String {
     let edited = if model.draft.handoff.edited.is_some() {
         " · edited"
@@ -104,7 +104,7 @@ pub(super) fn size(model: &Model, handoff: &Handoff) -> String {
     format!("{tokens} tokens · {bytes}{edited}")
 }
 
-/// What a reader should know before sending it: warnings, and what was left out.
+/// Returns the remarks for a reader before sending it: warnings, and the parts that were left out.
 pub(super) fn remarks(handoff: &Handoff, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let lead = text::Lead::hanging("! ", theme.accent);
     let mut lines = Vec::new();
@@ -119,7 +119,7 @@ pub(super) fn remarks(handoff: &Handoff, cells: usize, theme: &Theme) -> Vec<Lin
     lines
 }
 
-/// How much of the session is not in the message, if anything; and the keys for that, where they are ours.
+/// Returns the amount of the session that is not in the message, if any; and the keys for that, where Pitstop has them.
 pub(super) fn missing(
     model: &Model,
     with_keys: bool,
@@ -139,7 +139,7 @@ pub(super) fn missing(
     text::wrap(&[(format!("{check}{keys}"), theme.accent)], &lead, cells)
 }
 
-/// What the message misses, while that is shown in place of it.
+/// Returns the list of the parts that the message misses, while that is shown in place of it.
 pub(super) fn listed(model: &Model) -> Option<String> {
     let panel = &model.draft.handoff;
     panel.lists_missing.then(|| panel.check.list())
