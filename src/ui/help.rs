@@ -1,4 +1,4 @@
-//! What lies over everything: the keys in force, and the two questions that stop the work.
+//! The overlays that lie over everything: the keys in force, and the two questions that stop the work.
 
 use ratatui::{
     buffer::Buffer,
@@ -10,7 +10,7 @@ use crate::{api::wire::AgentState, app::Model, keymap::Action};
 
 use super::{frame, text, theme::Theme};
 
-/// Keys that cannot be set, by where they count.
+/// The keys that cannot be set, by the place where they count.
 const FIXED: [(&str, &[(&str, &str)]); 8] = [
     (
         "In the review",
@@ -147,13 +147,13 @@ const FIXED: [(&str, &[(&str, &str)]); 8] = [
     ),
 ];
 
-/// The cells of a key, before what it does.
+/// The number of cells of a key, before its effect.
 const KEYS: usize = 20;
 
 /// The cells that a column of the page needs.
 const COLUMN: u16 = 70;
 
-/// What parts two columns, in cells.
+/// The gap between two columns, in cells.
 const GUTTER: u16 = 2;
 
 /// A row of the page.
@@ -161,11 +161,11 @@ struct Row {
     line: Line<'static>,
     /// The name of the group it belongs to; none for the blank row between two.
     group: Option<&'static str>,
-    /// Whether it is that name.
+    /// True if the row is that name.
     is_heading: bool,
 }
 
-/// Draws the help page: what was typed, the actions it finds, and the keys that cannot be set.
+/// Draws the help page: the typed text, the actions it finds, and the keys that cannot be set.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, theme: &Theme) {
     let (area, inner) = frame::page(buf, whole, "Help: keys and actions", theme);
     let search = &model.view.help;
@@ -209,7 +209,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     frame::foot(buf, area, &hints.collect::<Vec<_>>(), &mark, theme);
 }
 
-/// The row that the page begins with: what is selected stays in sight, and nothing is scrolled past the end.
+/// Returns the row that the page begins with: the selected row stays in sight, and the page is not scrolled past its end.
 fn first_row(
     page: &[Row],
     selected: Option<usize>,
@@ -232,8 +232,8 @@ fn first_row(
     first
 }
 
-/// The rows of each column, from a row of the page on, and the row behind the last one. Groups are kept whole where the rest of
-/// the page fits so.
+/// Returns the rows of each column, from a row of the page on, and the row behind the last one. Groups are kept whole where
+/// the rest of the page fits so.
 fn placed(
     page: &[Row],
     first: usize,
@@ -248,7 +248,7 @@ fn placed(
     filled(page, first, columns, height, false, theme)
 }
 
-/// The same; a column begins with the heading of its group and does not end with one.
+/// Fills the columns in the same way; a column begins with the heading of its group and does not end with one.
 fn filled(
     page: &[Row],
     first: usize,
@@ -296,7 +296,7 @@ fn filled(
     (placed, at)
 }
 
-/// The rows of the page, and which of them is selected.
+/// Returns the rows of the page, and the selected one.
 fn page(model: &Model, cells: usize, theme: &Theme) -> (Vec<Row>, Option<usize>) {
     let keys = model.keys();
     let search = &model.view.help;
@@ -364,7 +364,7 @@ fn group(page: &mut Vec<Row>, name: &'static str, rows: Vec<Line<'static>>, them
     page.extend(rows.into_iter().map(|line| row(line, false)));
 }
 
-/// The triggers of an action, as they are pressed.
+/// Returns the triggers of an action, as they are pressed.
 fn labels(model: &Model, action: Action) -> String {
     let keys = model.keys();
     let binding = keys.bindings().iter().find(|one| one.action == action);
@@ -377,7 +377,8 @@ fn labels(model: &Model, action: Action) -> String {
     }
 }
 
-/// A key and what it does, wrapped where that is longer than the page is wide. All of what is selected is on its ground.
+/// Returns a key and its effect, wrapped where that is longer than the page is wide. The whole of a selected entry is on
+/// the ground of a selection.
 fn entry(keys: &str, does: &str, chosen: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let keys = text::safe(keys);
     let sign = if chosen { "▸ " } else { "  " };
@@ -394,7 +395,7 @@ fn entry(keys: &str, does: &str, chosen: bool, cells: usize, theme: &Theme) -> V
         let gap = " ".repeat(KEYS - text::width(&named));
         vec![(format!("{named}{gap}"), key_style)]
     } else {
-        // What it does stands below, in its column.
+        // The effect comes below, in its column.
         rows.push(frame::row(text::fit(&named, cells), key_style));
         indent.clone()
     };
@@ -444,7 +445,7 @@ pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     );
 }
 
-/// Says that the agent's process is gone, and what can be done.
+/// Shows that the agent's process is gone, and the actions that are left.
 pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     let how = model.session.agent.exit.as_deref();
     let how = how.map(|how| format!(": {}", text::safe(how).trim_end_matches('.')));
@@ -473,7 +474,7 @@ pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     question(buf, pane, "The agent has ended", &said, &keys, theme);
 }
 
-/// A question over the pane, which it is about.
+/// Draws a question over the pane, which it is about.
 fn question(
     buf: &mut Buffer,
     pane: Rect,

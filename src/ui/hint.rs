@@ -1,7 +1,7 @@
 //! Key hints that are clicked: the keys that the hint under the pointer names.
 //!
-//! What is read is the frame itself, so a hint does what it says wherever it stands: in the footer, in the lower border of the
-//! pane, a panel or an overlay, and in the questions that lie over everything.
+//! The frame itself is read, so a hint has its effect wherever it is shown: in the footer, in the lower border of the pane,
+//! a panel or an overlay, and in the questions that lie over everything.
 
 use crossterm::event::KeyEvent;
 use ratatui::{buffer::Buffer, layout::Rect};
@@ -18,7 +18,7 @@ use crate::{
 
 use super::{Theme, paint};
 
-/// The keys of the hint at a cell of the host terminal; none where no hint stands.
+/// Returns the keys of the hint at a cell of the host terminal; none where there is no hint.
 #[must_use]
 pub fn at(model: &Model, screen: &Screen, theme: &Theme, column: u16, row: u16) -> Vec<KeyEvent> {
     let layout = layout::layout(model);
@@ -26,12 +26,12 @@ pub fn at(model: &Model, screen: &Screen, theme: &Theme, column: u16, row: u16) 
         return Vec::new();
     }
     let mut buf = Buffer::empty(layout.whole);
-    // Borders and dots part the hints, so they are read as they are.
+    // Borders and dots separate the hints, so they are read as they are.
     paint(&mut buf, model, screen, &theme.clone().in_ascii(false));
     keys(model, &said_at(&buf, column, row)).unwrap_or_default()
 }
 
-/// Whether hints may stand in a row.
+/// Reports whether a row may hold hints.
 fn has_hints(model: &Model, layout: &Layout, row: u16) -> bool {
     let bottom = |area: &Rect| row + 1 == area.bottom();
     if bottom(&layout.footer) {
@@ -47,7 +47,7 @@ fn has_hints(model: &Model, layout: &Layout, row: u16) -> bool {
     }
 }
 
-/// The words around a cell, up to what parts two hints: a dot, a border, or two blanks.
+/// Returns the words around a cell, up to the separators of hints: a dot, a border, or two blanks.
 fn said_at(buf: &Buffer, column: u16, row: u16) -> String {
     let Some(y) = (row < buf.area.height).then_some(row) else {
         return String::new();
@@ -68,7 +68,7 @@ fn said_at(buf: &Buffer, column: u16, row: u16) -> String {
     said.trim().to_owned()
 }
 
-/// `F5 review`, `Ctrl-q d defer`, `Enter/a approve`: the keys that stand first, if what stands there is a hint.
+/// Reads `F5 review`, `Ctrl-q d defer` or `Enter/a approve`: returns the keys that come first, if the text is a hint.
 fn keys(model: &Model, said: &str) -> Option<Vec<KeyEvent>> {
     let mut words = said.split_whitespace();
     let first = words.next()?;
@@ -77,13 +77,13 @@ fn keys(model: &Model, said: &str) -> Option<Vec<KeyEvent>> {
     if first == prefix.label() {
         chords.push(chord(words.next()?)?);
     }
-    // A key with nothing that it does is no hint.
+    // A key without an effect is no hint.
     words.next()?;
     let event = |chord: Chord| KeyEvent::new(chord.code(), chord.modifiers());
     Some(chords.into_iter().map(event).collect())
 }
 
-/// A key as it is shown: of several, the first.
+/// Reads a key as it is shown: of several, the first.
 fn chord(label: &str) -> Option<Chord> {
     let one = match label.split_once('/') {
         Some((first, rest)) if !first.is_empty() && !rest.is_empty() => first,

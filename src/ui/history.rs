@@ -22,7 +22,7 @@ use super::{frame, text, theme::Theme};
 /// Draws the history panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let selects = model.view.focus == Focus::History && model.view.overlay.is_none();
-    // What is open over the pane has the keys, and says which.
+    // The view that is open over the pane has the keys, and shows which.
     let focused = selects && !model.view.history.is_large();
     let room = usize::from(area.width).saturating_sub(4);
     let title = frame::title(&name(model, room), focused, theme);
@@ -39,7 +39,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     }
 }
 
-/// The keys of the list.
+/// Returns the keys of the list.
 fn hints(model: &Model) -> Vec<Cow<'static, str>> {
     if model.view.history.typing {
         return vec!["Enter handoffs too".into(), "Esc show all".into()];
@@ -69,7 +69,7 @@ fn hints(model: &Model) -> Vec<Cow<'static, str>> {
     hints
 }
 
-/// Draws the list, and returns where it stands if not all of it is seen.
+/// Draws the list, and returns its place if not all of it is seen.
 fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &Theme) -> String {
     let count = history::listed(model).count();
     if count == 0 {
@@ -83,7 +83,7 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
     }
     let selected = model.view.history.selected.min(count - 1);
     let (cells, height) = (usize::from(inner.width), usize::from(inner.height));
-    // No more than can be seen: a run may have hundreds.
+    // The iterations that can be seen, no more:
     let shown: Vec<_> = history::listed(model).take(selected + height + 1).collect();
     // A figure at the border is hard to read.
     let columns = Columns::of(&shown, model, cells.saturating_sub(1));
@@ -91,7 +91,7 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
     let roomy = count * 2 + headings <= height + 1;
     let mut lines = Vec::new();
     let mut selected_row = 0;
-    // What a search has found may begin with an earlier run.
+    // The result of a search may begin with an earlier run.
     let mut above = Some(model.run()).filter(|_| model.view.history.query.is_empty());
     for (at, (run, iteration)) in shown.iter().enumerate() {
         if Some(*run) != above {
@@ -129,7 +129,7 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
     text::mark(first > 0, lines.len() > first + height, selected + 1, count)
 }
 
-/// `run of 2026-11-20 09:00 · $16.15`, above the iterations of an earlier run.
+/// Returns `run of 2026-11-20 09:00 · $16.15`, above the iterations of an earlier run.
 fn run_heading(run: &RunId, model: &Model, cells: usize) -> String {
     let cost = cost_of_run(run, model).map(text::dollars);
     let name = if run == model.run() {
@@ -150,14 +150,14 @@ struct Columns {
     time: usize,
     tokens: usize,
     cost: usize,
-    /// Whether the cost stands in the second row of an iteration: the first is too narrow.
+    /// True if the cost is in the second row of an iteration: the first is too narrow.
     cost_below: bool,
 }
 
-/// What parts two columns.
+/// The gap between two columns, in cells.
 const GAP: usize = 2;
 
-/// How an iteration ended needs about as much.
+/// The fewest cells that the words for the end of an iteration need.
 const LEAST_ENDED: usize = 12;
 
 impl Columns {
@@ -186,7 +186,7 @@ impl Columns {
         }
     }
 
-    /// `#2 `, and `at the compact line  41m  19k→132k  $6.35`.
+    /// Returns `#2 `, and `at the compact line  41m  19k→132k  $6.35`.
     fn first(
         &self,
         run: &RunId,
@@ -219,7 +219,8 @@ impl Columns {
         (number, said)
     }
 
-    /// `began by key · reboot took 1.6 s · handoff 11.2 KB`, and the cost at its right end if it has no place above.
+    /// Returns `began by key · reboot took 1.6 s · handoff 11.2 KB`, and the cost at its right end if it has no place
+    /// above.
     fn second(&self, iteration: &Iteration, model: &Model) -> String {
         let indent = self.number + 3;
         let cost = cost_cell(iteration, model);
@@ -237,7 +238,7 @@ impl Columns {
     }
 }
 
-/// How it ended.
+/// Returns the words for the end of an iteration.
 fn ended_cell(run: &RunId, iteration: &Iteration, model: &Model) -> &'static str {
     history::ended(model, run, iteration).unwrap_or("now")
 }
@@ -247,7 +248,7 @@ fn cost_cell(iteration: &Iteration, model: &Model) -> String {
     cost.map(text::dollars).unwrap_or_default()
 }
 
-/// How it began, and how long the reboot took.
+/// Returns the words for the beginning of an iteration, and for the time that the reboot took.
 fn began(iteration: &Iteration, cells: usize) -> Vec<String> {
     let mut parts = vec![format!("began {}", begun_by(iteration))];
     if let Some(record) = &iteration.reboot {
@@ -261,7 +262,7 @@ fn began(iteration: &Iteration, cells: usize) -> Vec<String> {
     parts
 }
 
-/// What a reboot gave to the iteration, short.
+/// Returns the words for what a reboot gave to the iteration, short.
 fn given_cell(record: &RebootRecord) -> String {
     if let Some(trim) = record.trim {
         let (before, after) = (trim.tokens_before, trim.tokens_after);
@@ -276,13 +277,13 @@ fn given_cell(record: &RebootRecord) -> String {
     format!("{place}handoff {}", text::bytes(bytes))
 }
 
-/// What it was begun for; it follows `began`.
+/// Returns the cause of an iteration; it follows `began`.
 fn begun_by(iteration: &Iteration) -> &'static str {
     iteration.cause.map_or("with the run", Cause::short)
 }
 
-/// `History · 3 iterations · $14.20`, with the cost of this run, which is named where there are earlier ones; or how many a
-/// search has found.
+/// Returns `History · 3 iterations · $14.20`, with the cost of this run, which is named where there are earlier ones; or
+/// the number that a search has found.
 fn name(model: &Model, room: usize) -> String {
     if !model.view.history.query.is_empty() {
         let all = text::count(history::all(model).count(), "iteration");
@@ -306,7 +307,7 @@ fn name(model: &Model, room: usize) -> String {
     }
 }
 
-/// What is searched for, above the list; what is left of the panel.
+/// Draws the text of the search above the list, and returns the rest of the panel.
 fn query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Rect {
     let history = &model.view.history;
     if (history.query.is_empty() && !history.typing) || inner.height < 2 {
@@ -328,7 +329,7 @@ fn query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Rect {
     frame::below(inner, 1)
 }
 
-/// What a run has cost by now; none where nothing is known of it.
+/// Returns the cost of a run by now; none where it is not known.
 fn cost_of_run(run: &RunId, model: &Model) -> Option<f64> {
     let of_it = history::all(model).filter(|(of, _)| *of == run);
     let costs = of_it.filter_map(|(_, iteration)| cost_of(iteration, model));

@@ -1,13 +1,13 @@
-//! Where the link under the pointer goes, as the footer shows it.
+//! The target of the link under the pointer, as the footer shows it.
 //!
 //! ```text
 //!  ask · busy → https://…@files.example.org/a/long/pat…
 //!                         └──── host ─────┘
 //! ```
 //!
-//! A link's text may say anything, so that what decides where it goes stands out and is the last to give way: the host
-//! of a web page, the addresses of a mail, the end of a file's path. Of one that is too long for the line its end stays,
-//! because that is what its owner cannot choose.
+//! A link's text may be anything, so that the part that decides where it goes stands out and is the last to give way: the
+//! host of a web page, the addresses of a mail, the end of a file's path. If it is too long for the line its end stays,
+//! because its owner cannot choose that.
 
 use ratatui::{style::Modifier, text::Span};
 
@@ -15,10 +15,10 @@ use crate::app::Model;
 
 use super::{text, theme::Theme};
 
-/// What leads to a target in the footer.
+/// The arrow before a target in the footer.
 const ARROW: &str = " → ";
 
-/// The target to show, if there is one: not while the footer is typed in or says which key it waits for.
+/// Returns the target to show, if there is one: not while the footer is typed in or shows which key it waits for.
 pub(super) fn target(model: &Model) -> Option<&str> {
     let view = &model.view;
     let target = view.hovered.as_deref()?;
@@ -78,7 +78,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The fewest cells that show a target without a cut in its host.
+/// Returns the fewest cells that show a target without a cut in its host.
 pub(super) fn least(target: &str) -> usize {
     let target = text::safe(target);
     let parts = Parts::of(&target);
@@ -87,7 +87,7 @@ pub(super) fn least(target: &str) -> usize {
     whole.min(reported.into_iter().map(text::width).sum::<usize>() + 1)
 }
 
-/// The target in so many cells.
+/// Returns the target in so many cells.
 pub(super) fn spans(target: &str, cells: usize, theme: &Theme) -> Vec<Span<'static>> {
     let target = text::safe(target);
     let parts = Parts::of(&target);
@@ -124,7 +124,7 @@ mod tests {
         reported
     }
 
-    /// What stands out, where there is room for everything.
+    /// Returns the part that stands out, where there is room for everything.
     fn host(target: &str) -> String {
         let spans = spans(target, 1000, &Theme::default());
         spans[2].content.to_string()

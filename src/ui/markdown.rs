@@ -1,8 +1,8 @@
 //! Markdown to rows of styled text, one line of the document after the other.
 //!
-//! Only what notes and handoffs are made of: headings, lists, checklists, quotes, fences, rules, emphasis
-//! and code. Every line stands for itself but for fences, so rows can be made lazily: a document of a
-//! megabyte costs what is looked at.
+//! It reads only the parts of notes and handoffs: headings, lists, checklists, quotes, fences, rules, emphasis and code.
+//! Each line is read by itself but for fences, so rows can be made lazily: a document of a megabyte costs no more than the
+//! rows that are looked at.
 
 use std::collections::VecDeque;
 
@@ -19,12 +19,12 @@ use super::{
     theme::Theme,
 };
 
-/// How much of the document's own marks is kept.
+/// The treatment of the document's own marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// Marks become signs: bullets, boxes.
+    /// Marks become signs: bullets and boxes.
     Rendered,
-    /// Every character stays: what is approved must be seen as it is sent.
+    /// Every character stays: a text that is approved must be seen as it is sent.
     Kept,
 }
 
@@ -171,7 +171,7 @@ fn blanks(count: usize) -> Vec<(String, Style)> {
     blanks.into_iter().collect()
 }
 
-/// Emphasis and code within a line; everything else stands as it is written.
+/// Returns the emphasis and the code within a line; everything else stays as it is written.
 fn inline(text: &str, base: Style, code: Style, marks: Marks) -> Vec<(String, Style)> {
     let mut runs: Vec<(String, Style)> = Vec::new();
     let mut push = |text: &str, style: Style| match runs.last_mut() {
@@ -179,7 +179,7 @@ fn inline(text: &str, base: Style, code: Style, marks: Marks) -> Vec<(String, St
         _ if text.is_empty() => {}
         _ => runs.push((text.to_owned(), style)),
     };
-    // What lies between the parser's texts is a mark, or something that is no matter of style.
+    // The text between the parser's texts is a mark, or something that is no matter of style.
     let between = |text: &str| match marks {
         Marks::Rendered => text.trim_matches(['*', '_', '~', '\\']).to_owned(),
         Marks::Kept => text.to_owned(),
@@ -216,7 +216,7 @@ fn inline(text: &str, base: Style, code: Style, marks: Marks) -> Vec<(String, St
     runs
 }
 
-/// The attribute of a kind of emphasis.
+/// Returns the attribute of a kind of emphasis.
 fn attribute(tag: TagEnd) -> Option<Modifier> {
     match tag {
         TagEnd::Strong => Some(Modifier::BOLD),

@@ -1,4 +1,4 @@
-//! The message log: what was said in the footer and called out, with times, newest first.
+//! The message log: the messages of the footer and the notifications, with times, newest first.
 
 use ratatui::{buffer::Buffer, layout::Rect, text::Line};
 

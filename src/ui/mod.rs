@@ -5,9 +5,8 @@
 //!                                     and what lies over them: review, help, questions
 //! ```
 //!
-//! Every text that was chosen outside passes through [`crate::clean`]; the child's cells are copied one by
-//! one. Views write into ratatui's buffer, which is compared with the last one: what has not changed costs the
-//! host terminal nothing.
+//! Every text that was chosen outside passes through [`crate::clean`]; the child's cells are copied one by one. Views write
+//! into ratatui's buffer, which is compared with the last one: cells that have not changed cost the host terminal nothing.
 
 mod ascii;
 mod banner;
@@ -48,22 +47,22 @@ use crate::{
 
 pub use theme::{Depth, Theme};
 
-/// The host terminal's cursor as it is to stand after a frame.
+/// The host terminal's cursor as it has to be after a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostCursor {
-    /// Column in cells, from 0.
+    /// The column in cells, from 0.
     pub column: u16,
-    /// Row in cells, from 0.
+    /// The row in cells, from 0.
     pub row: u16,
-    /// Whether it is to be shown. The position counts even when not: input methods open there.
+    /// True if the cursor is shown. The position counts even when not: input methods open there.
     pub visible: bool,
-    /// Its shape.
+    /// The shape of the cursor.
     pub shape: CursorShape,
-    /// Whether it blinks.
+    /// True if the cursor blinks.
     pub blinking: bool,
 }
 
-/// Draws everything: the layout, then each rectangle, then what lies over them.
+/// Draws everything: the layout, then each rectangle, then the parts that lie over them.
 pub fn draw(frame: &mut Frame, model: &Model, screen: &Screen, theme: &Theme) {
     let cursor = paint(frame.buffer_mut(), model, screen, theme);
     if let Some(cursor) = cursor.filter(|cursor| cursor.visible) {
@@ -71,7 +70,7 @@ pub fn draw(frame: &mut Frame, model: &Model, screen: &Screen, theme: &Theme) {
     }
 }
 
-/// Paints a whole frame and returns where the cursor belongs, if there is one.
+/// Paints a whole frame and returns the place of the cursor, if there is one.
 pub fn paint(
     buf: &mut Buffer,
     model: &Model,
@@ -94,8 +93,8 @@ pub fn paint(
     cursor(model, screen).filter(|at| at.column < area.width && at.row < area.height)
 }
 
-/// The rectangle of the child's cells, if they are all of the screen that a child's output can change: nothing lies
-/// over them, and nothing shows the scrollback.
+/// Returns the rectangle of the child's cells, if they are all of the screen that a child's output can change: no overlay
+/// covers them, and the scrollback is not shown.
 #[must_use]
 pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rect> {
     let pane = layout.pane_inner();
@@ -108,7 +107,7 @@ pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rec
     (!layout.too_small && !covered && !scrolled).then_some(pane)
 }
 
-/// Whether something lies over the whole pane.
+/// Reports whether something lies over the whole pane.
 #[must_use]
 pub fn pane_covered(model: &Model) -> bool {
     let large = model.view.history.detail || model.view.history.run_view;
@@ -117,7 +116,7 @@ pub fn pane_covered(model: &Model) -> bool {
         || (large && model.view.focus == Focus::History)
 }
 
-/// The layout as far as it lies on the host terminal: between a resize and the word of it they may differ.
+/// Returns the layout as far as it lies on the host terminal: between a resize and its report they may differ.
 fn clipped(mut layout: Layout, area: Rect) -> Layout {
     if layout.whole == area {
         return layout;
@@ -177,8 +176,8 @@ fn overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
     }
 }
 
-/// Where the host terminal's cursor belongs: at the child's, or at the editor's while one has the keys.
-/// Ask after [`draw`]: an editor knows how far it is scrolled only once it was drawn.
+/// Returns the place of the host terminal's cursor: at the child's, or at the editor's while one has the keys. Call it
+/// after [`draw`]: an editor knows how far it is scrolled only once it was drawn.
 #[must_use]
 pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
     let layout = layout::layout(model);

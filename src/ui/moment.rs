@@ -1,4 +1,4 @@
-//! The moment of a reboot, over the pane: its stages while it goes on, then a card with what it has brought.
+//! The moment of a reboot, over the pane: its stages while it goes on, then a card with its results.
 //!
 //! ```text
 //! ╭ Rebooting ───────────────────────────╮     ╭ Rebooted in 1.4 s ─────────────────╮
@@ -8,7 +8,7 @@
 //! ╰──────────────────────────────────────╯     ╰────────────────────────────────────╯
 //! ```
 //!
-//! It takes no keys, so it has not the sign of what does.
+//! It takes no keys, so it has not the sign of a rectangle that does.
 //!
 //! A dialog of the agent is never covered: it may be what the reboot waits for.
 
@@ -31,13 +31,13 @@ use crate::{
 
 use super::{frame, text, theme::Theme};
 
-/// How a card is closed.
+/// The words on how a card is closed.
 const CLOSES: &str = "typing closes it";
 
 /// The widest that the box gets.
 const WIDEST: u16 = 56;
 
-/// What a step of a reboot does, in words.
+/// Returns the work of a step of a reboot, in words.
 pub(super) fn doing(attempt: &Attempt, step: Step) -> &'static str {
     match step {
         _ if attempt.is_copying() && step == Step::Starting => "trimming a copy of the session",
@@ -58,25 +58,25 @@ pub(super) fn doing(attempt: &Attempt, step: Step) -> &'static str {
     }
 }
 
-/// Whether something of this lies over the pane.
+/// Reports whether the stages or the card lie over the pane.
 pub(super) fn is_shown(model: &Model) -> bool {
     let asked = model.session.agent.state == AgentState::Dialog;
     let stages = stages(model).is_some();
     !asked && model.view.overlay.is_none() && (stages || model.view.card.is_some())
 }
 
-/// The reboot whose stages are shown: one that is not confirmed in time needs a look at the pane.
+/// Returns the reboot whose stages are shown: one that is not confirmed in time needs a look at the pane.
 fn stages(model: &Model) -> Option<&Attempt> {
     let attempt = model.reboot.attempt.as_ref()?;
     (!attempt.is_harmless() && !attempt.is_overdue()).then_some(attempt)
 }
 
-/// Whether the session that is shown is being left.
+/// Reports whether the session that is shown is being left.
 pub(super) fn is_under_way(model: &Model) -> bool {
     stages(model).is_some()
 }
 
-/// Draws it over the pane's cells.
+/// Draws the stages or the card over the pane's cells.
 pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     if !is_shown(model) || pane.width < 24 || pane.height < 6 {
         return;
@@ -110,7 +110,7 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     frame::rows(buf, inner.inner(Margin::new(1, 0)), &lines);
 }
 
-/// The steps that this reboot takes, from the end of the old session on.
+/// Returns the steps that this reboot takes, from the end of the old session on.
 fn path(model: &Model, attempt: &Attempt) -> Vec<Step> {
     let mut path = match attempt.kind {
         Kind::Fresh => vec![
@@ -220,7 +220,7 @@ fn card_lines(
     }
 }
 
-/// What some keys do, and how the card is closed.
+/// Returns the effects of some keys, and how the card is closed.
 fn hints(
     model: &Model,
     keys: &[(Action, &str)],

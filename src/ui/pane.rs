@@ -1,6 +1,6 @@
 //! The pane: the child's cells, copied one by one into their rectangle, and the border around them.
 //!
-//! Nothing of the child is passed through raw: a cell is a character with attributes, and what could move
+//! The child's output is never passed through raw: a cell is a character with attributes, and a character that could move
 //! the host's cursor or reorder its line is dropped here, whatever the emulator let into a cell.
 
 use std::{borrow::Cow, num::NonZeroU16, ops::Range};
@@ -35,7 +35,7 @@ pub(super) fn draw(
     if layout.bordered {
         let focused = model.view.focus == Focus::Pane && model.view.overlay.is_none();
         let mut title = frame::title(&title(model), focused, theme);
-        // The child chose these words: they stand apart from ours.
+        // The child chose these words: they are set apart from Pitstop's own.
         let own = text::safe(&model.session.title);
         let room = usize::from(layout.pane.width).saturating_sub(title.width() + 8);
         if !own.trim().is_empty() && room > 8 {
@@ -56,7 +56,7 @@ pub(super) fn draw(
     copy::marks(buf, layout.pane_inner(), screen, theme);
 }
 
-/// Where the view stands in the scrollback: `scroll −123 of 456`.
+/// Returns the place of the view in the scrollback: `scroll −123 of 456`.
 pub(super) fn scroll_mark(screen: &Screen) -> String {
     let place = copy::place(screen);
     if screen.scroll_offset() == 0 {
@@ -66,7 +66,7 @@ pub(super) fn scroll_mark(screen: &Screen) -> String {
     }
 }
 
-/// `claude · iteration 3 · Opus 4.8 (1M)`.
+/// Returns `claude · iteration 3 · Opus 4.8 (1M)`.
 fn title(model: &Model) -> String {
     let identity = &model.identity;
     let agent = if model.is_generic() {
@@ -83,7 +83,7 @@ fn title(model: &Model) -> String {
     title
 }
 
-/// Copies the screen's cells into a rectangle; what does not fit is cut, and no cell outside is touched.
+/// Copies the screen's cells into a rectangle; cells that do not fit are cut, and no cell outside is touched.
 pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
     patch(buf, area, screen, &Patch::ALL, depth);
 }
@@ -94,12 +94,12 @@ pub(super) fn cells_from(buf: &mut Buffer, area: Rect, screen: &Screen, first: u
     lifted(buf, area, screen, &rows, first, depth);
 }
 
-/// The same for a part of the screen; the buffer may be a part of the host terminal.
+/// Copies a part of the screen in the same way; the buffer may be a part of the host terminal.
 pub fn patch(buf: &mut Buffer, area: Rect, screen: &Screen, patch: &Patch, depth: Depth) {
     lifted(buf, area, screen, patch, 0, depth);
 }
 
-/// Where a part of the screen lies on the host terminal when its cells are copied into a rectangle.
+/// Returns the place of a part of the screen on the host terminal when its cells are copied into a rectangle.
 #[must_use]
 pub fn place(area: Rect, patch: &Patch) -> Rect {
     let row = patch.rows.start.min(area.height);
@@ -112,7 +112,7 @@ pub fn place(area: Rect, patch: &Patch) -> Rect {
     }
 }
 
-/// The same with the screen shifted upwards by some rows.
+/// Copies a part of the screen shifted upwards by some rows.
 fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, depth: Depth) {
     let room = area.intersection(buf.area);
     let stride = usize::from(buf.area.width);
@@ -147,7 +147,7 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, 
     });
 }
 
-/// The child's links in some rows of the screen as they lie in its rectangle of the host terminal, in the order of
+/// Returns the child's links in some rows of the screen as they lie in its rectangle of the host terminal, in the order of
 /// their places, for the writer of the frame: see [`extra`]. Those that may not pass keep an empty target.
 #[must_use]
 pub fn links(
@@ -199,17 +199,17 @@ fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
     let mut chars = view.text.chars();
     let base = chars.next().unwrap_or(' ');
     let single = chars.next().is_none();
-    // A host terminal that joins or widens what the emulator did not would hide what stands behind it: a cluster
+    // A host terminal that joins or widens a cluster that the emulator did not would hide the text behind it: a cluster
     // stays whole only where it has its two cells, which are painted with care, or where both may agree on one.
     let selects = view.text.contains(['\u{fe0e}', '\u{fe0f}', '\u{200d}']);
-    // An emoji, or half of a flag, that is to be text: without its selector it would have no room.
+    // An emoji, or half of a flag, that has to be text: without its selector it would have no room.
     let as_text = cells_of(base) == 2 && view.text[base.len_utf8()..] == *"\u{fe0e}";
     let whole = match wanted {
         2 => !view.text.contains('\u{fe0e}') || cells_of(base) == 2,
         _ => as_text || (!selects && counted(view.text) == 1),
     };
     if whole && is_shown(view.text) {
-        // What joins the cell before it has a blank of its own to join.
+        // A character that joins the cell before it has a blank of its own to join.
         if single && base.width() == Some(0) {
             cell.set_symbol(&format!(" {base}"));
         } else {
@@ -227,13 +227,13 @@ fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
     }
 }
 
-/// The cells that the code points of a cluster take together.
+/// Returns the number of cells that the code points of a cluster take together.
 fn counted(cluster: &str) -> usize {
     cluster.chars().map(cells_of).sum()
 }
 
-/// Whether a cluster may be handed to the host terminal as it is: it has nothing that steers, reorders or hides, but for one
-/// selector of a variant, or the name of a flag in tags.
+/// Reports whether a cluster may be handed to the host terminal as it is: it has no character that steers, reorders or
+/// hides, but for one selector of a variant, or the name of a flag in tags.
 fn is_shown(cluster: &str) -> bool {
     let mut rest = Cow::Borrowed(cluster);
     if let Some(tags) = cluster.strip_prefix('\u{1f3f4}')
@@ -253,7 +253,7 @@ fn is_shown(cluster: &str) -> bool {
 /// The longest name of a flag, in tags: the code of a country and of one of its parts.
 const FLAG_NAME: usize = 6;
 
-/// The base character with its combining accents, without what joins, selects or hides.
+/// Sets the base character with its combining accents, without the characters that join, select or hide.
 fn set_with_accents(cell: &mut Cell, cluster: &str) {
     let mut kept = String::new();
     for (at, c) in cluster.chars().enumerate() {
@@ -269,10 +269,10 @@ fn set_with_accents(cell: &mut Cell, cluster: &str) {
     cell.set_symbol(&kept);
 }
 
-/// The most that is kept of a character with its accents, in bytes.
+/// The longest text that is kept of a character with its accents, in bytes.
 const MOST_ACCENTS: usize = 24;
 
-/// Colours and attributes as the host terminal is given them.
+/// The colours and attributes as the host terminal is given them.
 struct Ink {
     foreground: Color,
     background: Color,
@@ -308,7 +308,7 @@ impl Ink {
     }
 }
 
-/// Two colours that shrank to one would hide the text.
+/// Returns a colour that is readable on a background: two colours that shrank to one would hide the text.
 fn readable_on(background: Color) -> Color {
     match background {
         Color::Black | Color::DarkGray | Color::Blue | Color::Red | Color::Magenta => Color::White,

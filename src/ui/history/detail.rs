@@ -1,4 +1,4 @@
-//! The details of an iteration: facts, the whole texts of its messages, what changed between two of them.
+//! The details of an iteration: facts, the whole texts of its messages, the changes between two of them.
 
 use chrono::{DateTime, Utc};
 use ratatui::{
@@ -33,8 +33,8 @@ use super::{
 /// The widest that the texts get, in cells.
 const WIDEST: u16 = 100;
 
-/// Draws the details of the selected iteration over the pane: what a person asks for first, then the whole texts, ids and
-/// times of steps last. All of the pane is taken: cut words of the agent's beside them would look like a fault.
+/// Draws the details of the selected iteration over the pane: first the facts that a person asks for, then the whole texts,
+/// ids and times of steps last. All of the pane is taken: cut words of the agent beside them would look like a fault.
 pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     let Some((run, iteration)) = history::selected(model) else {
         return;
@@ -113,7 +113,7 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     frame::foot(buf, pane, &hints, &window.mark(lines), theme);
 }
 
-/// Facts and their names, wrapped; each is a line from `first` on.
+/// Returns facts and their names, wrapped; each is a line from `first` on.
 fn fact_rows<'a>(
     facts: &'a [(&'static str, String)],
     first: usize,
@@ -130,7 +130,7 @@ fn fact_rows<'a>(
         })
 }
 
-/// A blank row and a heading, which end before a line.
+/// Returns a blank row and a heading, which end before a line.
 fn heading(
     said: &str,
     line: usize,
@@ -144,13 +144,13 @@ fn heading(
     .into_iter()
 }
 
-/// A row of a text below its heading, which is a cell from the border.
+/// Returns a row of a text below its heading, which is a cell from the border.
 fn indented((line, mut row): (usize, Line<'static>)) -> (usize, Line<'static>) {
     row.spans.insert(0, Span::raw(" "));
     (line, row)
 }
 
-/// A difference below its heading, which takes the whole width.
+/// Returns the rows of a difference below its heading, which takes the whole width.
 fn difference_rows<'a>(
     difference: &'a Difference,
     cells: usize,
@@ -166,8 +166,8 @@ fn difference_rows<'a>(
         .chain(changes(&difference.text, text_cells, theme).map(indented))
 }
 
-/// The rows of a unified diff: what was added and what is gone differ by their sign, not only by their colour. Red is for what
-/// needs a person, and a line that is gone needs none.
+/// Returns the rows of a unified diff: added and removed lines differ by their sign, not only by their colour. Red is for a
+/// thing that needs a person, and a removed line needs none.
 fn changes<'a>(
     difference: &'a str,
     cells: u16,
@@ -196,7 +196,7 @@ fn changes<'a>(
     })
 }
 
-/// What the session was begun with.
+/// Returns the text that the session was begun with.
 fn given(record: &RebootRecord) -> (&'static str, String) {
     if let Some(trim) = record.trim {
         let said = format!(
@@ -223,7 +223,7 @@ fn given(record: &RebootRecord) -> (&'static str, String) {
     ("was given", said)
 }
 
-/// How it began and ended, what it took, and what was to come next.
+/// Returns the facts of an iteration: its beginning and end, its turns, tokens and cost, and the next step.
 fn facts(
     run: &RunId,
     iteration: &Iteration,
@@ -263,7 +263,7 @@ fn facts(
     facts
 }
 
-/// What was to come next as it ended; of the iteration that lives, what comes next now.
+/// Returns the next step at the end of an iteration; of the iteration that lives, the next step now.
 fn next_step(
     iteration: &Iteration,
     past: Option<&Result<Box<PastSession>, String>>,
@@ -278,7 +278,7 @@ fn next_step(
     next.map(|next| text::safe(&next).into_owned())
 }
 
-/// Where it is found, and how long the steps of its reboot took.
+/// Returns the facts of its record: the ids, and the times that the steps of its reboot took.
 fn record(iteration: &Iteration) -> Vec<(&'static str, String)> {
     let id =
         |session: &Option<SessionId>| session.map_or_else(|| "–".to_owned(), |id| id.to_string());
@@ -297,7 +297,7 @@ fn record(iteration: &Iteration) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Who wrote the summary.
+/// Returns the author of the summary.
 fn summary_made(iteration: &Iteration) -> Vec<(&'static str, String)> {
     let (Some(_), Some(made)) = (&iteration.summary, &iteration.summary_made) else {
         return Vec::new();
@@ -315,7 +315,7 @@ fn summary_made(iteration: &Iteration) -> Vec<(&'static str, String)> {
     std::iter::once(summary).chain(reason).collect()
 }
 
-/// A line of each section of the summary that says something.
+/// Returns a line of each section of the summary that is not empty.
 fn summary_lines(iteration: &Iteration) -> Vec<(&'static str, String)> {
     let Some(said) = &iteration.summary else {
         return Vec::new();
@@ -331,7 +331,7 @@ fn summary_lines(iteration: &Iteration) -> Vec<(&'static str, String)> {
             facts.push(("", format!("{title}: {}", text::safe(line.trim()))));
         }
     }
-    // Words of another shape, such as an older version kept.
+    // A text of another shape, such as an older version kept.
     if !said.contains("### ") {
         facts.push(("", text::safe(said).into_owned()));
     }
