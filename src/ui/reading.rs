@@ -1,5 +1,5 @@
-//! A long document as it is read in the handoff panel and in the review: its sections folded or open, and what was searched
-//! for standing out.
+//! A long document as it is read in the handoff panel and in the review: its sections folded or open, and the matches of a
+//! search standing out.
 
 use ratatui::{
     layout::Rect,
@@ -15,7 +15,7 @@ use super::{
     theme::Theme,
 };
 
-/// The keys while a search is typed.
+/// Returns the keys while a search is typed.
 pub(super) fn search_keys(reading: &Reading) -> Option<Vec<String>> {
     let pattern = reading.typing.as_ref()?;
     Some(vec![
@@ -25,7 +25,7 @@ pub(super) fn search_keys(reading: &Reading) -> Option<Vec<String>> {
     ])
 }
 
-/// Lays the document out from where the reader stands, no further than the eye can see; with the mark of where that is.
+/// Lays the document out from the reader's place, no further than the eye can see; returns the mark of that place too.
 pub(super) fn lay_out(
     document: &str,
     reading: &Reading,
@@ -33,7 +33,7 @@ pub(super) fn lay_out(
     marks: Marks,
     theme: &Theme,
 ) -> (Vec<Line<'static>>, String) {
-    // The end of the last line is no line of its own.
+    // The line break at the end of the last line begins no line of its own.
     let document = document.trim_end_matches('\n');
     let sections = sections(document);
     let height = usize::from(area.height);
@@ -44,7 +44,7 @@ pub(super) fn lay_out(
     let mut anchored = None;
     let mut below = None;
     let mut headed = None;
-    // What is folded is not laid out, which takes most of the time of a frame.
+    // The folded lines are not laid out: layout takes most of the time of a frame.
     let (unfolded, lines) = unfolded(document, reading, &sections);
     for (shown, row) in markdown::rows(&unfolded, area.width, marks, theme) {
         let line = lines.get(shown).copied().unwrap_or(shown);
@@ -60,7 +60,7 @@ pub(super) fn lay_out(
             rows.push((shown, marked(row, &pattern, theme)));
             continue;
         };
-        // A heading that is wrapped stands once.
+        // A heading that is wrapped is shown once.
         if headed != Some(line) {
             headed = Some(line);
             let heading = heading(&sections[at], at, reading, usize::from(area.width), theme);
@@ -91,8 +91,8 @@ pub(super) fn lay_out(
     (rows.collect(), mark)
 }
 
-/// The document without what is folded and without the blank lines below its headings, which would cost a panel half of its
-/// rows; and which line of the document each of its lines is.
+/// Returns the document without its folded lines and without the blank lines below its headings, which would cost a panel
+/// half of its rows; and the number of each of its lines in the document.
 fn unfolded(document: &str, reading: &Reading, sections: &[Section<'_>]) -> (String, Vec<usize>) {
     let mut text = String::with_capacity(document.len());
     let mut lines = Vec::new();
@@ -111,7 +111,7 @@ fn unfolded(document: &str, reading: &Reading, sections: &[Section<'_>]) -> (Str
     (text, lines)
 }
 
-/// `▾ Next step`, or `▸ Completed · 14 lines` where it is folded.
+/// Returns `▾ Next step`, or `▸ Completed · 14 lines` where it is folded.
 fn heading(
     section: &Section<'_>,
     at: usize,
@@ -134,7 +134,7 @@ fn heading(
     frame::row(text::fit(&said, cells), style)
 }
 
-/// A row with what was searched for standing out.
+/// Returns a row with the matches of a search standing out.
 fn marked(row: Line<'static>, pattern: &str, theme: &Theme) -> Line<'static> {
     let is_there = |span: &Span<'_>| span.content.to_lowercase().contains(pattern);
     if pattern.is_empty() || !row.spans.iter().any(is_there) {

@@ -29,7 +29,7 @@ pub(super) fn draw(
         title.push_str(&format!(", {columns}×{rows} of it shown"));
     }
     let (_, inner) = frame::page(buf, whole, &title, theme);
-    // Where a prompt would be, unless the view was moved.
+    // The end of the screen, where a prompt would be, is shown unless the view was moved.
     let hidden = replay.hidden(inner.height);
     let lifted = replay.lifted().min(hidden);
     let first = hidden - lifted;
@@ -57,12 +57,12 @@ pub(super) fn draw(
         "-/+ speed",
         "0-9 jump",
     ];
-    // Where rows are hidden it is needed most.
+    // The hint is needed most if rows are hidden.
     hints.insert(if hidden > 0 { 2 } else { hints.len() }, "↑↓ scroll");
     frame::foot(buf, area, &hints, &mark, theme);
 }
 
-/// `3:07`, `1:02:09`.
+/// Returns a time as `3:07` or `1:02:09`.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -1,11 +1,11 @@
-//! The review: what the reboot would do beside the whole handoff, and the keys that decide.
+//! The review: the effect of the reboot beside the whole handoff, and the keys that decide.
 //!
 //! ```text
 //!  ≥ 120 columns   the decision at the left, the handoff at the right
 //!  below           the decision above, the handoff below
 //! ```
 //!
-//! Every figure is of one moment: what is in use now is the "now" of each way.
+//! Every figure is of one moment: the tokens in use now are the "now" of each way.
 
 use ratatui::{
     buffer::Buffer,
@@ -32,14 +32,14 @@ use super::{
     banner, frame, gauge, handoff, markdown::Marks, reading, scratchpad, text, theme::Theme,
 };
 
-/// From this width on, inside of the border, there are two columns.
+/// The width, inside of the border, from which on there are two columns.
 const TWO_COLUMNS: u16 = 116;
 
-/// Where the parts of the review lie.
+/// The rectangles of the parts of the review.
 struct Parts {
     decision: Rect,
     document: Rect,
-    /// Whether the parts lie side by side.
+    /// True if the parts lie side by side.
     beside: bool,
 }
 
@@ -105,7 +105,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     frame::foot(buf, area, &keys, &mark, theme);
 }
 
-/// What stands between decision and document.
+/// Draws the rule between decision and document.
 fn rule(buf: &mut Buffer, parts: &Parts, theme: &Theme) {
     let (decision, document) = (parts.decision, parts.document);
     if parts.beside {
@@ -118,14 +118,15 @@ fn rule(buf: &mut Buffer, parts: &Parts, theme: &Theme) {
     }
 }
 
-/// Where the text cursor stands while the message is edited in the review.
+/// Returns the place of the text cursor while the message is edited in the review.
 pub(super) fn cursor(whole: Rect, model: &Model, theme: &Theme) -> Option<(u16, u16)> {
     let editor = model.draft.handoff.editor.as_ref()?;
     let parts = parts(whole, |cells| decision(model, cells, false, theme).len());
     scratchpad::cursor(parts.document, editor)
 }
 
-/// What is decided on: the ways, what they leave and cost, when it happens, and what to know before.
+/// Returns the lines of the decision: the ways, the tokens they leave and their cost, the time it happens, and the facts to
+/// know before.
 fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
     let gap = beside.then(Line::default);
     let next = model.session.iteration.next();
@@ -172,7 +173,7 @@ fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Lin
     lines
 }
 
-/// The sections of the message, each with the number of its items.
+/// Returns the sections of the message, each with the number of its items.
 fn contents(message: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let sections = sections(message);
     if sections.is_empty() {
@@ -199,7 +200,7 @@ fn contents(message: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     lines
 }
 
-/// What the message names as the next step.
+/// Returns the step that the message names as the next one.
 pub(super) fn next_step(message: &str) -> Option<String> {
     let sections = sections(message);
     let step = sections.iter().find(|section| section.is_next_step())?;
@@ -209,7 +210,7 @@ pub(super) fn next_step(message: &str) -> Option<String> {
     Some(words.trim_start_matches("[ ] ").to_owned())
 }
 
-/// What the state has more of than the one that this iteration was given.
+/// Returns the numbers of items that the state has beyond the one that this iteration was given.
 fn new(model: &Model) -> Option<String> {
     let given = model.current_iteration()?.reboot.as_ref()?;
     let given = given.preserved_state.as_ref()?;
@@ -237,7 +238,7 @@ fn new(model: &Model) -> Option<String> {
     })
 }
 
-/// What becomes of what stands in the agent's prompt box; one row where the handoff stands below.
+/// Returns what becomes of the text in the agent's prompt box; one row where the handoff is below.
 fn unsent(model: &Model, beside: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let (said, style) = match unsent::unsent(model) {
         Unsent::Nothing => return Vec::new(),
@@ -276,19 +277,19 @@ fn is_trim(model: &Model) -> bool {
     attempt.is_some_and(|attempt| attempt.kind == Kind::Trim)
 }
 
-/// The cells of a section's number of items.
+/// The number of cells for a section's number of items.
 const ITEMS: usize = 10;
 
-/// The cells of a way's name, and of the figure behind its bar.
+/// The numbers of cells of a way's name, and of the figure behind its bar.
 const WAY: (usize, usize) = (13, 9);
 
-/// What a fresh session is.
+/// The description of a fresh session.
 const FRESH: &str = "a new session with this handoff";
 
-/// What a reboot in the middle of a turn does to the work in hand.
+/// The effect of a reboot in the middle of a turn on the work in hand.
 const ON_THE_FLY: &str = "the turn goes on: nothing is interrupted";
 
-/// What is in use now and what each way would leave, as bars; the way that Enter takes is marked.
+/// Returns the tokens in use now and those that each way would leave, as bars; the way that Enter takes is marked.
 fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
     let used = model.used();
     let (trims, in_place) = (is_trim(model), in_place::is_chosen(model));
@@ -332,7 +333,7 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
         Ok(offer) => {
             let after = trimmed(offer, used);
             lines.push(way(model, Some(trims), "Trim", Some(after), cells, theme));
-            // Where the handoff stands below, what is chosen is explained and nothing else.
+            // If the handoff is below, only the chosen way is explained.
             if !beside && !trims {
                 return lines;
             }
@@ -348,7 +349,7 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
     lines
 }
 
-/// What a reboot in place leaves as it is.
+/// Returns the line on the parts that a reboot in place leaves as they are.
 fn goes_on(model: &Model, cells: usize, theme: &Theme) -> Line<'static> {
     let background = &model.session.agent.background;
     let mut said = "the same process and session".to_owned();
@@ -359,7 +360,8 @@ fn goes_on(model: &Model, cells: usize, theme: &Theme) -> Line<'static> {
     frame::row(text::fit(&said, cells), theme.dim)
 }
 
-/// What a trim would leave of what is in use now. The survey counts for itself: what it takes away is what is certain.
+/// Returns the tokens that a trim would leave of those in use now. The survey counts by itself: only the amount that it
+/// takes away is certain.
 fn trimmed(offer: &Offer, used: Option<Tokens>) -> Tokens {
     let figure = offer.figure;
     let saved = figure.tokens_before.0.saturating_sub(figure.tokens_after.0);
@@ -368,7 +370,7 @@ fn trimmed(offer: &Offer, used: Option<Tokens>) -> Tokens {
     })
 }
 
-/// `▸ Fresh   █▌········┊··┊··    ~16.8k`: `chosen` is none for what is in use now.
+/// Returns `▸ Fresh   █▌········┊··┊··    ~16.8k`: `chosen` is none for the tokens in use now.
 fn way(
     model: &Model,
     chosen: Option<bool>,
@@ -391,7 +393,7 @@ fn way(
         return Line::from(vec![name, Span::styled(said, theme.text)]);
     };
     let assessed = model.session.guard.assess(tokens);
-    // What comes after is always an estimate.
+    // The figure after the reboot is always an estimate.
     let about = if chosen.is_some() { "~" } else { "" };
     let figure = format!("{about}{}", text::tokens(tokens));
     let room = cells.saturating_sub(WAY.0 + WAY.1);
@@ -406,7 +408,7 @@ fn way(
     Line::from(spans)
 }
 
-/// What a turn costs now, and in a fresh session.
+/// Returns the cost of a turn now, and in a fresh session.
 fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
     let cost = cost::per_turn(model)?;
     let fresh = cost.fresh.map(text::dollars);
@@ -437,7 +439,7 @@ fn cause(model: &Model) -> String {
     words.to_owned()
 }
 
-/// What happens after the approval: the one word on safety in the review.
+/// Returns what happens after the approval: the one word on safety in the review.
 fn waits(model: &Model) -> String {
     if let Some(left) = compaction::left(model) {
         let seconds = left.as_millis().div_ceil(1000);

@@ -1,6 +1,6 @@
 //! The autonomous run: in the footer, as a panel in the place of the history, and large over the pane.
 //!
-//! In the footer stands how far it is, what it has cost, and what ends it:
+//! The footer shows its progress, its cost, and its stop phrase:
 //!
 //! ```text
 //!  auto · busy · 3/50 iterations · 1 h 5 min of 8 h · $4.12 of $25 · until "ALL DONE"
@@ -29,10 +29,10 @@ use crate::{
 
 use super::{frame, text, theme::Theme};
 
-/// How much of the stop phrase is shown, in cells.
+/// The length of the stop phrase that is shown, in cells.
 const STOP_PHRASE: usize = 24;
 
-/// The run's parts, the most important first; none where there is no run.
+/// Returns the run's parts, the most important first; none where there is no run.
 pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     let Some(report) = autopilot::report(model) else {
         return Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
         parts.push(Span::styled(standing(&report, &key, model.now), style));
     }
     let time = |seconds: u64| duration(std::time::Duration::from_secs(seconds));
-    // By the minute: a figure that changes each second draws the eye.
+    // The time is shown by the minute: a figure that changes each second draws the eye.
     let elapsed = match report.elapsed_s {
         seconds @ 0..60 => seconds,
         seconds => seconds / 60 * 60,
@@ -71,7 +71,7 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     parts
 }
 
-/// Why the run stands still: said for as long as it does, for a person who comes back to it.
+/// Returns the reason why the run is held up: shown for as long as it is, for a person who comes back to it.
 pub(super) fn why_it_waits(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     let report = autopilot::report(model)?;
     let why = report.why.filter(|_| report.phase != RunPhase::Ended)?;
@@ -83,7 +83,7 @@ pub(super) fn why_it_waits(model: &Model, theme: &Theme) -> Option<Span<'static>
     Some(Span::styled(text::safe(&why).into_owned(), style))
 }
 
-/// What the key for a pause does now.
+/// Returns the effect of the key for a pause now.
 pub(super) const fn pause_does(model: &Model) -> &'static str {
     if model.reboot.paused {
         "resume"
@@ -107,10 +107,10 @@ fn standing(report: &RunReport, key: &str, now: At) -> String {
     }
 }
 
-/// The cells that the name of a fact takes.
+/// The number of cells that the name of a fact takes.
 const NAME: usize = 11;
 
-/// Whether the run stands in the place of the history: that comes back with the focus.
+/// Reports whether the run is shown in the place of the history: that comes back with the focus.
 pub(super) fn has_panel(model: &Model) -> bool {
     model.autopilot.is_some()
         && (model.view.focus != Focus::History || model.view.overlay.is_some())
@@ -145,13 +145,14 @@ pub(super) fn draw_panel(buf: &mut Buffer, area: Rect, model: &Model, theme: &Th
     frame::rows(buf, inner, &rows);
 }
 
-/// The rows of the panel that are kept for the timeline at least.
+/// The number of rows of the panel that are kept for the timeline at least.
 const TIMELINE: usize = 1;
 
-/// What is shown whole first where there are not the rows for all.
+/// The facts that are shown whole first where there are not the rows for all.
 const WORTH: [&str; 5] = ["state", "plan", "task", "cost", "iterations"];
 
-/// The facts for the panel, no more rows than there are: wrapped as far as there is room, else without the parts at their end.
+/// Returns the facts for the panel, no more rows than there are: wrapped as far as there is room, else without the parts at
+/// their end.
 fn panel_facts(
     report: &RunReport,
     now: At,
@@ -160,7 +161,7 @@ fn panel_facts(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let mut facts = styled_facts(report, now, theme);
-    // The context panel stands above.
+    // The context panel above shows it.
     facts.retain(|(name, _)| *name != "context");
     let mut spare = most.saturating_sub(facts.len());
     let mut wrapped: Vec<Option<Vec<Line<'static>>>> = vec![None; facts.len()];
@@ -177,7 +178,7 @@ fn panel_facts(
     let room = cells.saturating_sub(NAME + 1);
     let short = |(name, said): &Fact| {
         let mut parts: Vec<String> = said.content.split(" · ").map(str::to_owned).collect();
-        // What is added in brackets gives way whole.
+        // A remark in brackets gives way whole.
         if text::width(&parts[0]) > room
             && let Some(end) = parts[0].find(" (")
         {
@@ -223,12 +224,12 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     frame::foot(buf, pane, &hints, &window.mark(count), theme);
 }
 
-/// A fact's name, and what it says.
+/// A fact's name, and its text.
 type Fact = (&'static str, Span<'static>);
 
-/// The facts of a run, with what it made in one.
+/// Returns the facts of a run, with its commits and its test runs in one line.
 fn styled_facts(report: &RunReport, now: At, theme: &Theme) -> Vec<Fact> {
-    // The title has the word already, and a state that needs no more words says nothing new.
+    // The title has the word already, and a state that needs no more words is nothing new.
     let phase = report.phase.to_string();
     let says = |(name, said): &(&str, String)| *name != "state" || *said != phase;
     let mut styled: Vec<Fact> = Vec::new();
@@ -250,13 +251,13 @@ fn styled_facts(report: &RunReport, now: At, theme: &Theme) -> Vec<Fact> {
     styled
 }
 
-/// A fact, wrapped.
+/// Returns the rows of a fact, wrapped.
 fn fact_rows((name, said): &Fact, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let name = format!(" {name:<NAME$}");
     frame::named(name, (said.content.to_string(), said.style), cells, theme)
 }
 
-/// When something happened, and what.
+/// Returns the rows of an event with its time, wrapped.
 fn timeline_rows(at: String, said: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let said = (text::safe(said).into_owned(), theme.text);
     frame::named(at, said, cells, theme)

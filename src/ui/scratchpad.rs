@@ -28,11 +28,11 @@ use super::{
     theme::Theme,
 };
 
-/// The colour that the text area gives to selected text. It is ours to restyle, because a text area can be
-/// styled only by its owner.
+/// The colour that the text area gives to selected text. Pitstop restyles it, because a text area can be styled only by its
+/// owner.
 const SELECTED: Color = Color::LightBlue;
 
-/// The colour that the text area gives to what a search has found.
+/// The colour that the text area gives to the matches of a search.
 const FOUND: Color = Color::Blue;
 
 /// Draws the scratchpad panel.
@@ -72,7 +72,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     }
 }
 
-/// The panel's name, and what a person has to know of its text.
+/// Returns the panel's name, and the state of its text that a person has to know.
 fn name(model: &Model) -> String {
     let notes = &model.draft.notes;
     let state = match (&notes.editor, &notes.unsaved) {
@@ -84,7 +84,7 @@ fn name(model: &Model) -> String {
     format!("Scratchpad{state}")
 }
 
-/// Shows what the notes were before.
+/// Shows an earlier version of the notes.
 fn draw_version(
     buf: &mut Buffer,
     area: Rect,
@@ -111,7 +111,7 @@ fn draw_version(
     frame::foot(buf, area, &hints, &frame::position(&window, shown), theme);
 }
 
-/// Whether what is being edited is not what is on disk; compared in place, because it may be large.
+/// Reports whether the edited text differs from the one on disk; compared in place, because it may be large.
 fn differs(editor: &Editor, saved: &str) -> bool {
     !editor
         .area
@@ -121,7 +121,7 @@ fn differs(editor: &Editor, saved: &str) -> bool {
         .eq(saved.split('\n'))
 }
 
-/// What an empty scratchpad says.
+/// Returns the text of an empty scratchpad.
 fn invitation(model: &Model, inner: Rect, theme: &Theme) -> Vec<Line<'static>> {
     let key = model.keys().hint(Action::Scratchpad).unwrap_or_default();
     let how = format!(
@@ -130,7 +130,7 @@ fn invitation(model: &Model, inner: Rect, theme: &Theme) -> Vec<Line<'static>> {
     text::wrapped(how, theme.dim, usize::from(inner.width))
 }
 
-/// What the editor's keys do, or the pattern that is being searched.
+/// Returns the hints of the editor's keys, or those of a pattern that is being searched.
 pub(super) const fn editor_hints(editor: &Editor) -> &'static [&'static str] {
     match editor.search {
         Some(_) => &["Enter done", "Ctrl-G next"],
@@ -143,7 +143,8 @@ pub(super) const fn editor_hints(editor: &Editor) -> &'static [&'static str] {
     }
 }
 
-/// Where the cursor stands in a text that is longer than its rectangle: `line 3/40`. Ask once it was drawn.
+/// Returns the place of the cursor in a text that is longer than its rectangle: `line 3/40`. Call it once the text was
+/// drawn.
 pub(super) fn place(area: Rect, editor: &Editor) -> String {
     let (body, _) = parts(area, editor);
     let (top, _) = editor.area.scroll_offset();
@@ -158,7 +159,7 @@ pub(super) fn place(area: Rect, editor: &Editor) -> String {
     format!("line {}/{count}", row + 1)
 }
 
-/// The editor's text, and the line below it that asks for a pattern.
+/// Returns the rectangles of the editor's text, and of the line below it that asks for a pattern.
 fn parts(area: Rect, editor: &Editor) -> (Rect, Rect) {
     let below = u16::from(editor.search.is_some()).min(area.height.saturating_sub(1));
     let text = Rect {
@@ -183,7 +184,7 @@ pub(super) fn editor(buf: &mut Buffer, area: Rect, editor: &Editor, theme: &Them
     (&editor.area).render(body, buf);
     restyle(buf, body, theme);
     if let Some(cell) = position(body, editor).and_then(|at| buf.cell_mut(at)) {
-        // The host's own cursor stands here; two would cancel each other out.
+        // The host's own cursor is here; two would cancel each other out.
         cell.modifier.remove(Modifier::REVERSED);
     }
     if let Some(pattern) = &editor.search {
@@ -195,12 +196,12 @@ pub(super) fn editor(buf: &mut Buffer, area: Rect, editor: &Editor, theme: &Them
     }
 }
 
-/// The end of the pattern, which is where the typing happens.
+/// Returns the end of the pattern, where the typing happens.
 fn search_tail(pattern: &str, cells: u16) -> String {
     text::tail(&text::safe(pattern), usize::from(cells).saturating_sub(8)).to_owned()
 }
 
-/// Gives the text area's cells the theme's colours, and takes out what is not safe to show.
+/// Gives the text area's cells the theme's colours, and takes out characters that are not safe to show.
 fn restyle(buf: &mut Buffer, area: Rect, theme: &Theme) {
     for position in area.positions() {
         let Some(cell) = buf.cell_mut(position) else {
@@ -222,7 +223,7 @@ fn restyle(buf: &mut Buffer, area: Rect, theme: &Theme) {
     }
 }
 
-/// Where the text cursor of an editor stands that is drawn into this rectangle.
+/// Returns the place of the text cursor of an editor that is drawn into this rectangle.
 pub(super) fn cursor(area: Rect, editor: &Editor) -> Option<(u16, u16)> {
     let (body, below) = parts(area, editor);
     if let Some(pattern) = &editor.search {

@@ -13,32 +13,32 @@ use crate::{clean, format, transcript::Tokens};
 
 pub(super) use crate::format::{ago, count, dollars, percent, seconds, short, span};
 
-/// The width of a text in cells.
+/// Returns the width of a text in cells.
 pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Tokens for people.
+/// Formats a number of tokens for people.
 pub(super) fn tokens(Tokens(count): Tokens) -> String {
     format::tokens(count)
 }
 
-/// Tokens where a glance is enough.
+/// Formats a number of tokens where a glance is enough.
 pub(super) fn rough(Tokens(count): Tokens) -> String {
     format::rough_tokens(count)
 }
 
-/// Bytes for people.
+/// Formats a number of bytes for people.
 pub(super) fn bytes(count: usize) -> String {
     format::bytes(count as u64)
 }
 
-/// How often the client compacted its context; nothing if it never did.
+/// Returns how often the client compacted its context; none if it never did.
 pub(super) fn compactions(number: u32) -> Option<String> {
     (number > 0).then(|| count(number as usize, "compaction"))
 }
 
-/// As much of a text as fits, with `…` where it was cut.
+/// Returns as much of a text as fits, with `…` where it was cut.
 pub(super) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {
         return Cow::Borrowed(text);
@@ -59,7 +59,7 @@ pub(super) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The end of a text that is too long for its place: where one types.
+/// Returns the end of a text that is too long for its place: where one types.
 pub(super) fn tail(text: &str, cells: usize) -> &str {
     let mut kept = text.chars();
     while width(kept.as_str()) > cells {
@@ -68,7 +68,7 @@ pub(super) fn tail(text: &str, cells: usize) -> &str {
     kept.as_str()
 }
 
-/// The longest list of parts, joined by ` · `, that fits; parts are dropped from the end.
+/// Returns the longest list of parts, joined by ` · `, that fits; parts are dropped from the end.
 pub(super) fn join(parts: &[String], cells: usize) -> String {
     let mut joined = String::new();
     for part in parts.iter().filter(|part| !part.is_empty()) {
@@ -85,7 +85,7 @@ pub(super) fn join(parts: &[String], cells: usize) -> String {
     joined
 }
 
-/// Text from outside on one line, safe to show.
+/// Returns text from outside on one line, safe to show.
 pub(super) fn safe(text: &str) -> Cow<'_, str> {
     let text = clean::one_line(text);
     // A letter that joins nothing has no cell of its own, and would be added to the second half of a wide one before it.
@@ -96,7 +96,7 @@ pub(super) fn safe(text: &str) -> Cow<'_, str> {
     text.graphemes(true).filter(|one| width(one) > 0).collect()
 }
 
-/// A line of a document with its tabs as blanks and everything unsafe as escapes.
+/// Returns a line of a document with its tabs as blanks and everything unsafe as escapes.
 pub(super) fn safe_line(line: &str) -> Cow<'_, str> {
     if !line.contains('\t') {
         return safe(line);
@@ -116,17 +116,17 @@ pub(super) fn safe_line(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What a paragraph begins with: on its first row, and as an indent on the others.
+/// The text that a paragraph begins with: on its first row, and as an indent on the others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lead {
-    /// The first row's beginning.
+    /// The beginning of the first row.
     pub first: Vec<(String, Style)>,
     /// The beginning of rows after it.
     pub rest: Vec<(String, Style)>,
 }
 
 impl Lead {
-    /// A beginning, and blanks of its width below it.
+    /// Creates a beginning, with blanks of its width below it.
     pub fn hanging(first: impl Into<String>, style: Style) -> Self {
         let first = first.into();
         Self {
@@ -148,7 +148,7 @@ pub(super) fn wrap(runs: &[(String, Style)], lead: &Lead, cells: usize) -> Vec<L
     );
     let mut rows: Vec<Vec<(&str, Style)>> = vec![Vec::new()];
     let mut used = first;
-    // Where the row could be broken: after this many pieces.
+    // The place where the row could be broken: after this many pieces.
     let mut blank: Option<usize> = None;
     for (text, style) in runs {
         for grapheme in text.graphemes(true) {
@@ -164,7 +164,7 @@ pub(super) fn wrap(runs: &[(String, Style)], lead: &Lead, cells: usize) -> Vec<L
                 used = rest + carried.iter().map(|(piece, _)| width(piece)).sum::<usize>();
                 rows.push(carried);
             }
-            // A blank where the row ends is what the break stands for.
+            // A blank at the end of the row is replaced by the break.
             if dropped {
                 continue;
             }
@@ -199,7 +199,7 @@ pub(super) fn wrap(runs: &[(String, Style)], lead: &Lead, cells: usize) -> Vec<L
     lines
 }
 
-/// As [`wrap`], for a text in one style with nothing before it.
+/// Wraps as [`wrap`] does, for a text in one style with no lead.
 pub(super) fn wrapped(text: impl Into<String>, style: Style, cells: usize) -> Vec<Line<'static>> {
     wrap(&[(text.into(), style)], &Lead::default(), cells)
 }
@@ -207,29 +207,29 @@ pub(super) fn wrapped(text: impl Into<String>, style: Style, cells: usize) -> Ve
 /// The part of a long document that is on the screen.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    /// Its rows.
+    /// The rows of the part.
     pub rows: Vec<Line<'static>>,
-    /// Whether there is more above.
+    /// True if there is more above.
     pub above: bool,
-    /// Whether there is more below.
+    /// True if there is more below.
     pub below: bool,
     /// The number of the document's line in the last row, from 1.
     pub last_line: usize,
 }
 
 impl Window {
-    /// Where it stands among so many lines, as [`mark`] says it.
+    /// Returns its place among so many lines, as [`mark`] does.
     pub fn mark(&self, lines: usize) -> String {
         mark(self.above, self.below, self.last_line, lines)
     }
 
-    /// Whether there is more than is seen.
+    /// Reports whether there is more than is seen.
     pub const fn scrolls(&self) -> bool {
         self.above || self.below
     }
 }
 
-/// Where a view stands in what there is more of than it shows: `↑↓ 40/340`, or nothing if all of it is seen.
+/// Returns the place of a view in a list that is longer than it: `↑↓ 40/340`, or an empty text if all of it is seen.
 pub(super) fn mark(above: bool, below: bool, at: usize, all: usize) -> String {
     let arrows = match (above, below) {
         (false, false) => return String::new(),
@@ -240,8 +240,8 @@ pub(super) fn mark(above: bool, below: bool, at: usize, all: usize) -> String {
     format!("{arrows} {at}/{all}")
 }
 
-/// Takes the rows from `scroll` on, or the last ones if there are fewer: no further than the eye can see, so
-/// that the cost is what is read and not what there is.
+/// Takes the rows from `scroll` on, or the last ones if there are fewer: no further than the eye can see, so that the cost
+/// depends on the rows that are read and not on those there are.
 pub(super) fn window(
     rows: impl Iterator<Item = (usize, Line<'static>)>,
     scroll: u16,

@@ -1,8 +1,8 @@
-//! Meaning to style: what calm, warning or focused looks like, and how colours shrink to what the host
-//! terminal can show.
+//! Meaning to style: the looks of calm, warning or focused, and how colours shrink to those that the host terminal can
+//! show.
 //!
-//! A colour never stands alone for a meaning: every level is also a word, every check also a sign, and the
-//! focused rectangle has a heavier border. So a theme may have no colours at all.
+//! A colour is never the only sign of a meaning: every level is also a word, every check also a sign, and the focused
+//! rectangle has a heavier border. So a theme may have no colours at all.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -12,24 +12,24 @@ use crate::{
     pane::{Rgb, screen::Colour},
 };
 
-/// How many colours the host terminal can show.
+/// The number of colours that the host terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// None (`NO_COLOR`, `TERM=vt100`): attributes only.
+    /// Shows no colours (`NO_COLOR`, `TERM=vt100`): attributes only.
     Mono,
-    /// The sixteen named ones.
+    /// Shows the sixteen named colours.
     Ansi16,
-    /// The palette of 256.
+    /// Shows the palette of 256.
     Indexed256,
-    /// All of them.
+    /// Shows all colours.
     #[default]
     TrueColor,
 }
 
-/// Red, green and blue.
+/// The red, green and blue parts of a colour.
 type Parts = (u8, u8, u8);
 
-/// The sixteen named colours in the order of their numbers, and what they look like on most terminals (xterm's values); users
+/// The sixteen named colours in the order of their numbers, and their values on most terminals (those of xterm); users
 /// change them, but hardly their hue.
 const NAMED: [(Color, Parts); 16] = [
     (Color::Black, (0, 0, 0)),
@@ -54,8 +54,8 @@ const NAMED: [(Color, Parts); 16] = [
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
 impl Depth {
-    /// The depth of a host terminal by what its environment says: `NO_COLOR` (no-color.org: any text but an
-    /// empty one), `COLORTERM`, `TERM` and `TERM_PROGRAM`. Texts that are not set are empty.
+    /// Returns the depth of a host terminal by its environment: `NO_COLOR` (no-color.org: any text but an empty one),
+    /// `COLORTERM`, `TERM` and `TERM_PROGRAM`. Texts that are not set are empty.
     #[must_use]
     pub fn of(no_color: &str, colorterm: &str, term: &str, program: &str) -> Self {
         let names = |known: &[&str]| known.iter().any(|name| term.contains(name));
@@ -83,7 +83,7 @@ impl Depth {
         }
     }
 
-    /// The nearest colour to the child's that the host terminal can show.
+    /// Returns the nearest colour to the child's that the host terminal can show.
     #[must_use]
     pub fn shown(self, colour: Colour) -> Color {
         match (self, colour) {
@@ -99,7 +99,7 @@ impl Depth {
         }
     }
 
-    /// One of our own colours, chosen by hand for sixteen colours because the nearest is often not the best.
+    /// Returns one of Pitstop's own colours, chosen by hand for sixteen colours because the nearest is often not the best.
     fn ink(self, (r, g, b): Parts, named: Color) -> Option<Color> {
         match self {
             Self::Mono => None,
@@ -109,7 +109,7 @@ impl Depth {
     }
 }
 
-/// Distance as the eye sees it, roughly: green counts most, red more the redder both are.
+/// Returns the distance of two colours as the eye sees it, roughly: green counts most, red more the redder both are.
 fn distance(a: Parts, b: Parts) -> u32 {
     let part = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
     let red = u32::midpoint(u32::from(a.0), u32::from(b.0));
@@ -155,7 +155,7 @@ fn parts_of_256(index: u8) -> Parts {
     }
 }
 
-/// Whether the host terminal is dark: by its background if it reported one, else by `COLORFGBG` (`15;0`, text then
+/// Reports whether the host terminal is dark: by its background if it reported one, else by `COLORFGBG` (`15;0`, text then
 /// ground), else it is taken for dark, as most are.
 #[must_use]
 pub fn is_dark(background: Option<Rgb>, colorfgbg: &str) -> bool {
@@ -170,8 +170,8 @@ pub fn is_dark(background: Option<Rgb>, colorfgbg: &str) -> bool {
     !matches!(ground, Some(7 | 9..=15))
 }
 
-/// Whether a host terminal shows only ASCII: by its kind, and by the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set. Where
-/// none is, UTF-8 is taken for granted, as every common terminal has it.
+/// Reports whether a host terminal shows only ASCII: by its kind, and by the first of `LC_ALL`, `LC_CTYPE` and `LANG` that
+/// is set. Where none is, UTF-8 is taken for granted, as every common terminal has it.
 #[must_use]
 pub fn is_ascii(term: &str, locale: &str) -> bool {
     let codeset = locale.to_ascii_lowercase();
@@ -181,10 +181,10 @@ pub fn is_ascii(term: &str, locale: &str) -> bool {
     plain || (!locale.is_empty() && !utf8)
 }
 
-/// What each meaning looks like.
+/// The style of each meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Theme {
-    /// How many colours there are.
+    /// The number of colours there are.
     pub depth: Depth,
     /// The border of a rectangle.
     pub border: Style,
@@ -192,28 +192,28 @@ pub struct Theme {
     pub focus: Style,
     /// The name of a rectangle.
     pub title: Style,
-    /// Text.
+    /// The text.
     pub text: Style,
-    /// Text that is there if one looks for it.
+    /// The text that is there if one looks for it.
     pub dim: Style,
-    /// What can be pressed, and what stands out.
+    /// The style of keys to press, and of text that stands out.
     pub accent: Style,
-    /// What is well.
+    /// The style of things that are well.
     pub good: Style,
-    /// What is not.
+    /// The style of things that are not well.
     pub bad: Style,
-    /// Headings in documents.
+    /// The headings in documents.
     pub heading: Style,
-    /// Code in documents.
+    /// The code in documents.
     pub code: Style,
-    /// What is selected.
+    /// The style of a selection.
     pub selection: Style,
-    /// What a search has found.
+    /// The style of the matches of a search.
     pub found: Style,
     /// The part of the gauge that is not used.
     pub unused: Style,
     levels: [Style; 4],
-    /// Whether only ASCII is drawn: the host terminal has no UTF-8.
+    /// True if only ASCII is drawn: the host terminal has no UTF-8.
     pub ascii: bool,
 }
 
@@ -261,7 +261,7 @@ const LIGHT: Palette = Palette {
     ],
 };
 
-/// Blue against orange, and lighter against darker: told apart with any common colour blindness (after the
+/// The palette of blue against orange, and lighter against darker: told apart with any common colour blindness (after the
 /// palette of Okabe and Ito).
 const COLOUR_BLIND_DARK: Palette = Palette {
     accent: ((120, 190, 240), Color::LightCyan),
@@ -324,7 +324,7 @@ const CONTRAST_LIGHT: Palette = Palette {
 };
 
 impl Theme {
-    /// The theme of that name for a host terminal of this depth; `dark` says whether its background is.
+    /// Returns the theme of that name for a host terminal of this depth; `dark` is true if its background is.
     #[must_use]
     pub fn new(name: ThemeName, depth: Depth, dark: bool) -> Self {
         let palette = match (name, dark) {
@@ -335,7 +335,7 @@ impl Theme {
             (ThemeName::HighContrast, true) => &CONTRAST_DARK,
             (ThemeName::HighContrast, false) => &CONTRAST_LIGHT,
         };
-        // The mono theme is about our colours; the child keeps its own unless the host has none.
+        // The mono theme is about Pitstop's colours; the child keeps its own unless the host has none.
         let ours = if name == ThemeName::Mono {
             Depth::Mono
         } else {
@@ -372,7 +372,7 @@ impl Theme {
                 only_mono(ink(palette.border), Modifier::DIM)
             },
             focus: ink(palette.accent).add_modifier(bold),
-            // Named, or they would take the colour of the border that they stand in.
+            // Named colours, or they would take the colour of the border around them.
             title: Style::new().fg(Color::Reset).add_modifier(bold),
             text: Style::new().fg(Color::Reset),
             dim: if strong {
@@ -386,7 +386,7 @@ impl Theme {
             heading: ink(palette.heading).add_modifier(bold),
             code: ink(palette.code),
             selection,
-            // Told apart from what is selected where that is reversed too.
+            // Told apart from the selection where that is reversed too.
             found: if selection.bg.is_none() {
                 Style::new().add_modifier(Modifier::UNDERLINED | bold)
             } else {
@@ -398,14 +398,14 @@ impl Theme {
         }
     }
 
-    /// The same for a host terminal that shows only ASCII, if it is one.
+    /// Returns the same theme for a host terminal that shows only ASCII, if it is one.
     #[must_use]
     pub const fn in_ascii(mut self, ascii: bool) -> Self {
         self.ascii = ascii;
         self
     }
 
-    /// The style of a level; its word stands beside it wherever it is used.
+    /// Returns the style of a level; its word is beside it wherever it is used.
     #[must_use]
     pub const fn level(&self, level: Level) -> Style {
         self.levels[level as usize]
@@ -413,7 +413,7 @@ impl Theme {
 }
 
 impl Default for Theme {
-    /// Dark, with all colours.
+    /// Returns the dark theme, with all colours.
     fn default() -> Self {
         Self::new(ThemeName::Dark, Depth::TrueColor, true)
     }

@@ -8,7 +8,7 @@ use super::{frame, text, theme::Theme};
 
 /// Draws the line, if there is a tour.
 pub(super) fn draw(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
-    // The banner of a reboot has the same place, and says what to press itself.
+    // The banner of a reboot has the same place, and shows its own keys.
     let has_room = layout.bordered && reboot::banner(model).is_none();
     let Some(line) = tour::line(model).filter(|_| has_room) else {
         return;
