@@ -1,7 +1,7 @@
-//! The notes as text: what they say, and the merge of two edits.
+//! The notes as text: their contents, and the merge of two edits.
 //!
-//! The scratchpad is a plain Markdown file that the human and the agent both write. This room knows
-//! its shape and nothing else: where the file lies and who changed it is the shell's business.
+//! The scratchpad is a plain Markdown file that the human and the agent both write. This room knows its shape and nothing
+//! else: the shell knows the place of the file and who changed it.
 
 pub mod lines;
 mod merge;
@@ -12,7 +12,7 @@ pub mod versions;
 pub use merge::{HumanLines, difference, merge};
 pub use parsed::{Blocker, Decision, Fact, Item, NO_NOTES, Parsed, split_reason};
 
-/// What a new project's scratchpad says: the five sections of the contract, empty.
+/// The text of a new project's scratchpad: the five sections of the contract, empty.
 pub const TEMPLATE: &str = "\
 ## Current Understanding
 
@@ -25,8 +25,8 @@ pub const TEMPLATE: &str = "\
 ## Last Action
 ";
 
-/// The notes without a heading that only repeats the panel's name, and without the end of the last line, which is no line of
-/// its own.
+/// Returns the notes without a heading that only repeats the panel's name, and without the end of the last line, which is
+/// no line of its own.
 #[must_use]
 pub fn without_title(notes: &str) -> &str {
     let notes = notes.trim_end_matches('\n');

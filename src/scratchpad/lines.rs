@@ -1,8 +1,8 @@
 //! Single lines of Markdown as people and agents write them: headings, list items, code fences.
 //!
-//! The notes are read and drawn line by line, both with this: what the panel shows as a box is what counts as an item. A
-//! parser of whole documents reads some lines differently from what the panel shows, such as an item that is indented by
-//! four blanks, or everything below a line that begins with a tag.
+//! The notes are read and drawn line by line, both with this module: a line that the panel shows as a box counts as an
+//! item. A parser of whole documents reads some lines differently from what the panel shows, such as an item that is
+//! indented by four blanks, or everything below a line that begins with a tag.
 
 /// Follows the code fences of a text, line by line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,19 +11,19 @@ pub struct Fences {
     open: Option<(char, usize)>,
 }
 
-/// What a line is by the fences around it.
+/// The kind of a line by the fences around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
-    /// Outside of every fence.
+    /// The line is outside of every fence.
     Text,
-    /// It opens or closes a fence.
+    /// The line opens or closes a fence.
     Fence,
-    /// Inside a fence.
+    /// The line is inside a fence.
     Code,
 }
 
 impl Fences {
-    /// Takes the next line, without its indentation.
+    /// Returns the kind of the next line, given without its indentation.
     pub fn kind(&mut self, line: &str) -> LineKind {
         let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
         let run = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
@@ -46,7 +46,7 @@ impl Fences {
     }
 }
 
-/// The level of a heading and its words.
+/// Returns the level of a heading and its text.
 #[must_use]
 pub fn heading(line: &str) -> Option<(usize, &str)> {
     let level = line.bytes().take_while(|byte| *byte == b'#').count();
@@ -58,13 +58,13 @@ pub fn heading(line: &str) -> Option<(usize, &str)> {
 /// A list item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListItem<'a> {
-    /// `-`, `*`, `+`, `12.` or `12)`.
+    /// The mark of the item: `-`, `*`, `+`, `12.` or `12)`.
     pub mark: &'a str,
     /// Its box as it is written: `[x]`, `[ ]`; empty if it has none.
     pub tick: &'a str,
-    /// Whether the box is ticked, if it has one.
+    /// True if the box is ticked; `None` if it has none.
     pub done: Option<bool>,
-    /// What stands behind them.
+    /// The text behind them.
     pub text: &'a str,
 }
 
@@ -85,7 +85,7 @@ pub fn list_item(line: &str) -> Option<ListItem<'_>> {
     let (done, tick) = ["[x]", "[X]", "[ ]", "[]"]
         .into_iter()
         .find(|tick| rest.starts_with(tick))
-        // What a bracket follows is a link.
+        // A box that a bracket follows is a link.
         .filter(|tick| !rest[tick.len()..].starts_with(['(', '[', ':']))
         .map_or((None, ""), |tick| {
             (Some(matches!(tick, "[x]" | "[X]")), &rest[..tick.len()])
@@ -98,7 +98,7 @@ pub fn list_item(line: &str) -> Option<ListItem<'_>> {
     })
 }
 
-/// Whether a line is a rule between two parts: three or more of one mark.
+/// Reports whether a line is a rule between two parts: three or more of one mark.
 #[must_use]
 pub fn is_rule(line: &str) -> bool {
     let mut marks = line.chars().filter(|c| !c.is_whitespace());

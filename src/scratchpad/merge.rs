@@ -1,4 +1,4 @@
-//! Two edits of the same notes, brought together so that no line of a person's is lost.
+//! Two edits of the same notes, brought together so that no line of a person is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,16 +6,16 @@ use diffy::{ConflictStyle, MergeOptions};
 
 use super::{lines::list_item, versions::Version};
 
-/// More lines than this are not compared one by one: the time grows with the square of what differs.
+/// The largest number of lines that are compared one by one: the time grows with the square of the lines that differ.
 const COMPARED_LINES: usize = 30_000;
 
 /// The length of a conflict's marks, which no line of notes begins with.
 const MARK: usize = 53;
 
-/// From this length on, in bytes, a person's line also counts as kept where it is a part of a longer one.
+/// The length, in bytes, from which on a person's line also counts as kept where it is a part of a longer one.
 const PART: usize = 12;
 
-/// Brings together what two writers made of `base`. Where both changed the same lines, both versions stay: the lines of
+/// Brings together the edits of two writers to `base`. Where both changed the same lines, both versions stay: the lines of
 /// `theirs`, then those that `mine` has added there.
 #[must_use]
 pub fn merge(base: &str, mine: &str, theirs: &str) -> String {
@@ -52,7 +52,7 @@ pub fn merge(base: &str, mine: &str, theirs: &str) -> String {
     text
 }
 
-/// What differs between two texts, as the hunks of a unified diff; empty where nothing does.
+/// Returns the difference between two texts, as the hunks of a unified diff; empty if they are equal.
 #[must_use]
 pub fn difference(before: &str, after: &str) -> String {
     let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
@@ -69,7 +69,7 @@ pub fn difference(before: &str, after: &str) -> String {
     patch.splitn(3, '\n').nth(2).unwrap_or_default().to_owned()
 }
 
-/// A merge's text with both versions in the place of each conflict.
+/// Returns a merge's text with both versions in the place of each conflict.
 fn resolved(marked: &str) -> String {
     let mark = |c: char| String::from(c).repeat(MARK);
     let (open, middle, half, close) = (mark('<'), mark('|'), mark('='), mark('>'));
@@ -94,7 +94,7 @@ fn resolved(marked: &str) -> String {
     text
 }
 
-/// The lines of `theirs`, and those that `mine` has added, without those of `base` that either has removed.
+/// Returns the lines of `theirs`, and those that `mine` has added, without those of `base` that either has removed.
 fn both(base: &[&str], mine: &[&str], theirs: &[&str]) -> String {
     fn lines<'a>(texts: &[&'a str]) -> Vec<&'a str> {
         texts.iter().flat_map(|text| text.lines()).collect()
@@ -118,14 +118,14 @@ fn both(base: &[&str], mine: &[&str], theirs: &[&str]) -> String {
 pub struct HumanLines(BTreeSet<String>);
 
 impl HumanLines {
-    /// Takes them from where they were kept.
+    /// Creates the set from the lines that were stored.
     #[must_use]
     pub fn new(lines: impl IntoIterator<Item = String>) -> Self {
         Self(lines.into_iter().collect())
     }
 
-    /// Those of a text that was not watched since this version of it: what is new in it is a person's. Without a version
-    /// all of it is.
+    /// Returns the lines of a text that was not watched since this version of it: the new lines in it are a person's.
+    /// Without a version all of it is.
     #[must_use]
     pub fn since(version: Option<&Version>, text: &str) -> Self {
         let (mut human, before) = match version {
@@ -136,12 +136,12 @@ impl HumanLines {
         human
     }
 
-    /// All of them, by their words.
+    /// Returns all of the lines, by their words.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// A person has made `new` of `old`: what they added is theirs, and what they removed belongs to none.
+    /// Records that a person has made `new` of `old`: the added lines are theirs, and the removed ones belong to none.
     pub fn edited(&mut self, old: &str, new: &str) {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         for words in old.lines().filter_map(words) {
@@ -161,8 +161,8 @@ impl HumanLines {
         }
     }
 
-    /// The text `new`, which another author made of `old`, with each of these lines that got lost put back behind the line that
-    /// it followed.
+    /// Returns the text `new`, which another author made of `old`, with each of these lines that got lost put back behind
+    /// the line that it followed.
     #[must_use]
     pub fn kept(&self, old: &str, new: &str) -> String {
         let missing: Vec<&str> = self.missing(new).collect();
@@ -173,7 +173,7 @@ impl HumanLines {
             let is_in = |words: String| missing.iter().any(|lost| holds(&words, lost));
             words(line).is_some_and(is_in)
         };
-        // Behind which line of `new`, or before all of them, what is to be put.
+        // The line of `new` behind which a lost line is put, from 1, or 0 for the place before all of them.
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         for (at, line) in new.lines().enumerate() {
             if let Some(words) = words(line) {
@@ -206,7 +206,7 @@ impl HumanLines {
         text
     }
 
-    /// Those of these lines that a text does not have.
+    /// Returns those of these lines that a text does not have.
     pub fn missing<'a>(&'a self, text: &str) -> impl Iterator<Item = &'a str> {
         let present = Present::of(text);
         self.iter().filter(move |line| !present.has(line))
@@ -239,12 +239,12 @@ impl Present {
     }
 }
 
-/// Whether the words of a line are those of a person's line, or hold them.
+/// Reports whether the words of a line are those of a person's line, or hold them.
 fn holds(words: &str, line: &str) -> bool {
     words == line || (line.len() >= PART && words.contains(line))
 }
 
-/// A line by its words: without bullet, tick and the blanks between them. `None` where nothing is written.
+/// Returns a line by its words: without bullet, tick and the blanks between them. `None` for a blank line.
 fn words(line: &str) -> Option<String> {
     let item = list_item(line.trim_start()).map_or(line, |item| item.text);
     let words: Vec<&str> = item.split_whitespace().collect();
@@ -278,7 +278,7 @@ mod tests {
             "what one removed and the other changed"
         );
         assert_eq!(merge("", "mine", "theirs"), "theirs\nmine");
-        // Nothing that is in the base only comes back.
+        // A line that is in the base only does not come back.
         assert_eq!(merge("a\nb\n", "b\nmine\n", "theirs\n"), "theirs\nmine\n");
     }
 

@@ -5,10 +5,10 @@ use super::lines::{heading, list_item};
 /// The heading of the list.
 const TITLE: &str = "Facts";
 
-/// The level of the heading, where it is made.
+/// The level of the heading, if it is made here.
 const LEVEL: usize = 2;
 
-/// Whether an item of the scratchpad says this in the same words.
+/// Reports whether an item of the scratchpad has this text in the same words.
 #[must_use]
 pub fn has(text: &str, fact: &str) -> bool {
     let fact = plain(fact);
@@ -16,7 +16,7 @@ pub fn has(text: &str, fact: &str) -> bool {
     items.any(|item| plain(item.text) == fact)
 }
 
-/// The scratchpad with this fact at the end of the list, which is made if it is not there.
+/// Returns the scratchpad with this fact at the end of the list, which is made if it is not there.
 #[must_use]
 pub fn with(text: &str, fact: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
@@ -30,9 +30,9 @@ pub fn with(text: &str, fact: &str) -> String {
     format!("{before}{gap}{} {TITLE}\n{item}\n", "#".repeat(LEVEL))
 }
 
-/// Where the next item of the list is to stand: behind the last line of its section that is not blank.
+/// Returns the place of the next item of the list: behind the last line of its section that is not blank.
 fn end_of_list(lines: &[&str]) -> Option<usize> {
-    // A title of the whole is no list.
+    // A title of the whole document is no list.
     let is_list = |line: &&str| {
         heading(line).is_some_and(|(level, words)| {
             level >= LEVEL && words.trim().eq_ignore_ascii_case(TITLE)

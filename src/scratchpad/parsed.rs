@@ -1,4 +1,4 @@
-//! What the notes say, read once: the panel, the preserved state, the handoff and its warnings all go by this.
+//! The contents of the notes, read once: the panel, the preserved state, the handoff and its warnings all use them.
 //!
 //! ```text
 //! ## Objective              → objective             a list item or a paragraph of its own
@@ -10,9 +10,9 @@
 //! ## Next                   → open items; the first is the next step, as is what follows a "Next:" in *Last Action*
 //! ```
 //!
-//! A heading counts without its case, number, sign or colon, and so does a line `**Objective:** text`. Words that only hold a
-//! place ("none", "TBD", an empty box) are no items. Every line knows what was read from it, so that what is said elsewhere
-//! can be left out: see [`Parsed::without`].
+//! A heading counts without its case, number, sign or colon, and so does a line `**Objective:** text`. Words that only hold
+//! a place ("none", "TBD", an empty box) are no items. Every line knows the facts that were read from it, so that those
+//! given elsewhere can be left out: see [`Parsed::without`].
 
 mod reader;
 mod titles;
@@ -29,38 +29,38 @@ pub use words::split_reason;
 /// An item of a checklist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
-    /// What is to do, or was.
+    /// The text of the thing to do, or done.
     pub text: String,
-    /// Whether its box is ticked.
+    /// True if its box is ticked.
     pub done: bool,
     /// The lines that are indented below it and are no items themselves.
     pub notes: Vec<String>,
 }
 
-/// Something that was decided.
+/// A decision in the notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// What.
+    /// The text of the decision.
     pub text: String,
-    /// Why; empty if the notes do not say.
+    /// The reason; empty if the notes give none.
     pub reason: String,
-    /// When, if the notes begin it with a date.
+    /// The date, if the notes begin the decision with one.
     pub at: Option<DateTime<Utc>>,
 }
 
-/// Something that stands in the way.
+/// A thing that blocks the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocker {
-    /// What, with a severity in brackets if there is one.
+    /// The text of the blocker, with a severity in brackets if there is one.
     pub text: String,
-    /// Whether the notes call it dealt with.
+    /// True if the notes mark it as done.
     pub resolved: bool,
 }
 
-/// Something that was read from the notes.
+/// A fact that was read from the notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact<'a> {
-    /// What the work is for.
+    /// The objective of the work.
     Objective(&'a str),
     /// An item of a checklist.
     Item(&'a Item),
@@ -77,29 +77,29 @@ pub enum Fact<'a> {
 /// The notes, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parsed {
-    /// What the work is for.
+    /// The objective of the work.
     pub objective: Option<String>,
-    /// What comes next, if the notes say so.
+    /// The next step, if the notes name one.
     pub next: Option<String>,
-    /// The items of all checklists, as they stand.
+    /// The items of all checklists, in their order.
     pub items: Vec<Item>,
-    /// What was decided.
+    /// The decisions.
     pub decisions: Vec<Decision>,
-    /// What stands in the way.
+    /// The blockers.
     pub blockers: Vec<Blocker>,
     lines: Vec<(String, Role)>,
 }
 
-/// Notes that say nothing.
+/// The notes without contents.
 pub static NO_NOTES: LazyLock<Parsed> = LazyLock::new(Parsed::default);
 
-/// What a line is.
+/// The role of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Blank,
     Text,
     Code,
-    /// A heading; whether it is one of the notes' own sections.
+    /// A heading; `known` is true if it is one of the notes' own sections.
     Heading {
         level: usize,
         known: bool,
@@ -109,7 +109,7 @@ enum Role {
     Fact(Id),
 }
 
-/// What is left below a line, up to the next heading that is left.
+/// The part that is left below a line, up to the next heading that is left.
 #[derive(Clone, Copy, Debug)]
 enum Below {
     Nothing,
@@ -127,13 +127,14 @@ enum Id {
 }
 
 impl Parsed {
-    /// Reads the notes, their secrets masked: of a half that stands in another item nobody could tell any more that it was one.
+    /// Reads the notes, their secrets masked: if half of a secret came into another item, nobody could recognise it any
+    /// more.
     #[must_use]
     pub fn read(notes: &str) -> Self {
         Reader::read(&redact(notes))
     }
 
-    /// Whether nothing has been noted: no line but the headings of the notes' own sections.
+    /// Reports whether the notes are empty: no line but the headings of the notes' own sections.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.lines
@@ -141,25 +142,25 @@ impl Parsed {
             .all(|(_, role)| matches!(role, Role::Blank | Role::Heading { known: true, .. }))
     }
 
-    /// The open items.
+    /// Returns the open items.
     pub fn pending(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| !item.done)
     }
 
-    /// The ticked items.
+    /// Returns the ticked items.
     pub fn completed(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| item.done)
     }
 
-    /// The notes without what is said elsewhere, and without sections that are empty then. Headings that are not the notes'
-    /// own are a person's words and stay.
+    /// Returns the notes without the facts given elsewhere, and without sections that are empty then. Headings that are not
+    /// the notes' own are a person's words and stay.
     #[must_use]
     pub fn without(&self, mut is_said: impl FnMut(Fact<'_>) -> bool) -> String {
         let mut kept: Vec<usize> = Vec::new();
-        // How many lines are said, up to each line.
+        // The number of lines given elsewhere, up to each line.
         let mut said = 0;
         let mut said_before: Vec<usize> = Vec::with_capacity(self.lines.len());
-        // Of the lines of one fact, the first decides.
+        // The first of the lines of one fact decides.
         let mut last: Option<(Id, bool)> = None;
         for (at, (line, role)) in self.lines.iter().enumerate() {
             let stays = match role {
@@ -179,7 +180,7 @@ impl Parsed {
                 kept.push(at);
             }
         }
-        // From the end, so that a section whose last subsection goes is seen to be empty.
+        // The lines are taken from the end, so that a section whose last subsection goes is seen to be empty.
         let mut text: Vec<&str> = Vec::new();
         let mut below = Below::Nothing;
         let ends = self.block_ends();
@@ -200,7 +201,7 @@ impl Parsed {
                 }
                 Role::Blank if text.last().is_none_or(|line| line.is_empty()) => continue,
                 Role::Blank => {}
-                // It spoke of what stood below it, all of which is said.
+                // It introduced the lines below it, all of which are given elsewhere.
                 Role::Text
                     if line.trim_end().ends_with(':')
                         && ends[at] <= next
@@ -217,7 +218,7 @@ impl Parsed {
         text.join("\n").trim_matches('\n').to_owned()
     }
 
-    /// For each line, where the block that it stands in ends: at the next blank line or heading.
+    /// Returns for each line the end of the block that holds it: at the next blank line or heading.
     fn block_ends(&self) -> Vec<usize> {
         let mut end = self.lines.len();
         let mut ends: Vec<usize> = (0..self.lines.len())

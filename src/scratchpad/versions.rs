@@ -1,4 +1,4 @@
-//! The scratchpad as it was, so that nothing that stood there is ever out of reach.
+//! The earlier versions of the scratchpad, so that no text of it is ever out of reach.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 /// The most versions that are kept of a project.
 pub const MAX_VERSIONS: usize = 200;
 
-/// The most bytes of their texts.
+/// The most bytes of the texts of those versions.
 pub const MAX_VERSION_BYTES: usize = 4 * 1024 * 1024;
 
-/// Who has written a version.
+/// The author of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Author {
@@ -24,19 +24,19 @@ pub enum Author {
 /// The scratchpad from one moment to the next change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// Counts the project's versions from 1. One that is written again, while a person goes on editing, takes the place of
-    /// the one with its number.
+    /// The number of the version in the project, from 1. One that is written again, while a person goes on editing, takes
+    /// the place of the one with its number.
     pub number: u64,
-    /// Since when it was in force.
+    /// The moment since which it was in force.
     #[serde(with = "chrono::serde::ts_milliseconds")]
     pub at: DateTime<Utc>,
-    /// Who wrote it.
+    /// The author of the text.
     pub by: Author,
     /// Its text.
     pub text: String,
-    /// The lines in it that are a person's, by their words: see [`super::HumanLines`].
+    /// The lines in it that a person wrote, by their words: see [`super::HumanLines`].
     pub human: Vec<String>,
-    /// What stood in the file, if this text could not be written there.
+    /// The text of the file, if this text could not be written there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsaved_over: Option<String>,
 }
@@ -46,20 +46,20 @@ pub struct Version {
 pub struct Versions(VecDeque<Version>);
 
 impl Versions {
-    /// The newest one.
+    /// Returns the newest version.
     #[must_use]
     pub fn last(&self) -> Option<&Version> {
         self.0.back()
     }
 
-    /// From the oldest to the newest.
+    /// Returns the versions from the oldest to the newest.
     #[must_use]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Version> + ExactSizeIterator {
         self.0.iter()
     }
 
-    /// Adds a version, or puts it in the place of the newest if it has its number; the oldest go beyond the limits. The newest
-    /// always stays.
+    /// Adds a version, or puts it in the place of the newest if it has its number; the oldest are dropped beyond the
+    /// limits. The newest always stays.
     pub fn add(&mut self, version: Version) {
         if self
             .last()

@@ -7,8 +7,8 @@ use super::{
     words::{blocker, decision, is_placeholder, next_in},
 };
 
-/// What each line is, and the least indentation of the fence that it belongs to. A fence that is never closed goes to
-/// the end, as it is drawn.
+/// Returns the kind of each line, and the least indentation of the fence that it belongs to. A fence that is never closed
+/// goes to the end, as it is drawn.
 fn kinds(lines: &[&str]) -> Vec<(LineKind, usize)> {
     let mut fences = Fences::default();
     let mut begun = None;
@@ -47,22 +47,22 @@ fn indentation(line: &str) -> usize {
 #[derive(Debug, Default)]
 struct Entry {
     text: String,
-    /// What is listed below it.
+    /// The texts that are listed below it.
     below: Vec<String>,
-    /// Whether it is a heading in the section: a list below it has the entries instead.
+    /// The line of its heading, if it is one in the section: a list below it has the entries instead.
     heading: Option<usize>,
 }
 
-/// What the lines below it belong to: those that are indented further.
+/// The fact that the lines below it belong to: those that are indented further.
 #[derive(Clone, Copy, Debug)]
 struct Owner {
     id: Id,
     indent: usize,
-    /// Whether a line of text goes on with it however it is indented: up to the next blank line.
+    /// True if a line of text goes on with it however it is indented: up to the next blank line.
     goes_on: bool,
 }
 
-/// The indentation of a paragraph: nothing is below it.
+/// The indentation of a paragraph: no line is below it.
 const PARAGRAPH: usize = usize::MAX;
 
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ pub(super) struct Reader {
     section: Option<(Section, usize, bool)>,
     owner: Option<Owner>,
     objective: Vec<String>,
-    /// Whether a section *Objective* with something in it was there already.
+    /// True if a section *Objective* with text in it was there already.
     has_objective: bool,
     last_action: Vec<String>,
     next: Option<String>,
@@ -195,7 +195,7 @@ impl Reader {
         }
     }
 
-    /// A line in a code fence, or a mark of one; all of a fence is indented at least so far.
+    /// Reads a line in a code fence, or a mark of one; all of a fence is indented at least so far.
     fn code(&mut self, line: &str, indent: usize) -> Role {
         if let Some(Owner { id, indent: of, .. }) = self.owner
             && let Id::Item(at) = id
@@ -228,7 +228,7 @@ impl Reader {
         self.raw(line);
         self.end_group();
         let section = self.kind();
-        // What follows the heading *Next* is open, with a box or without.
+        // The items under the heading *Next* are open, with a box or without.
         let open = section == Some(Section::Next) && self.is_outermost(indent);
         if let Some(done) = item.done.or(open.then_some(false)) {
             if is_placeholder(item.text) {
@@ -276,7 +276,7 @@ impl Reader {
         }
     }
 
-    /// Whether a list item is not below another one.
+    /// Reports whether a list item is not below another one.
     fn is_outermost(&self, indent: usize) -> bool {
         self.owner.is_none_or(|owner| indent <= owner.indent)
     }
@@ -289,12 +289,12 @@ impl Reader {
         });
     }
 
-    /// Whether it is a decision that stands in a heading.
+    /// Reports whether a fact is a decision in a heading.
     fn is_heading(&self, id: Id) -> bool {
         matches!(id, Id::Decision(at) if self.decisions[at].heading.is_some())
     }
 
-    /// A heading in *Key Decisions* with a list right below it only names a group.
+    /// Removes the entry of a heading in *Key Decisions* that has a list right below it: it only names a group.
     fn end_group(&mut self) {
         let Some(Id::Decision(at)) = self.owner.map(|owner| owner.id) else {
             return;
@@ -313,7 +313,7 @@ impl Reader {
         self.owner = None;
     }
 
-    /// A new entry of the section that is open, unless it only holds a place.
+    /// Adds an entry to the section that is open, unless it only holds a place.
     fn entry(&mut self, text: &str, indent: usize) -> Option<Role> {
         if is_placeholder(text) {
             return None;
@@ -331,7 +331,7 @@ impl Reader {
         Some(Role::Fact(id))
     }
 
-    /// A line that is no heading and no list item.
+    /// Reads a line that is no heading and no list item.
     fn body(&mut self, line: &str, text: &str, indent: usize, row: Option<Id>) -> Role {
         self.raw(line);
         if let Some(owner) = self.owner
@@ -357,7 +357,7 @@ impl Reader {
             return Role::Empty;
         }
         match section {
-            // Words before a list, and what another person has said.
+            // Words before a list, and the quoted words of another person, are plain text.
             Section::Decisions | Section::Blockers if text.ends_with(':') => Role::Text,
             Section::Decisions | Section::Blockers if text.starts_with('>') => Role::Text,
             Section::Decisions | Section::Blockers => {
@@ -372,7 +372,7 @@ impl Reader {
         }
     }
 
-    /// A line that goes on with what the lines above it began.
+    /// Adds a line that goes on with the fact that the lines above it began.
     fn belongs(&mut self, owner: Owner, line: &str, text: &str, indent: usize) -> Option<Role> {
         let below_heading = self.is_heading(owner.id);
         if !(owner.goes_on || below_heading || indent > owner.indent) {
@@ -404,7 +404,7 @@ impl Reader {
         Some(Role::Fact(owner.id))
     }
 
-    /// A row of a table; the line below its head takes the head back.
+    /// Reads a row of a table; the line below its head takes the head back.
     fn row(&mut self, text: &str, before: Option<Id>) -> Role {
         let cells = text
             .split('|')
@@ -460,14 +460,14 @@ impl Reader {
     }
 }
 
-/// Lines as a text without blank ones around it, if anything is left.
+/// Returns lines as a text without blank ones around it, if any text is left.
 fn of_lines(lines: &[String]) -> Option<String> {
     let text = lines.join("\n");
     let text = text.trim_matches('\n').trim_end();
     (!text.trim().is_empty() && !is_placeholder(text)).then(|| text.to_owned())
 }
 
-/// A text of one list item is the item's.
+/// Returns the text of the item if a text is one list item, else the whole.
 fn only_item(text: &str) -> String {
     let item = list_item(text.trim_start()).filter(|_| !text.contains('\n'));
     item.map_or(text, |item| item.text).to_owned()

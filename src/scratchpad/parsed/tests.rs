@@ -425,7 +425,7 @@ proptest! {
         let _ = Parsed::read(&text).without(|_| true);
     }
 
-    /// What nothing else says stays: every word of the notes is left, but for words that hold a place.
+    /// Tests that facts given nowhere else stay: every word of the notes is left, but for words that hold a place.
     #[test]
     fn nothing_is_lost_that_is_not_said_elsewhere(text in notes()) {
         let parsed = Parsed::read(&text);
@@ -433,7 +433,7 @@ proptest! {
         let mut rest = left.as_str();
         for (at, line) in text.lines().enumerate() {
             let words = line.contains(['é', '漢', 'a']);
-            // The head of a table says nothing.
+            // The head of a table holds no fact.
             let below = text.lines().nth(at + 1).unwrap_or_default().trim();
             let is_rule = below.starts_with('|')
                 && below.contains('-')
@@ -447,7 +447,7 @@ proptest! {
         }
     }
 
-    /// What is left out is what was read: with everything left out, the notes that remain hold no fact.
+    /// Tests that the lines left out are those read: with everything left out, the notes that remain hold no fact.
     #[test]
     fn what_is_left_holds_no_fact(text in notes()) {
         let left = Parsed::read(&text).without(|_| true);

@@ -1,6 +1,6 @@
 //! The headings by which the sections of the notes are known, however they are written.
 
-/// The sections that the notes have, by what is read from them.
+/// The sections of the notes, by the facts that are read from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Section {
     /// The notes themselves.
@@ -12,14 +12,14 @@ pub(super) enum Section {
     Blockers,
     LastAction,
     Next,
-    /// Those of a summary of a session, which agents take over.
+    /// The sections of a summary of a session, which agents take over.
     Other,
 }
 
 /// The level of a line such as `**Blockers:**`: every heading ends its section.
 pub(super) const LABEL: usize = 7;
 
-/// The section with this heading, and what stands behind a colon on its line.
+/// Returns the section with this heading, and the text behind a colon on its line.
 pub(super) fn titled(words: &str) -> Option<(Section, &str)> {
     if let Some(section) = section_of(words) {
         return Some((section, ""));
@@ -55,7 +55,7 @@ fn by_title(title: &str) -> Option<Section> {
     })
 }
 
-/// A line that is the head of a section without being a heading, and what stands behind it.
+/// Returns the section whose head is this line without being a heading, and the text behind it.
 pub(super) fn label(line: &str) -> Option<(Section, &str)> {
     let mark = ["**", "__"].into_iter().find(|mark| line.starts_with(mark));
     let Some(mark) = mark else {

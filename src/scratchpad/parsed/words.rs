@@ -1,10 +1,11 @@
-//! What single entries of the notes say: a decision with its reason and date, a blocker, words that only hold a place.
+//! The reading of single entries of the notes: a decision with its reason and date, a blocker, words that only hold a
+//! place.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
 use super::{Blocker, Decision};
 
-/// What follows "Next:" in a text, up to the end of the line.
+/// Returns the text behind "Next:", up to the end of the line.
 pub(super) fn next_in(text: &str) -> Option<String> {
     // Of the same length as the text, byte for byte.
     let lower = text.to_ascii_lowercase();
@@ -21,7 +22,7 @@ pub(super) fn next_in(text: &str) -> Option<String> {
     (!is_placeholder(next)).then(|| next.to_owned())
 }
 
-/// Whether a text only holds the place of one.
+/// Reports whether a text only holds the place of one.
 pub(super) fn is_placeholder(text: &str) -> bool {
     const WORDS: [&str; 24] = [
         "",
@@ -61,7 +62,7 @@ pub(super) fn is_placeholder(text: &str) -> bool {
         return is_form;
     }
     let bare = text.trim_matches(|c: char| !c.is_alphanumeric());
-    // What has no letter or figure, but is no mark of Markdown, is a word: an emoji, for one.
+    // A text without a letter or figure that is no mark of Markdown is a word: an emoji, for one.
     if bare.is_empty() {
         return text
             .chars()
@@ -83,7 +84,7 @@ pub(super) fn decision(text: &str, below: &[String]) -> Decision {
     Decision { text, reason, at }
 }
 
-/// Splits what was decided from why.
+/// Splits a decision into its text and its reason.
 #[must_use]
 pub fn split_reason(text: &str) -> (String, String) {
     let text = text.trim();
@@ -119,7 +120,7 @@ pub fn split_reason(text: &str) -> (String, String) {
     }
 }
 
-/// The parts around the first mark, of the clearest kind, that a reason follows; not within code.
+/// Returns the parts around the first mark, of the clearest kind, that a reason follows; not within code.
 fn split(text: &str) -> Option<(&str, &str)> {
     // Of the same length as the text, byte for byte.
     let lower = text.to_ascii_lowercase();
@@ -138,7 +139,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
         " rationale:",
         " why:",
     ] {
-        // Candidates come in their order: what stands before them is looked at once.
+        // Candidates come in their order: the text before them is looked at once.
         let (mut seen, mut ticks) = (0, 0_usize);
         let outside = |at: &usize| {
             ticks += text[seen..*at].matches('`').count();
@@ -166,7 +167,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A reason without the word that opens it.
+/// Returns a reason without the word that opens it.
 fn without_because(text: &str) -> &str {
     let mut rest = text.trim_start_matches([' ', ':', '|', '(']);
     let lower = rest.to_ascii_lowercase();
@@ -179,7 +180,7 @@ fn without_because(text: &str) -> &str {
     rest.trim()
 }
 
-/// A text without the marks of bold print around the whole of it.
+/// Returns a text without the marks of bold print around the whole of it.
 fn unmarked(text: &str) -> &str {
     let inner = text
         .strip_prefix("**")
@@ -190,7 +191,7 @@ fn unmarked(text: &str) -> &str {
         .trim()
 }
 
-/// The date that a text begins with, and the rest: a day is its first moment, UTC.
+/// Returns the date that a text begins with, and the rest: a day is its first moment, UTC.
 fn dated(text: &str) -> (Option<DateTime<Utc>>, &str) {
     let bare = text.trim_start_matches(['[', '(', '*', ' ']);
     let day = bare
