@@ -1,7 +1,7 @@
-//! Which key does what: chords, actions and the keymap with its defaults.
+//! The keys and their effects: chords, actions and the keymap with its defaults.
 //!
-//! Everything that is not bound here goes to the pane byte-exact, so the keymap only ever answers "this key is ours" or
-//! nothing.
+//! Everything that is not bound here goes to the pane byte-exact, so the keymap only ever answers with an action of Pitstop
+//! or with none.
 
 mod chord;
 mod layout;
@@ -13,7 +13,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub use chord::{Chord, ChordError};
 pub use layout::{is_latin, latin_key};
 
-/// How an action is triggered: one chord by itself, or one after the prefix.
+/// The trigger of an action: one chord by itself, or one after the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trigger {
     /// The chord alone; written `f5`.
@@ -47,62 +47,62 @@ impl FromStr for Trigger {
 /// One of the four ways the focus can move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
-    /// To the rectangle on the left.
+    /// Moves to the rectangle on the left.
     Left,
-    /// To the rectangle on the right.
+    /// Moves to the rectangle on the right.
     Right,
-    /// To the rectangle above.
+    /// Moves to the rectangle above.
     Up,
-    /// To the rectangle below.
+    /// Moves to the rectangle below.
     Down,
 }
 
-/// What a key can ask of us.
+/// An action that a key can ask of Pitstop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
-    /// Show every key.
+    /// Shows every key.
     Help,
-    /// Focus the next rectangle.
+    /// Focuses the next rectangle.
     FocusNext,
-    /// Focus the neighbour in a direction.
+    /// Focuses the neighbour in a direction.
     FocusDirection(Direction),
-    /// Go to the scratchpad panel.
+    /// Goes to the scratchpad panel.
     Scratchpad,
-    /// Go to the handoff panel.
+    /// Goes to the handoff panel.
     Handoff,
-    /// Go to the history panel.
+    /// Goes to the history panel.
     History,
-    /// Open the reboot's review.
+    /// Opens the reboot's review.
     Reboot,
-    /// Put off the reboot that is announced.
+    /// Puts off the reboot that is announced.
     Defer,
-    /// Change the mode: manual, ask, auto.
+    /// Changes the mode: manual, ask, auto.
     Mode,
-    /// Let nothing happen by itself, or take that back.
+    /// Pauses everything that happens by itself, or takes that back.
     Pause,
-    /// Let the pane fill the screen, or give the panels their place back.
+    /// Makes the pane fill the screen, or gives the panels their place back.
     Zoom,
-    /// Enter scroll and copy mode.
+    /// Enters scroll and copy mode.
     Scroll,
-    /// Write a checkpoint now.
+    /// Writes a checkpoint now.
     Checkpoint,
-    /// Undo the last reboot.
+    /// Undoes the last reboot.
     Undo,
-    /// Open the focused document in `$EDITOR`.
+    /// Opens the focused document in `$EDITOR`.
     EditExternally,
-    /// Show the message log.
+    /// Shows the message log.
     Messages,
-    /// Show how the context has filled, as a chart.
+    /// Shows how the context has filled, as a chart.
     Chart,
-    /// Make the panels wider.
+    /// Makes the panels wider.
     Wider,
-    /// Make the panels narrower.
+    /// Makes the panels narrower.
     Narrower,
-    /// End the agent cleanly and leave.
+    /// Ends the agent cleanly and leaves.
     Quit,
 }
 
-/// One row of the table below: the action, its name in `[keys]`, what help says, its triggers.
+/// One row of the table below: the action, its name in `[keys]`, its text in help, its triggers.
 type Row = (Action, &'static str, &'static str, &'static [&'static str]);
 
 /// Every action with its name and defaults, in the order in which help lists them.
@@ -134,24 +134,24 @@ const ACTIONS: [Row; 23] = [
 ];
 
 impl Action {
-    /// Every action, in the order in which help lists them.
+    /// Returns every action, in the order in which help lists them.
     pub fn all() -> impl Iterator<Item = Self> {
         ACTIONS.iter().map(|row| row.0)
     }
 
-    /// The action's name in `[keys]`, such as `focus-next`.
+    /// Returns the action's name in `[keys]`, such as `focus-next`.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.row().1
     }
 
-    /// What the action does, in a few words for the help page.
+    /// Returns the effect of the action, in a few words for the help page.
     #[must_use]
     pub fn description(self) -> &'static str {
         self.row().2
     }
 
-    /// The triggers the action has unless the user says otherwise.
+    /// Returns the triggers that the action has unless the user sets others.
     pub(crate) fn default_triggers(self) -> Vec<Trigger> {
         let texts = self.row().3.iter();
         texts
@@ -167,12 +167,12 @@ impl Action {
     }
 }
 
-/// An action with all that triggers it.
+/// An action with all of its triggers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// What happens.
+    /// The action.
     pub action: Action,
-    /// What makes it happen; empty when the user has unbound it.
+    /// The triggers of the action; empty when the user has unbound it.
     pub triggers: Vec<Trigger>,
 }
 
@@ -203,20 +203,20 @@ impl Keymap {
         }
     }
 
-    /// The chord that makes the next one ours.
+    /// Returns the chord after which the next one belongs to Pitstop.
     #[must_use]
     pub const fn prefix(&self) -> Chord {
         self.prefix
     }
 
-    /// Whether a key is the prefix. Pressed after itself it goes to the pane: then send the second
-    /// event on as it came.
+    /// Reports whether a key is the prefix. Pressed after itself it goes to the pane: then send the second event on as it
+    /// came.
     #[must_use]
     pub fn is_prefix(&self, event: &KeyEvent) -> bool {
         Chord::of(event) == Some(self.prefix)
     }
 
-    /// What a key asks for; `prefixed` says whether the prefix was pressed just before it.
+    /// Returns the action that a key asks for; `prefixed` is true if the prefix was pressed just before it.
     #[must_use]
     pub fn action(&self, event: &KeyEvent, prefixed: bool) -> Option<Action> {
         let chord = Chord::of(event)?;
@@ -231,13 +231,13 @@ impl Keymap {
             .map(|binding| binding.action)
     }
 
-    /// Every action with its triggers, in the order in which help lists them.
+    /// Returns every action with its triggers, in the order in which help lists them.
     #[must_use]
     pub fn bindings(&self) -> &[Binding] {
         &self.bindings
     }
 
-    /// The shortest hint at how to reach an action: `F5`, or `Ctrl-q r`.
+    /// Returns the shortest hint at how to reach an action: `F5`, or `Ctrl-q r`.
     #[must_use]
     pub fn hint(&self, action: Action) -> Option<String> {
         let binding = self.bindings.iter().find(|one| one.action == action)?;
@@ -247,13 +247,13 @@ impl Keymap {
         Some(self.label(*trigger))
     }
 
-    /// The hint with what the action does: `F5 review`; nothing if it has no key.
+    /// Returns the hint with the effect of the action: `F5 review`; nothing if it has no key.
     #[must_use]
     pub fn hint_to(&self, action: Action, does: &str) -> Option<String> {
         Some(format!("{} {does}", self.hint(action)?))
     }
 
-    /// A trigger as a help page shows it: `F5`, or `Ctrl-q r`.
+    /// Returns a trigger as a help page shows it: `F5`, or `Ctrl-q r`.
     #[must_use]
     pub fn label(&self, trigger: Trigger) -> String {
         match trigger {
@@ -272,7 +272,7 @@ impl Default for Keymap {
     }
 }
 
-/// `ctrl-q`: with flow control off, as in every raw terminal, hardly a program listens to it.
+/// Returns `ctrl-q`: with flow control off, as in every raw terminal, hardly a program listens to it.
 #[must_use]
 pub fn default_prefix() -> Chord {
     Chord {
@@ -281,7 +281,7 @@ pub fn default_prefix() -> Chord {
     }
 }
 
-/// Why a prefix and triggers make no keymap. `index` counts the triggers of the action from 0.
+/// The reason why a prefix and triggers make no keymap. `index` counts the triggers of the action from 0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
     /// Two actions, or one action twice, have the same trigger.
@@ -289,7 +289,7 @@ pub enum KeyFault {
     Taken {
         /// The later of the two.
         action: Action,
-        /// Which of its triggers.
+        /// The index of the trigger.
         index: usize,
         /// The trigger both have.
         trigger: Trigger,
@@ -301,7 +301,7 @@ pub enum KeyFault {
     IsPrefix {
         /// The action.
         action: Action,
-        /// Which of its triggers.
+        /// The index of the trigger.
         index: usize,
         /// The trigger.
         trigger: Trigger,
@@ -313,7 +313,7 @@ pub enum KeyFault {
     Typing {
         /// The action.
         action: Action,
-        /// Which of its triggers.
+        /// The index of the trigger.
         index: usize,
         /// The trigger.
         trigger: Trigger,

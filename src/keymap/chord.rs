@@ -38,7 +38,7 @@ const MODIFIERS: [(&[&str], KeyModifiers); 6] = [
     (&["meta"], KeyModifiers::META),
 ];
 
-/// The keys that are written by name; the first name is the one we print.
+/// The keys that are written by name; the first name is the one that is printed.
 const NAMED: [(&[&str], KeyCode); 23] = [
     (&["enter", "return"], KeyCode::Enter),
     (&["esc", "escape"], KeyCode::Esc),
@@ -70,8 +70,8 @@ const NAMED: [(&[&str], KeyCode); 23] = [
 const LAST_FUNCTION_KEY: u8 = 35;
 
 impl Chord {
-    /// A key with modifiers, folded into the one comparable form; nothing for keys that cannot be
-    /// part of a chord (a modifier by itself, media keys).
+    /// Creates a chord from a key with modifiers, folded into the one comparable form; nothing for keys that cannot be part
+    /// of a chord (a modifier by itself, media keys).
     #[must_use]
     pub fn new(code: KeyCode, modifiers: KeyModifiers) -> Option<Self> {
         let (code, modifiers) = match code {
@@ -87,7 +87,7 @@ impl Chord {
         Some(Self { code, modifiers })
     }
 
-    /// The chord of a key press or its repetition; nothing for a release.
+    /// Returns the chord of a key press or its repetition; nothing for a release.
     #[must_use]
     pub fn of(event: &KeyEvent) -> Option<Self> {
         match event.kind {
@@ -96,19 +96,19 @@ impl Chord {
         }
     }
 
-    /// The key, after folding.
+    /// Returns the key, after folding.
     #[must_use]
     pub const fn code(self) -> KeyCode {
         self.code
     }
 
-    /// The modifiers, after folding: an upper-case letter carries its shift in itself.
+    /// Returns the modifiers, after folding: an upper-case letter carries its shift in itself.
     #[must_use]
     pub const fn modifiers(self) -> KeyModifiers {
         self.modifiers
     }
 
-    /// Whether people need this key to write text, so that taking it would make typing impossible.
+    /// Reports whether people need this key to write text, so that taking it would make typing impossible.
     #[must_use]
     pub fn is_typing(self) -> bool {
         let plain = (self.modifiers - KeyModifiers::SHIFT).is_empty();
@@ -120,7 +120,7 @@ impl Chord {
         }
     }
 
-    /// The chord as a footer or a help page shows it: `F5`, `Ctrl-q`, `?`.
+    /// Returns the chord as a footer or a help page shows it: `F5`, `Ctrl-q`, `?`.
     #[must_use]
     pub fn label(self) -> String {
         let text = self.to_string();
@@ -174,7 +174,7 @@ fn fold_char(c: char, mut modifiers: KeyModifiers) -> (char, KeyModifiers) {
     (c, modifiers)
 }
 
-/// The only item of an iterator, if it has exactly one.
+/// Returns the only item of an iterator, if it has exactly one.
 fn single(mut items: impl Iterator<Item = char>) -> Option<char> {
     let first = items.next()?;
     items.next().is_none().then_some(first)
@@ -202,7 +202,7 @@ fn split_modifiers(text: &str) -> (Vec<&str>, &str) {
     (names, rest)
 }
 
-/// What stands under a name in one of the tables.
+/// Returns the value under a name in one of the tables.
 fn by_name<T: Copy>(table: &[(&[&str], T)], name: &str) -> Option<T> {
     let is_name = |known: &&str| known.eq_ignore_ascii_case(name);
     let found = table.iter().find(|(names, _)| names.iter().any(is_name));
@@ -276,13 +276,13 @@ impl FromStr for Chord {
     }
 }
 
-/// Why a text is not a chord.
+/// The reason why a text is not a chord.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChordError {
-    /// No key has this name.
+    /// The name is not that of a key.
     #[error("expected a key such as f5, r, ?, enter or ctrl-q, found `{0}`")]
     Key(String),
-    /// No modifier has this name.
+    /// The name is not that of a modifier.
     #[error("expected ctrl, alt, shift, super, hyper or meta before the key, found `{0}`")]
     Modifier(String),
     /// A modifier is written twice.

@@ -1,10 +1,11 @@
-//! Which key of a Latin keyboard a letter of another script is typed with.
+//! The keys of a Latin keyboard with which letters of other scripts are typed.
 //!
-//! A chord is named by its key: who writes Russian presses the key of `c` for Ctrl-C, and most terminals then report `с`, the
-//! Cyrillic letter, with Ctrl. Some report the key beside it (the base key of the kitty keyboard protocol); for the others the
-//! standard layouts of Russian (with the letters that Ukrainian and Belarusian have instead), Greek and Hebrew stand here.
+//! A chord is named by its key: a person who writes Russian presses the key of `c` for Ctrl-C, and most terminals then
+//! report `с`, the Cyrillic letter, with Ctrl. Some report the key beside it (the base key of the kitty keyboard protocol);
+//! for the others the standard layouts of Russian (with the letters that Ukrainian and Belarusian have instead), Greek and
+//! Hebrew are listed here.
 
-/// Letters of a layout, key by key, over the keys of the layout of the United States.
+/// The letters of a layout, key by key, over the keys of the layout of the United States.
 const LAYOUTS: [(&str, &str); 4] = [
     (
         "ёйцукенгшщзхъфывапролджэячсмитьбю",
@@ -15,7 +16,8 @@ const LAYOUTS: [(&str, &str); 4] = [
     ("קראטוןםפשדגכעיחלךףזסבהנמצתץ", "ertyuiopasdfghjkl;zxcvbnm,."),
 ];
 
-/// Whether a character is a letter of the Latin script, or a sign that layouts of all scripts have: what comes before Greek.
+/// Reports whether a character is a letter of the Latin script, or a sign that layouts of all scripts have: those before
+/// Greek.
 #[must_use]
 pub const fn is_latin(c: char) -> bool {
     c < '\u{370}'
