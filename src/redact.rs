@@ -1,9 +1,9 @@
 //! Masks secrets by their shape: API keys, tokens, private keys, passwords in assignments, in URLs and in commands.
 //!
-//! A handoff is sent to a service and kept in files, and the notes, commits and outputs it is made of hold whatever
-//! was once pasted. So everything passes here where it is stored or printed: the database, the files of a run, the log, what is typed
-//! into a recording ([`typed`]), the answers of the API and standard output. What is a person's own is left as it is:
-//! what is typed to the agent, the scratchpad with its versions, an unsent prompt.
+//! A handoff is sent to a service and kept in files, and the notes, commits and outputs it is made of hold whatever was
+//! once pasted. So everything passes here where it is stored or printed: the database, the files of a run, the log, the
+//! text typed into a recording ([`typed`]), the answers of the API and standard output. A person's own text is left as it
+//! is: the text typed to the agent, the scratchpad with its versions, an unsent prompt.
 //!
 //! A mask keeps the first few characters, so that a person recognises which key it was, and names the kind:
 //!
@@ -11,9 +11,9 @@
 //! ghp_…[masked GitHub token]      PASSWORD=h…[masked password]      postgres://ada:t…[masked password]@host/db
 //! ```
 //!
-//! It is a net, not a proof: a secret without a shape and without a name passes. What it must not do is spoil ordinary text,
-//! so a shape needs a length, and a value by a secret's name needs to look random or to stand in a `.env` line. Masking
-//! twice changes nothing, and time is linear in the text.
+//! It is a net, not a proof: a secret without a shape and without a name passes. It must not spoil ordinary text, so a
+//! shape needs a length, and a value by a secret's name needs to look random or to be in a `.env` line. Masking twice gives
+//! the same text, and time is linear in the text.
 
 mod json;
 mod patterns;
@@ -27,21 +27,21 @@ use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 pub use json::{json, named, value};
 use patterns::{HEX, PARTS, PATTERNS, Pattern, TOKENS, UPPER};
 
-/// What begins the words for the hidden part; its kind and a bracket follow.
+/// The beginning of the words for the hidden part; its kind and a bracket follow.
 pub const MASK: &str = "…[masked ";
 
 const PASSWORD: &str = "password";
 
-/// The kind of what only its name shows.
+/// The kind of a secret that only its name shows.
 const SECRET: &str = "secret";
 
-/// How many characters of a secret stay, if it is long enough.
+/// The number of characters of a secret that stay, if it is long enough.
 const KEPT: usize = 4;
 
 /// The longest value that can be a password or a key, in bytes.
 const VALUE_REACH: usize = 512;
 
-/// How many assignments are looked at in one stretch without blanks, such as the query of a URL.
+/// The number of assignments that are looked at in one stretch without blanks, such as the query of a URL.
 const NESTED: usize = 16;
 
 /// The longest name of an assignment, in bytes.
@@ -77,13 +77,13 @@ const PASSWORD_NAMES: [&str; 6] = [
     "pass",
 ];
 
-/// Values that people write where a password goes.
+/// The values that people write where a password goes.
 const PLACEHOLDERS: [&str; 12] = [
     "password", "passwd", "pass", "pwd", "pw", "secret", "token", "key", "changeme", "xxx", "xxxx",
     "example",
 ];
 
-/// Words that follow the name of an option in prose.
+/// The words that follow the name of an option in prose.
 const PROSE: [&str; 30] = [
     "a",
     "an",
@@ -120,9 +120,9 @@ const PROSE: [&str; 30] = [
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
-    /// Where it is, on character boundaries.
+    /// The byte range of the secret, on character boundaries.
     pub range: Range<usize>,
-    /// What it is, in words.
+    /// The kind of the secret, in words.
     pub kind: &'static str,
 }
 
@@ -154,8 +154,8 @@ fn mask(text: &str, found: Vec<Secret>) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// How many masks a text holds, and of which kinds, in words: `2 secrets are masked: GitHub token, password`. `None` where it
-/// holds none.
+/// Returns the number of masks in a text, and their kinds, in words: `2 secrets are masked: GitHub token, password`. `None`
+/// where it holds none.
 #[must_use]
 pub fn masks(text: &str) -> Option<String> {
     let kinds = || {
@@ -193,7 +193,7 @@ pub fn masks(text: &str) -> Option<String> {
     }
 }
 
-/// All tokens in one expression: a text is read once, however many there are. Their lengths are no part of it, for counted
+/// The expression for all tokens: a text is read once, however many there are. Their lengths are no part of it, for counted
 /// repetitions make it take long to compile.
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
     let tokens = TOKENS.map(|(prefix, _, set, _)| {
@@ -203,7 +203,7 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
     expression(&format!(r"\b(?:{})", tokens.join("|")))
 });
 
-/// Whether a token has a fixed length.
+/// Reports whether a token has a fixed length.
 fn is_exact(prefix: &str, set: &str) -> bool {
     [HEX, UPPER].contains(&set) && prefix != "AGE-SECRET-KEY-1"
 }
@@ -226,19 +226,19 @@ static SHAPES: LazyLock<Vec<(Option<Regex>, Regex)>> = LazyLock::new(|| {
     compiled.collect()
 });
 
-/// The last word of a secret's name, and the sign that gives it a value.
+/// The expression for the last word of a secret's name, and the sign that gives it a value.
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     let words = [NAMES.as_slice(), &PASSWORD_NAMES].concat().join("|");
     expression(&format!(r#"(?i:{words})\\*["'`]?[ :]{{0,16}}?[=:]"#))
 });
 
-/// A `NAME=` of a shell or an `.env` file: upper case, no blanks, at the start of its line. Behind a blank it is an argument, as in
-/// `docker run -e NAME=value` or `NAME=value command`; behind a sign, another command.
+/// The expression for a `NAME=` of a shell or an `.env` file: upper case, no blanks, at the start of its line. Behind a
+/// blank it is an argument, as in `docker run -e NAME=value` or `NAME=value command`; behind a sign, another command.
 static VARIABLE: LazyLock<Regex> =
     LazyLock::new(|| expression(r#"(?m:^|[\s"'`;&|(])[A-Z0-9_]{2,80}="#));
 
-/// Over bytes, for classes of all characters make large automata. Every secret begins behind an ASCII character and ends before
-/// one, so none is cut within a character.
+/// Compiles an expression over bytes, for classes of all characters make large automata. Every secret begins behind an
+/// ASCII character and ends before one, so none is cut within a character.
 fn expression(text: &str) -> Regex {
     RegexBuilder::new(text)
         .unicode(false)
@@ -246,7 +246,7 @@ fn expression(text: &str) -> Regex {
         .expect("the expressions are constants, and a test compiles them all")
 }
 
-/// The secrets of a text, in order and apart from one another.
+/// Returns the secrets of a text, in order and apart from one another.
 #[must_use]
 pub fn secrets(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
@@ -264,7 +264,7 @@ pub fn secrets(text: &str) -> Vec<Secret> {
     apart(found)
 }
 
-/// The secrets of one shape that begin in a part of the text.
+/// Adds the secrets of one shape that begin in a part of the text.
 fn values(
     text: &str,
     part: Range<usize>,
@@ -285,7 +285,7 @@ fn values(
             range: value.range(),
             kind: pattern.kind,
         }));
-        // What is none may hold one. The bound keeps the time linear.
+        // A value that is no secret may hold one. The bound keeps the time linear.
         at = if is_secret || value.len() > VALUE_REACH {
             value.end()
         } else {
@@ -313,7 +313,7 @@ fn apart(mut found: Vec<Secret>) -> Vec<Secret> {
     apart
 }
 
-/// Tokens with a prefix of their own.
+/// Adds the tokens with a prefix of their own.
 fn tokens(text: &str, found: &mut Vec<Secret>) {
     for one in TOKEN.find_iter(text.as_bytes()) {
         let kind = TOKENS.iter().find_map(|(prefix, kind, set, least)| {
@@ -329,7 +329,7 @@ fn tokens(text: &str, found: &mut Vec<Secret>) {
     }
 }
 
-/// Whether a token's body looks random: words with dashes have one kind of letters, and samples repeat one letter.
+/// Reports whether a token's body looks random: words with dashes have one kind of letters, and samples repeat one letter.
 fn is_mixed(body: &[u8], set: &str) -> bool {
     let body = &body[..body.len().min(64)];
     let digits = body.iter().filter(|byte| byte.is_ascii_digit()).count();
@@ -338,12 +338,12 @@ fn is_mixed(body: &[u8], set: &str) -> bool {
     distinct(body) >= 8 && (digits >= 2 || cases || set == UPPER)
 }
 
-/// Whether the value of a header looks random.
+/// Reports whether the value of a header looks random.
 fn is_random(value: &str) -> bool {
     switches(value.as_bytes()) >= 2 && distinct(value.as_bytes()) >= 8
 }
 
-/// Whether the value of a header is a name and a password in base64.
+/// Reports whether the value of a header is a name and a password in base64.
 fn is_base64(value: &str) -> bool {
     let bytes = value.as_bytes();
     bytes.iter().any(u8::is_ascii_uppercase)
@@ -352,14 +352,14 @@ fn is_base64(value: &str) -> bool {
         && distinct(bytes) >= 8
 }
 
-/// Whether a word goes on with a sentence on an option instead of being its value.
+/// Reports whether a word goes on with a sentence on an option instead of being its value.
 fn is_prose(word: &str) -> bool {
     let bare = word.trim_end_matches(['.', ',', ':', ';', '?', '!']);
     PROSE.contains(&bare)
         || bare.len() < word.len() && bare.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// How many different bytes there are.
+/// Returns the number of different bytes.
 fn distinct(bytes: &[u8]) -> u32 {
     let mut seen = [0_u64; 4];
     for byte in bytes {
@@ -368,7 +368,7 @@ fn distinct(bytes: &[u8]) -> u32 {
     seen.iter().map(|part| part.count_ones()).sum()
 }
 
-/// Whether this could be a secret at all, and is not a placeholder, a variable or a mask.
+/// Reports whether this could be a secret at all, and is not a placeholder, a variable or a mask.
 fn is_value(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let bare = lower.trim_matches(['*', '.', 'x', '-', '_']);
@@ -381,7 +381,7 @@ fn is_value(value: &str) -> bool {
         && !value.contains("${")
 }
 
-/// Values that are given to a secret's name: `PASSWORD=…`, `"api_key": "…"`, `token: …`.
+/// Adds the values that are given to a secret's name: `PASSWORD=…`, `"api_key": "…"`, `token: …`.
 fn assignments(text: &str, found: &mut Vec<Secret>) {
     for one in VARIABLE.find_iter(text.as_bytes()) {
         let name = name_at(text, one.end() - 2);
@@ -430,7 +430,7 @@ fn named_secret(name: &str, range: Range<usize>) -> Secret {
     Secret { range, kind }
 }
 
-/// The whole name that stands here.
+/// Returns the whole name around a place in the text.
 fn name_at(text: &str, word: usize) -> &str {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let bytes = text.as_bytes();
@@ -442,7 +442,7 @@ fn name_at(text: &str, word: usize) -> &str {
     &text[start..end]
 }
 
-/// Whether the last word of a name is one of a secret: `AWS_SECRET_ACCESS_KEY`, `api-key`, `dbPassword`.
+/// Reports whether the last word of a name is one of a secret: `AWS_SECRET_ACCESS_KEY`, `api-key`, `dbPassword`.
 fn is_secret_name(name: &str) -> bool {
     let tail_start = name.ceil_char_boundary(name.len().saturating_sub(24));
     let tail = &name[tail_start..];
@@ -456,7 +456,7 @@ fn is_secret_name(name: &str) -> bool {
     is(word) || hump.is_some_and(|at| is(&word[at..])) || is_password_name(word)
 }
 
-/// Whether a name ends in a word for a password, also without a sign before it: `PGPASSWORD`, `dbpasswd`.
+/// Reports whether a name ends in a word for a password, also without a sign before it: `PGPASSWORD`, `dbpasswd`.
 fn is_password_name(name: &str) -> bool {
     PASSWORD_NAMES.iter().any(|ending| {
         let at = name.len().checked_sub(ending.len());
@@ -472,7 +472,7 @@ fn is_password_name(name: &str) -> bool {
     })
 }
 
-/// The value behind a `=` or `:`, without its quotes, and whether it has some.
+/// Returns the value behind a `=` or `:`, without its quotes, and whether it has some.
 fn value_behind(text: &str, from: usize) -> Option<(Range<usize>, bool)> {
     let reach = text.floor_char_boundary((from + VALUE_REACH + 32).min(text.len()));
     let rest = &text[from..reach];
@@ -514,7 +514,7 @@ fn value_behind(text: &str, from: usize) -> Option<(Range<usize>, bool)> {
     (plain && !value.is_empty()).then_some((start..start + value.len(), quote.is_some()))
 }
 
-/// Whether a value of an `.env` line is nothing to hide: a switch, a number, a path, code.
+/// Reports whether a value of an `.env` line has no need to be hidden: a switch, a number, a path, code.
 fn is_plain(value: &str) -> bool {
     value.len() < 6 && value.bytes().all(|byte| byte.is_ascii_digit())
         || matches!(
@@ -525,7 +525,7 @@ fn is_plain(value: &str) -> bool {
         || value.contains(['(', '<', '{'])
 }
 
-/// Whether a value looks made by a machine, or by a person who was asked to use a digit and a symbol.
+/// Reports whether a value looks made by a machine, or by a person who was asked to use a digit and a symbol.
 fn looks_random(value: &str, quoted: bool) -> bool {
     let bytes = value.as_bytes();
     let has = |class: fn(&u8) -> bool| bytes.iter().any(class);
@@ -555,7 +555,7 @@ fn looks_random(value: &str, quoted: bool) -> bool {
     short && bytes.len() < 16 && !is_wordy(value) || long
 }
 
-/// How often letters and digits follow one another.
+/// Returns the number of changes between letters and digits.
 fn switches(bytes: &[u8]) -> usize {
     bytes
         .windows(2)
@@ -566,7 +566,7 @@ fn switches(bytes: &[u8]) -> usize {
         .count()
 }
 
-/// Whether the text is words with numbers, as in `utf8-to-utf16-v2` and `ed25519_sk_v1`: parts that are short and
+/// Reports whether the text is words with numbers, as in `utf8-to-utf16-v2` and `ed25519_sk_v1`: parts that are short and
 /// change between letters and digits at most twice.
 fn is_wordy(value: &str) -> bool {
     let mut parts = 0;
@@ -579,8 +579,8 @@ fn is_wordy(value: &str) -> bool {
     wordy && parts >= 2
 }
 
-/// Whether a value under any name is a key: long, of all three kinds of characters, and random. Hashes in hex, which are
-/// all over a repository, are not.
+/// Reports whether a value under any name is a key: long, of all three kinds of characters, and random. Hashes in hex,
+/// which are all over a repository, are not.
 fn looks_like_key(value: &str) -> bool {
     let bytes = value.as_bytes();
     let base64 = |byte: &u8| {
@@ -597,7 +597,7 @@ fn looks_like_key(value: &str) -> bool {
         && !is_wordy(value)
 }
 
-/// Shannon's entropy, bits a byte.
+/// Returns Shannon's entropy, in bits a byte.
 fn entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in bytes {

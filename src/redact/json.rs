@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Secret, apart, is_secret_name, mask, redact, secrets};
 
-/// The same value with the secrets in its texts replaced by masks. A name counts as the name of its text.
+/// Returns the same value with the secrets in its texts replaced by masks. A name counts as the name of its text.
 #[must_use]
 pub fn value(of: &Value) -> Value {
     match of {
@@ -26,8 +26,8 @@ pub fn value(of: &Value) -> Value {
     }
 }
 
-/// Replaces the secrets in the texts of one or more JSON values by masks; names stay. A name counts as the name of its text:
-/// `{"db_password": "…"}`. What is no JSON is left as it is, as far as it has no texts in quotes.
+/// Replaces the secrets in the texts of one or more JSON values by masks; names stay. A name counts as the name of its
+/// text: `{"db_password": "…"}`. Text that is no JSON is left as it is, as far as it has no texts in quotes.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   TOKENS     a prefix of its own              ghp_…
-//!   PATTERNS   what stands around it            mysql -p…   https://ada:…@host
+//!   PATTERNS   the text around it               mysql -p…   https://ada:…@host
 //! ```
 //!
-//! What only a name shows (`PASSWORD=…`) has no shape: see the room's door.
+//! A secret that only its name shows (`PASSWORD=…`) has no shape: see the parent module.
 
 use super::{PASSWORD, is_base64, is_prose, is_random, is_value};
 
-/// Characters of tokens. A token of one of the first two has a fixed length: what is longer is something else.
+/// The characters of tokens. A token of one of the first two has a fixed length: a longer text is something else.
 pub(super) const HEX: &str = "[0-9A-Fa-f]";
 pub(super) const UPPER: &str = "[0-9A-Z]";
 pub(super) const ALNUM: &str = "[0-9A-Za-z]";
@@ -17,7 +17,7 @@ pub(super) const WORD: &str = "[0-9A-Za-z_]";
 pub(super) const URL: &str = "[0-9A-Za-z_-]";
 pub(super) const DOTTED: &str = "[0-9A-Za-z_.-]";
 
-/// The tokens with a prefix of their own: the prefix, the kind, the characters of what follows, and how many of them there are at least.
+/// The tokens with a prefix of their own: the prefix, the kind, the characters that follow, and their smallest number.
 pub(super) const TOKENS: [(&str, &str, &str, usize); 60] = [
     ("sk-ant-", "Anthropic key", URL, 16),
     ("sk-proj-", "OpenAI key", URL, 20),
@@ -81,14 +81,14 @@ pub(super) const TOKENS: [(&str, &str, &str, usize); 60] = [
     ("HRKU-", "Heroku key", URL, 36),
 ];
 
-/// How a secret is found by what stands around it.
+/// A secret that is found by the text around it.
 pub(super) struct Pattern {
     pub(super) kind: &'static str,
-    /// The name of the command in whose arguments it is looked for; in the whole text if this is empty.
+    /// The name of the command whose arguments are searched; the whole text is searched if this is empty.
     pub(super) command: &'static str,
     /// The secret is its last group. [`PARTS`] are put in by their names.
     pub(super) regex: &'static str,
-    /// What a regular expression cannot judge.
+    /// The check that a regular expression cannot do.
     pub(super) is_secret: fn(&str) -> bool,
     /// A text with a secret, where `§` stands for one.
     #[cfg_attr(
@@ -104,7 +104,7 @@ pub(super) struct Pattern {
     pub(super) counter: &'static str,
 }
 
-/// What several expressions have in common.
+/// The parts that several expressions have in common.
 pub(super) const PARTS: [(&str, &str); 2] = [
     // An argument that is no other option.
     (
@@ -176,7 +176,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
         example: "postgres://ada:§@db.example.org:5432/app",
         counter: "https://user:password@example.org/",
     },
-    // A blank behind the option would make these ask.
+    // A blank behind the option would make these commands ask for the password.
     Pattern {
         kind: PASSWORD,
         command: "mysql|mariadb",

@@ -29,7 +29,7 @@ const URL: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 const HEX: &str = "0123456789abcdef";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// Five secrets of each kind: the kind, the text around it, and the part that must not be left.
+/// Returns five secrets of each kind: the kind, the text around it, and the part that must not be left.
 pub fn planted() -> Vec<(&'static str, String, String)> {
     let mut found = Vec::new();
     for round in 0..5 {
@@ -322,7 +322,7 @@ fn json_stays_json() {
         for hidden in ["hunter2", "quite-simple", "a\\\\nb"] {
             assert!(!masked.contains(hidden), "{hidden}: {masked}");
         }
-        // Once, where neither a shape nor a name says what it is.
+        // It is shown once, where neither a shape nor a name marks it as a secret.
         let shown = masked.matches(secret.as_str()).count();
         assert_eq!(
             shown,

@@ -1,44 +1,44 @@
-//! Masks the secrets in what is typed, which comes key by key.
+//! Masks the secrets in typed text, which comes key by key.
 //!
-//! A secret shows its shape only as a whole, so what is typed is held until its line is over:
+//! A secret shows its shape only as a whole, so typed text is held until its line is over:
 //!
 //! ```text
 //!   e x p o r t ␣ T O K E N = … ── held ──▶ Enter ──▶ the line, masked
 //! ```
 //!
-//! It is looked for in the line as its correction keys leave it, and in all that was typed. Keys that move the cursor are
-//! not followed.
+//! Secrets are searched in the line as its correction keys leave it, and in all that was typed. Keys that move the cursor
+//! are not followed.
 
 use super::{Secret, mask, secrets};
 
-/// The most that is held, in bytes: beyond it the line is given as far as it goes.
+/// The most text that is held, in bytes: beyond it the line is returned as far as it goes.
 const HELD: usize = 64 * 1024;
 
 /// The marks around a paste.
 const PASTE: (&str, &str) = ("\u{1b}[200~", "\u{1b}[201~");
 
-/// Holds what is typed.
+/// The holder of typed text.
 #[derive(Debug, Default)]
 pub struct Typed {
     held: String,
 }
 
 impl Typed {
-    /// Adds what was typed; gives what is over, masked.
+    /// Adds typed text; returns the lines that are over, masked.
     pub fn add(&mut self, text: &str) -> Option<String> {
         self.held.push_str(text);
         let over = self.held.len() > HELD || is_over(&self.held);
         over.then(|| self.finish()).flatten()
     }
 
-    /// Gives what is held.
+    /// Returns the text that is held, masked.
     pub fn finish(&mut self) -> Option<String> {
         let held = std::mem::take(&mut self.held);
         (!held.is_empty()).then(|| masked(&held))
     }
 }
 
-/// Whether nothing that comes can belong to a secret in it.
+/// Reports whether no later text can belong to a secret in it.
 fn is_over(text: &str) -> bool {
     let Some(line) = text.strip_suffix(['\r', '\n']) else {
         return false;
@@ -47,7 +47,7 @@ fn is_over(text: &str) -> bool {
     !line.ends_with('\\') && count(PASTE.0) <= count(PASTE.1) && count("PRIVATE KEY-----") % 2 == 0
 }
 
-/// A line without its secrets.
+/// Returns a line with its secrets masked.
 fn masked(raw: &str) -> String {
     let mut found = Vec::new();
     for corrected in [true, false] {
@@ -57,11 +57,11 @@ fn masked(raw: &str) -> String {
     mask(raw, super::apart(found)).into_owned()
 }
 
-/// The characters of what was typed, and where each stands in it.
+/// The characters of the typed text, and the place of each in it.
 #[derive(Default)]
 struct View {
     text: String,
-    /// For each byte of `text` where its character begins and ends in the raw text.
+    /// The places where the character of each byte of `text` begins and ends in the raw text.
     places: Vec<(usize, usize)>,
 }
 
@@ -107,7 +107,7 @@ impl View {
         self.places.truncate(self.text.len());
     }
 
-    /// A secret of this view, where it stands in the raw text.
+    /// Returns a secret of this view at its place in the raw text.
     fn raw(&self, secret: &Secret) -> Secret {
         let place = |at: usize| self.places.get(at).copied().unwrap_or_default();
         Secret {
@@ -117,7 +117,7 @@ impl View {
     }
 }
 
-/// Where an escape sequence ends, and the character of the key that it is for, if it is for one: `CSI 97 u`.
+/// Returns the end of an escape sequence, and the character of the key that it is for, if it is for one: `CSI 97 u`.
 fn escape(raw: &str, at: usize) -> (usize, Option<char>) {
     let bytes = raw.as_bytes();
     let next = |at: usize| raw[at..].chars().next().map_or(at, |c| at + c.len_utf8());
@@ -145,7 +145,7 @@ fn escape(raw: &str, at: usize) -> (usize, Option<char>) {
 mod tests {
     use super::*;
 
-    /// Types keys one by one; what is given in the end.
+    /// Types keys one by one, and returns all text given in the end.
     fn typed(text: &str) -> String {
         let mut typed = Typed::default();
         let mut out = String::new();
