@@ -1,11 +1,11 @@
-//! Makes text from outside safe to show, and text of ours safe to type: the one sanitizer of each kind.
+//! Makes text from outside safe to show, and text of Pitstop safe to type: the one sanitizer of each kind.
 //!
-//! File, branch and commit names, model names, hook fields and error texts are chosen by others. Shown raw, a
-//! control character could draw over our panels, a bidirectional mark could make a name read
-//! backwards, and an invisible letter could hide an instruction. Everything that ends in a panel, a log line or
-//! a sequence we emit passes here first; what is unsafe is shown as an escape instead of being dropped, so
-//! that two names which differ stay different. [`stripped`] is for the few texts that are handed on as text, such as
-//! a title; [`typed`] is for what goes to the hosted program as if it were typed.
+//! File, branch and commit names, model names, hook fields and error texts are chosen by others. Shown raw, a control
+//! character could draw over the panels, a bidirectional mark could make a name read backwards, and an invisible letter
+//! could hide an instruction. Everything that ends in a panel, a log line or an emitted sequence passes here first; an
+//! unsafe character is shown as an escape instead of being dropped, so that two names which differ stay different.
+//! [`stripped`] is for the few texts that are handed on as text, such as a title; [`typed`] is for text that goes to the
+//! hosted program as if it were typed.
 
 use std::{borrow::Cow, fmt::Write, iter::Peekable, str::Chars};
 
@@ -48,9 +48,9 @@ pub fn name(bytes: &[u8]) -> String {
     out
 }
 
-/// Returns at most `limit` characters of what is left of `text` without everything unsafe.
+/// Returns at most `limit` characters of `text`, with everything unsafe left out.
 ///
-/// For titles and notifications, which are handed on to the host terminal: an escape would be noise there.
+/// It is for titles and notifications, which are handed on to the host terminal: an escape would be noise there.
 #[must_use]
 pub fn stripped(text: &str, limit: usize) -> String {
     let mut before = None;
@@ -66,9 +66,9 @@ pub fn stripped(text: &str, limit: usize) -> String {
     .collect()
 }
 
-/// Returns what program output says once its escape sequences (CSI, OSC and the other strings, also the one-byte C1 forms)
-/// and controls are gone: LF and TAB stay, CR LF becomes LF, what a lone CR or a backspace takes back is left out,
-/// because progress bars print a line many times.
+/// Returns program output without its escape sequences (CSI, OSC and the other strings, also the one-byte C1 forms) and
+/// controls: LF and TAB stay, CR LF becomes LF, the text that a lone CR or a backspace takes back is left out, because
+/// progress bars print a line many times.
 #[must_use]
 pub fn without_escapes(text: &str) -> Cow<'_, str> {
     if !text
@@ -132,8 +132,8 @@ fn skip_sequence(first: char, rest: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// Passes over a control string. It ends at BEL, ST or any other escape; one that does not end on its line was cut,
-/// and what follows is text.
+/// Passes over a control string. It ends at BEL, ST or any other escape; one that does not end on its line was cut, and the
+/// rest is text.
 fn skip_string(rest: &mut Peekable<Chars<'_>>) {
     while let Some(c) = rest.next_if(|c| !matches!(c, '\u{1b}' | '\n')) {
         if matches!(c, '\u{7}' | '\u{9c}') {
@@ -142,7 +142,7 @@ fn skip_string(rest: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// What ends a bracketed paste.
+/// The sequence that ends a bracketed paste.
 const PASTE_END: &str = "\u{1b}[201~";
 
 /// Returns `text` as it may be typed or pasted into the hosted program: without the marks that end a paste, also those
@@ -194,14 +194,14 @@ fn cleaned(text: &str, multiline: bool) -> Cow<'_, str> {
     }
 }
 
-/// Whether `c` is a joiner doing its job: Persian, Indic scripts and emoji families need one between two visible
+/// Reports whether `c` is a joiner doing its job: Persian, Indic scripts and emoji families need one between two visible
 /// letters of their own; in ASCII text it only hides something.
 fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
     let visible = |side: Option<char>| side.is_some_and(|c| !c.is_ascii() && !is_unsafe(c));
     matches!(c, '\u{200c}' | '\u{200d}') && visible(before) && visible(after)
 }
 
-/// Whether showing `c` raw can steer a terminal, reorder a line, or hide.
+/// Reports whether showing `c` raw can steer a terminal, reorder a line, or hide.
 fn is_unsafe(c: char) -> bool {
     matches!(c,
         // C0, DEL and C1.
@@ -220,8 +220,8 @@ fn is_unsafe(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The text with each letter and its accents in one character where there is one (NFC), as Claude Code's prompt box makes of
-/// what is typed or pasted (measured with 2.1.197 and 2.1.330). It is the same text by the rules of Unicode.
+/// Returns the text with each letter and its accents in one character where there is one (NFC), as Claude Code's prompt box
+/// does with typed or pasted text (measured with 2.1.197 and 2.1.330). It is the same text by the rules of Unicode.
 #[must_use]
 pub fn composed(text: &str) -> String {
     use unicode_normalization::UnicodeNormalization as _;

@@ -1,9 +1,8 @@
 //! The moment something happened, as the pure core receives it.
 //!
-//! The core has no clock. The shell reads both clocks once per event and hands an
-//! [`At`] in: the monotonic one measures durations and survives clock jumps, the wall one is for
-//! people and files. Files and JSON have it in UTC, the screen in local time, without the zone's name: how far that is from
-//! UTC comes in with the clocks.
+//! The core has no clock. The shell reads both clocks once per event and hands an [`At`] in: the monotonic one measures
+//! durations and survives clock jumps, the wall one is for people and files. Files and JSON have it in UTC, the screen in
+//! local time, without the zone's name: its offset from UTC comes in with the clocks.
 
 use std::time::Duration;
 
@@ -12,31 +11,32 @@ use chrono::{DateTime, FixedOffset, Utc};
 /// One moment on both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
-    /// Monotonic time since the supervisor started.
+    /// The monotonic time since the supervisor started.
     pub since_start: Duration,
-    /// Wall-clock time, UTC.
+    /// The wall-clock time, UTC.
     pub wall: DateTime<Utc>,
-    /// How far the local time of the person at the screen is from UTC.
+    /// The offset of the local time of the person at the screen from UTC.
     pub zone: FixedOffset,
 }
 
-/// No distance from UTC.
+/// The zero offset from UTC.
 pub const UTC: FixedOffset = match FixedOffset::east_opt(0) {
     Some(zone) => zone,
     None => unreachable!(),
 };
 
-/// How far local time is from UTC at a moment.
+/// A function that returns the offset of local time from UTC at a moment.
 pub type Zone = fn(DateTime<Utc>) -> FixedOffset;
 
 impl At {
-    /// The monotonic time that has passed since `earlier`; zero if `earlier` is later.
+    /// Returns the monotonic time that has passed since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         self.since_start.saturating_sub(earlier.since_start)
     }
 
-    /// A moment in local time, for the screen. It is the offset of now, so one before the clocks were changed is an hour off.
+    /// Returns a moment in local time, for the screen. It uses the offset of now, so one before the clocks were changed is
+    /// an hour off.
     #[must_use]
     pub fn local(self, moment: DateTime<Utc>) -> DateTime<FixedOffset> {
         moment.with_timezone(&self.zone)

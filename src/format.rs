@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Tokens: `950`, `128.4k`, `153k`, `1M`, `1.25M`.
+/// Formats a number of tokens: `950`, `128.4k`, `153k`, `1M`, `1.25M`.
 #[must_use]
 pub fn tokens(count: u64) -> String {
     match count {
@@ -13,7 +13,7 @@ pub fn tokens(count: u64) -> String {
     }
 }
 
-/// Tokens where a glance is enough: `950`, `19k`, `1.25M`.
+/// Formats a number of tokens where a glance is enough: `950`, `19k`, `1.25M`.
 #[must_use]
 pub fn rough_tokens(count: u64) -> String {
     match count {
@@ -22,7 +22,7 @@ pub fn rough_tokens(count: u64) -> String {
     }
 }
 
-/// Tokens in whole thousands, for sentences: `950`, `19k`, `1250k`.
+/// Formats a number of tokens in whole thousands, for sentences: `950`, `19k`, `1250k`.
 #[must_use]
 pub fn thousands(count: u64) -> String {
     match count {
@@ -31,7 +31,7 @@ pub fn thousands(count: u64) -> String {
     }
 }
 
-/// Bytes: `950 B`, `12.4 KB`, `1.2 MB`, by thousands.
+/// Formats a number of bytes: `950 B`, `12.4 KB`, `1.2 MB`, by thousands.
 #[must_use]
 pub fn bytes(count: u64) -> String {
     match count {
@@ -41,8 +41,8 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// A share for people, in whole percent that are reached, without the sign: the same everywhere, and no line is said to be
-/// passed before it is.
+/// Formats a share for people, in whole percent that are reached, without the sign: the same everywhere, and no line is
+/// shown as passed before it is.
 #[must_use]
 pub fn percent(share: f64) -> String {
     format!("{:.0}", share.floor())
@@ -53,14 +53,14 @@ fn decimals(value: f64, places: usize) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A number of things: `1 turn`, `3 turns`.
+/// Formats a number of things: `1 turn`, `3 turns`.
 #[must_use]
 pub fn count(number: usize, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }
 
-/// A span of time, as short as a panel wants it: `45s`, `12m`, `2h03m`, `3d4h`.
+/// Formats a span of time, as short as a panel needs it: `45s`, `12m`, `2h03m`, `3d4h`.
 #[must_use]
 pub fn span(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -73,13 +73,13 @@ pub fn span(time: Duration) -> String {
     }
 }
 
-/// How long a step has taken while it runs: `0.4 s`, `75.0 s`.
+/// Formats the time of a step while it runs: `0.4 s`, `75.0 s`.
 #[must_use]
 pub fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_millis() as f64 / 1e3)
 }
 
-/// How long a step took, as short as a panel wants it: `412 ms`, `1.2 s`, `12m`.
+/// Formats the time that a step took, as short as a panel needs it: `412 ms`, `1.2 s`, `12m`.
 #[must_use]
 pub fn short(milliseconds: u64) -> String {
     match milliseconds {
@@ -89,7 +89,7 @@ pub fn short(milliseconds: u64) -> String {
     }
 }
 
-/// How long something took, in full: `40 ms`, `2.5 s`, `3 min 20 s`, `2 h 5 min`.
+/// Formats the time that something took, in full: `40 ms`, `2.5 s`, `3 min 20 s`, `2 h 5 min`.
 #[must_use]
 pub fn duration(milliseconds: u64) -> String {
     let ms = milliseconds;
@@ -101,8 +101,8 @@ pub fn duration(milliseconds: u64) -> String {
     }
 }
 
-/// An age: `now`, `2 s ago`, `<1 min ago`, `3 min ago`, `2 h ago`. It changes by the second in the first ten alone, see
-/// `app::control::age_tick`.
+/// Formats an age: `now`, `2 s ago`, `<1 min ago`, `3 min ago`, `2 h ago`. It changes by the second in the first ten alone,
+/// see `app::control::age_tick`.
 #[must_use]
 pub fn ago(age: Duration) -> String {
     match age.as_secs() {
@@ -114,7 +114,7 @@ pub fn ago(age: Duration) -> String {
     }
 }
 
-/// US dollars; an absurd figure from outside stays short.
+/// Formats US dollars; an absurd figure from outside stays short.
 #[must_use]
 pub fn dollars(cost: f64) -> String {
     if cost.abs() < 1e6 {

@@ -1,12 +1,12 @@
 //! `pitstop`: a terminal supervisor for Claude Code.
 //!
 //! It hosts `claude` in a PTY pane, shows how full its context window is, keeps the notes that must
-//! survive, and reboots it into a fresh session that carries on from a handoff which the human has
+//! survive, and reboots it into a fresh session that carries on from a handoff which the user has
 //! seen and which is proven to have arrived.
 //!
 //! # The map
 //!
-//! A room uses only rooms named before it (`tests/it/layering.rs` holds the exact lists).
+//! A room (a module of this list) uses only rooms named before it (`tests/it/layering.rs` holds the exact lists).
 //!
 //! - [`clock`]: the moment handed to the pure core
 //! - [`clean`]: the one display sanitizer
@@ -14,21 +14,21 @@
 //! - [`format`]: figures for people
 //! - [`process`]: processes by number and start time
 //! - [`redact`]: masks secrets wherever something is stored or printed
-//! - [`transcript`]: what was said: Claude Code's record of a session
-//! - [`keymap`]: chords, actions and what key does what
-//! - [`bridge`]: the client's own side of a session: what it reports, and what it is asked to do
+//! - [`transcript`]: the conversation: Claude Code's record of a session
+//! - [`keymap`]: chords, actions and the keys for them
+//! - [`bridge`]: the client's own side of a session: its reports, and the requests to it
 //! - [`scratchpad`]: the notes as text: sections, checklist, merge of two edits
 //! - [`terminal`]: the emulator: bytes to cells, keys to bytes
 //! - [`pane`]: the hosted program: its PTY, recording and replay
-//! - [`agent`]: the hosted program, as far as we must know it
+//! - [`agent`]: the hosted program, as far as Pitstop must know it
 //! - [`breakpoint`]: good moments to stop
-//! - [`guard`]: how full the context window is, and what to advise
-//! - [`handoff`]: what the next session is given
+//! - [`guard`]: the fill of the context window, and the advice for it
+//! - [`handoff`]: the message that the next session is given
 //! - [`lineage`]: the chain of iterations
-//! - [`store`]: what is kept: the database, private files, the lock
-//! - [`autopilot`]: the unattended run: stop phrase, caps, breakers, when to go on
-//! - [`config`]: what the user may set
-//! - [`api`]: the doors for hooks, scripts and people elsewhere
+//! - [`store`]: the stored data: the database, private files, the lock
+//! - [`autopilot`]: the unattended run: stop phrase, caps, breakers, the decision to go on
+//! - [`config`]: the settings of the user
+//! - [`api`]: the endpoints for hooks, scripts and people elsewhere
 //! - [`app`]: the pure core
 //! - [`ui`]: the views, one file per panel
 //! - [`runtime`]: the imperative shell

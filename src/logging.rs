@@ -1,10 +1,10 @@
-//! The log file: what happened, for the one who looks for a cause afterwards.
+//! The log file: the events, for a person who looks for a cause afterwards.
 //!
-//! Daily files `pitstop.2026-11-21.log` (UTC) in the log directory, mode 0600, old ones removed: `tracing-appender` writes in
-//! the background, changes the file at midnight and removes. It would create files that everyone can read, follow links and
-//! report on stderr, where the UI is, that it cannot open one: so each is created here before the day's first line. One that it
-//! cannot remove it still reports there.
-//! A log that cannot be written is no reason to stop; the reason is handed back as a warning.
+//! Daily files `pitstop.2026-11-21.log` (UTC) in the log directory, mode 0600, old ones removed: `tracing-appender` writes
+//! in the background, changes the file at midnight and removes old ones. It would create files that everyone can read,
+//! follow links and report on stderr, where the UI is, that it cannot open one: so each is created here before the day's
+//! first line. One that it cannot remove it still reports there. A log that cannot be written is no reason to stop; the
+//! reason is handed back as a warning.
 //!
 //! Names of branches, files and models end up in log lines. Every line passes [`one_line`], so that
 //! reading the log in a terminal is safe, and [`redact`], so that showing it to others is.
@@ -42,26 +42,26 @@ use crate::{
     redact::redact,
 };
 
-/// What the files' names start and end with; the date stands between.
+/// The text that the files' names start with; the next constant ends them, with the date between.
 const PREFIX: &str = "pitstop";
 const SUFFIX: &str = "log";
 
-/// A day's file takes no more than this, in bytes; what comes later that day is dropped. Even a
-/// fault that logs in a loop must not fill the disk.
+/// The largest size of a day's file, in bytes; later lines of that day are dropped. Even a fault that logs in a loop must
+/// not fill the disk.
 const MAX_DAY_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A line longer than this is cut, in bytes: no message is worth more, and inputs are hostile.
+/// The longest line, in bytes; longer ones are cut: no message is worth more, and inputs are hostile.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
-/// Lines in flight between us and the writing thread; more are dropped rather than waited for.
+/// The number of lines in flight to the writing thread; more are dropped rather than waited for.
 const LINES_IN_FLIGHT: usize = 4_096;
 
-/// So many lines are taken at once, and so many a second after that: what a busy session says, and far less than a flood, which
-/// would fill the day's file and keep the cause of whatever comes after it out.
+/// The number of lines taken at once; the next constant is the number a second after that: as many as a busy session logs,
+/// and far less than a flood, which would fill the day's file and keep out the cause of later faults.
 const BURST: f64 = 2_000.0;
 const LINES_A_SECOND: f64 = 10.0;
 
-/// Why there is no log.
+/// The reason why there is no log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The log directory cannot be used.
@@ -72,7 +72,7 @@ pub enum LogError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A logger is set already.
@@ -80,11 +80,11 @@ pub enum LogError {
     Taken,
 }
 
-/// Starts the log of this process. `filter` is what the user says in `PITSTOP_LOG`, in the terms of
-/// `tracing` (`debug`, `pitstop::app=trace`); without it the configured level counts.
+/// Starts the log of this process. `filter` is the user's value of `PITSTOP_LOG`, in the terms of `tracing` (`debug`,
+/// `pitstop::app=trace`); without it the configured level counts.
 ///
-/// The guard keeps the log going; dropped, it writes what is still in flight. On an error the caller shows the reason and runs on
-/// without a log.
+/// The guard keeps the log going; dropped, it writes the lines still in flight. On an error the caller shows the reason and
+/// runs on without a log.
 pub fn start(
     directory: &Path,
     log: &LogConfig,
@@ -95,14 +95,14 @@ pub fn start(
     Ok(guard)
 }
 
-/// The log as a subscriber, for [`start`] and for tests that want one of their own.
+/// Returns the log as a subscriber, for [`start`] and for tests that want one of their own.
 pub fn subscriber(
     directory: &Path,
     log: &LogConfig,
     filter: Option<&str>,
 ) -> Result<(impl tracing::Subscriber + Send + Sync + use<>, WorkerGuard), LogError> {
     ensure_private_dir(directory)?;
-    // A user who asks for more lines wants all of them.
+    // A user with a filter asks for more lines and wants all of them.
     let rate = filter.is_none().then(|| Rate::new(Instant::now()));
     let file = DailyFile::open(directory, log.keep_days, rate)?;
     let (writer, worker) = NonBlockingBuilder::default()
@@ -120,7 +120,7 @@ pub fn subscriber(
 }
 
 fn filter_for(level: LogLevel, filter: Option<&str>) -> EnvFilter {
-    // Beneath warnings our dependencies have nothing to say that belongs in a user's log.
+    // Below warnings the dependencies have no message that belongs in a user's log.
     let ours = || format!("warn,pitstop={level}");
     let wished = filter.and_then(|filter| EnvFilter::try_new(filter).ok());
     wished.unwrap_or_else(|| EnvFilter::new(ours()))
@@ -151,7 +151,7 @@ struct Line {
 
 impl Write for Line {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // What goes beyond the cap is swallowed: an error would be reported on stderr.
+        // The text beyond the cap is dropped: an error would be reported on stderr.
         let room = MAX_LINE_BYTES.saturating_sub(self.bytes.len());
         self.bytes
             .extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -180,13 +180,13 @@ impl Drop for Line {
 struct DailyFile {
     directory: PathBuf,
     day: NaiveDate,
-    /// How many bytes the day's file may take yet.
+    /// The number of bytes that the day's file may still grow by.
     room: u64,
     files: RollingFileAppender,
     rate: Option<Rate>,
 }
 
-/// How many lines may come yet.
+/// The number of lines that may still come.
 #[derive(Debug)]
 struct Rate {
     left: f64,
@@ -203,7 +203,7 @@ impl Rate {
         }
     }
 
-    /// Whether a line may come now, and how many were left out before it.
+    /// Returns the number of lines left out before this one, if it may come now.
     fn admits(&mut self, now: Instant) -> Option<u64> {
         let since = now.duration_since(self.at).as_secs_f64();
         self.at = now;
@@ -229,7 +229,7 @@ impl DailyFile {
             .rotation(Rotation::DAILY)
             .filename_prefix(PREFIX)
             .filename_suffix(SUFFIX)
-            // It leaves one fewer, for the file that it is about to create: ours is there already.
+            // It leaves one fewer, for the file that it is about to create: that file is there already.
             .max_log_files(keep_days as usize + 1)
             .build(directory)
             .map_err(|error| failed(io::Error::other(error)))?;
@@ -290,7 +290,7 @@ fn path_of(directory: &Path, day: NaiveDate) -> PathBuf {
     directory.join(format!("{PREFIX}.{day}.{SUFFIX}"))
 }
 
-/// Creates a day's file unless it is there, and says how much it may take yet; no link is followed.
+/// Creates a day's file unless it is there, and returns the number of bytes that it may still grow by; no link is followed.
 fn create(directory: &Path, day: NaiveDate) -> io::Result<u64> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND;
     let file = private_file::open(&path_of(directory, day), flags)?;

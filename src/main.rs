@@ -1,4 +1,4 @@
-//! argv in, exit code out.
+//! The program: it takes the arguments and ends with an exit code.
 
 use std::ffi::OsString;
 use std::process::exit;
@@ -13,7 +13,8 @@ use pitstop::cli::{
 };
 use pitstop::runtime::agent::SHIM;
 
-/// What the system's allocator keeps grows over a night of reboots, each of which frees a pane in thousands of pieces.
+/// The allocator: the memory kept by the system's grows over a night of reboots, each of which frees a pane in thousands of
+/// pieces.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -95,7 +96,7 @@ fn main() {
     })
 }
 
-/// Says which command is nearest, if the first word is none; the exit code then.
+/// Prints the nearest command, if the first word is none; returns the exit code then.
 fn unknown_command(error: &clap::Error, args: &[OsString]) -> Option<i32> {
     let kind = error.kind();
     if !matches!(

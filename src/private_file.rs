@@ -1,8 +1,9 @@
 //! Opens files in places where others may have put something else: a link, a pipe, a device.
 //!
-//! A link under the name is refused, a pipe without another end is not waited for, and what is no regular file is refused
-//! once it is open, so that it cannot be exchanged in between. What is created belongs to its user alone. Links above the
-//! last part of a path are followed: [`open_at`] takes the directory as a handle for those who must not.
+//! A link under the name is refused, a pipe without another end is not waited for, and anything but a regular file is
+//! refused once it is open, so that it cannot be exchanged in between. A created file belongs to its user alone. Links
+//! above the last part of a path are followed: [`open_at`] takes the directory as a handle for callers that must not follow
+//! them.
 
 use std::{ffi::OsStr, fs::File, io, os::unix::fs::MetadataExt as _, path::Path};
 
@@ -12,13 +13,13 @@ use rustix::{
     io::Errno,
 };
 
-/// Why a file was not opened.
+/// The reason why a file was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// A link stands there.
+    /// The name is that of a link.
     #[error("expected no link, found one")]
     Link,
-    /// A directory, a pipe, a device or a socket stands there.
+    /// The name is that of a directory, a pipe, a device or a socket.
     #[error("expected a regular file")]
     NotRegular,
     /// The system refused.
@@ -27,7 +28,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether nothing of this name is there.
+    /// Reports whether no file of this name exists.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
@@ -43,12 +44,12 @@ impl From<OpenError> for io::Error {
     }
 }
 
-/// Opens the regular file at `path`. The flags say for what, and whether it is created.
+/// Opens the regular file at `path`. The flags give the access, and whether it is created.
 pub fn open(path: &Path, flags: OFlags) -> Result<File, OpenError> {
     open_at(CWD, path.as_os_str(), flags)
 }
 
-/// As [`open`], for a name in a directory that is open.
+/// Opens a file as [`open`] does, for a name in a directory that is open.
 pub fn open_at(directory: impl AsFd, name: &OsStr, flags: OFlags) -> Result<File, OpenError> {
     let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
@@ -64,7 +65,7 @@ pub fn open_at(directory: impl AsFd, name: &OsStr, flags: OFlags) -> Result<File
     }
 }
 
-/// The user that an open file belongs to, if that is another than ours.
+/// Returns the user that an open file belongs to, if that is another than the user of this process.
 pub fn other_owner(file: &File) -> io::Result<Option<u32>> {
     let owner = file.metadata()?.uid();
     Ok((owner != rustix::process::geteuid().as_raw()).then_some(owner))

@@ -1,5 +1,5 @@
-//! Processes by number and start time: which still live, which are left over, and the sequence of signals that ends
-//! what a crashed supervisor left behind.
+//! Processes by number and start time: which still live, which are left over, and the sequence of signals that ends those
+//! that a crashed supervisor left behind.
 //!
 //! A number alone proves nothing, because the system gives it out again; with the start time (and
 //! on Linux the boot it is counted from) it names one process for good.
@@ -17,7 +17,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
-/// How often a wait for a group's end looks again: short against any patience, cheap to do.
+/// The time between two looks of a wait for a group's end: short against any patience, cheap to do.
 const POLL: Duration = Duration::from_millis(10);
 
 /// A process, distinct from any later one that is given its number.
@@ -25,20 +25,20 @@ const POLL: Duration = Duration::from_millis(10);
 pub struct ProcessStamp {
     /// The process id.
     pub pid: u32,
-    /// When it started, as the system reports it: compared for equality, never computed with.
+    /// The start time, as the system reports it: compared for equality, never computed with.
     pub start_time: String,
 }
 
 /// A process found in a group or session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Which process.
+    /// The stamp of the process.
     pub stamp: ProcessStamp,
-    /// Its name as the system reports it; chosen by the process, so clean it before showing.
+    /// The name as the system reports it; chosen by the process, so clean it before showing.
     pub name: String,
 }
 
-/// A signal sent to a whole group to ask it to end, and how long that has to be gone.
+/// A signal sent to a whole group to ask it to end, and the time it has to be gone.
 pub type StopStep = (Signal, Duration);
 
 /// The signals for agents whose supervisor is gone, in order: they have no terminal any more, so it starts with the hang-up
@@ -50,43 +50,43 @@ pub const LEFTOVER_STEPS: [StopStep; 3] = [
     (Signal::KILL, Duration::from_secs(1)),
 ];
 
-/// How the end of a group went.
+/// The outcome of ending a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// No process of it lived any more, or its number now belongs to another process.
+    /// The group had no living process any more, or its number now belongs to another process.
     AlreadyGone,
-    /// It is gone; the signal that did it.
+    /// The group is gone, by this signal.
     By(Signal),
-    /// Some of it outlived every signal.
+    /// Some of its processes outlived every signal.
     Leftovers(Vec<Member>),
 }
 
-/// The stamp of the process `pid`; `None` when there is none or it is a zombie.
+/// Returns the stamp of the process `pid`; `None` when there is none or it is a zombie.
 #[must_use]
 pub fn stamp(pid: u32) -> Option<ProcessStamp> {
     Some(system::look(pid)?.member.stamp)
 }
 
-/// Whether the very process of that stamp still lives; a zombie does not.
+/// Reports whether the very process of that stamp still lives; a zombie does not.
 #[must_use]
 pub fn alive(stamp: &ProcessStamp) -> bool {
     self::stamp(stamp.pid).as_ref() == Some(stamp)
 }
 
-/// The living processes of the group `pgid`.
+/// Returns the living processes of the group `pgid`.
 #[must_use]
 pub fn members_of_group(pgid: u32) -> Vec<Member> {
     members(|seen| seen.group == pgid)
 }
 
-/// The living processes of the session `sid`: also those that made a group of their own.
+/// Returns the living processes of the session `sid`: also those that made a group of their own.
 #[must_use]
 pub fn members_of_session(sid: u32) -> Vec<Member> {
     members(|seen| seen.session == sid)
 }
 
-/// The living processes that the process `pid` has started, and those that they have, in whatever group or session they
-/// are now.
+/// Returns the living processes that the process `pid` has started, and those that they have, in whatever group or session
+/// they are now.
 #[must_use]
 pub fn descendants(pid: u32) -> Vec<Member> {
     let mut rest = system::all();
@@ -113,7 +113,7 @@ fn members(belongs: impl Fn(&Seen) -> bool) -> Vec<Member> {
     members
 }
 
-/// Whether this process ignores any of these signals. `None` where that cannot be known: only Linux shows it.
+/// Reports whether this process ignores any of these signals. `None` where that cannot be known: only Linux shows it.
 #[must_use]
 pub fn ignores(signals: &[Signal]) -> Option<bool> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -127,8 +127,8 @@ pub fn ignores(signals: &[Signal]) -> Option<bool> {
 
 /// Ends the process group led by `leader`, signal by signal, and waits; blocks up to the sum of their patience.
 ///
-/// When the leader is dead its group is still ours as long as no process has the leader's number: the system gives no
-/// number out again while a group or session of that number lives.
+/// The group of a dead leader still belongs to it as long as no process has the leader's number: the system gives no number
+/// out again while a group or session of that number lives.
 #[must_use]
 pub fn end_group(leader: &ProcessStamp, steps: &[StopStep]) -> Ended {
     let Some(group) = i32::try_from(leader.pid).ok().and_then(Pid::from_raw) else {
@@ -172,7 +172,7 @@ fn gone_within(pgid: u32, patience: Duration) -> bool {
     }
 }
 
-/// The name of this machine, for records on a shared database.
+/// Returns the name of this machine, for records on a shared database.
 #[must_use]
 pub fn host_name() -> String {
     system::host_name()
@@ -197,7 +197,7 @@ mod system {
 
     use super::{Member, ProcessStamp, Seen};
 
-    /// Ticks count from the boot, so the boot's own id goes with them.
+    /// The id of the boot: ticks count from the boot, so its id goes with them.
     static BOOT: LazyLock<String> = LazyLock::new(|| {
         fs::read_to_string("/proc/sys/kernel/random/boot_id")
             .map(|id| id.chars().filter(char::is_ascii_hexdigit).take(8).collect())
@@ -320,7 +320,7 @@ mod tests {
 
     use super::*;
 
-    /// A shell that leads a group of its own.
+    /// Starts a shell that leads a group of its own.
     fn shell(script: &str) -> Child {
         Command::new("sh")
             .args(["-c", script])
@@ -331,7 +331,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Waits until the shell has said that its traps stand.
+    /// Waits until the shell has reported that its traps are set.
     fn ready(child: &mut Child) {
         use std::io::Read;
         let mut byte = [0];
