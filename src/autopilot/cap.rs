@@ -102,7 +102,7 @@ mod tests {
             CAPS.forbids_another(&spent(3, 0.0, 0)),
             Some(Cap::Iterations(3))
         );
-        // A person may reboot at will; what they have begun is not cut off.
+        // A person may reboot at will; an iteration that they have begun is not cut off.
         assert_eq!(CAPS.reached(&spent(4, 0.0, 0)), None);
     }
 

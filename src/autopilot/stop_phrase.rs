@@ -12,11 +12,11 @@ pub const DEFAULT: &str = "PITSTOP TASK COMPLETE";
 /// The longest stop phrase, in bytes: it is a mark, not a text.
 pub const LIMIT: usize = 200;
 
-/// The tags that a stop phrase may stand between, as loops of other tools ask for it.
+/// The tags that a stop phrase may be between, as loops of other tools ask for it.
 const TAG: (&str, &str) = ("<promise>", "</promise>");
 
-/// The pairs of marks between which a text is quoted. A single straight mark is an apostrophe as often as not, so it
-/// quotes only where it stands at both ends of the tags.
+/// The pairs of marks between which a text is quoted. A single straight mark is an apostrophe as often as not, so it quotes
+/// only where it is at both ends of the tags.
 const QUOTES: [(char, char); 6] = [
     ('`', '`'),
     ('"', '"'),

@@ -1,13 +1,13 @@
 //! The table of all keys: their place, their possible values, who may set them and what they change.
 //!
-//! This table is all that the config language knows; the walk over a file, the names that are suggested and the list of
-//! what a project may not set all read it. To add a setting: a field in `mod.rs`, a row here, a commented line in
+//! This table is all that the config language knows; the walk over a file, the names that are suggested and the list of the
+//! keys that a project may not set all read it. To add a setting: a field in `mod.rs`, a row here, a commented line in
 //! `config.toml`.
 //!
-//! # Who may set what
+//! # The rights to set a key
 //!
 //! A cloned repository has no say: its `.pitstop/config.toml` may set looks and numbers. Beyond commands, paths, API, agent
-//! and permissions, the rows marked [`Voter::Owner`] are also those that guard the human: caps on cost, breakers, delays
+//! and permissions, the rows marked [`Voter::Owner`] are also those that guard the user: caps on cost, breakers, delays
 //! that leave time to say no, keys (a project could put approval on a key that is often pressed), what is recorded and what
 //! is logged.
 

@@ -1,8 +1,8 @@
 //! Single lines of Markdown as people and agents write them: headings, list items, code fences.
 //!
 //! The notes are read and drawn line by line, both with this module: a line that the panel shows as a box counts as an
-//! item. A parser of whole documents reads some lines differently from what the panel shows, such as an item that is
-//! indented by four blanks, or everything below a line that begins with a tag.
+//! item. A parser of whole documents reads some lines differently from the panel, such as an item that is indented by four
+//! blanks, or everything below a line that begins with a tag.
 
 /// Follows the code fences of a text, line by line.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,7 +5,7 @@
 //!   86 % compact · idle · Reboot advised · F5 review · Ctrl-q d defer         in the footer, where there is no border
 //! ```
 //!
-//! It covers nothing of the agent's: a permission dialog may stand in the last row of the pane.
+//! It covers no output of the agent: a permission dialog may be in the last row of the pane.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The chart: how the context window has filled, turn by turn, with a tooth for each reboot, and what each iteration has cost.
+//! The chart: how the context window has filled, turn by turn, with a tooth for each reboot, and the cost of each
+//! iteration.
 //!
 //! ```text
 //!  180k ┤

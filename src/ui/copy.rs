@@ -1,4 +1,4 @@
-//! Copy mode on the screen: the found and the selected cells, and the line that says where the reader is.
+//! Copy mode on the screen: the found and the selected cells, and the line with the reader's place.
 
 use ratatui::{
     buffer::Buffer,

@@ -1,4 +1,4 @@
-//! The footer: one line with what the agent does, how reboots are decided, the latest message, and keys.
+//! The footer: one line with the agent's state, the mode of reboots, the latest message, and keys.
 //!
 //! ```text
 //!  idle · reboots: ask   ! the newest notice    F1 help  F5 reboot  F8 zoom

@@ -267,7 +267,7 @@ pub(super) fn below(area: Rect, rows: u16) -> Rect {
 pub(super) fn clear(buf: &mut Buffer, area: Rect) {
     let area = area.intersection(buf.area);
     for y in area.top()..area.bottom() {
-        // A wide character cut by our left edge would still be drawn over it.
+        // A wide character cut by the rectangle's left edge would still be drawn over it.
         if area.x > buf.area.x
             && let Some(before) = buf.cell_mut((area.x - 1, y))
             && before.symbol().width() > 1

@@ -450,7 +450,7 @@ pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     let how = model.session.agent.exit.as_deref();
     let how = how.map(|how| format!(": {}", text::safe(how).trim_end_matches('.')));
     let mut said = vec![format!("Its process is gone{}.", how.unwrap_or_default())];
-    // Any other program has no session of ours to go back to.
+    // Any other program has no session that Pitstop could go back to.
     let resumes = !model.is_generic();
     if resumes {
         said.push(format!("Session {}", model.session.id));

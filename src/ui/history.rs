@@ -262,7 +262,7 @@ fn began(iteration: &Iteration, cells: usize) -> Vec<String> {
     parts
 }
 
-/// Returns the words for what a reboot gave to the iteration, short.
+/// Returns the handoff or the trim that a reboot gave to the iteration, short.
 fn given_cell(record: &RebootRecord) -> String {
     if let Some(trim) = record.trim {
         let (before, after) = (trim.tokens_before, trim.tokens_after);
@@ -316,7 +316,7 @@ fn query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Rect {
     let cursor = if history.typing { "▏" } else { "" };
     let room = usize::from(inner.width).saturating_sub(2);
     let query = text::safe(&history.query);
-    // The end of it is what is being typed.
+    // The user types at its end.
     let skipped = text::width(&query).saturating_sub(room);
     let shown: String = query.chars().skip(skipped).collect();
     let style = if history.typing {

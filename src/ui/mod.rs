@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Model, Screen ──▶ app::layout ──▶ pane · context · scratchpad · handoff · history · footer
-//!                                     and what lies over them: review, help, questions
+//!                                     and the overlays: review, help, questions
 //! ```
 //!
 //! Every text that was chosen outside passes through [`crate::clean`]; the child's cells are copied one by one. Views write

@@ -139,7 +139,7 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, 
             extra::link(cell, extra::number(link, view.link_id));
         }
         if whole && view.width == 2 {
-            // Ratatui skips the cell behind a wide character; the blank in it is what it expects there.
+            // Ratatui skips the cell behind a wide character; it expects the blank in it there.
             let second = &mut buf.content[at + 1];
             second.set_char(' ');
             ink.apply(second);
