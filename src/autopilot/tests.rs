@@ -42,7 +42,7 @@ fn spent(iterations: u64) -> Spent {
     }
 }
 
-/// A turn with a message of its own that changed something.
+/// Runs a turn with a message of its own that changed something.
 fn turn(run: &mut Autopilot, number: u64, iterations: u64) -> Verdict {
     let said = format!("step {number}");
     assert_eq!(

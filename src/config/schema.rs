@@ -476,8 +476,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Each setting has an effect: another value makes another configuration, whatever else is set, and a value that a
-        /// key may not have is refused with its line.
+        /// Tests that each setting has an effect: another value makes another configuration, whatever else is set, and a
+        /// value that a key may not have is refused with its line.
         #[test]
         fn each_key_has_its_effect_or_is_refused_with_its_line(
             picks in proptest::collection::vec((0..1_000_usize, 0..u64::MAX), 1..12),

@@ -381,7 +381,7 @@ fn the_template_says_nothing() {
     assert_eq!(notes.objective.or(notes.next), None);
 }
 
-/// The time grows with the length: with its square, one of these would take minutes.
+/// Tests that the time grows with the length: with its square, one of these would take minutes.
 #[test]
 fn what_is_huge_is_read_at_once() {
     for piece in [
