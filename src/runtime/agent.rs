@@ -1,4 +1,4 @@
-//! How the shell starts an agent: settings file, command line, environment.
+//! The start of an agent by the shell: settings file, command line, environment.
 
 use std::{
     env,
@@ -30,30 +30,30 @@ use super::{client_settings::ClientSettings, daemon::until};
 /// The hidden subcommand by which agents are started: it makes them die with us and registers them, then becomes them.
 pub const SHIM: &str = "exec-agent";
 
-/// How long the client may take to say its version: 0.03 s when it has run before, a second or more when it has not.
+/// The time that the client may take to report its version: 0.03 s if it has run before, a second or more if it has not.
 const VERSION_LIMIT: Duration = Duration::from_secs(3);
 
-/// The most that is read of it, in bytes.
+/// The number of bytes of its version output that are read at most.
 const VERSION_BYTES: usize = 256;
 
-/// Where an organization lists the only MCP servers that the client may have, on Linux and on macOS (by 2.1.197 and 2.1.330).
+/// The files in which an organization lists the only MCP servers that the client may have, on Linux and macOS (in 2.1.197 and 2.1.330).
 const MANAGED_SERVERS: [&str; 2] = [
     "/etc/claude-code/managed-mcp.json",
     "/Library/Application Support/ClaudeCode/managed-mcp.json",
 ];
 
-/// How agents are started, the same for every iteration.
+/// The plan for starting agents, the same for every iteration.
 #[derive(Clone, Debug)]
 pub struct AgentPlan {
-    /// Which program it is.
+    /// The kind of the program.
     pub kind: AgentKind,
     /// The program, found in the `PATH`.
     pub program: PathBuf,
-    /// Arguments of ours before everything else.
+    /// The arguments of ours that come before all others.
     pub lead_args: Vec<OsString>,
-    /// What the user wrote after `--`, and `[agent] args`.
+    /// The arguments that the user wrote after `--`, and `[agent] args`.
     pub user_args: Vec<String>,
-    /// Variables to set for it.
+    /// The variables to set for it.
     pub env: Vec<(OsString, OsString)>,
     /// The `pitstop` executable.
     pub exe: PathBuf,
@@ -67,20 +67,20 @@ pub struct AgentPlan {
     pub project: PathBuf,
     /// The run's directory in the project.
     pub files: Option<RunDir>,
-    /// Where settings go when the project cannot be written.
+    /// The directory for settings when the project cannot be written.
     pub runtime_dir: PathBuf,
-    /// Where the supervisor keeps its own things of the user's.
+    /// The user's state directory, in which the supervisor keeps its own files.
     pub state_dir: PathBuf,
     /// The agent's own configuration directory, below which transcripts may be read.
     pub config_dir: Option<PathBuf>,
 }
 
 impl AgentPlan {
-    /// What to run in the pane for this start.
+    /// Returns the program to run in the pane for this start.
     ///
     /// A fresh session begins at `place`, where the one before it worked, if that is known.
     /// With `no_compaction` the client's own auto-compaction is off; without, it is not touched.
-    /// A session that has nothing to resume is begun from nothing: the client would refuse it and end.
+    /// A session that has nothing to resume is begun as a new one: the client would refuse to resume it and end.
     pub fn spec(
         &self,
         start: &StartAgent,
@@ -144,7 +144,7 @@ impl AgentPlan {
         })
     }
 
-    /// Whether an agent can be started there; else it is in the project.
+    /// Reports whether an agent can be started in this directory; if not, it is started in the project.
     pub(super) fn is_there(&self, place: &Path) -> bool {
         let there = place.is_dir();
         if !there {
@@ -154,13 +154,13 @@ impl AgentPlan {
         there
     }
 
-    /// Where a session works, by its transcript.
+    /// Returns the directory in which a session works, according to its transcript.
     #[must_use]
     pub fn place_of(&self, session: SessionId) -> Option<PathBuf> {
         directory_of(&self.transcript_of(session)?)
     }
 
-    /// The variables that are set for it over those of this process.
+    /// Returns the variables that are set for it over those of this process.
     fn variables(&self, no_compaction: bool) -> Vec<(OsString, OsString)> {
         let mut env = self.env.clone();
         if no_compaction && self.kind.reports() {
@@ -170,7 +170,7 @@ impl AgentPlan {
         env
     }
 
-    /// Where the client finds out where to compact, when it is started so.
+    /// Returns the sources from which the client, if it is started so, takes its compaction settings.
     #[must_use]
     pub fn client_settings(&self, no_compaction: bool) -> ClientSettings {
         ClientSettings {
@@ -199,13 +199,13 @@ impl AgentPlan {
         (session, Start::Fresh)
     }
 
-    /// How much of the transcript of the session is there, in bytes: of one that is resumed, by whatever arguments.
+    /// Returns the length of the session's transcript in bytes, which is not 0 for one that is resumed, by whatever arguments.
     pub(super) fn transcript_length(&self, start: &StartAgent) -> u64 {
         let path = self.transcript_of(start.session);
         path.map_or(0, |path| length(&path))
     }
 
-    /// Whether the session has a conversation on disk. One that cannot be read is taken to have.
+    /// Reports whether the session has a conversation on disk. A transcript that cannot be read counts as having one.
     #[must_use]
     pub fn can_resume(&self, session: SessionId) -> bool {
         let Some(path) = self.transcript_of(session) else {
@@ -216,7 +216,7 @@ impl AgentPlan {
             .unwrap_or(true)
     }
 
-    /// Whether it runs mods: the client does, and the demo where its variable says so.
+    /// Reports whether it runs mods: the client does, and the demo does if its variable is set to 1.
     #[must_use]
     pub fn runs_mods(&self) -> bool {
         let variable = demo::BRIDGE_VARIABLE;
@@ -258,7 +258,7 @@ impl AgentPlan {
             .write_private("settings.json", bytes)
             .map_err(io::Error::other)?;
         let path = directory.path().join("settings.json");
-        // A directory that was moved away takes files still, but the client would not find them.
+        // A directory that was moved away still takes files, but the client would not find them.
         path.metadata().map_err(|error| {
             let place = path.display();
             io::Error::new(error.kind(), format!("{place} is not there once written"))
@@ -266,8 +266,8 @@ impl AgentPlan {
         Ok(path)
     }
 
-    /// The files that the mod may read its right from. It cannot tell a file of another user's, so only directories count that no
-    /// other user can write to.
+    /// Returns the files from which the mod may read its access right. The mod cannot recognize another user's file, so only
+    /// directories count that no other user can write to.
     fn bridge_files(&self) -> Vec<PathBuf> {
         // It is written beside the other one, under the same name (`api::server::secrets`).
         let usual = self.observe.with_extension("bridge");
@@ -277,7 +277,7 @@ impl AgentPlan {
         std::iter::once(usual).chain(other).collect()
     }
 
-    /// The client's version by its own word; none if it does not say it soon.
+    /// Asks the client for its version; returns `None` if it does not answer in time.
     pub(super) fn ask_version(&self) -> Option<String> {
         let mut child = Command::new(&self.program)
             .arg("--version")
@@ -297,7 +297,7 @@ impl AgentPlan {
             let _ = child.wait();
             return None;
         };
-        // Something that it has started may hold its output open: only what is there is read.
+        // A process that it has started may hold its output open: only the output that is there is read.
         let mut output = child.stdout.take()?;
         rustix::io::ioctl_fionbio(&output, true).ok()?;
         let mut said = [0; VERSION_BYTES];
@@ -308,7 +308,7 @@ impl AgentPlan {
         (status.success() && is_version).then(|| version.to_owned())
     }
 
-    /// The directory for what the client is given at a start.
+    /// Returns the directory for the files that the client is given at a start.
     fn directory_of(&self, iteration: IterationId) -> io::Result<PrivateDir> {
         let directory = match &self.files {
             Some(files) => files.iteration(iteration),
@@ -317,7 +317,7 @@ impl AgentPlan {
         directory.map_err(io::Error::other)
     }
 
-    /// Writes the mods beside the settings; gives the directory that the client is to load.
+    /// Writes the mods beside the settings; returns the directory that the client should load.
     pub(super) fn write_mods(&self, iteration: IterationId, tools: bool) -> io::Result<PathBuf> {
         let directory = self.directory_of(iteration)?;
         let write = || {
@@ -332,7 +332,7 @@ impl AgentPlan {
         write().map_err(io::Error::other)
     }
 
-    /// The text of the user's own `--settings`.
+    /// Returns the text of the user's own `--settings`.
     pub(super) fn user_settings(&self) -> io::Result<Option<String>> {
         match claude::user_settings(&self.user_args) {
             None => Ok(None),
@@ -343,8 +343,8 @@ impl AgentPlan {
         }
     }
 
-    /// The user's own status line command, which ours runs: from their `--settings`, else from the settings in
-    /// the agent's configuration directory. The project's settings have no vote on commands of ours.
+    /// Returns the user's own status line command, which ours runs: from their `--settings`, else from the settings in
+    /// the agent's configuration directory. The project's settings have no influence on commands of ours.
     #[must_use]
     pub fn user_status_line(&self) -> Option<String> {
         let given = self.user_settings().ok().flatten();
@@ -355,7 +355,7 @@ impl AgentPlan {
             .or_else(|| claude::user_status_line(&own()?))
     }
 
-    /// Whether a transcript at this path may be read: only below the agent's own configuration directory.
+    /// Reports whether a transcript at this path may be read: only below the agent's own configuration directory.
     #[must_use]
     pub fn may_read(&self, transcript: &Path) -> bool {
         let plain = transcript
@@ -372,7 +372,7 @@ impl AgentPlan {
             && (below(config) || config.canonicalize().is_ok_and(|real| below(&real)))
     }
 
-    /// The transcript of a session, if there is one. Its place is looked for and not computed, because the
+    /// Returns the transcript of a session, if there is one. Its path is searched for and not computed, because the
     /// client's rule for naming a project's directory may change; the id is unique.
     #[must_use]
     pub fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
@@ -380,17 +380,17 @@ impl AgentPlan {
     }
 }
 
-/// Whether the client takes an MCP server for the session: where an organization manages the servers it ends at once instead.
+/// Reports whether the client accepts an MCP server for the session: where an organization manages the servers, it ends at once.
 pub(super) fn takes_servers() -> bool {
     !MANAGED_SERVERS.iter().any(|file| Path::new(file).exists())
 }
 
-/// The length of a file, in bytes; 0 if there is none.
+/// Returns the length of a file in bytes; 0 if there is none.
 pub(super) fn length(path: &Path) -> u64 {
     path.symlink_metadata().map_or(0, |file| file.len())
 }
 
-/// The same, below this configuration directory.
+/// Returns the transcript of a session below this configuration directory, if there is one.
 #[must_use]
 pub fn transcript_in(config_dir: &Path, session: impl std::fmt::Display) -> Option<PathBuf> {
     let name = format!("{session}.jsonl");

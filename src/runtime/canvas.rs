@@ -1,4 +1,4 @@
-//! What the host terminal shows, and the bytes that turn it into what it shall show.
+//! The content of the host terminal, and the bytes that change it into the next content.
 //!
 //! A whole frame paints everything and sends the difference. Where only the child has written, which is nearly
 //! always, a part is painted and compared alone: the echo of a key does not wait for panels that have not changed.
@@ -19,7 +19,7 @@ use crate::{
 
 use super::paint::{Abilities, Painter};
 
-/// Where the cursor stands and whether it is seen there. Input methods open at a hidden one too.
+/// The cell of the cursor and whether it is visible there. Input methods open at a hidden one too.
 pub type Cursor = (Position, bool);
 
 /// The host terminal's cells as they were last sent.
@@ -27,20 +27,20 @@ pub type Cursor = (Position, bool);
 pub struct Canvas {
     painter: Painter,
     shown: Buffer,
-    /// Nothing is shown yet.
+    /// True while nothing is shown yet.
     blank: bool,
-    /// A whole frame that is painted; there since the second one.
+    /// The buffer in which a whole frame is painted; it exists since the second one.
     next: Buffer,
-    /// A part as it was and as it becomes: kept for their memory.
+    /// The buffers of a part as it was and as it becomes, kept to reuse their memory.
     part: (Buffer, Buffer),
-    /// Where the cursor was put last, and whether it is to be seen there.
+    /// The cell to which the cursor was moved last, and whether it is visible there.
     cursor: Option<Cursor>,
-    /// The host terminal holds something else than `shown`: it is cleared first.
+    /// True if the host terminal shows something other than `shown`: it is cleared first.
     stale: bool,
 }
 
 impl Canvas {
-    /// A canvas on a terminal that was just cleared and hides its cursor; its size is in cells.
+    /// Creates a canvas on a terminal that was just cleared and hides its cursor; its size is in cells.
     #[must_use]
     pub fn new((columns, rows): (u16, u16), abilities: Abilities) -> Self {
         let area = Rect::new(0, 0, columns, rows);
@@ -68,8 +68,8 @@ impl Canvas {
         self.stale = true;
     }
 
-    /// Paints everything and gives the bytes for what has changed: none if nothing has. `paint` returns where the
-    /// cursor belongs, if there is one.
+    /// Paints everything and returns the bytes for what has changed: none if nothing has. `paint` returns the place of
+    /// the cursor, if there is one.
     pub fn whole(&mut self, paint: impl FnOnce(&mut Buffer) -> Option<Cursor>) -> Vec<u8> {
         let stale = std::mem::take(&mut self.stale);
         if stale {
@@ -91,7 +91,7 @@ impl Canvas {
         self.finish(cursor)
     }
 
-    /// Draws on a blank terminal, row by row: another buffer of that size would take longer than that, at the start.
+    /// Draws on a blank terminal, row by row: at the start, allocating another buffer of that size would take longer.
     fn draw_all(&mut self) {
         let area = self.shown.area;
         let (blank, row) = &mut self.part;
@@ -107,7 +107,7 @@ impl Canvas {
         }
     }
 
-    /// Paints what has changed of the pane, whose cells lie in this rectangle, and gives the bytes for it. The rest of the
+    /// Paints what has changed of the pane, whose cells lie in this rectangle, and returns the bytes for it. The rest of the
     /// screen must be as the last whole frame left it.
     pub fn pane(
         &mut self,
@@ -147,9 +147,9 @@ impl Canvas {
         swap(after, &mut self.shown, start);
     }
 
-    /// Puts the cursor where it belongs and takes the bytes of what was painted.
+    /// Moves the cursor to its place and returns the bytes of everything that was painted.
     fn finish(&mut self, cursor: Option<Cursor>) -> Vec<u8> {
-        // Cells before cursor: where something was written to is where it would stand.
+        // The cursor comes after the cells: writing a cell moves it.
         if let Some((at, _)) = cursor
             && (self.cursor != cursor || !self.painter.is_empty())
         {
@@ -167,7 +167,7 @@ impl Canvas {
 }
 
 /// Exchanges a part with the rectangle of its size that begins at that cell of the whole: a copy of so many cells costs
-/// more than all else about them.
+/// more than everything else that is done with them.
 fn swap(part: &mut Buffer, whole: &mut Buffer, start: usize) {
     let (width, stride) = (usize::from(part.area.width), usize::from(whole.area.width));
     for (row, cells) in part.content.chunks_exact_mut(width.max(1)).enumerate() {
@@ -175,7 +175,7 @@ fn swap(part: &mut Buffer, whole: &mut Buffer, start: usize) {
     }
 }
 
-/// The cells that differ, in the order of their places; the second cell of a wide character is never among them.
+/// Returns the cells that differ, in the order of their places; the second cell of a wide character is never among them.
 ///
 /// What is drawn may leave its mark on cells that do not differ, and these are drawn again: the second half of a wide character
 /// whose first half is drawn over, and the cells on which a terminal that joins less than we do puts the rest of a cluster.

@@ -1,4 +1,4 @@
-//! What the client's settings files, arguments and environment say about its compaction, and whether they switch hooks off.
+//! The client's compaction settings from its files, arguments and environment, and whether these switch hooks off.
 //!
 //! They are read as numbers and switches; nothing in them is run.
 
@@ -20,13 +20,13 @@ use crate::agent::{
 /// The largest file that is read, in bytes: the client's state file grows with its projects.
 const LARGEST: u64 = 16 << 20;
 
-/// Where an organization's own settings are, on Linux and on macOS.
+/// The files of an organization's own settings, on Linux and on macOS.
 const MANAGED: [&str; 2] = [
     "/etc/claude-code/managed-settings.json",
     "/Library/Application Support/ClaudeCode/managed-settings.json",
 ];
 
-/// Where the client looks.
+/// The sources from which the client takes its settings.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
     /// The user's arguments for it.
@@ -61,7 +61,7 @@ impl ClientSettings {
         read
     }
 
-    /// Whose settings switch hooks off, and mods with them; none if no file that is known here does.
+    /// Returns the name of the settings that switch hooks off, and mods with them; `None` if no file that is known here does.
     #[must_use]
     pub fn without_hooks(&self) -> Option<&'static str> {
         let is_on = |text: &str, name| claude::setting(text, name) == Some(true);
@@ -73,11 +73,11 @@ impl ClientSettings {
         let mut said = texts
             .iter()
             .filter_map(|(name, text)| Some((*name, claude::setting(text, "disableAllHooks")?)));
-        // The last file that says something counts.
+        // The last file that sets it counts.
         said.next_back().and_then(|(name, off)| off.then_some(name))
     }
 
-    /// The settings files that are there, by the names that people know them by; those that win last.
+    /// Returns the settings files that exist, with the names that people know; files that take precedence come last.
     fn texts(&self) -> Vec<(&'static str, String)> {
         let own = self.config_dir.as_deref();
         let given = match claude::user_settings(&self.args) {
@@ -107,12 +107,12 @@ impl ClientSettings {
     }
 }
 
-/// The settings of the machine's, if there are any.
+/// Returns the organization's own settings, if there are any.
 fn managed() -> Option<String> {
     MANAGED.iter().find_map(|file| text_of(Path::new(file)))
 }
 
-/// The client's state file lies in its configuration directory where that was named, and beside it otherwise.
+/// Returns the path of the client's state file: in its configuration directory if that was named, and beside it otherwise.
 fn state_file(config_dir: &Path) -> PathBuf {
     let named = env::var_os("CLAUDE_CONFIG_DIR").is_some_and(|dir| !dir.is_empty());
     let place = if named {
@@ -123,7 +123,7 @@ fn state_file(config_dir: &Path) -> PathBuf {
     place.unwrap_or(config_dir).join(".claude.json")
 }
 
-/// The text of a plain file. What is no file could keep us waiting for ever.
+/// Returns the text of a regular file. Reading anything else could block for ever.
 fn text_of(path: &Path) -> Option<String> {
     let found = fs::metadata(path).ok()?;
     (found.is_file() && found.len() <= LARGEST)

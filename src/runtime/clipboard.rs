@@ -14,7 +14,7 @@ use crate::app::Event;
 /// The largest text given to the host terminal, in bytes: with more, terminals drop the sequence or hang on it.
 const TERMINAL_LIMIT: usize = 1 << 20;
 
-/// How long a tool may take to read the text. The tools that stay to serve it do so behind our back.
+/// The time that a tool may take to read the text. Tools that stay to serve it do so in the background.
 const TOOL_TIME: Duration = Duration::from_secs(3);
 
 /// A program that takes the clipboard's text on its standard input.
@@ -37,7 +37,7 @@ const MAC: Tool = Tool {
     arguments: &[],
 };
 
-/// The tool of the system we run on, by the variables that name its display.
+/// Returns the tool of the system we run on, by the variables that name its display.
 #[must_use]
 pub fn tool(wayland: Option<&OsStr>, display: Option<&OsStr>, mac: bool) -> Option<&'static Tool> {
     let set = |variable: Option<&OsStr>| variable.is_some_and(|value| !value.is_empty());
@@ -52,8 +52,8 @@ pub fn tool(wayland: Option<&OsStr>, display: Option<&OsStr>, mac: bool) -> Opti
     }
 }
 
-/// The sequence that stores a text in the host terminal's clipboard, built from the text alone; `None` for one that
-/// is too large.
+/// Returns the sequence that stores a text in the host terminal's clipboard, built from the text alone; `None` for one
+/// that is too large.
 #[must_use]
 pub fn sequence(text: &str) -> Option<Vec<u8>> {
     (text.len() <= TERMINAL_LIMIT).then(|| {
@@ -84,7 +84,7 @@ pub fn give_to_system(text: String, answers: &mpsc::Sender<Event>) {
     });
 }
 
-/// Why a tool that is not installed has failed.
+/// The reason for the failure of a tool that is not installed.
 const NOT_THERE: &str = "it is not installed";
 
 async fn run(tool: &Tool, text: String) -> Result<(), String> {

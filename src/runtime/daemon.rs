@@ -29,16 +29,16 @@ use crate::{
 
 use super::{Shell, agent::transcript_in};
 
-/// How long a worker may take to be listed: the client shows its list of agents first.
+/// The time that a worker may take to be listed: the client shows its list of agents first.
 const APPEARS: Duration = Duration::from_secs(1);
 
-/// How long a fork may take to be listed after the agent view was seen.
+/// The time that a fork may take to be listed after the agent view was seen.
 const FORKS: Duration = Duration::from_secs(5);
 
 /// The pause between two looks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
 
-/// What a thread needs to know of the client.
+/// The facts about the client that a thread needs.
 struct Client {
     program: PathBuf,
     env: Vec<(OsString, OsString)>,
@@ -63,7 +63,7 @@ impl Shell {
         })
     }
 
-    /// Looks whether the daemon runs a fork of one of `from`; says so only if it does.
+    /// Checks whether the daemon runs a fork of one of `from`; reports it only if it does.
     pub(super) fn find_moved(&mut self, from: Vec<SessionId>) {
         let Some(client) = self.client() else { return };
         let events = self.events.clone();
@@ -83,7 +83,7 @@ impl Shell {
         }
     }
 
-    /// Ends what the daemon runs of these sessions, within about `limit`.
+    /// Ends the workers that the daemon runs for these sessions, within about `limit`.
     pub(super) fn end_moved(&mut self, sessions: Vec<SessionId>, limit: Duration) {
         let events = self.events.clone();
         let client = self.client();
@@ -108,7 +108,7 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         .map(drop)
 }
 
-/// Asks until there is an answer or the time is over; asks once at least.
+/// Asks until there is an answer or the time is over; asks at least once.
 pub(super) fn until<T>(end: Instant, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
         let answer = ask();
@@ -120,14 +120,14 @@ pub(super) fn until<T>(end: Instant, mut ask: impl FnMut() -> Option<T>) -> Opti
 }
 
 impl Client {
-    /// The workers that the daemon lists; none where there is no daemon.
+    /// Returns the workers that the daemon lists; none if there is no daemon.
     fn workers(&self) -> Vec<Worker> {
         read_roster(&self.config_dir)
             .inspect_err(|error| tracing::warn!(error, "the daemon's roster cannot be read"))
             .unwrap_or_default()
     }
 
-    /// The last of these sessions that has a conversation on disk.
+    /// Returns the last of these sessions that has a conversation on disk.
     fn holding(&self, sessions: &[SessionId]) -> Option<SessionId> {
         let holds = |session: &SessionId| {
             let transcript = transcript_in(&self.config_dir, *session);
@@ -180,7 +180,7 @@ impl Client {
         if until(end, gone).is_some() {
             return Ok(());
         }
-        // What the client could not do.
+        // The client could not end it, so that we do.
         match process::end_group(stamp, &process::LEFTOVER_STEPS) {
             process::Ended::Leftovers(_) => Err(stopped
                 .err()
@@ -237,7 +237,7 @@ mod tests {
     const OURS: &str = "00000000-0000-4000-8000-000000000001";
     const FORK: &str = "00000000-0000-4000-8000-000000000002";
 
-    /// A daemon that lists one worker, a real process, forked from our session; `claude` is this script.
+    /// Sets up a daemon that lists one worker, a real process, forked from our session; `claude` is this script.
     fn daemon(script: &str) -> (tempfile::TempDir, Client, std::process::Child) {
         let home = tempfile::tempdir().unwrap();
         let worker = Command::new("sleep")
@@ -266,7 +266,7 @@ mod tests {
         (home, client, worker)
     }
 
-    /// Whether the worker has gone; reaps it, for it is this test's child.
+    /// Reports whether the worker has ended; reaps it, because it is this test's child.
     fn is_over(worker: &mut std::process::Child) -> bool {
         worker.try_wait().unwrap().is_some()
     }

@@ -19,28 +19,28 @@ use crate::app::{
 
 use super::Shell;
 
-/// How long an editor may take to end when we leave, before it is killed.
+/// The time that an editor may take to end when we leave, before it is killed.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
 /// An editor that has the host terminal.
 #[derive(Debug)]
 pub(super) struct Editing {
-    /// Dropped, it asks the editor to end.
+    /// The sender that asks the editor to end when it is dropped.
     end: oneshot::Sender<()>,
     wait: JoinHandle<()>,
 }
 
 impl Editing {
-    /// Ends the editor: it keeps the terminal as little as we do.
+    /// Ends the editor: it must not keep the terminal after we have left.
     pub(super) async fn end(self) {
         drop(self.end);
-        // It has limits of its own.
+        // The wait has limits of its own.
         let _ = self.wait.await;
     }
 }
 
 impl Shell {
-    /// Lends the host terminal to `$EDITOR` with the text in a file of its own. That it is left comes back as an answer.
+    /// Lends the host terminal to `$EDITOR` with the text in a file of its own. An event reports when the editor was left.
     pub(super) fn open_editor(&mut self, document: Document, text: &str) {
         if self.terminal.editing.is_some() {
             return;
@@ -77,7 +77,7 @@ impl Shell {
         Ok(Editing { end, wait })
     }
 
-    /// The editor has been left, or was never there: the host terminal is ours again.
+    /// Takes the host terminal back once the editor was left, or could not be started.
     pub(super) fn editor_left(&mut self) {
         self.terminal.editing = None;
         if let Err(error) = self.terminal.front.take_back() {
@@ -87,7 +87,7 @@ impl Shell {
     }
 }
 
-/// What the user edits with, as a shell reads it.
+/// Returns the command of the user's editor, as a shell reads it.
 fn chosen() -> String {
     let variable = |name| {
         std::env::var(name)
@@ -99,8 +99,8 @@ fn chosen() -> String {
         .unwrap_or_else(|| "vi".to_owned())
 }
 
-/// The variable may hold arguments, so a shell reads it, as git does. A plain command takes the shell's place: then it is
-/// the editor itself that is asked to end.
+/// Returns the shell's line for an editor. The variable may hold arguments, so a shell reads it, as git does. A plain command
+/// replaces the shell: then the editor itself is asked to end.
 fn line(editor: &str) -> String {
     let assigns = editor
         .split_whitespace()
@@ -111,7 +111,7 @@ fn line(editor: &str) -> String {
     format!("{exec}{editor} \"$1\"")
 }
 
-/// Waits for the editor, and reports what its file holds then.
+/// Waits for the editor, and then reports the content of its file.
 async fn wait(
     mut child: Child,
     ended: oneshot::Receiver<()>,
@@ -138,7 +138,7 @@ async fn wait(
         .await;
 }
 
-/// Editors save what they can and restore the terminal when it hangs up.
+/// Hangs up on the editor, which then saves what it can and restores the terminal; kills it if it does not end.
 async fn hang_up(child: &mut Child) {
     let pid = child
         .id()

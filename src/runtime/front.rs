@@ -1,4 +1,4 @@
-//! What a person has of the supervisor: the host terminal with its frames, or lines on standard output.
+//! The supervisor's output for a person: the host terminal with its frames, or lines on standard output.
 //!
 //! The loop is the same for both. A headless run has no terminal at all, and a run whose terminal is lost may go on as a
 //! headless one: then the terminal is given up here and nothing else changes.
@@ -19,25 +19,25 @@ use super::{
     host::{self, Host},
 };
 
-/// How large a terminal a headless run pretends to: the pane gets all of it but the footer.
+/// The size in cells of the terminal that a headless run pretends to have: the pane gets all of it but the footer.
 pub const HEADLESS: (u16, u16) = (120, 41);
 
-/// How many lines may wait for a reader that does not read: those beyond are dropped here and stand in the log.
+/// The number of lines that may wait for a reader that does not read: those beyond are dropped here but are in the log.
 const LINES: usize = 1024;
 
-/// How long the last lines may take when we leave.
+/// The time that the last lines may take when we leave.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// How a headless run speaks.
+/// The output format of a headless run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speech {
-    /// One line an event, for people.
+    /// One line per event, for people.
     Lines,
-    /// One JSON object an event and line.
+    /// One JSON object per event, each on a line of its own.
     Json,
 }
 
-/// Where the supervisor shows itself.
+/// The output of the supervisor: the host terminal, lines, or neither once the terminal is lost.
 #[derive(Debug)]
 pub struct Front {
     host: Option<Host>,
@@ -60,7 +60,7 @@ impl Front {
         })
     }
 
-    /// Speaks in lines on standard output. A thread of its own writes them: a reader that has stopped stops nothing else.
+    /// Reports in lines on standard output. A thread of its own writes them: a reader that has stopped stops nothing else.
     pub fn headless(speech: Speech) -> io::Result<Self> {
         let (sender, lines) = mpsc::sync_channel::<String>(LINES);
         let writer = thread::Builder::new()
@@ -82,13 +82,13 @@ impl Front {
         })
     }
 
-    /// Whether there is a host terminal.
+    /// Reports whether there is a host terminal.
     #[must_use]
     pub const fn has_terminal(&self) -> bool {
         self.host.is_some()
     }
 
-    /// The size in cells: columns, rows. What a lost terminal had stays.
+    /// Returns the size in cells: columns, rows. The size of a lost terminal stays as it was.
     #[must_use]
     pub fn size(&self, last: (u16, u16)) -> (u16, u16) {
         match (&self.host, &self.lines) {
@@ -98,7 +98,7 @@ impl Front {
         }
     }
 
-    /// What the host terminal says next; never, where there is none.
+    /// Waits for the next message of the host terminal; never returns if there is none.
     pub(super) async fn next(&mut self) -> Woken {
         let Some(host) = &mut self.host else {
             return std::future::pending().await;
@@ -112,7 +112,7 @@ impl Front {
         }
     }
 
-    /// Whether a frame may be sent.
+    /// Reports whether a frame may be sent.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.host.as_ref().is_some_and(Host::is_ready)
@@ -125,7 +125,7 @@ impl Front {
         }
     }
 
-    /// A frame is out.
+    /// Notes that a frame was written.
     pub const fn frame_written(&mut self) {
         if let Some(host) = &mut self.host {
             host.frame_written();
@@ -142,7 +142,7 @@ impl Front {
         self.host.as_mut().map_or(Ok(()), Host::take_back)
     }
 
-    /// Stops itself as a shell's job; returns when it is continued.
+    /// Stops this process as a shell's job; returns when it is continued.
     pub fn suspend(&mut self) -> io::Result<()> {
         let Some(host) = &mut self.host else {
             host::stop();

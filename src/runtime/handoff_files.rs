@@ -24,13 +24,13 @@ use crate::{
     private_file::{self, OpenError},
 };
 
-/// How many files are included at most: as many would fill any handoff.
+/// The number of files that are included at most: as many would fill any handoff.
 const INCLUDED_CAP: usize = 32;
 
-/// How long the files may be looked at; a dead network share answers never.
+/// The time that checking the files may take; a dead network share never answers.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// Looks and reads, where the agent works; a file that is not there is included from the project.
+/// Checks and reads files in the agent's directory; a file that is not there is included from the project.
 #[must_use]
 pub fn read(project: &Path, place: &Path, named: &[String], include: &[String]) -> HandoffFiles {
     let end = Instant::now() + TIME_LIMIT;
@@ -61,7 +61,7 @@ pub fn read(project: &Path, place: &Path, named: &[String], include: &[String]) 
     files
 }
 
-/// Git names files from the top of its repository.
+/// Returns the top of the repository, from which git names files; the directory itself if there is no repository.
 fn top_of(project: &Path) -> &Path {
     let holds_git = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
     project.ancestors().find(holds_git).unwrap_or(project)
@@ -79,7 +79,7 @@ fn is_missing(places: &[&Path], name: &str) -> bool {
     plain && places.iter().all(absent)
 }
 
-/// The parts of a path that stays below the place it starts from.
+/// Returns the parts of a path that stays below the place it starts from.
 fn parts(name: &str) -> Option<Vec<&OsStr>> {
     let parts: Option<Vec<_>> = Path::new(name)
         .components()
@@ -107,7 +107,7 @@ fn included(project: &Path, name: &str) -> Result<IncludedFile, String> {
         error if error.is_absent() => "it is not there".to_owned(),
         error => error.to_string(),
     })?;
-    // A little over the cap, so that it is known that there is more.
+    // A little over the cap, to know whether there is more.
     let mut bytes = Vec::new();
     file.take(FILE_CAP as u64 + 1024)
         .read_to_end(&mut bytes)

@@ -1,4 +1,4 @@
-//! The host terminal: raw mode, its bytes, frames out, and its restoration on every way out.
+//! The host terminal: raw mode, its bytes, frames out, and its restoration on every exit.
 //!
 //! ```text
 //!   stdin  ── reader thread ──► bounded channel ──► loop
@@ -31,24 +31,24 @@ use rustix::{
 };
 use tokio::sync::mpsc;
 
-/// Bytes read from the host terminal at once.
+/// The number of bytes read from the host terminal at once.
 const READ_SIZE: usize = 64 * 1024;
 
-/// How many reads may wait for the loop: a paste of any size is held back in the kernel beyond that.
+/// The number of reads that may wait for the loop: a paste of any size is held back in the kernel beyond that.
 const READS_IN_FLIGHT: usize = 16;
 
-/// What crossterm has no command for: the title kept and changes of the colour scheme; buttons and drags in the SGR form without
-/// every move, for its mouse mode asks for those too.
+/// The sequences at entry that crossterm has no command for: the title is saved and changes of the colour scheme are reported;
+/// buttons and drags come in the SGR form without every move, because its mouse mode requests those too.
 const ENTER_OURS: &str = "\x1b[22;2t\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?2031h";
 
-/// The title back, no `modifyOtherKeys` of [`HostKeys::Other`] and no changes of the colour scheme: likewise.
+/// The sequences at exit, likewise: the title is restored, `modifyOtherKeys` of [`HostKeys::Other`] and scheme changes end.
 const LEAVE_OURS: &str = "\x1b]2;\x1b\\\x1b[23;2t\x1b[>4m\x1b[?2031l";
 
-/// What we want to know of it; DA1 comes last because every terminal answers it. The answers come in with
+/// The queries to the host terminal; DA1 comes last because every terminal answers it. The answers come in with
 /// the keys: nothing waits for them.
 const QUERIES: &str = "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[?u\x1b[?2026$p\x1b[?996n\x1b[c";
 
-/// What is asked of the host terminal for our time.
+/// Returns the sequences that set the host terminal up for our use.
 fn enter() -> Vec<u8> {
     let mut bytes = Vec::new();
     // A vector takes everything.
@@ -64,8 +64,8 @@ fn enter() -> Vec<u8> {
     bytes
 }
 
-/// Everything of [`enter`] taken back, and what frames may have left: keyboard flags, moves of the mouse, attributes,
-/// cursor shape, a synchronized frame. Cleared first: a terminal that has grown since then (tmux) keeps rows of ours else.
+/// Returns the sequences that undo [`enter`] and what frames may have left: keyboard flags, moves of the mouse, attributes, cursor
+/// shape, a synchronized frame. The screen is cleared first: a terminal that has grown since (tmux) would keep rows of ours.
 fn leave() -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = queue!(
@@ -85,20 +85,20 @@ fn leave() -> Vec<u8> {
     bytes
 }
 
-/// How the host terminal distinguishes keys that have one byte in common, such as Shift+Enter and Enter.
+/// The protocol by which the host terminal distinguishes keys that share one byte, such as Shift+Enter and Enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostKeys {
-    /// Not that we know of.
+    /// The keys are alike, as far as we know.
     #[default]
     Alike,
-    /// By the kitty protocol.
+    /// The kitty protocol.
     Kitty,
-    /// By xterm's `modifyOtherKeys`, if at all: there is no answer that shows it. xterm and tmux (`extended-keys on`) do.
+    /// The `modifyOtherKeys` of xterm, if any: there is no answer that shows it. xterm and tmux (`extended-keys on`) have it.
     Other,
 }
 
 impl HostKeys {
-    /// What is known once the terminal has reported its keyboard flags, or has answered DA1 without having done so.
+    /// Returns the protocol known once the terminal has reported its keyboard flags, or has answered DA1 without having done so.
     #[must_use]
     pub const fn learned(self, kitty: bool) -> Self {
         match (self, kitty) {
@@ -108,9 +108,9 @@ impl HostKeys {
         }
     }
 
-    /// What asks for it; `leave` takes it back. "Disambiguate" tells the keys apart, and "alternates" say which key a letter of
-    /// another script is on, so that Ctrl-C is one in each layout. Of `modifyOtherKeys` the level is enough that leaves every key
-    /// as it is that has a form of its own. Terminals that take it for attributes are set right at once.
+    /// Returns the sequences that request the protocol; `leave` undoes them. "Disambiguate" distinguishes the keys, and "alternates"
+    /// report the key that a letter of another script is on, so that Ctrl-C is one in each layout. Of `modifyOtherKeys` the level is
+    /// enough that leaves keys with a form of their own unchanged. Terminals that take it for attributes are corrected at once.
     #[must_use]
     pub fn request(self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -126,45 +126,45 @@ impl HostKeys {
     }
 }
 
-/// Ends a sequence that a frame was cut in, and a link that it had begun.
+/// The bytes that end a sequence in which a frame was cut, and a link that it had begun.
 const CUT: &str = "\x18\x1b]8;;\x1b\\";
 
-/// How long the terminal has to take what [`leave`] says, and the last words likewise.
+/// The time that the terminal has to take the bytes of [`leave`], and the last words likewise.
 const LEAVE_LIMIT: Duration = Duration::from_millis(500);
 
-/// How long the last frame may take before it is cut.
+/// The time that the last frame may take before it is cut.
 const SETTLE_LIMIT: Duration = Duration::from_millis(250);
 
-/// How soon the writer notices that its frame is not wanted any more.
+/// The time within which the writer notices that its frame is not wanted any more.
 const WRITER_PATIENCE: Duration = Duration::from_millis(50);
 
-/// The most bytes of a write to a terminal that could only be opened so that writes wait: one that has any room has this
-/// much.
+/// The most bytes of a write to a terminal that could only be opened so that writes block: a terminal with any room has
+/// room for this many.
 const WAITING_CHUNK: usize = 256;
 
-/// How often the terminal was taken and given back: it is ours while this is odd.
+/// The number of times that the terminal was taken or given back: it is ours while this is odd.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 /// The terminal as it was found.
 static FOUND: OnceLock<Found> = OnceLock::new();
 
-/// Held during one write of a frame, which never waits: what a frame has left to say must not follow [`leave`].
+/// The lock held during one write of a frame, which never blocks: the rest of a frame must not follow [`leave`].
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// How many frames are not whole on the terminal yet.
+/// The number of frames that are not completely on the terminal yet.
 static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
 
-/// The terminal did not take all of [`leave`].
+/// True if the terminal did not take all of [`leave`].
 static STALLED: AtomicBool = AtomicBool::new(false);
 
 struct Found {
-    /// The terminal opened once more, so that a write does not wait; `None` where it cannot be.
+    /// The terminal, opened once more so that a write does not block; `None` if it could not be.
     direct: Option<OwnedFd>,
     line: Termios,
 }
 
 impl Found {
-    /// Writes what there is room for now.
+    /// Writes as many bytes as there is room for now.
     fn write(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
         let Some(direct) = &self.direct else {
             if !has_room(self.out(), Duration::ZERO) {
@@ -182,7 +182,7 @@ impl Found {
         }
     }
 
-    /// Writes as much as finds room within `limit`; whether that is all.
+    /// Writes as much as finds room within `limit`; returns true if that is all.
     fn write_within(&self, mut bytes: &[u8], limit: Duration) -> bool {
         let end = Instant::now() + limit;
         while !bytes.is_empty() {
@@ -204,37 +204,37 @@ impl Found {
     }
 }
 
-/// Waits until the terminal has room; whether it has.
+/// Waits until the terminal has room; returns true if it has.
 fn has_room(terminal: BorrowedFd<'_>, limit: Duration) -> bool {
     let limit = Timespec::try_from(limit).ok();
     let mut out = [PollFd::new(&terminal, PollFlags::OUT)];
     matches!(poll(&mut out, limit.as_ref()), Ok(1..))
 }
 
-/// Makes the terminal ours, raw; gives the number of this taking.
+/// Takes the terminal and makes it raw; returns the number of this taking.
 fn take() -> io::Result<u64> {
     let stdin = rustix::stdio::stdin();
     let found = if let Some(found) = FOUND.get() {
         found
     } else {
-        // Not by crossterm: it would take any other terminal where standard input is none.
+        // Not by crossterm: it would use any other terminal if standard input is none.
         let line = tcgetattr(stdin)?;
         let direct = without_waits();
         FOUND.get_or_init(|| Found { direct, line })
     };
-    // What crossterm finds now it brings back: not the settings of an editor that has died.
+    // Crossterm restores later what it finds now: not the settings of an editor that has died.
     tcsetattr(stdin, OptionalActions::Now, &found.line)?;
     terminal::enable_raw_mode()?;
     Ok(TAKEN.fetch_add(1, Ordering::SeqCst) + 1)
 }
 
-/// Whether the terminal is ours, in whatever taking.
+/// Reports whether the terminal is ours, in any taking.
 fn is_taken() -> bool {
     TAKEN.load(Ordering::SeqCst) % 2 == 1
 }
 
-/// Gives the host terminal back as it was; harmless when it was not taken. False if it did not take all of what that needs
-/// within half a second: then nothing else should be written to it.
+/// Gives the host terminal back as it was; harmless when it was not taken. Returns false if it did not take all of the bytes for
+/// that within half a second: then nothing else should be written to it.
 pub fn restore() -> bool {
     let taken = TAKEN.load(Ordering::SeqCst);
     let ours = taken % 2 == 1
@@ -244,7 +244,7 @@ pub fn restore() -> bool {
     let Some(found) = FOUND.get().filter(|_| ours) else {
         return !STALLED.load(Ordering::SeqCst);
     };
-    // Needs no room, so it comes first.
+    // This needs no room, so it comes first.
     let _ = terminal::disable_raw_mode();
     let end = Instant::now() + WRITER_PATIENCE;
     let mut writing = WRITING.try_lock();
@@ -261,7 +261,7 @@ pub fn restore() -> bool {
     whole
 }
 
-/// Whether the terminal had stalled when it was given back: a message to it would not return.
+/// Reports whether the terminal had stalled when it was given back: writing a message to it would not return.
 #[must_use]
 pub fn is_stalled() -> bool {
     STALLED.load(Ordering::SeqCst)
@@ -292,10 +292,10 @@ pub fn restore_on_panic() {
     }));
 }
 
-/// What the reader thread sends.
+/// A message of the reader thread.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HostBytes {
-    /// The user did something, or the terminal answers.
+    /// Bytes that the user typed, or that the terminal answered.
     Read(Vec<u8>),
     /// The terminal is gone.
     Closed,
@@ -305,20 +305,20 @@ pub enum HostBytes {
 #[derive(Debug)]
 pub struct Host {
     pub(super) bytes: mpsc::Receiver<HostBytes>,
-    /// Keeps the channel open behind a reader that has ended.
+    /// The sender that keeps the channel open after the reader has ended.
     _open: mpsc::Sender<HostBytes>,
     paused: Arc<Paused>,
     wake: OwnedFd,
-    /// The number of the taking that it is held by.
+    /// The number of the taking by which it is held.
     taken: u64,
     frames: std_mpsc::Sender<(u64, Vec<u8>)>,
     pub(super) written: mpsc::Receiver<()>,
     frame_in_flight: bool,
-    /// Another program has the terminal.
+    /// True while another program has the terminal.
     lent: bool,
 }
 
-/// Whether the reader leaves the terminal's bytes to another program, and whether it has noticed.
+/// The pause of the reader: whether it should leave the terminal's bytes to another program, and whether it has noticed.
 #[derive(Debug, Default)]
 struct Paused {
     wanted: AtomicBool,
@@ -361,14 +361,14 @@ impl Host {
         Ok(host)
     }
 
-    /// Whether a frame may be sent: the last one is out, and the terminal is ours.
+    /// Reports whether a frame may be sent: the last one is out, and the terminal is ours.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         !self.frame_in_flight && !self.lent
     }
 
-    /// Sends a frame, but not to a terminal that another program has: as much as it takes at once from here, for a thread
-    /// more on its way is what an echo waits for, and the rest from the writer.
+    /// Sends a frame, but not to a terminal that another program has: as much as it takes at once is written directly, because
+    /// handing it to another thread would delay an echo, and the rest by the writer.
     pub fn write(&mut self, mut frame: Vec<u8>) {
         if self.lent {
             return;
@@ -389,7 +389,7 @@ impl Host {
         let _ = self.frames.send((self.taken, frame));
     }
 
-    /// A frame is out.
+    /// Notes that a frame was written.
     pub const fn frame_written(&mut self) {
         self.frame_in_flight = false;
     }
@@ -433,7 +433,7 @@ impl Host {
         }
     }
 
-    /// Stops itself as a shell's job, as `kill -TSTP` asks; returns when it is continued.
+    /// Stops this process as a shell's job, as `kill -TSTP` asks; returns when it is continued.
     pub fn suspend(&mut self) -> io::Result<()> {
         if self.lent {
             // The program that has the terminal is stopped by the same key, and keeps it.
@@ -483,18 +483,18 @@ fn write_frame(taken: u64, mut frame: &[u8]) {
     }
 }
 
-/// Standard output's terminal by a descriptor of its own. Standard output itself cannot be set not to wait: whatever program
-/// shares it would not either.
+/// Opens standard output's terminal with a descriptor of its own. Standard output itself cannot be made non-blocking: it
+/// would be so for every program that shares it.
 fn without_waits() -> Option<OwnedFd> {
     let name = rustix::termios::ttyname(io::stdout(), Vec::new()).ok()?;
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     rustix::fs::open(name, flags, Mode::empty()).ok()
 }
 
-/// How often a reader that has panicked is started again, before the terminal counts as gone.
+/// The number of times that a reader that has panicked is started again, before the terminal counts as gone.
 const READER_RESTARTS: usize = 3;
 
-/// Why the reader has ended.
+/// The reason why the reader has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReadEnd {
     /// The terminal is gone.
@@ -588,11 +588,11 @@ fn read(sender: &mpsc::Sender<HostBytes>, paused: &Paused, woken: &OwnedFd) -> R
     }
 }
 
-/// The most columns and rows that are drawn: beyond any screen. A terminal that reports more is drawn on so far, for memory
-/// that is asked for by a number is to have a bound.
+/// The most columns and rows that are drawn: beyond any screen. A terminal that reports more is drawn on only up to these, so that
+/// memory that is requested by a number has a bound.
 const MOST: (u16, u16) = (1000, 500);
 
-/// The size of the host terminal in cells: columns, rows.
+/// Returns the size of the host terminal in cells: columns, rows.
 #[must_use]
 pub fn size() -> (u16, u16) {
     match crossterm::terminal::size() {

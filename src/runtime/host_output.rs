@@ -1,4 +1,4 @@
-//! What goes to the host terminal beside the cells: clipboard, title, bell, notifications, progress.
+//! The output to the host terminal beside the cells: clipboard, title, bell, notifications, progress.
 //!
 //! Each is rebuilt from clean text, and of each kind only the newest waits for the next frame: a flood costs no memory,
 //! and a terminal that is slow gets what still counts.
@@ -13,7 +13,7 @@ const TITLE_LIMIT: usize = 256;
 /// The longest message of a notification, in characters: desktops show less.
 const MESSAGE_LIMIT: usize = 1024;
 
-/// What waits for the next frame.
+/// The output that waits for the next frame.
 #[derive(Debug, Default)]
 pub struct HostOutput {
     abilities: Abilities,
@@ -23,12 +23,12 @@ pub struct HostOutput {
     title: Option<String>,
     message: Option<String>,
     progress: Option<Progress>,
-    /// Whether the host terminal shows a progress.
+    /// True while the host terminal shows progress.
     progresses: bool,
 }
 
 impl HostOutput {
-    /// Nothing yet, for a host terminal with these abilities.
+    /// Creates an empty output for a host terminal with these abilities.
     #[must_use]
     pub fn new(abilities: Abilities) -> Self {
         Self {
@@ -37,12 +37,12 @@ impl HostOutput {
         }
     }
 
-    /// A sequence of ours as it is.
+    /// Adds a sequence of ours as it is.
     pub fn raw(&mut self, sequence: &[u8]) {
         self.raw.extend_from_slice(sequence);
     }
 
-    /// Rings.
+    /// Rings the bell.
     pub const fn bell(&mut self) {
         self.bell = true;
     }
@@ -84,14 +84,14 @@ impl HostOutput {
         });
     }
 
-    /// Shows how far something is.
+    /// Shows the progress of something.
     pub const fn progress(&mut self, progress: Progress) {
         if self.abilities.progress {
             self.progress = Some(progress);
         }
     }
 
-    /// Whether nothing waits.
+    /// Reports whether nothing waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
@@ -102,7 +102,7 @@ impl HostOutput {
             && self.progress.is_none()
     }
 
-    /// Everything that waits, as bytes.
+    /// Takes everything that waits, as bytes.
     pub fn take(&mut self) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.raw);
         bytes.extend(self.clipboard.take().into_iter().flatten());
@@ -122,7 +122,7 @@ impl HostOutput {
         bytes
     }
 
-    /// What takes down what would stay behind us.
+    /// Returns the sequence that ends a shown progress, which would stay after we leave.
     pub fn leave(&mut self) -> Vec<u8> {
         if std::mem::take(&mut self.progresses) {
             sequence(Progress::None).into_bytes()
