@@ -1,4 +1,4 @@
-//! One match: each effect to the room that does it.
+//! The dispatch of effects: one match hands each effect to the module that carries it out.
 
 use std::{
     path::PathBuf,
@@ -48,28 +48,28 @@ use super::{
     trim::Ask,
 };
 
-/// Why an order for the disk cannot be given.
+/// The reason why an order for the disk cannot be given.
 const NO_THREAD: &str = "the thread for files is gone; the log may say why";
 
 /// The largest recording that is played, in bytes. It is held in memory, about as large as it is on disk.
 const RECORDING_LIMIT: usize = 64 << 20;
-/// How long the files that a handoff names may be looked at before it is drafted without.
+/// The time that reading the files a handoff names may take before the handoff is drafted without them.
 const READ_LIMIT: Duration = Duration::from_secs(4);
 
-/// From how many bytes on that a child has not read Ctrl-C overtakes them: more than a person types ahead.
+/// The number of unread input bytes from which Ctrl-C overtakes them: more than a person types ahead.
 const CANCELLED_FROM: usize = 4096;
 
-/// For how long after a new size the child is taken to redraw because of it.
+/// The time after a new size during which the child's output counts as a redraw because of it.
 const REDRAW_TIME: Duration = Duration::from_secs(1);
 
-/// How many lines the wheel moves.
+/// The number of lines that one step of the wheel scrolls.
 const WHEEL_LINES: i32 = 3;
 
-/// How many commits git is asked for at least: an agent may make several between two looks.
+/// The least number of commits that git is asked for: an agent may make several between two queries.
 const LOOKED_AT: usize = 20;
 
 impl Shell {
-    /// Does what the core orders, in order.
+    /// Carries out the effects that the core orders, in order.
     pub(super) fn run_effects(&mut self, effects: Effects) {
         for effect in effects {
             self.run_effect(effect);
@@ -157,19 +157,19 @@ impl Shell {
         }
     }
 
-    /// Takes an order back that no process has taken yet.
+    /// Cancels an order that no process has taken yet.
     fn cancel_order(&mut self, id: crate::bridge::OrderId) {
         let was_taken = !self.calls.mailbox.cancel(id);
         self.post(Event::Bridge(BridgeEvent::Cancelled { id, was_taken }));
     }
 
-    /// Takes an order back whose text no process has yet.
+    /// Revokes an order whose text no process has yet.
     fn revoke_order(&mut self, id: crate::bridge::OrderId) {
         let in_time = self.calls.mailbox.revoke(id);
         self.post(Event::Bridge(BridgeEvent::Revoked { id, in_time }));
     }
 
-    /// Has something done on the disk.
+    /// Sends an order to the thread that works on the disk.
     pub(super) fn order(&mut self, order: Order) {
         if !self.files.send(order) {
             let what = format!("files are neither read nor written: {NO_THREAD}");
@@ -209,7 +209,7 @@ impl Shell {
         clipboard::give_to_system(text, &self.events);
     }
 
-    /// Hands something to the store writer. Its queue holds minutes of writes: full, it means a store that hangs.
+    /// Hands a job to the store writer. Its queue holds minutes of writes: a full queue means a store that hangs.
     pub(super) fn keep(&mut self, job: Job) {
         if self.services.store_writer.try_send(job).is_err() {
             tracing::error!("the store does not keep up: a record is lost");
@@ -220,7 +220,7 @@ impl Shell {
 
     fn forward(&mut self, input: &HostInput) {
         let modes = self.pane.screen.modes();
-        // The pane's cell that is nearest: a drag that leaves the pane goes on at its edge.
+        // The nearest cell of the pane: a drag that leaves the pane continues at its edge.
         let cell = |column: u16, row: u16| {
             let area = layout::layout(self.core.view()).pane_inner();
             let within =
@@ -271,7 +271,7 @@ impl Shell {
                 self.cancel_input();
             }
             HostInput::PasteStart => self.pane.paste_cut = false,
-            // A text with holes is worse than one cut off, so nothing goes behind the first refusal.
+            // A text with holes is worse than one cut off, so nothing is sent after the first refusal.
             HostInput::PasteChunk(_) if self.pane.paste_cut => return,
             _ => {}
         }
@@ -282,7 +282,7 @@ impl Shell {
         }
     }
 
-    /// Records what the human sends to the agent, where they want that. The mouse is not recorded.
+    /// Records the input that the human sends to the agent, if that is configured. The mouse is not recorded.
     fn record_input(&mut self, bytes: &[u8]) {
         if !self.core.view().config.recording.record_input || bytes.is_empty() {
             return;
@@ -295,15 +295,15 @@ impl Shell {
         }
     }
 
-    /// Ctrl-C overtakes what a child has not read: a person who presses it does not want to wait behind a paste of megabytes,
-    /// or for ever.
+    /// Lets Ctrl-C overtake the input that a child has not read: a person who presses it does not want to wait behind a paste of
+    /// megabytes, or for ever.
     fn cancel_input(&mut self) {
         let Some(pty) = &self.pane.pty else { return };
         if pty.queued_bytes() < CANCELLED_FROM {
             return;
         }
         let bytes = pty.cancel_writes();
-        // The end mark of the paste was among what waited.
+        // The end mark of the paste was among the input that waited.
         let end = keys::paste_end(&self.pane.screen.modes());
         if !end.is_empty() {
             self.write_pane(end.to_vec());
@@ -311,7 +311,7 @@ impl Shell {
         self.post(Event::Pane(PaneEvent::InputCancelled { bytes }));
     }
 
-    /// What the user does to the layout the child hears of at once, and of the window's sizes some.
+    /// Resizes the pane: the child is told of a change of the layout at once, and of some of the sizes of a window being resized.
     fn resize_pane(&mut self, size: PaneSize) {
         if !self.terminal.window_resizes {
             self.pane.resizing.forget();
@@ -321,7 +321,7 @@ impl Shell {
         self.set_pane_size(size);
     }
 
-    /// Grid and terminal change together; the child hears of it only when something has changed.
+    /// Resizes grid and terminal together; the child is notified only if the size has changed.
     pub(super) fn set_pane_size(&mut self, size: PaneSize) {
         if self.pane.screen.size() == size {
             return;
@@ -340,7 +340,7 @@ impl Shell {
 
     fn signal(&mut self, signal: StopSignal) {
         if self.pane.starting.take().is_some() {
-            // It has not begun, so that it need not be ended.
+            // It has not started, so it need not be ended.
             let (iteration, exit) = (self.core.view().session.pane, Exit::Code(0));
             self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
         }
@@ -351,7 +351,7 @@ impl Shell {
         let sent = match signal {
             StopSignal::Interrupt => return,
             StopSignal::Exit => {
-                // To the agent alone: its children end by its own hand. The process is not reaped before we
+                // Sent to the agent alone: it ends its children itself. The process is not reaped before we
                 // release it, so the number is still its own.
                 let pid = i32::try_from(pty.pid())
                     .ok()
@@ -370,7 +370,7 @@ impl Shell {
         }
     }
 
-    /// Clears the pane and has an agent started in it, once what it needs is written.
+    /// Clears the pane and has an agent started in it, once the files that it needs are written.
     fn start(&mut self, start: StartAgent) {
         let iteration = start.iteration;
         let size = layout::layout(self.core.view()).pane_size();
@@ -411,8 +411,8 @@ impl Shell {
         }
     }
 
-    /// What an agent needs is on disk: it is started, unless it was given up meanwhile. The process is this thread's own child:
-    /// with the death of the thread that has started it, it would be notified of our death.
+    /// Starts an agent whose files are on disk, unless it was given up meanwhile. The process must be this thread's own child:
+    /// it is notified of our death when the thread that has started it ends.
     pub(super) fn start_ready(&mut self, ready: StartReady) {
         let StartReady {
             start,
@@ -445,7 +445,7 @@ impl Shell {
                 return;
             }
         };
-        // Before its number can be another process's: it is ours until we release it.
+        // Taken before the number can be another process's: it is ours until we release it.
         let process = process::stamp(pty.pid()).unwrap_or_else(|| crate::lineage::ProcessStamp {
             pid: pty.pid(),
             start_time: String::new(),
@@ -457,7 +457,7 @@ impl Shell {
         self.calls.mailbox.owned_by(process.pid);
         self.record(iteration, self.pane.screen.size());
         self.keep(Job::Agent(iteration, process.clone()));
-        // A guess that serves where hooks are switched off; the first hook reports the true path.
+        // A guess in case hooks are switched off; the first hook reports the true path.
         if let Some(path) = self.agent.transcript_of(session) {
             self.follow(session, path.to_string_lossy().into_owned());
         }
@@ -502,7 +502,7 @@ impl Shell {
         }
     }
 
-    /// Makes again what lay in places that were removed: where that fails, the next reboot makes it or says why not.
+    /// Makes the files again whose places were removed: if that fails, the next reboot makes them or reports the reason.
     fn make_files_again(&mut self, made: MadeAgain) {
         let model = self.core.view();
         // The process has what it was started with, its output goes to the present iteration.
@@ -521,15 +521,15 @@ impl Shell {
             return;
         }
         self.record_on(recorded);
-        // The watch went with the directory.
+        // The watch was lost with the directory.
         for file in [self.agent.scratchpad.clone(), self.paths.project_config()] {
             self.services.watcher.forget_beside(&file);
             self.services.watcher.watch_beside(&file);
         }
     }
 
-    /// Records what is recorded into the file of this iteration from now on. What was drawn before is in another file: the text
-    /// of it makes the rest readable.
+    /// Continues the recording, if there is one, in the file of this iteration. What was drawn before is in another file: its text
+    /// comes first, to make the rest readable.
     fn record_on(&mut self, iteration: crate::lineage::IterationId) {
         if !self.end_recording() {
             return;
@@ -545,13 +545,13 @@ impl Shell {
         }
     }
 
-    /// Ends the recording, if there is one; the rest of it reaches the disk where the loop does not wait for that.
+    /// Ends the recording on the thread for files, so that the loop does not wait for the disk; returns true if one was handed over.
     pub(super) fn end_recording(&mut self) -> bool {
         let ended = self.pane.recording.take();
         ended.is_some_and(|(_, recording)| self.files.send(Order::EndRecording(recording)))
     }
 
-    /// The process that runs goes on in another iteration.
+    /// Continues the running process in another iteration.
     fn continue_pane(&mut self, iteration: crate::lineage::IterationId) {
         self.record_on(iteration);
         // One that has ended meanwhile is started again, and what it needs comes with that.
@@ -564,7 +564,7 @@ impl Shell {
         }
     }
 
-    /// Sends what is recorded on its way to the file; `None` if nothing is recorded any more.
+    /// Starts to write the recorded bytes to the file; `None` if nothing is recorded any more.
     pub(super) fn flush_recording(&mut self) -> Option<Flushing> {
         let (_, recording) = self.pane.recording.as_mut()?;
         recording.flush().inspect_err(recording_failed).ok()
@@ -590,7 +590,7 @@ impl Shell {
             if let Some(flushing) = flushing {
                 flushing.wait();
             }
-            // One that has just ended is written there.
+            // One that has just ended is written by the thread for files.
             tokio::runtime::Handle::current().block_on(ended);
             let cast = directory.and_then(|directory| {
                 let bytes = directory
@@ -604,7 +604,7 @@ impl Shell {
         });
     }
 
-    /// A hook has said where the agent works.
+    /// Notes the directory in which the agent works, as a hook has reported it.
     pub(super) fn works_at(&mut self, session: SessionId, place: PathBuf) {
         let known = self.services.place.as_ref();
         let before = known.unwrap_or(&self.agent.project);
@@ -614,14 +614,14 @@ impl Shell {
         }
     }
 
-    /// Where the agent works; where that is not known, or not there any more, the project.
+    /// Returns the directory in which the agent works; the project if that is not known or not there any more.
     fn place(&self) -> PathBuf {
         let known = self.services.place.as_ref();
         let place = known.filter(|place| self.agent.is_there(place));
         place.unwrap_or(&self.agent.project).clone()
     }
 
-    /// One question to git at a time: its answer serves all who asked.
+    /// Queries git, one query at a time: its answer serves all callers.
     fn read_git(&mut self) {
         if std::mem::replace(&mut self.services.git_running, true) {
             self.services.git_asked = true;
@@ -630,7 +630,7 @@ impl Shell {
         let events = self.events.clone();
         let directory = self.place();
         let model = self.core.view();
-        // More than are shown: a commit that no hook has reported is known by them.
+        // More than are shown: they reveal a commit that no hook has reported.
         let commits = model.config.handoff.git_history_count.max(LOOKED_AT);
         let start = model.draft.signalled.run_start.clone();
         tokio::spawn(async move {
@@ -640,7 +640,7 @@ impl Shell {
         });
     }
 
-    /// Off the loop: the files may lie on a slow disk.
+    /// Reads the client's settings off the loop: the files may be on a slow disk.
     fn read_client_settings(&self) {
         if !self.agent.kind.reports() {
             return;
@@ -660,7 +660,7 @@ impl Shell {
         });
     }
 
-    /// What stands at the end of the screen, however far a person has scrolled up.
+    /// Reads the client's words at the end of the screen, however far a person has scrolled up.
     fn read_client_words(&mut self) {
         let text = self
             .pane
@@ -671,13 +671,13 @@ impl Shell {
         }
     }
 
-    /// Off the loop: the files may lie on a slow disk.
+    /// Reads the files for a handoff off the loop: they may be on a slow disk.
     fn read_handoff_files(&self, named: Vec<String>, include: Vec<String>) {
         let events = self.events.clone();
         let (project, place) = (self.agent.project.clone(), self.place());
         let caught_up = self.files.caught_up();
         tokio::spawn(async move {
-            // The handoff is made of the scratchpad too: what was to be read before is read before.
+            // The handoff also contains the scratchpad: earlier orders to read it are carried out first.
             let _ = tokio::time::timeout(READ_LIMIT, caught_up).await;
             let look = move || handoff_files::read(&project, &place, &named, &include);
             let looked = tokio::task::spawn_blocking(look);
@@ -710,14 +710,14 @@ impl Shell {
             .report(event, now, self.core.view().run().as_str());
     }
 
-    /// Calls a person by the host terminal: OSC 777 where it is known to be the form understood, else OSC 9, and the bell.
+    /// Calls a person by the host terminal: OSC 777 where it is known to be understood, else OSC 9, and the bell.
     fn call_person(&mut self, why: &str) {
         use crate::config::Notifications;
         let how = self.core.view().config.ui.notifications;
         if how == Notifications::Off || !self.terminal.front.has_terminal() {
             return;
         }
-        // Who looks at the terminal sees what it shows.
+        // A person who looks at the terminal sees its content.
         if how == Notifications::Desktop && self.core.view().view.host_focused != Some(true) {
             self.terminal.host_output.notify("pitstop", why);
         }
@@ -742,8 +742,8 @@ impl Shell {
             self.services.watcher.forget_beside(&old);
         }
         self.services.watcher.watch_beside(&path);
-        // Of the session that was started, all is new that was not there at the start or that nobody had read; of another one
-        // that the agent turns to, all that comes from now on.
+        // In the session that was started, everything is new that did not exist at the start or that nobody had read; in another
+        // one to which the agent turns, everything from now on.
         let history = match self.services.begun {
             Some((begun, before)) if begun == session => before,
             _ => length(&path),
@@ -753,7 +753,7 @@ impl Shell {
             .send(FollowCommand::Follow(session, path, history));
     }
 
-    /// The transcript of a session: the one that is followed, if it is that session's.
+    /// Returns the transcript of a session: the one that is followed, if it is that session's.
     fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
         let name = format!("{session}.jsonl");
         let followed = self.services.transcript.clone();
@@ -762,7 +762,7 @@ impl Shell {
             .or_else(|| self.agent.transcript_of(session))
     }
 
-    /// Has a session's transcript surveyed, or copied under this id. Why that cannot be is an answer as well.
+    /// Has a session's transcript surveyed, or copied under this id. The reason why that is impossible is sent as an answer as well.
     fn ask_trimmer(
         &mut self,
         ask: u64,
@@ -798,7 +798,7 @@ impl Shell {
         }));
     }
 
-    /// Puts a text on the host's clipboard with the next frame; an earlier one that waits gives way.
+    /// Puts a text on the host's clipboard with the next frame; it replaces an earlier one that waits.
     fn store_clipboard(&mut self, text: &str) {
         if !self.terminal.host_output.store_clipboard(text) {
             let what = "the text is too large for the terminal's clipboard".to_owned();
@@ -806,7 +806,7 @@ impl Shell {
         }
     }
 
-    /// A git question has been answered: the next may be asked.
+    /// Notes that a git query was answered, and starts the next one if it was requested.
     pub(super) fn git_answered(&mut self) {
         self.services.git_running = false;
         if std::mem::take(&mut self.services.git_asked) {
@@ -815,7 +815,7 @@ impl Shell {
     }
 }
 
-/// New random ids for the next reboot.
+/// Creates random ids for the next reboot.
 #[must_use]
 pub fn new_ids() -> NewIds {
     let nonce = uuid::Uuid::new_v4().simple().to_string();
@@ -826,10 +826,10 @@ pub fn new_ids() -> NewIds {
     }
 }
 
-/// How long the store writer may take to write everything when we leave.
+/// The time that the store writer may take to write everything when we leave.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Has everything written and the database closed; whether that was done.
+/// Has everything written and the database closed; returns true if that was done.
 pub async fn close(store_writer: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) -> bool {
     let (done, closed) = tokio::sync::oneshot::channel();
     if store_writer

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A disk may take seconds for a sync, and the keys must not wait for it. Orders are carried out in the order in which they were
-//! given, and what comes of each is an event: what must be on disk before something else is done waits for that event.
+//! given, and the result of each is an event: an action that needs something on disk first waits for that event.
 
 use std::{
     io,
@@ -48,60 +48,60 @@ use super::{
     worker::Worker,
 };
 
-/// The unsent prompt's name among what is kept of a project in the state directory.
+/// The file name of the unsent prompt in the project's directory below the state directory.
 const DRAFT: &str = "draft.md";
 
-/// How long orders may take that are still to be carried out when we leave.
+/// The time that outstanding orders may take when we leave.
 pub(super) const LEAVING: Duration = Duration::from_secs(5);
 
-/// What is to be done.
+/// An order to the thread.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// Read the scratchpad; `ReadEvent::Scratchpad` comes back.
+    /// Reads the scratchpad; `ReadEvent::Scratchpad` is the answer.
     ReadScratchpad,
-    /// Write the scratchpad, unless it is neither `base` nor what was written last.
+    /// Writes the scratchpad, unless it is neither `base` nor what was written last.
     WriteScratchpad {
-        /// What the core knew to be on disk.
+        /// The text that the core knew to be on disk.
         base: String,
-        /// What shall be there.
+        /// The text to write.
         text: String,
     },
-    /// Open the versions of the scratchpad; `ReadEvent::Versions` comes back, once.
+    /// Opens the versions of the scratchpad; `ReadEvent::Versions` is the answer, once.
     OpenVersions,
-    /// Keep a version of the scratchpad.
+    /// Keeps a version of the scratchpad.
     KeepVersion {
         /// The version.
         version: Version,
-        /// It was numbered without those that are on disk.
+        /// True if it was numbered without those that are on disk.
         renumber: bool,
     },
-    /// Read the unsent prompt; `ReadEvent::Draft` comes back if there is one.
+    /// Reads the unsent prompt; `ReadEvent::Draft` is the answer if there is one.
     ReadDraft,
-    /// Keep the unsent prompt, or take it off; `ReadEvent::DraftKept` comes back.
+    /// Keeps the unsent prompt, or removes it; `ReadEvent::DraftKept` is the answer.
     KeepDraft(Option<String>),
-    /// Read the task of the run; `ReadEvent::Task` comes back.
+    /// Reads the task of the run; `ReadEvent::Task` is the answer.
     ReadTask(PathBuf),
-    /// Read the configuration; `ReadEvent::Config` comes back, or what is wrong with it.
+    /// Reads the configuration; `ReadEvent::Config` is the answer, or the first fault in it.
     ReadConfig,
-    /// Write the rest of a recording.
+    /// Writes the rest of a recording.
     EndRecording(Recording),
-    /// Make what the start of an agent needs; [`StartReady`] comes back.
+    /// Makes the files that the start of an agent needs; [`StartReady`] is the answer.
     Start(Start),
-    /// Make again what lay in places that were removed.
+    /// Makes the files again whose places were removed.
     MakeAgain {
-        /// How agents are started.
+        /// The plan for starting agents.
         plan: Arc<AgentPlan>,
-        /// Which places.
+        /// The places that were removed.
         made: MadeAgain,
         /// The agent that runs, if one does.
         process: Option<ProcessStamp>,
-        /// Whose settings.
+        /// The iteration whose settings are made.
         iteration: IterationId,
-        /// Whether its client's own compaction is off.
+        /// True if its client's own compaction is off.
         no_compaction: bool,
-        /// How its agent has its tools.
+        /// The way in which its agent has its tools.
         tools: ToolsBy,
-        /// Whether its client loads our mods, which it does again once they are there.
+        /// True if its client loads our mods, which it does again once they are there.
         mods: bool,
     },
 }
@@ -109,38 +109,38 @@ pub(super) enum Order {
 /// The start of an agent.
 #[derive(Debug)]
 pub(super) struct Start {
-    /// How agents are started.
+    /// The plan for starting agents.
     pub plan: Arc<AgentPlan>,
-    /// Which one.
+    /// The agent to start.
     pub agent: StartAgent,
-    /// Where the agent before it worked, if that is known.
+    /// The directory in which the agent before it worked, if that is known.
     pub place: Option<PathBuf>,
-    /// Whether the client's own compaction is off.
+    /// True if the client's own compaction is off.
     pub no_compaction: bool,
-    /// Why it is to be started without the bridge, if so.
+    /// The reason for starting it without the bridge, if so.
     pub without_bridge: Option<Absence>,
-    /// Whether the client's version is not known yet.
+    /// True if the client's version is not known yet.
     pub asks_version: bool,
-    /// How it is to have its tools, if that can be.
+    /// The way in which it should have its tools, if that is possible.
     pub tools: ToolsBy,
 }
 
-/// What the start of an agent needs is on disk.
+/// The answer to an order to start an agent: its files are on disk.
 #[derive(Debug)]
 pub(super) struct StartReady {
-    /// Which agent.
+    /// The agent to start.
     pub start: StartAgent,
-    /// How much of the session's transcript was there before, in bytes.
+    /// The length of the session's transcript before the start, in bytes.
     pub before: u64,
-    /// What to run, in a pane of any size; or why it cannot be.
+    /// The program to run, in a pane of any size, or the reason why it cannot be run.
     pub spec: io::Result<PaneSpec>,
-    /// Why it runs without the bridge, if so.
+    /// The reason for running without the bridge, if so.
     pub without_bridge: Option<Absence>,
-    /// How it has its tools.
+    /// The way in which it has its tools.
     pub tools: ToolsBy,
 }
 
-/// Where things lie, the same for the whole run.
+/// The locations of files, the same for the whole run.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     /// The scratchpad.
@@ -149,25 +149,25 @@ pub(super) struct Places {
     pub project: PathBuf,
     /// The state directory and the configuration.
     pub paths: Paths,
-    /// What the command line says about the configuration.
+    /// The command line's settings for the configuration.
     pub flags: Flags,
 }
 
-/// The loop's end of the thread.
+/// The loop's handle of the thread.
 pub(super) struct Files {
     worker: Worker<Order>,
     sent: u64,
     done: watch::Receiver<u64>,
-    /// The core knows the versions of the scratchpad that are on disk.
+    /// True if the core knows the versions of the scratchpad that are on disk.
     pub versions_known: bool,
-    /// When the configuration is to be read again.
+    /// The time at which the configuration is read again, if it is due.
     pub config_due: Option<Instant>,
-    /// When the scratchpad is to be read again.
+    /// The time at which the scratchpad is read again, if it is due.
     pub notes_due: Option<Instant>,
 }
 
 impl Files {
-    /// The thread, which begins with the first order. Answers go to `events`, and those to [`Order::Start`] to `starts`.
+    /// Creates the handle; the thread starts with the first order. Answers go to `events`, and those to [`Order::Start`] to `starts`.
     pub fn new(
         places: Places,
         events: mpsc::Sender<Event>,
@@ -195,7 +195,7 @@ impl Files {
         }
     }
 
-    /// Gives an order; false if there is no thread to take it.
+    /// Sends an order; returns false if there is no thread to take it.
     #[must_use]
     pub fn send(&mut self, order: Order) -> bool {
         let sent = self.worker.send(order);
@@ -203,7 +203,7 @@ impl Files {
         sent
     }
 
-    /// Whether every order was carried out, and its answer is on its way.
+    /// Reports whether every order was carried out, and its answer is on its way.
     pub fn is_idle(&self) -> bool {
         *self.done.borrow() >= self.sent
     }
@@ -256,7 +256,7 @@ impl Start {
             _ => ToolsBy::None,
         };
         StartReady {
-            // Before any process can add to it.
+            // Measured before any process can add to it.
             before: plan.transcript_length(&start),
             spec: plan.spec(
                 &start,
@@ -272,16 +272,16 @@ impl Start {
     }
 }
 
-/// The thread's own.
+/// The state of the thread.
 struct Writer {
     places: Places,
     events: mpsc::Sender<Event>,
-    /// Where versions of the scratchpad are kept, once that is open, and those that are there.
+    /// The file of the scratchpad's versions, once it is open, and the versions in it.
     versions: Option<(VersionFile, Versions)>,
     /// The number of the newest version that was on disk when they were opened.
     newest: u64,
-    /// What was written into the scratchpad last, while nothing else was seen there. An order may have been given before the
-    /// core knew that the one before it is carried out: its `base` is older then.
+    /// The text that was written into the scratchpad last, while nothing else was seen there. An order may have been given before
+    /// the core knew that the one before it is carried out: its `base` is older then.
     written: Option<String>,
 }
 
@@ -340,14 +340,14 @@ impl Writer {
         let _ = self.events.blocking_send(event);
     }
 
-    /// Where the scratchpad lies: `.pitstop`, or what stands in for it. A project that is gone is not made again.
+    /// Opens the scratchpad's directory: `.pitstop`, or its replacement. A project that is gone is not made again.
     fn project_dir(&self) -> Result<PrivateDir, String> {
         let directory = self.places.scratchpad.parent();
         PrivateDir::open_again(directory.unwrap_or(&self.places.project))
             .map_err(|error| chain(&error))
     }
 
-    /// The project's directory below the state directory: versions of the scratchpad and the unsent prompt.
+    /// Opens the project's directory below the state directory: it has the versions of the scratchpad and the unsent prompt.
     fn kept_aside(&self) -> Result<PrivateDir, String> {
         let hash = project_hash(&self.places.project).map_err(|error| chain(&error))?;
         PrivateDir::open_beside(self.places.paths.state_dir(), &hash).map_err(|error| chain(&error))
@@ -361,7 +361,7 @@ impl Writer {
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Another program has written what stands in the scratchpad: the core is to see it before anything is written over it.
+    /// Forgets the text written last if the scratchpad has another one: the core must see that before it is overwritten.
     fn seen(&mut self, disk: Option<&str>) {
         if self.written.as_deref() != disk {
             self.written = None;
@@ -382,7 +382,7 @@ impl Writer {
         }
     }
 
-    /// Writes the notes, unless it was written to meanwhile.
+    /// Writes the scratchpad, unless another program wrote to it meanwhile.
     fn write_scratchpad(&mut self, base: &str, text: String) {
         let written = self.project_dir().and_then(|directory| {
             let disk = self.scratchpad_on_disk()?;
@@ -446,7 +446,7 @@ impl Writer {
         if let Err(error) = file.add(&version, versions) {
             let error = chain(&error);
             tracing::warn!(error, "a version of the scratchpad is not kept");
-            // The file itself has it, unless that takes nothing either.
+            // The scratchpad itself has the text, unless it cannot be written either.
             if version.unsaved_over.is_some() {
                 let what = format!(
                     "the scratchpad is saved nowhere: {error}; copy what you need before you leave"
@@ -497,7 +497,7 @@ impl Writer {
         });
     }
 
-    /// What lies beside the lock: where that fails, the next reboot makes it or says why not.
+    /// Makes the files beside the lock again: if that fails, the next reboot makes them or reports the reason.
     fn make_lock_again(&mut self, plan: &AgentPlan, process: Option<&ProcessStamp>) {
         if let Some(process) = process
             && let Err(error) = agent_registry::register(&plan.registry, process)

@@ -1,4 +1,4 @@
-//! Follows the transcript, and the recording of an agent that has none, on a thread that may block, and reports what they say.
+//! Follows the transcript, and the recording of an agent that has none, on a thread that may block, and reports their content.
 
 use std::{fs::File, io::Read as _, path::PathBuf, sync::mpsc as std_mpsc};
 
@@ -24,17 +24,17 @@ use crate::{
     },
 };
 
-/// Bytes read before the figures are sent: a large transcript shows its progress.
+/// The number of bytes read before the figures are sent: a large transcript shows its progress.
 const BUDGET: u64 = 64 * 1024 * 1024;
 
-/// What the follower is asked for.
+/// A command to the follower.
 #[derive(Debug)]
 pub enum FollowCommand {
-    /// Follow this file from now on; up to this many bytes of it are history, whose signals were read before.
+    /// Follows this file from now on; up to this many bytes of it are history, whose signals were read before.
     Follow(SessionId, PathBuf, u64),
-    /// It may have grown.
+    /// Reads on: the file may have grown.
     Grown,
-    /// A command has ended in the pane; this recording has it once it is written.
+    /// Reads this recording once it is written: it has a command that has ended in the pane.
     Recorded(IterationId, PathBuf, Flushing),
 }
 
@@ -108,15 +108,15 @@ struct Following {
     session: SessionId,
     tail: Tail,
     digest: Digest,
-    /// Up to where it was there before we began.
+    /// The number of its bytes that were there before we began.
     history: u64,
     skipped: u64,
     seen: bool,
-    /// How many commands there were when they were sent last.
+    /// The number of commands when they were sent last.
     commands: u64,
-    /// Everything is to be sent, changed or not.
+    /// True if everything must be sent, changed or not.
     resend: bool,
-    /// The first prompt that a rewind has taken back, until it is told.
+    /// The first prompt that a rewind has taken back, until it is reported.
     rewound: Option<String>,
 }
 
@@ -331,7 +331,7 @@ mod tests {
         }
     }
 
-    /// A prompt, or an answer, behind a record.
+    /// Returns a prompt, or an answer, that follows a record.
     fn record((name, parent): (&str, &str), text: &str) -> String {
         let kind = if name.starts_with('a') {
             "assistant"

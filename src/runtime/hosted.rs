@@ -1,4 +1,4 @@
-//! The hosted agent: its process, its screen, and what is read off that.
+//! The hosted agent: its process, its screen, and the facts that are read from the screen.
 
 use std::time::{Duration, Instant};
 
@@ -26,52 +26,52 @@ use crate::{
 
 use super::{Shell, leaving::Remains, listen::Listening, resizing::Resizing, store_writer::Job};
 
-/// How much may be typed for an agent that is about to start, in bytes.
+/// The number of bytes that may be typed for an agent that is about to start.
 const TYPED_AHEAD: usize = 64 * 1024;
 
-/// How often the pane's text is taken for an estimate, where nothing better is known.
+/// The time between two estimates from the pane's text, where nothing better is known.
 const ESTIMATE_TIME: Duration = Duration::from_secs(1);
 
-/// How long after output the agent's prompt box is read off its screen: at most so often.
+/// The time after output at which the agent's prompt box is read from its screen: at most this often.
 const PROMPT_BOX_TIME: Duration = Duration::from_millis(50);
 
-/// How long what an agent has started may outlive it without a message: its last hooks end by themselves.
+/// The time that processes of an agent may outlive it without a message: its last hooks end by themselves.
 const OUTLIVING_TIME: Duration = Duration::from_secs(1);
 
-/// How many lines of the pane are looked through for it: what an agent says within a second.
+/// The number of lines of the pane that are searched for an estimate: as many as an agent prints within a second.
 const ESTIMATE_LINES: usize = 500;
 
-/// The pane's insides.
+/// The state of the pane.
 pub(super) struct Hosted {
     pub screen: Screen,
     pub pty: Option<Pty>,
-    /// What the process and its output say goes here.
+    /// The channel for messages of the process and its output.
     pub messages: mpsc::Sender<PtyMessage>,
     /// The agent that is about to start.
     pub starting: Option<Starting>,
     pub recording: Option<(Instant, Recording)>,
     /// The sizes of the pane that the child has not been sent yet.
     pub resizing: Resizing,
-    /// The child has refused a part of the paste that is coming in.
+    /// True if the child has refused a part of the paste that is coming in.
     pub paste_cut: bool,
     /// The text that is looked for on the screen.
     pub watch_for: Option<String>,
-    /// What ended agents have left running.
+    /// The processes that ended agents have left running.
     pub remains: Remains,
-    /// What was there when the last agent ended, and when it is looked at again.
+    /// The time of the next look at the processes that the last agent left when it ended, and these processes.
     pub outliving: Option<(Instant, Vec<Member>)>,
     pub listening: Listening,
-    /// What the pane has shown, for the estimate.
+    /// The text that the pane has shown, for the estimate.
     pub shown: PaneText,
     pub estimate_due: Option<Instant>,
-    /// When the prompt box is looked at.
+    /// The time at which the prompt box is read.
     pub prompt_box_due: Option<Instant>,
-    /// Whether the model asked for what it holds, even if that is nothing new.
+    /// True if the model asked for its content, even if that is nothing new.
     pub prompt_box_asked: bool,
 }
 
 impl Hosted {
-    /// One in which nothing runs yet.
+    /// Creates the state of a pane in which nothing runs yet.
     pub fn new(screen: Screen, messages: mpsc::Sender<PtyMessage>) -> Self {
         Self {
             screen,
@@ -93,14 +93,14 @@ impl Hosted {
     }
 }
 
-/// An agent that is about to start: what it needs is being written.
+/// An agent that is about to start: its files are being written.
 pub(super) struct Starting {
     pub iteration: IterationId,
-    /// What is typed for it meanwhile.
+    /// The bytes that are typed for it meanwhile.
     pub typed: Vec<u8>,
 }
 
-/// An empty screen as the user wants them.
+/// Creates an empty screen with the user's settings.
 pub(super) fn new_screen(size: PaneSize, ui: &UiConfig) -> Screen {
     let mut screen = Screen::new(size, ui.scrollback_lines);
     screen.set_keeps_scrollback(ui.keep_scrollback);
@@ -108,7 +108,7 @@ pub(super) fn new_screen(size: PaneSize, ui: &UiConfig) -> Screen {
 }
 
 impl Shell {
-    /// The pane's process or its output.
+    /// Handles a message of the pane's process or its output.
     pub(super) fn pane_message(&mut self, message: PtyMessage) {
         let PtyMessage { iteration, event } = message;
         let current = iteration == self.core.view().session.pane.get();
@@ -148,7 +148,7 @@ impl Shell {
         self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
     }
 
-    /// What was left by the agent that ended last, and still lives.
+    /// Reports the processes that the agent that ended last has left and that still live.
     pub(super) fn look_at_outliving(&mut self) {
         let (_, left) = self.pane.outliving.take().unzip();
         let left = left.into_iter().flatten();
@@ -182,7 +182,7 @@ impl Shell {
         }
     }
 
-    /// What the emulator has to say after bytes or after a frame's time was up.
+    /// Handles the emulator's replies and facts after bytes or at the end of a frame's time.
     pub(super) fn after_feed(&mut self) {
         for reply in self.pane.screen.take_replies() {
             self.write_pane(reply);
@@ -206,7 +206,7 @@ impl Shell {
         }
     }
 
-    /// Writes to the child; a child that does not read is reported, not waited for. False if it was refused.
+    /// Writes to the child; a child that does not read is reported, not waited for. Returns false if it was refused.
     pub(super) fn write_pane(&mut self, bytes: Vec<u8>) -> bool {
         let refused = match (&self.pane.pty, &mut self.pane.starting) {
             (Some(pty), _) => pty.try_write(bytes).is_err(),
@@ -223,8 +223,8 @@ impl Shell {
         !refused
     }
 
-    /// Reads the agent's prompt box off its screen. The client's own side tells its text where it can: then it is followed here only
-    /// while something waits for it, for a person who types there changes it with each key.
+    /// Reads the agent's prompt box from its screen. Where the client's own side reports the text of the box, it is followed here only
+    /// while something waits for it, because a person who types there changes it with each key.
     pub(super) fn look_at_prompt_box(&mut self) {
         let Some(text) = self.pane.screen.drawn_text() else {
             self.pane.prompt_box_due = Some(Instant::now() + PROMPT_BOX_TIME);
@@ -251,8 +251,8 @@ impl Shell {
         }
     }
 
-    /// Whether nothing better can be known: a program that reports nothing, or one whose transcript has gone. For a
-    /// client that has not spoken yet no figure is truer than the few words on its screen.
+    /// Reports whether nothing better than an estimate is possible: for a program that reports nothing, or one whose transcript is
+    /// gone. For a client that has not spoken yet, having no figure is more accurate than one from the few words on its screen.
     pub(super) fn wants_estimate(&self) -> bool {
         !self.agent.kind.reports() || self.core.view().session.transcript_lost
     }
@@ -288,7 +288,7 @@ pub(super) fn recording_failed(error: &RecordingError) {
     tracing::warn!(error = chain(error), "the pane is not recorded any more");
 }
 
-/// The processes of an ended agent that are still there, and its own number given back.
+/// Returns the processes of an ended agent that are still there, and releases the agent's own process number.
 fn leftovers(pty: &Pty) -> Vec<Member> {
     let pid = pty.pid();
     let mut members = process::members_of_session(pid);
