@@ -1,4 +1,4 @@
-//! The pointer over the pane's links: which one it stands on, and whether the host terminal is asked for its moves.
+//! The pointer over the pane's links: which one it is on, and whether the host terminal is asked for its moves.
 //!
 //! Moves without a button wake the loop many times a second, so they are asked for only while there is something to
 //! point at: a link that is seen, or a child that has asked for them itself. Those that were not asked for end here.
@@ -13,27 +13,27 @@ use crate::{
 
 use super::Shell;
 
-/// Asks for moves without a button.
+/// The sequence that requests moves without a button.
 const FOLLOW: &[u8] = b"\x1b[?1003h";
 
-/// Takes that back. In most terminals it is one mode of several of which one is on, and with it the mouse is off
-/// altogether: what is asked for all the time is asked for again.
+/// The sequence that ends them. In most terminals it is one mode of several of which one is on, and with it the mouse is off
+/// altogether: the modes that are always requested are requested again.
 const LEAVE_ALONE: &[u8] = b"\x1b[?1003l\x1b[?1000h\x1b[?1002h";
 
-/// What is known of the pointer.
+/// The known state of the pointer.
 #[derive(Debug, Default)]
 pub(super) struct Pointer {
-    /// The cell of the host terminal, column and row, that it stands on; `None` while it may be elsewhere by now, or a
+    /// The cell of the host terminal, column and row, that it is on; `None` while it may be elsewhere by now, or a
     /// key was pressed since.
     at: Option<(u16, u16)>,
-    /// Whether the last frame shows a link that may be passed on.
+    /// True if the last frame shows a link that may be passed on.
     links: bool,
-    /// Whether the host terminal was asked for moves.
+    /// True if the host terminal was asked for moves.
     followed: bool,
 }
 
 impl Shell {
-    /// Notes where an input leaves the pointer; true if it is a move that only we have asked for.
+    /// Notes the cell of the pointer after an input; returns true if it is a move that only we have requested.
     pub(super) fn points(&mut self, input: &HostInput) -> bool {
         let HostInput::Mouse { event, .. } = input else {
             self.terminal.pointer.at = None;
@@ -53,7 +53,7 @@ impl Shell {
         }
     }
 
-    /// Reports to the core what the pointer stands on, if that has changed: by a move, or because the text has.
+    /// Reports the link under the pointer to the core, if that has changed: by a move, or because the text has.
     pub(super) fn look_under_pointer(&mut self) {
         let target = self.terminal.pointer.at.and_then(|at| self.link_at(at));
         if target != self.core.view().view.hovered {
@@ -70,12 +70,12 @@ impl Shell {
         extra::may_pass(&target, &self.terminal.hostname).then_some(target)
     }
 
-    /// Whether the child is to hear of moves without a button.
+    /// Reports whether the child should be sent moves without a button.
     fn child_follows(&self) -> bool {
         self.pane.screen.modes().mouse == MouseTracking::Motion && input::has_pane(self.core.view())
     }
 
-    /// Notes whether a frame shows a link that may be passed on: by all its cells, or where the last one showed none by
+    /// Notes whether a frame shows a link that may be passed on: from all its cells, or, if the last one showed none, from
     /// what has changed.
     pub(super) fn note_links(&mut self, damage: &[Patch], whole: bool) {
         let rows = match damage {
@@ -89,7 +89,7 @@ impl Shell {
         self.terminal.pointer.links = self.pane.screen.shows_link(rows, passes);
     }
 
-    /// What the host terminal is to be sent about moves, if that has changed.
+    /// Returns the sequence about moves for the host terminal; empty if nothing has changed.
     pub(super) fn follow_pointer(&mut self) -> &'static [u8] {
         let follow = (self.terminal.pointer.links && !ui::pane_covered(self.core.view()))
             || self.child_follows();

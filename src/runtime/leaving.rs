@@ -1,4 +1,4 @@
-//! What is left of the agents when we leave: their process groups are ended, and what lives on is named.
+//! The processes of agents that are left when we leave: their groups are ended, and those that live on are named.
 
 use std::time::Duration;
 
@@ -10,32 +10,32 @@ use crate::{
     process::{self, Member, StopStep},
 };
 
-/// The signals for the rest of a group whose leader has ended: it knows already, by the end of its leader or by the signals
-/// that ended it.
+/// The signals for the rest of a group whose leader has ended: it was notified already, by the end of its leader or by the
+/// signals that ended it.
 const STEPS: [StopStep; 3] = [
     (Signal::HUP, Duration::from_millis(250)),
     (Signal::TERM, Duration::from_millis(750)),
     (Signal::KILL, Duration::from_secs(1)),
 ];
 
-/// What agents may leave behind.
+/// The processes that agents may leave behind.
 #[derive(Debug, Default)]
 pub(super) struct Remains {
     /// The agents whose groups or sessions were not empty when they ended.
     leaders: Vec<ProcessStamp>,
-    /// What the last agent had started when it was asked to end.
+    /// The processes that the last agent had started when it was asked to end.
     family: Vec<Member>,
 }
 
 impl Remains {
-    /// An agent has left others in its group or session, or cannot be ended.
+    /// Notes an agent that has left others in its group or session, or cannot be ended.
     pub(super) fn of(&mut self, leader: ProcessStamp) {
         if !self.leaders.contains(&leader) {
             self.leaders.push(leader);
         }
     }
 
-    /// Looks at what an agent has started, while that can still be seen: its tools run in sessions of their own.
+    /// Notes the processes that an agent has started, while they can still be found: its tools run in sessions of their own.
     pub(super) fn look(&mut self, agent: u32) {
         for member in process::descendants(agent) {
             if !self.family.contains(&member) {
@@ -44,7 +44,7 @@ impl Remains {
         }
     }
 
-    /// Ends the groups of the agents; what lives on then, in a line for people.
+    /// Ends the groups of the agents; returns the processes that live on then, in a line for people.
     pub(super) async fn end(self) -> Option<String> {
         let Self { leaders, family } = self;
         let pids: Vec<u32> = leaders.iter().map(|leader| leader.pid).collect();

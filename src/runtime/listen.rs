@@ -1,5 +1,5 @@
-//! What is read off the pane of an agent that reports nothing: signals in its text, commands in its recording. And where
-//! hooks do not come, the transcript of one that should report.
+//! The facts read from the pane of an agent that reports nothing: signals in its text, commands in its recording. If no hooks
+//! arrive, also the transcript of one that should report.
 
 use std::time::{Duration, Instant};
 
@@ -15,36 +15,36 @@ use crate::{
 
 use super::{Shell, follower::FollowCommand};
 
-/// How long the pane must have been quiet before its text is read: a message in mid-stream is no message yet.
+/// The time that the pane must have been quiet before its text is read: an unfinished message is not a message yet.
 const SETTLE: Duration = Duration::from_millis(250);
 
-/// How long a pane that is never quiet is waited for.
+/// The longest time that a pane that is never quiet is waited for.
 const SETTLE_LIMIT: Duration = Duration::from_millis(600);
 
-/// How many lines of the pane are looked through.
+/// The number of lines of the pane that are searched.
 const LINES: usize = 500;
 
 /// The pause before a transcript that no hook has named is looked for, once the pane has printed something.
 const SEEK_TIME: Duration = Duration::from_millis(250);
 
-/// The longest pause between two looks: each one in vain doubles it, for the client writes after it has drawn.
+/// The longest pause between two looks: each one in vain doubles it, because the client writes after it has drawn.
 const SEEK_LIMIT: Duration = Duration::from_secs(4);
 
-/// What is waited for.
+/// The state of waiting for text and for a transcript.
 #[derive(Debug, Default)]
 pub struct Listening {
-    /// Since when the pane has text that was not read, and when it will be.
+    /// The time since which the pane has text that was not read, and the time at which it will be.
     text_due: Option<(Instant, Instant)>,
-    /// When a transcript is looked for.
+    /// The time at which a transcript is looked for.
     seek_due: Option<Instant>,
-    /// The pause behind the next look in vain.
+    /// The pause after the next look in vain.
     seek_pause: Duration,
-    /// The program marks its commands: it is a shell, and what it shows is their output.
+    /// True if the program marks its commands: it is a shell, and the text that it shows is their output.
     is_shell: bool,
 }
 
 impl Listening {
-    /// The next moment at which there is something to do.
+    /// Returns the next moment at which there is something to do.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let text = self.text_due.map(|(_, due)| due);
@@ -53,7 +53,7 @@ impl Listening {
 }
 
 impl Shell {
-    /// The pane has printed something.
+    /// Schedules the reading after the pane has printed something.
     pub(super) fn listen(&mut self) {
         let now = Instant::now();
         if self.agent.kind.reports() {
@@ -72,7 +72,7 @@ impl Shell {
         self.pane.listening.text_due = Some((since, due));
     }
 
-    /// Does what is due.
+    /// Reads what is due.
     pub(super) fn listened(&mut self, now: Instant) {
         let listening = &mut self.pane.listening;
         let text = listening.text_due.take_if(|(_, due)| *due <= now);
@@ -86,7 +86,7 @@ impl Shell {
         }
     }
 
-    /// Hooks may be switched off; the id of the session is ours, unless the client ignores it.
+    /// Looks for the transcript by the session's id, because hooks may be switched off; the id is ours, unless the client ignores it.
     fn seek_transcript(&mut self, now: Instant) {
         if self.services.transcript.is_some()
             || self.core.view().session.agent.hooked
@@ -108,7 +108,7 @@ impl Shell {
         self.pane.listening.seek_pause = (pause * 2).min(SEEK_LIMIT);
     }
 
-    /// The emulator saw something that is no cell.
+    /// Handles a fact from the emulator that is not a cell.
     pub(super) fn screen_fact(&mut self, fact: ScreenFact) {
         if let ScreenFact::Mark(mark) = fact
             && !self.agent.kind.reports()

@@ -91,46 +91,46 @@ pub use signals::Signals;
 use store_writer::Job;
 use terminal::{ECHO_FRAME_TIME, ECHO_TIME, FRAME_TIME, Frames, Terminal};
 
-/// How many answers may wait for the loop.
+/// The number of answers that may wait for the loop.
 pub const ANSWERS_IN_FLIGHT: usize = 256;
 
-/// How many starts of agents may be ready at once: one, and none that was given up.
+/// The number of starts of agents that may be ready at once: there is one, and none that was given up.
 const STARTS_IN_FLIGHT: usize = 4;
 
-/// What the loop is started with.
+/// The state and the channels with which the loop is started.
 #[derive(Debug)]
 pub struct Setup {
     /// The model.
     pub model: Model,
-    /// What to do first.
+    /// The effects to run first.
     pub first: Vec<Effect>,
-    /// How agents are started.
+    /// The plan for starting agents.
     pub agent: AgentPlan,
-    /// Where the agent has worked before, if that is known.
+    /// The directory in which the agent has worked before, if that is known.
     pub place: Option<PathBuf>,
-    /// The owner of everything kept.
+    /// The channel to the owner of everything that is kept.
     pub store_writer: mpsc::Sender<Job>,
-    /// Answers from tasks.
+    /// The channel for answers from tasks.
     pub answers: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
-    /// What reaches us through the doors.
+    /// The calls that reach us through the endpoints.
     pub calls: mpsc::Receiver<Call>,
-    /// Where those hear of what happens who listen at a door.
+    /// The feed of events for those who listen at an endpoint.
     pub feed: Feed,
-    /// Orders for the client's own side of the session.
+    /// The orders for the client's own side of the session.
     pub mailbox: Mailbox,
-    /// Where things lie.
+    /// The locations of files.
     pub paths: Paths,
-    /// What the command line says about the configuration, for reloads.
+    /// The command line's settings for the configuration, for reloads.
     pub flags: Flags,
     /// The colours that the host terminal can show.
     pub depth: Depth,
-    /// Whether the host terminal shows only ASCII.
+    /// True if the host terminal shows only ASCII.
     pub ascii: bool,
-    /// What else it can do.
+    /// The other abilities of the host terminal.
     pub abilities: Abilities,
-    /// The signals, listened for since before there was anything to end.
+    /// The signals, listened for since before there was a process to end.
     pub signals: Signals,
-    /// How it speaks where there is no terminal; `None` where there is one.
+    /// The output format where there is no terminal; `None` where there is one.
     pub speech: Option<Speech>,
     /// The file that holds the run's task, if it is one.
     pub task: Option<PathBuf>,
@@ -139,22 +139,22 @@ pub struct Setup {
 /// The loop's own state, and the core that it feeds.
 pub struct Shell {
     core: Core,
-    /// Events that the core has not seen yet, in order.
+    /// The events that the core has not seen yet, in order.
     queue: VecDeque<Event>,
-    /// The queue is being emptied: what comes in waits its turn.
+    /// True while the queue is being emptied: an event that comes in waits its turn.
     draining: bool,
     timers: HashMap<TimerId, Instant>,
     started: Instant,
-    /// The exit code, and how long at most what is to be written first may take.
+    /// The exit code, and the latest time at which outstanding writes may be finished.
     quit: Option<(i32, Instant)>,
     terminal: Terminal,
     frames: Frames,
     pane: Hosted,
-    /// All disk work of the loop's own.
+    /// The handle of the loop's own disk work.
     files: Files,
     services: Services,
     calls: Calls,
-    /// Where tasks and threads answer.
+    /// The channel for answers from tasks and threads.
     events: mpsc::Sender<Event>,
     agent: Arc<AgentPlan>,
     paths: Paths,
@@ -162,7 +162,7 @@ pub struct Shell {
     task: Option<PathBuf>,
 }
 
-/// What wakes the loop, beside the host terminal and the clock.
+/// The sources that wake the loop, beside the host terminal and the clock.
 struct Sources {
     signals: Signals,
     answers: mpsc::Receiver<Event>,
@@ -171,7 +171,7 @@ struct Sources {
     pane: mpsc::Receiver<PtyMessage>,
 }
 
-/// What woke the loop.
+/// The reason why the loop woke.
 enum Woken {
     Signal(&'static str),
     Resized,
@@ -179,9 +179,9 @@ enum Woken {
     Host(HostBytes),
     Written,
     Answer(Event),
-    /// What the next agent needs is on disk.
+    /// The files that the next agent needs are on disk.
     StartReady(Box<StartReady>),
-    /// The disk has taken what it was given.
+    /// The disk has taken the data that it was given.
     Kept,
     Call(Call),
     Pane(PtyMessage),
@@ -198,20 +198,20 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     Ok((code, model))
 }
 
-/// The time by the system's clock. A clock that is set before 1970 while we run is no reason to end, as it is for `Utc::now`.
+/// Returns the time by the system's clock. A clock that is set before 1970 while we run does not end us, as `Utc::now` would.
 #[must_use]
 pub fn wall() -> DateTime<Utc> {
     SystemTime::now().into()
 }
 
-/// How far local time is from UTC at a moment, by `TZ` or the system's setting; both are looked at again about once a second.
+/// Returns the offset of local time from UTC at a moment, by `TZ` or the system's setting; both are looked at about once a second.
 #[must_use]
 pub fn zone(at: DateTime<Utc>) -> FixedOffset {
     Local.offset_from_utc_datetime(&at.naive_utc()).fix()
 }
 
-/// Waits for a moment. The runtime's timers are late by one to two milliseconds, which is what an echo is not to wait: for
-/// the time of one drawing the clock is watched instead.
+/// Waits for a moment. The runtime's timers are late by one to two milliseconds, which would delay an echo: for the time of
+/// one drawing the clock is watched instead.
 async fn sleep_until(at: Option<Instant>) {
     let Some(at) = at else {
         return std::future::pending().await;
@@ -283,7 +283,7 @@ impl Shell {
         Ok((shell, sources))
     }
 
-    /// Serves what comes until the core wants to leave; gives the exit code.
+    /// Serves events until the core wants to leave; returns the exit code.
     async fn serve_until_quit(&mut self, sources: &mut Sources) -> i32 {
         loop {
             if let Some(code) = self.may_leave(sources) {
@@ -297,10 +297,10 @@ impl Shell {
         }
     }
 
-    /// The exit code, if the core wants to leave and everything is written that it wants written, or takes too long.
+    /// Returns the exit code, if the core wants to leave and all that it wants written is written, or takes too long.
     fn may_leave(&mut self, sources: &mut Sources) -> Option<i32> {
         let (code, limit) = self.quit?;
-        // What the last orders have brought may bring more.
+        // The answers to the last orders may bring more orders.
         while let Ok(event) = sources.answers.try_recv() {
             self.answered(event);
         }
@@ -363,7 +363,7 @@ impl Shell {
             front.write(last);
         }
         drop(front);
-        // Who waits for room in the channel must not be waited for.
+        // A sender that waits for room in the channel must not be waited for.
         drop(sources);
         drop(services);
         // The person has the terminal back meanwhile.
@@ -379,7 +379,7 @@ impl Shell {
         }
     }
 
-    /// Hands an event to the core, behind those that wait. One that an effect brings waits until the effects around it have
+    /// Hands an event to the core, after those that wait. One that an effect brings waits until the effects around it have
     /// been run: running an effect never calls back into the core.
     pub(crate) fn post(&mut self, event: Event) {
         self.queue.push_back(event);
@@ -445,7 +445,7 @@ impl Shell {
         }
     }
 
-    /// An answer of a task or a thread, which may concern the shell too.
+    /// Handles an answer of a task or a thread, which may concern the shell too.
     fn answered(&mut self, event: Event) {
         match &event {
             Event::Read(ReadEvent::Git(_)) => self.git_answered(),
@@ -471,7 +471,7 @@ impl Shell {
         self.post(event);
     }
 
-    /// A signal asks us to end. A run that is to go on without its terminal loses only that.
+    /// Handles a signal that asks us to end. A run that should go on without its terminal loses only that.
     fn signalled(&mut self, signal: &'static str) {
         if signal == "SIGHUP" {
             if !self.terminal.front.has_terminal() && self.core.view().config.autopilot.keep_running
@@ -493,7 +493,7 @@ impl Shell {
     fn next_deadline(&self) -> Option<Instant> {
         let now = Instant::now();
         let frame = self.wants_frame(now).map(|frame| self.frame_at(frame, now));
-        // One that is over is among the reasons for a frame.
+        // A time in the past is among the reasons for a frame.
         let typed = self.frames.typed_due.filter(|due| *due > now);
         [
             frame,

@@ -4,7 +4,7 @@
 //!   watch(files) ──► look at them, make again what is gone ──► changed() ──► watch(files) ──► look …
 //! ```
 //!
-//! They are watched first and looked at then: what happens between the two is noticed. Their directories are watched, for what
+//! They are watched first and then looked at: what happens between the two is noticed. Their directories are watched, for what
 //! comes and goes by their names and for being removed or moved themselves. What gives no notice (a directory further above that is
 //! moved, a network file system) is found by the look that [`Notices::changed`] asks for after [`LOOK`] at the latest.
 
@@ -23,29 +23,29 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// How often the files are looked at while all of them are watched.
+/// The time between two looks at the files while all of them are watched.
 pub const LOOK: Duration = Duration::from_secs(30);
 
-/// How often they are looked at while one is not watched or not where it should be.
+/// The time between two looks while one is not watched or not where it should be.
 const LOOK_SOON: Duration = Duration::from_secs(1);
 
-/// How long to wait behind a notice: a directory is removed file by file, and cannot be while a file is made in it again.
+/// The time to wait after a notice: a directory is removed file by file, and cannot be while a file is made in it again.
 const SETTLE: Duration = Duration::from_millis(200);
 
 /// Notices of changes to a set of files.
 #[derive(Debug)]
 pub struct Notices {
-    /// What they are, for the log.
+    /// The name of the files, for the log.
     what: &'static str,
-    /// Dropped with the watches when others are set.
+    /// The system's watcher, dropped with its watches when others are set.
     watcher: Option<RecommendedWatcher>,
     woken: Arc<Notify>,
-    /// Why not all of the files are watched, as it was logged last.
+    /// The reason why not all of the files are watched, as it was logged last.
     refused: Option<String>,
 }
 
 impl Notices {
-    /// Makes notices of nothing yet.
+    /// Creates notices of no files yet.
     #[must_use]
     pub fn new(what: &'static str) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Notices {
         }
     }
 
-    /// Watches these files or directories from now on, and no others. To be called before they are looked at, each time
+    /// Watches these files or directories from now on, and no others. It must be called before they are looked at, each time
     /// after [`Self::changed`] and after anything was made again.
     pub fn watch(&mut self, files: impl IntoIterator<Item = PathBuf>) {
         let files: BTreeSet<PathBuf> = files.into_iter().collect();
@@ -106,7 +106,7 @@ impl Notices {
     }
 }
 
-/// Whether an event says that something came or went by one of these paths.
+/// Reports whether an event means that something came or went by one of these paths.
 fn is_awaited(event: &Event, awaited: &BTreeSet<PathBuf>) -> bool {
     let moves = match event.kind {
         EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => {
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// How long a notice is waited for: less than [`LOOK`].
+    /// The longest time that a notice is waited for: less than [`LOOK`].
     const SOON: Duration = Duration::from_secs(20);
 
     fn run(test: impl Future<Output = ()>) {
@@ -133,7 +133,7 @@ mod tests {
         runtime.unwrap().block_on(test);
     }
 
-    /// Notices of this file, which is there.
+    /// Creates notices of this file, which is there.
     fn watching(file: &Path) -> Notices {
         let mut notices = Notices::new("files");
         notices.watch([file.to_path_buf()]);

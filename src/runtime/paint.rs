@@ -1,8 +1,8 @@
-//! Cells to bytes for the host terminal: ratatui's backend with links, kinds of underline and short sequences.
+//! Turns cells into bytes for the host terminal: ratatui's backend with links, kinds of underline and short sequences.
 //!
 //! Ratatui's own backend writes each attribute as a sequence of its own, knows one kind of underline and no links.
 //! This one writes one sequence for all that changes between two cells, and sets the cursor again behind every
-//! character on whose width terminals disagree, so that the rest of the row stands where it belongs.
+//! character on whose width terminals disagree, so that the rest of the row is in its place.
 
 use std::fmt::Write as _;
 
@@ -14,26 +14,26 @@ use ratatui::{
 
 use crate::ui::extra::{self, LinkRun};
 
-/// What the host terminal can do beyond the common, by the names that it goes by.
+/// The abilities of a host terminal beyond the common ones, by the names that it goes by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
-    /// Kinds of underline (SGR 4:3) and their colours (SGR 58). Others would take them for other attributes.
+    /// True if it knows kinds of underline (SGR 4:3) and their colours (SGR 58). Others would take them for other attributes.
     pub underlines: bool,
-    /// Progress (OSC 9;4). Others would show it as a message.
+    /// True if it shows progress (OSC 9;4). Others would show it as a message.
     pub progress: bool,
-    /// Notifications by OSC 777 instead of OSC 9.
+    /// True if it takes notifications by OSC 777 instead of OSC 9.
     pub notifies_by_777: bool,
 }
 
 impl Abilities {
-    /// The abilities of a host terminal by its environment: `TERM`, `TERM_PROGRAM` and the marks of terminals that
+    /// Returns the abilities of a host terminal by its environment: `TERM`, `TERM_PROGRAM` and the marks of terminals that
     /// have no name there.
     #[must_use]
     pub fn of(variable: impl Fn(&str) -> String) -> Self {
         let (term, program) = (variable("TERM"), variable("TERM_PROGRAM"));
         let named = |names: &[&str]| names.iter().any(|name| term.contains(name));
         let is = |names: &[&str]| names.contains(&program.as_str());
-        // 0.52 is the first with both.
+        // VTE 0.52 is the first with both.
         let vte = variable("VTE_VERSION")
             .parse::<u32>()
             .is_ok_and(|version| version >= 5200);
@@ -70,15 +70,15 @@ pub struct Painter {
     out: String,
     links: Vec<LinkRun>,
     abilities: Abilities,
-    /// What the next character would look like.
+    /// The look of the next character.
     held: Ink,
     /// The number of the link that is open.
     open: Option<u32>,
-    /// Where the next character would stand, where that is sure.
+    /// The cell of the next character, column and row, if that is certain.
     next: Option<(u16, u16)>,
 }
 
-/// What the host terminal's next character would look like.
+/// The look of the host terminal's next character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ink {
     foreground: Color,
@@ -94,10 +94,10 @@ const PLAIN: Ink = Ink {
     modifier: Modifier::empty(),
 };
 
-/// Ends a link.
+/// The sequence that ends a link.
 const LINK_END: &str = "\x1b]8;;\x1b\\";
 
-/// Ratatui's attributes with their SGR numbers; underlines are apart.
+/// The attributes of ratatui with their SGR numbers; underlines are handled separately.
 const ATTRIBUTES: [(Modifier, u16); 8] = [
     (Modifier::BOLD, 1),
     (Modifier::DIM, 2),
@@ -110,7 +110,7 @@ const ATTRIBUTES: [(Modifier, u16); 8] = [
 ];
 
 impl Painter {
-    /// A painter for a host terminal with these abilities.
+    /// Creates a painter for a host terminal with these abilities.
     #[must_use]
     pub const fn new(abilities: Abilities) -> Self {
         Self {
@@ -123,7 +123,7 @@ impl Painter {
         }
     }
 
-    /// Whether nothing was painted since it was taken.
+    /// Reports whether nothing was painted since the bytes were taken.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.out.is_empty()
@@ -190,7 +190,7 @@ impl Painter {
         }
     }
 
-    /// The numbers that make one ink another.
+    /// Writes the SGR numbers that change one ink into another.
     fn change(&self, out: &mut String, from: Ink, to: Ink) {
         if from == to {
             return;
@@ -241,7 +241,7 @@ impl Painter {
     }
 }
 
-/// The number of one of the sixteen, if it is one.
+/// Returns the number of a colour, if it is one of the sixteen.
 const fn named(colour: Color) -> Option<u16> {
     Some(match colour {
         Color::Black => 0,
@@ -273,7 +273,7 @@ fn colour(list: &mut String, colour: Color, base: u16) {
     };
 }
 
-/// With colons, which a terminal that does not know them skips as a whole.
+/// Writes the colour of an underline with colons, which a terminal that does not know them skips as a whole.
 fn underline_colour(list: &mut String, colour: Color) {
     let _ = match colour {
         Color::Rgb(r, g, b) => write!(list, "58:2::{r}:{g}:{b};"),
@@ -286,7 +286,7 @@ fn underline_colour(list: &mut String, colour: Color) {
     };
 }
 
-/// Whether all terminals agree on how many cells a character takes.
+/// Reports whether all terminals agree on the number of cells that a character takes.
 fn is_sure(symbol: &str) -> bool {
     // Latin, Greek, Cyrillic and the frames and signs of terminals; CJK proper.
     let sure = |c: char| {
@@ -317,7 +317,7 @@ impl Painter {
                 let _ = write!(out, "\x1b[{};{}H", y + 1, x + 1);
             }
             if let Some(link) = target.filter(|_| changed) {
-                // The id is ours, so that no byte of the child's stands outside of the target.
+                // The id is ours, so that no byte of the child's is outside of the target.
                 let _ = write!(out, "\x1b]8;id={:x};{}\x1b\\", link.number, link.target);
             }
             self.open = number;

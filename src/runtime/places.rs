@@ -1,7 +1,7 @@
 //! The places of this supervisor's own: the project's lock, the control socket with its tokens, and the run's directory.
 //!
-//! Others remove them: the system the runtime directory at logout, `git clean` what is in the project. So they are watched, and
-//! what is gone is made again. Where the runtime directory cannot be made again another one serves, and what is missing is
+//! Others remove them: the system removes the runtime directory at logout, `git clean` the files in the project. So they are
+//! watched, and made again when gone. If the runtime directory cannot be made again, another one is used, and what is missing is
 //! tried again once a second.
 //!
 //! ```text
@@ -37,7 +37,7 @@ use crate::{
 
 use super::notices::Notices;
 
-/// How long the door may take to close.
+/// The time that the endpoint may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 
 /// The places, as they were made at the start.
@@ -49,9 +49,9 @@ pub struct Places {
     pub endpoint: Endpoint,
     /// The tokens.
     pub secrets: Secrets,
-    /// What answers on the socket.
+    /// The queue that answers requests on the socket.
     pub requests: RequestQueue,
-    /// Where they may lie.
+    /// The locations at which they may be.
     pub paths: Paths,
     /// The project's name in sockets.
     pub hash: String,
@@ -61,7 +61,7 @@ pub struct Places {
     pub run: Option<KeptRunDir>,
 }
 
-/// The control socket, with the task that serves it. Dropped, it is not served any more.
+/// The control socket, with the task that serves it. Once dropped, it is not served any more.
 #[derive(Debug)]
 pub struct Endpoint {
     socket: SocketFile,
@@ -90,7 +90,7 @@ impl Endpoint {
     }
 }
 
-/// Opens the control socket at the first of these places that takes one. A supervisor that answers at any of them is
+/// Opens the control socket at the first of these places that takes one. If a supervisor answers at any of them, the error is
 /// [`ApiError::Live`].
 pub fn bind(paths: &Paths, hash: &str) -> Result<(Listening, SocketFile), ApiError> {
     let mut first = None;
@@ -108,20 +108,20 @@ pub fn bind(paths: &Paths, hash: &str) -> Result<(Listening, SocketFile), ApiErr
     }))
 }
 
-/// What was found at one look.
+/// The result of one look.
 #[derive(Debug, Default)]
 struct Looked {
     made: MadeAgain,
     missing: Vec<String>,
-    /// Another place serves than the usual one.
+    /// True if another place is used than the usual one.
     elsewhere: bool,
 }
 
-/// The tokens stand where clients find them.
+/// The result of keeping the tokens where clients find them.
 struct SecretsKept {
-    /// They had to be written.
+    /// True if they had to be written.
     written: bool,
-    /// A directory in which they should stand did not take them.
+    /// True if a directory in which they should be did not take them.
     refused: bool,
 }
 
@@ -175,7 +175,7 @@ impl Watch {
         Self { stop, looking }
     }
 
-    /// Closes the control socket; gives the lock back.
+    /// Closes the control socket; returns the lock.
     pub async fn close(self) -> Option<Lock> {
         let _ = self.stop.send(true);
         let places = tokio::time::timeout(CLOSE_LIMIT, self.looking).await;
@@ -187,7 +187,7 @@ impl Watch {
 }
 
 impl Places {
-    /// Each file and directory that is to be where it was made.
+    /// Returns each file and directory that should be where it was made.
     fn files(&self) -> Vec<PathBuf> {
         let mut files = vec![
             self.lock.path().to_owned(),
@@ -198,7 +198,7 @@ impl Places {
         files
     }
 
-    /// Looks whether everything is where it was made, and makes again what is not.
+    /// Checks whether everything is where it was made, and makes again what is not.
     fn look(&mut self) -> Looked {
         let mut looked = Looked::default();
         match self.lock.keep() {
@@ -231,7 +231,7 @@ impl Places {
         looked
     }
 
-    /// The registry of agents lay beside the lock.
+    /// Begins the registry of agents again, which was beside the lock.
     fn begin_registry(&mut self) {
         let Some(agents) = &mut self.agents else {
             return;
@@ -263,7 +263,7 @@ impl Places {
         refused.map_or(Ok(()), Err)
     }
 
-    /// The tokens stand in the first directory that takes them, and wherever an agent was given their path.
+    /// Keeps the tokens in the first directory that takes them, and wherever an agent was given their path.
     fn keep_secrets(&mut self) -> Result<SecretsKept, ApiError> {
         let socket = self.endpoint.socket.path();
         let (mut stand, mut written, mut refused) = (false, false, None);
@@ -286,7 +286,7 @@ impl Places {
     }
 }
 
-/// The tokens, written into the first directory that takes them.
+/// Writes the tokens into the first directory that takes them.
 pub fn write_secrets(
     paths: &Paths,
     hash: &str,

@@ -1,5 +1,5 @@
-//! What a reboot needs is made and checked before the old agent is touched, and the user's own commands around a reboot are run,
-//! all of it off the loop.
+//! The preparation of a reboot: its files are made and checked before the old agent is touched, and the user's own commands
+//! around a reboot are run, all of it off the loop.
 //!
 //! ```text
 //!   loop ── Prepare ──► directories, settings, handoff.md, program, descriptors, disks ──► pre_reboot ── Prepared ──► loop
@@ -39,34 +39,34 @@ use crate::{
 
 use super::{Shell, agent::AgentPlan, trim};
 
-/// How long the files may take: a disk that hangs must not leave the reboot waiting for ever.
+/// The time that the files may take: a disk that hangs must not leave the reboot waiting for ever.
 const FILES_LIMIT: Duration = Duration::from_secs(10);
 
-/// How much address space a start needs, in bytes. Threads and their heaps reserve far more than they use; with less, an
+/// The number of bytes of address space that a start needs. Threads and their heaps reserve far more than they use; with less, an
 /// allocation fails some time later, which ends the process at once and leaves the host terminal in disorder.
 pub const ADDRESS_SPACE: u64 = 1 << 30;
 
-/// How many files must be free to be opened when the supervisor starts: its own, the first agent's, and a reboot's.
+/// The number of files that must be free to be opened when the supervisor starts: its own, the first agent's, and a reboot's.
 pub const DESCRIPTORS_AT_START: usize = 40;
 
-/// How many files must be free to be opened: the terminal of the new agent, its recording, pipes and threads' own.
+/// The number of files that must be free to be opened for a reboot: the new agent's terminal, its recording, pipes and threads' own.
 const DESCRIPTORS: usize = 24;
 
-/// How much room a disk must have, in bytes: each step of a reboot is journaled with the handoff, and the agent writes that into
-/// its transcript.
+/// The number of bytes that a disk must have free: each step of a reboot is journaled with the handoff, and the agent writes that
+/// into its transcript.
 const ROOM: u64 = 256 * 1024;
 
-/// How long after its end what it has said is read.
+/// The time after a command's end during which its output is still read.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// The most that is kept of what a command of the user's says, in bytes; the rest is read and dropped.
+/// The number of bytes of a user command's output that are kept at most; the rest is read and dropped.
 const SAID_CAP: usize = 64 * 1024;
 
-/// The most of it that is shown, in characters.
+/// The number of characters of it that are shown at most.
 const SHOWN: usize = 300;
 
 impl Shell {
-    /// Makes and checks what the next agent needs; then the user's `pre_reboot` has its say.
+    /// Makes and checks what the next agent needs; then runs the user's `pre_reboot`, which may refuse the reboot.
     pub(super) fn prepare(&self, preparation: Preparation) {
         let events = self.events.clone();
         let plan = Arc::clone(&self.agent);
@@ -114,7 +114,7 @@ impl Shell {
     }
 }
 
-/// Makes what the new session needs and checks the rest; the error says what is missing.
+/// Makes what the new session needs and checks the rest; the error names what is missing.
 fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Result<(), String> {
     let project = &plan.project;
     if !project.is_dir() {
@@ -154,7 +154,7 @@ fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Res
     }
 }
 
-/// Makes the session that is to be resumed. One that is there was made by an undo that was taken back.
+/// Makes the session that will be resumed. One that exists already was made by an undo that was taken back.
 fn copy_replaced(plan: &AgentPlan, copy: &ReplacedCopy) -> Result<(), String> {
     if plan.transcript_of(copy.to).is_some() {
         return Ok(());
@@ -166,8 +166,8 @@ fn copy_replaced(plan: &AgentPlan, copy: &ReplacedCopy) -> Result<(), String> {
     made.map(drop).map_err(|error| chain(&error))
 }
 
-/// Whether the disk of a directory has so much room, as far as that can be known. It is not tried by writing: in the agent's own
-/// directory nothing is written.
+/// Checks that the disk of a directory has this much room, as far as that can be known. It is not tested by writing: in the agent's
+/// own directory nothing is written.
 fn has_room(directory: &Path, whose: &str, bytes: u64) -> Result<(), String> {
     let Ok(disk) = rustix::fs::statvfs(directory) else {
         return Ok(());
@@ -184,13 +184,13 @@ fn has_room(directory: &Path, whose: &str, bytes: u64) -> Result<(), String> {
     ))
 }
 
-/// Whether so many files can be opened.
+/// Checks that this many files can be opened at once.
 pub fn can_open(files: usize) -> io::Result<()> {
     let opened: io::Result<Vec<File>> = (0..files).map(|_| File::open("/dev/null")).collect();
     opened.map(drop)
 }
 
-/// A command of the user's, which ends with us, and its whole group with it.
+/// A command of the user's that ends with us, together with its whole group.
 struct Hook(Child);
 
 impl Drop for Hook {
@@ -203,7 +203,7 @@ impl Drop for Hook {
     }
 }
 
-/// Runs a command of the user's with this on its standard input; the error says how it failed, with what it said last.
+/// Runs a user command with this on its standard input; the error describes how it failed, with its last output.
 async fn run(
     command: &str,
     about: &RebootResult,
@@ -257,7 +257,7 @@ async fn run(
         };
         let ended = tokio::time::timeout(limit, ended).await;
         if talks {
-            // What it has left running in the background may hold its output open.
+            // A process that it has left in the background may hold its output open.
             let _ = tokio::time::timeout(LAST_WORDS, talk).await;
         }
         ended
@@ -279,15 +279,15 @@ async fn run(
     }
 }
 
-/// Reads all, and keeps what fits under the cap.
+/// Reads all, and keeps what fits below the cap.
 async fn read(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
     if let Some(from) = from {
-        // What cannot be read was not said.
+        // Output that cannot be read counts as none.
         let _ = git::read_all(from, into, SAID_CAP).await;
     }
 }
 
-/// How it failed, with its last words.
+/// Describes how a command failed, with its last output.
 fn how(status: ExitStatus, said: &[u8]) -> String {
     let said = String::from_utf8_lossy(said);
     let last = clean::one_line(said.trim());

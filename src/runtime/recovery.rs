@@ -1,4 +1,4 @@
-//! What a supervisor that died without notice left behind: its record is closed, and the human is shown how
+//! The recovery after a supervisor that died without notice: its record is closed, and the human is shown how
 //! to go on.
 
 use chrono::{DateTime, Utc};
@@ -13,10 +13,10 @@ use crate::{
     transcript::SessionId,
 };
 
-/// How many runs back one that was left open is looked for: each start closes those before it.
+/// The number of past runs among which one left open is looked for: each start closes those before it.
 const RUNS_BACK: u32 = 16;
 
-/// How many runs are read back from their records.
+/// The number of runs that are read back from their records.
 const RUNS_READ: usize = 1000;
 
 /// The largest record of a run that is read, in bytes.
@@ -25,7 +25,7 @@ const META_LIMIT: usize = 8 << 20;
 /// The agent and the version of a run of which only its `meta.json` is left.
 const NOT_KNOWN: &str = "not known";
 
-/// What the runs' `meta.json` know of the project's history, oldest run first: for a database that was removed. One that
+/// Returns the project's history as the runs' `meta.json` have it, oldest run first: for a database that was removed. One that
 /// cannot be read is left out.
 #[must_use]
 pub fn from_records(files: &PrivateDir, project: &Project) -> Vec<RunHistory> {
@@ -68,7 +68,7 @@ pub fn from_records(files: &PrivateDir, project: &Project) -> Vec<RunHistory> {
     found.iter().filter_map(read).collect()
 }
 
-/// Closes the runs of the project that were left open, but for `kept` (its reboot goes on); says so of the
+/// Closes the runs of the project that were left open, except `kept` (its reboot goes on); returns a message about the
 /// last, with the command that resumes its session if it has anything to resume.
 pub async fn close_dead_runs(
     store: &Store,
@@ -83,7 +83,7 @@ pub async fn close_dead_runs(
         .into_iter()
         .filter(|one| one.run.ended_at.is_none() && kept != Some(&one.run.run))
         .collect();
-    // Their names hold the second only.
+    // Their names have the time only to the second.
     open.sort_by_key(|one| one.run.started_at);
     let mut last = None;
     for RunHistory { run, iterations } in open {
@@ -115,7 +115,7 @@ pub async fn close_dead_runs(
     Some(format!("the last run ended without notice: {hint}"))
 }
 
-/// The chain of a run whose supervisor is gone, as the store has it, with what was left open closed.
+/// Returns the chain of a run whose supervisor is gone, as the store has it, and closes the iterations that were left open.
 pub async fn recorded(store: &Store, run: &RunId, at: DateTime<Utc>) -> Lineage {
     let found = history(store, &HistoryOf::Run(run.clone()), 1).await;
     let iterations = found.into_iter().next().map(|one| one.iterations);

@@ -1,4 +1,4 @@
-//! When the child gets its new size, while the host terminal's window is being dragged.
+//! The timing of the child's new sizes, while the host terminal's window is being dragged.
 //!
 //! The first change is sent at once. Further ones wait until the window rests, or for as long as a human would put up
 //! with: each makes the child redraw everything, and one that draws in line leaves a screenful of it in the
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::pane::PaneSize;
 
-/// How long a window must keep its size to be at rest.
+/// The time that a window must keep its size to be at rest.
 const REST: Duration = Duration::from_millis(120);
 
 /// The shortest time between two sizes sent while it does not rest: three in a second.
@@ -22,7 +22,7 @@ pub struct Resizing {
 }
 
 impl Resizing {
-    /// The window's new size makes this one of the pane: true if it is to be sent now.
+    /// Takes the pane's size that follows from the window's new size; returns true if it must be sent now.
     pub fn ask(&mut self, size: PaneSize, now: Instant) -> bool {
         match self.reported_at.map(|at| at + BETWEEN) {
             Some(next) if now < next => {
@@ -36,7 +36,7 @@ impl Resizing {
         }
     }
 
-    /// A size has been sent: what waited is out of date.
+    /// Notes that a size was sent: one that waited is out of date.
     pub const fn sent(&mut self, now: Instant) {
         self.reported_at = Some(now);
         self.waiting = None;
@@ -47,13 +47,13 @@ impl Resizing {
         self.waiting = None;
     }
 
-    /// When the size that waits is to be sent.
+    /// Returns the time at which the size that waits must be sent.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.waiting.map(|(_, due)| due)
     }
 
-    /// The size that is due by now.
+    /// Takes the size that is due by now.
     pub fn due(&mut self, now: Instant) -> Option<PaneSize> {
         let (size, _) = self.waiting.filter(|(_, due)| *due <= now)?;
         self.sent(now);
@@ -65,7 +65,7 @@ impl Resizing {
 mod tests {
     use super::*;
 
-    /// The sizes sent, with their time in milliseconds, of changes at these times.
+    /// Returns the sizes sent, with their time in milliseconds, for changes at these times.
     fn sent(changes: impl IntoIterator<Item = u64>) -> Vec<(u64, u16)> {
         let mut resizing = Resizing::default();
         let begin = Instant::now();
