@@ -33,7 +33,7 @@ pub struct ClientSettings {
     pub args: Vec<String>,
     /// The variables that are set for it over those of this process.
     pub env: Vec<(OsString, OsString)>,
-    /// Its configuration directory.
+    /// The client's configuration directory.
     pub config_dir: Option<PathBuf>,
     /// The project.
     pub project: PathBuf,

@@ -188,7 +188,7 @@ impl Following {
         if self.resend {
             self.digest.send_again();
         }
-        // While a long file is read for the first time only its end says what the work is.
+        // While a long file is read for the first time only its end shows what the work is.
         let work = if self.tail.caught_up() {
             self.digest.take_work()
         } else {
@@ -297,7 +297,7 @@ fn lost(events: &mpsc::Sender<Event>, session: SessionId, error: &dyn std::error
 }
 
 fn send(events: &mpsc::Sender<Event>, event: ReadEvent) {
-    // The loop is gone: so shall we be.
+    // The loop is gone: this thread will end as well.
     let _ = events.blocking_send(Event::Read(event));
 }
 

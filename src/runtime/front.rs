@@ -31,9 +31,9 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 /// The output format of a headless run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speech {
-    /// One line per event, for people.
+    /// A line per event, for people.
     Lines,
-    /// One JSON object per event, each on a line of its own.
+    /// A JSON object per event, each on a line of its own.
     Json,
 }
 

@@ -295,7 +295,7 @@ pub fn restore_on_panic() {
 /// A message of the reader thread.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HostBytes {
-    /// Bytes that the user typed, or that the terminal answered.
+    /// The bytes that the user typed, or that the terminal answered.
     Read(Vec<u8>),
     /// The terminal is gone.
     Closed,

@@ -528,7 +528,7 @@ impl Shell {
             self.after_feed();
         }
         if self.pane.resizing.deadline().is_some_and(|due| due <= now) {
-            // Where the machine is busy the window may have changed again, and its signal waits behind what is served first.
+            // On a busy machine the window may have changed again, and its signal waits behind the events that are served first.
             self.resized();
         }
         if let Some(size) = self.pane.resizing.due(now) {

@@ -32,7 +32,7 @@ const LOOK_SOON: Duration = Duration::from_secs(1);
 /// The time to wait after a notice: a directory is removed file by file, and cannot be while a file is made in it again.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// Notices of changes to a set of files.
+/// The notices of changes to a set of files.
 #[derive(Debug)]
 pub struct Notices {
     /// The name of the files, for the log.

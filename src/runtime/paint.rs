@@ -1,7 +1,7 @@
 //! Turns cells into bytes for the host terminal: ratatui's backend with links, kinds of underline and short sequences.
 //!
 //! Ratatui's own backend writes each attribute as a sequence of its own, knows one kind of underline and no links.
-//! This one writes one sequence for all that changes between two cells, and sets the cursor again behind every
+//! This one writes one sequence for all that changes between two cells, and sets the cursor again after every
 //! character on whose width terminals disagree, so that the rest of the row is in its place.
 
 use std::fmt::Write as _;
@@ -64,7 +64,7 @@ impl Abilities {
     }
 }
 
-/// Paints cells into bytes.
+/// The painter that turns cells into bytes.
 #[derive(Debug)]
 pub struct Painter {
     out: String,

@@ -1,5 +1,5 @@
-//! What works beside the loop (the database, the transcript, git, the watched files, side processes), and what comes through the
-//! doors.
+//! The services beside the loop (the database, the transcript, git, the watched files, side processes), and the calls that come
+//! through the endpoints.
 
 use std::{
     collections::HashMap,
@@ -35,35 +35,35 @@ use super::{
     worker::Worker,
 };
 
-/// How long a changed configuration must rest before it is read: an editor that cuts the file short first would
-/// else have its empty half-way state taken for a wish for the defaults.
+/// The time that a changed configuration must rest before it is read: an editor that truncates the file first would
+/// otherwise have its empty intermediate state taken for a wish for the defaults.
 const CONFIG_SETTLE: Duration = Duration::from_millis(150);
 
-/// How long the scratchpad must have stayed as it is before it is read: many programs write a file in place,
-/// and between the cut and the text it is empty, which an open editor would merge as a deletion of everything.
+/// The time that the scratchpad must stay unchanged before it is read: many programs write a file in place, and between
+/// truncation and text it is empty, which an open editor would merge as a deletion of everything.
 const NOTES_SETTLE: Duration = Duration::from_millis(60);
 
-/// Tasks and threads, and what each is about.
+/// The tasks and threads, and the state of each.
 pub(super) struct Services {
     pub store_writer: mpsc::Sender<Job>,
     pub follower: Worker<FollowCommand>,
     /// The transcript that is followed.
     pub transcript: Option<PathBuf>,
-    /// Where the agent works, once that is known.
+    /// The directory in which the agent works, once that is known.
     pub place: Option<PathBuf>,
-    /// The session that was started last, and how much of its transcript was there and read before, in bytes.
+    /// The session that was started last, and the number of bytes of its transcript that were there and read before.
     pub begun: Option<(SessionId, u64)>,
     pub trimmer: Worker<Ask>,
     pub watcher: Watcher,
     pub summaries: SideProcesses,
-    /// Git is being asked.
+    /// True while a git query runs.
     pub git_running: bool,
-    /// It is to be asked once more.
+    /// True if git must be queried once more.
     pub git_asked: bool,
 }
 
 impl Services {
-    /// Those that answer to `events`; threads begin with their first order.
+    /// Creates the services, which answer to `events`; threads begin with their first order.
     pub fn new(
         store_writer: mpsc::Sender<Job>,
         place: Option<PathBuf>,
@@ -84,19 +84,19 @@ impl Services {
     }
 }
 
-/// Those who ask and listen at the doors.
+/// The callers and listeners at the endpoints.
 pub(super) struct Calls {
     pub feed: Feed,
-    /// Orders for the client's own side of the session.
+    /// The orders for the client's own side of the session.
     pub mailbox: Mailbox,
-    /// The calls that wait for an answer of the core's.
+    /// The calls that wait for an answer of the core.
     pub open: HashMap<CallId, oneshot::Sender<Reply>>,
-    /// The number of the last one.
+    /// The number of the last call.
     last: u64,
 }
 
 impl Calls {
-    /// No call has come yet.
+    /// Creates the state in which no call has come yet.
     pub fn new(feed: Feed, mailbox: Mailbox) -> Self {
         Self {
             feed,
@@ -123,7 +123,7 @@ impl Calls {
     }
 }
 
-/// A hook as those hear of it who listen to events.
+/// Returns a hook as the event that is sent to listeners.
 fn hook_event(event: &str, parsed: &AgentEvent) -> ApiEvent {
     let call = match parsed {
         AgentEvent::ToolStarted { call, .. } | AgentEvent::ToolFinished { call, .. } => Some(call),
@@ -138,7 +138,7 @@ fn hook_event(event: &str, parsed: &AgentEvent) -> ApiEvent {
 }
 
 impl Shell {
-    /// Something reached us through a door.
+    /// Handles a call that reached us through an endpoint.
     pub(super) fn called(&mut self, call: Call) {
         let Call { request, reply } = call;
         self.core.set_time(self.at());
@@ -211,7 +211,7 @@ impl Shell {
         let _ = reply.send(answer);
     }
 
-    /// Watches what the user and the agent may edit; they may have done so already. Each of these waits for a thread.
+    /// Watches the files that the user and the agent may edit, and has threads read them: they may have been edited already.
     pub(super) fn watch_files(&mut self) {
         let scratchpad = self.agent.scratchpad.clone();
         for file in self.paths.watched().into_iter().chain([scratchpad]) {
@@ -222,7 +222,7 @@ impl Shell {
         self.order(Order::ReadDraft);
     }
 
-    /// Watched files have changed.
+    /// Schedules the reading of watched files that have changed.
     pub(super) fn changed(&mut self, changes: &Changes) {
         let transcript = self.services.transcript.as_deref();
         if transcript.is_some_and(|path| changes.include(path)) {
@@ -242,7 +242,7 @@ impl Shell {
     }
 
     /// Has the transcript read on. A client that is new here makes the directory long after it has named the file, so it is
-    /// watched at the first sign of life that finds it.
+    /// watched at the first event after it exists.
     pub(super) fn transcript_grown(&mut self) {
         if let Some(path) = &self.services.transcript {
             self.services.watcher.watch_beside(path);

@@ -17,7 +17,7 @@ pub struct Signals {
     stop: Signal,
 }
 
-/// Those that end us, the most urgent first: behind the first three those that are not sent to have us end in order, but that would
+/// The signals that end us, the most urgent first. Those after the first three are not sent to have us end in order, but they would
 /// end us all the same, with the terminal in disorder.
 const ENDING: [(&str, Number); 12] = [
     ("SIGTERM", Number::TERM),
@@ -62,7 +62,7 @@ impl Signals {
     }
 }
 
-/// The name of the first of these signals that comes.
+/// Returns the name of the first of these signals that comes.
 async fn any_of(signals: &mut [(&'static str, Signal)]) -> &'static str {
     std::future::poll_fn(|context| {
         let mut came = signals

@@ -36,19 +36,19 @@ use crate::{
 
 use super::{notices::Notices, recovery, wall};
 
-/// How many writes may wait; the core asks for a handful a second.
+/// The number of writes that may wait; the core asks for a handful a second.
 const JOBS_IN_FLIGHT: usize = 1024;
 
-/// How many iterations of earlier runs the history shows.
+/// The number of iterations of earlier runs that the history shows.
 const EARLIER_ITERATIONS: u32 = 200;
 
-/// How often an unavailable store is looked at: it tries again once a second.
+/// The time between two looks at an unavailable store: it tries again once a second.
 const MEND_CHECK: Duration = Duration::from_millis(500);
 
-/// Something to keep.
+/// A record to keep, or a query for one.
 #[derive(Debug)]
 pub enum Job {
-    /// A step of a reboot, ahead of its being done.
+    /// A step of a reboot, before it is done.
     Journal(Box<JournalEntry>),
     /// An iteration's record.
     Iteration(Box<Iteration>, Box<Meta>),
@@ -60,24 +60,24 @@ pub enum Job {
     Checkpoint(Box<Checkpoint>),
     /// A process that must not outlive us.
     Agent(IterationId, ProcessStamp),
-    /// That process is gone.
+    /// The end of that process.
     AgentGone(ProcessStamp),
-    /// What a session carries of its lineage.
+    /// The state that a session carries of its lineage.
     Carried(SessionId, Box<Carried>),
-    /// What a session carries is asked for.
+    /// A query for the state that a session carries.
     FindCarried {
-        /// Whose is read.
+        /// The session whose state is read.
         of: SessionId,
         /// The session that goes on from it.
         session: SessionId,
     },
-    /// What is kept of a session is asked for.
+    /// A query for the handoff of a session.
     FindHandoff(SessionId, oneshot::Sender<Reply>),
-    /// What is kept of an iteration is asked for.
+    /// A query for the record of an iteration.
     FindPast(RunId, IterationId),
-    /// The iterations are asked for in which this text stands.
+    /// A query for the iterations that contain this text.
     Search(String),
-    /// Where a session stood at the end of a turn.
+    /// The figures of a session at the end of a turn.
     Turn(metrics::TurnFigures),
     /// The run is over: everything is written, then the sender is notified.
     Close(
@@ -87,7 +87,7 @@ pub enum Job {
     ),
 }
 
-/// Where everything is kept.
+/// The owner of everything that is kept.
 #[derive(Debug)]
 pub struct StoreWriter {
     /// The database.
@@ -173,7 +173,7 @@ impl StoreWriter {
         }
     }
 
-    /// Does what was asked for; what went wrong with it.
+    /// Carries out a job; returns what went wrong with it, if anything.
     async fn work(&mut self, job: Job, events: &mpsc::Sender<Event>) -> Option<String> {
         match job {
             Job::FindHandoff(session, reply) => {
@@ -328,12 +328,12 @@ fn beside(events: &mpsc::Sender<Event>, read: impl Future<Output = StoreEvent> +
     });
 }
 
-/// Does what waits for a disk, without holding up the other tasks of this thread.
+/// Does work that waits for a disk, without holding up the other tasks of this thread.
 fn off_the_runtime<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
 }
 
-/// Hands the runs of before to the loop.
+/// Sends the earlier runs to the loop.
 async fn show(earlier: impl Future<Output = Vec<EarlierRun>>, events: mpsc::Sender<Event>) {
     let earlier = earlier.await;
     if !earlier.is_empty() {
@@ -343,7 +343,7 @@ async fn show(earlier: impl Future<Output = Vec<EarlierRun>>, events: mpsc::Send
     }
 }
 
-/// The project's runs before this one, newest first.
+/// Returns the project's runs before this one, newest first.
 async fn earlier_runs(store: Store, project: Project, own: RunId) -> Vec<EarlierRun> {
     let read = store.earlier_iterations(&project, &own, EARLIER_ITERATIONS);
     let found = read.await.inspect_err(|error| {
@@ -362,7 +362,7 @@ async fn earlier_runs(store: Store, project: Project, own: RunId) -> Vec<Earlier
     runs
 }
 
-/// What is kept of an iteration, or why nothing can be shown.
+/// Returns the record of an iteration, or the reason why none can be shown.
 async fn find_past(
     store: &Store,
     run: &RunId,
@@ -375,7 +375,7 @@ async fn find_past(
     }
 }
 
-/// What a session carries of its lineage, if the store knows of it, or why that is not known.
+/// Returns the state that a session carries of its lineage, if the store knows it, or the reason why that is not known.
 pub async fn find_carried(
     store: &Store,
     session: SessionId,
@@ -386,7 +386,7 @@ pub async fn find_carried(
     carried.map_err(|error| chain(&error))
 }
 
-/// The handoff of a session that the store knows.
+/// Returns the handoff of a session that the store knows.
 async fn find_handoff(store: &Store, session: SessionId) -> Reply {
     match store.session(session).await {
         Ok(Some(past)) => Reply::Handoff(Box::new(report::past_handoff(&past))),
@@ -397,10 +397,10 @@ async fn find_handoff(store: &Store, session: SessionId) -> Reply {
     }
 }
 
-/// What is to be shown of a write, if anything.
+/// Returns the error of a write that should be shown, if any.
 fn error_of<E: std::error::Error>(written: Result<Written, E>) -> Option<String> {
     match written {
-        // That the store cannot be written to now is shown once, as a standing state.
+        // A store that cannot be written to now is shown once, as a lasting state.
         Ok(Written::Durable | Written::Queued(_)) => None,
         Err(error) => Some(chain(&error)),
     }

@@ -6,8 +6,8 @@
 //!                           └─► SIGTERM, SIGKILL to the group
 //! ```
 //!
-//! - The thread that starts the process outlives it: on Linux the death of that thread is the death that the process is
-//!   warned, should we be killed (see `exec-agent`). The next start's sweep knows the process, too.
+//! - The thread that starts the process outlives it: on Linux it is the death of that thread of which the process is notified
+//!   if we are killed (see `exec-agent`). The next start's sweep knows the process, too.
 //! - The dead process is left unreaped until its group has been killed, so that the group's number is still its own.
 //! - Its end is learned from the process, not from the end of its output: a process it left behind may hold the pipes.
 //! - One at a time: a new request ends the one before. Dropping the owner ends all and waits for it.
@@ -58,38 +58,38 @@ use super::{
     store_writer::Job,
 };
 
-/// How much of a transcript is read at its end, in bytes: far more than a summary can hold, and read in well under 300 ms,
-/// for which a person waits who looks at a handoff.
+/// The number of bytes that are read at the end of a transcript: far more than a summary can hold, and read in well under the
+/// 300 ms that a person who looks at a handoff waits.
 const TAIL_READ: u64 = 8 * 1024 * 1024;
 
-/// How much is read at its start, where the task stands, in bytes.
+/// The number of bytes that are read at its start, where the task is.
 const HEAD_READ: u64 = 2 * 1024 * 1024;
 
-/// How long a transcript must have stayed as it is: the client writes it behind the turn, the last words last.
+/// The time that a transcript must have stayed unchanged: the client writes it after the turn, the last words last.
 const SETTLED: Duration = Duration::from_millis(300);
 
-/// How long that is waited for. The first turn of a session has been seen to take a second.
+/// The longest time that this is waited for. The first turn of a session has been seen to take a second.
 const SETTLE_LIMIT: Duration = Duration::from_secs(3);
 
 /// The pause between two looks at the transcript.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// The most that is kept of what the client prints, in bytes; one that prints more is ended.
+/// The number of bytes of the client's standard output that are kept at most; one that prints more is ended.
 const OUTPUT_CAP: usize = 4 * 1024 * 1024;
 
-/// The most that is kept of what it complains of, in bytes; more is read and dropped.
+/// The number of bytes of its standard error that are kept at most; more is read and dropped.
 const COMPLAINT_CAP: usize = 16 * 1024;
 
-/// How often the process is looked after while its pipes are quiet.
+/// The time between two checks of the process while its pipes are quiet.
 const TICK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
 
-/// How long after SIGTERM the group is killed. The client ends within 50 ms of it (measured).
+/// The time after SIGTERM at which the group is killed. The client ends within 50 ms of it (measured).
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long leaving waits for the thread: its grace, and some.
+/// The time that leaving waits for the thread: its grace, and some more.
 const LEAVING: Duration = Duration::from_secs(3);
 
 /// The side processes: at most one that has a waiting caller, and those that are being ended.
@@ -99,7 +99,7 @@ pub struct SideProcesses(Vec<Running>);
 #[derive(Debug)]
 struct Running {
     stop: Arc<AtomicBool>,
-    /// Closed when the thread is done.
+    /// The channel that is closed when the thread is done.
     done: std_mpsc::Receiver<()>,
 }
 
@@ -140,17 +140,17 @@ impl Drop for SideProcesses {
     }
 }
 
-/// What a thread is to do.
+/// The work of a thread.
 struct Errand {
     id: SummaryId,
     iteration: IterationId,
     session: SessionId,
-    /// What the session was begun for.
+    /// The task for which the session was begun.
     task: String,
     transcript: Option<PathBuf>,
-    /// What pitstop types after a reboot, which is no person's.
+    /// The prompt that pitstop types after a reboot, which is no person's.
     warmup: Option<String>,
-    /// How to ask a model, if one is to be asked.
+    /// The client to ask a model with, if one should be asked.
     ask: Option<Ask>,
     events: mpsc::Sender<Event>,
     store_writer: mpsc::Sender<Job>,
@@ -199,7 +199,7 @@ impl Shell {
     }
 }
 
-/// The client, by the same way as the hosted one: it dies with us, and gets the same environment.
+/// Returns the command of the client, started like the hosted one: it dies with us, and gets the same environment.
 ///
 /// Unless the user has set a model for it, it is the hosted session's own (`session_model`): the client's default may be
 /// another one, since a session may have been given one by flag or have been switched.
@@ -272,7 +272,7 @@ impl Errand {
             .blocking_send(Event::Read(ReadEvent::Summarized { id, outcome }));
     }
 
-    /// The summary with a mark behind everything that stands nowhere in the transcript, all of which is read for it.
+    /// Returns the summary with a mark after everything that is nowhere in the transcript, all of which is read for it.
     fn compared(&self, text: &str) -> String {
         let mut evidence = Evidence::of(text);
         let path = self.transcript.as_deref().unwrap_or(Path::new(""));
@@ -288,7 +288,7 @@ impl Errand {
         }
     }
 
-    /// False if the loop is gone.
+    /// Sends an event; returns false if the loop is gone, or if the thread should stop.
     fn send(&self, event: ReadEvent) -> bool {
         self.events.blocking_send(Event::Read(event)).is_ok() && !self.stop.load(Ordering::Relaxed)
     }
@@ -310,10 +310,10 @@ impl Errand {
     }
 }
 
-/// Whether the client has written what it had to write. A file that is not there yet has not been.
+/// Reports whether the client has written all that it had to write. A file that is not there yet counts as unwritten.
 fn is_settled(path: &Path) -> bool {
     let changed = std::fs::symlink_metadata(path).and_then(|file| file.modified());
-    // A clock that was set back shows in an age that is none: the limit decides then.
+    // A clock that was set back gives no age: the limit decides then.
     changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= SETTLED))
 }
 
@@ -332,7 +332,7 @@ pub fn read_history(
     Ok(history.finished())
 }
 
-/// Runs the client to its end, one way or the other; says that it has started, and gives the process that is gone.
+/// Runs the client to its end, one way or the other; calls `started` when it runs, and returns the process that is gone.
 fn ask_client(
     mut ask: Ask,
     prompt: &[u8],
@@ -386,7 +386,7 @@ fn ask_client(
     (ran, stamp)
 }
 
-/// How a process ended, in words.
+/// Describes in words how a process ended.
 fn how(status: Option<ExitStatus>) -> String {
     match status.map(|status| (status.code(), status.signal())) {
         Some((Some(code), _)) => format!("exit code {code}"),
@@ -395,13 +395,13 @@ fn how(status: Option<ExitStatus>) -> String {
     }
 }
 
-/// The process as something to be ended.
+/// The process, with the state of its ending.
 struct Side {
     pid: Option<Pid>,
     began: Instant,
-    /// How long it may take.
+    /// The time that it may take.
     limit: Duration,
-    /// Since when it has been ending.
+    /// The time since which it has been ending.
     ending: Option<Instant>,
     killed: bool,
     why: Option<Ended>,
@@ -423,7 +423,7 @@ impl Side {
         }
     }
 
-    /// What is due by the clock.
+    /// Ends or kills the process if that is due by the clock.
     fn look_after(&mut self, stop: &AtomicBool) {
         if stop.load(Ordering::Relaxed) {
             self.end(Ended::Cancelled);
@@ -436,12 +436,12 @@ impl Side {
         }
     }
 
-    /// Whether it is dead; it stays unreaped.
+    /// Reports whether it is dead; it stays unreaped.
     fn is_dead(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match self.pid.map(|pid| waitid(WaitId::Pid(pid), options)) {
             Some(Ok(None) | Err(Errno::INTR)) => false,
-            // Nothing that could be waited for is as good as dead.
+            // A process that cannot be waited for is as good as dead.
             Some(Ok(Some(_)) | Err(_)) | None => true,
         }
     }
@@ -474,7 +474,7 @@ impl Pipes {
         Ok(pipes)
     }
 
-    /// Feeds the prompt and takes what comes, until the process is dead.
+    /// Writes the prompt and takes the output, until the process is dead.
     fn serve(&mut self, prompt: &[u8], side: &mut Side, stop: &AtomicBool) {
         let mut unsent = prompt;
         loop {
@@ -488,7 +488,7 @@ impl Pipes {
                 self.stdout = None;
                 side.end(Ended::Flooded);
             }
-            // What it said before its death has been read by now.
+            // Its output before its death has been read by now.
             if dead {
                 return;
             }
@@ -507,7 +507,7 @@ impl Pipes {
         let _ = poll(&mut polled, Some(&TICK));
     }
 
-    /// Writes on, and closes the pipe behind the last byte; returns what is left.
+    /// Writes more of the prompt, and closes the pipe after the last byte; returns what is left.
     fn write<'a>(&mut self, mut unsent: &'a [u8]) -> &'a [u8] {
         while let Some(pipe) = &self.stdin {
             if unsent.is_empty() {
@@ -526,7 +526,7 @@ impl Pipes {
     }
 }
 
-/// Reads what is there; more than `cap` bytes are read and dropped. A pipe that is at its end is closed.
+/// Reads the output that is there; bytes beyond `cap` are read and dropped. A pipe that is at its end is closed.
 fn drain(pipe: &mut Option<OwnedFd>, into: &mut Vec<u8>, cap: usize) {
     let mut buffer = [0; 16 * 1024];
     // A process that prints without end must not keep us here.
@@ -569,7 +569,7 @@ mod tests {
         (ran, stamp.map_or(0, |stamp| stamp.pid))
     }
 
-    /// No process is left of the group. A process that was killed takes a moment to go.
+    /// Asserts that no process is left of the group. A process that was killed takes a moment to go.
     #[track_caller]
     fn gone(group: u32) {
         let end = Instant::now() + Duration::from_secs(10);

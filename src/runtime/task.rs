@@ -5,7 +5,7 @@ use std::{fs::File, io::Read as _, path::Path};
 /// The longest task, in bytes: it goes into a start prompt, and one argument may have 128 KiB on Linux.
 pub const LIMIT: u64 = 100_000;
 
-/// Reads a task; says what is wrong with it in one line.
+/// Reads a task; the error describes in one line what is wrong with it.
 pub fn read(path: &Path) -> Result<String, String> {
     let name = path.display();
     let mut bytes = Vec::new();

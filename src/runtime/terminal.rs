@@ -1,4 +1,4 @@
-//! The host terminal: what comes from it, and when and what is drawn on it.
+//! The host terminal: its input, and when and what is drawn on it.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ use super::{
 /// The shortest time between two frames: 60 a second.
 pub(super) const FRAME_TIME: Duration = Duration::from_millis(16);
 
-/// For how long after a key what the child writes is drawn without waiting for a frame's time: its echo is among it,
+/// The time after a key during which the child's output is drawn without waiting for a frame's time: its echo is among it,
 /// under a flood or in a stream of frames too.
 pub(super) const ECHO_TIME: Duration = Duration::from_millis(20);
 
@@ -42,7 +42,7 @@ pub(super) const ECHO_FRAME_TIME: Duration = Duration::from_micros(500);
 /// The host terminal, as far as it is known.
 pub(super) struct Terminal {
     pub front: Front,
-    /// What goes to it beside the cells.
+    /// The output to it beside the cells.
     pub host_output: HostOutput,
     pub pointer: Pointer,
     pub decoder: Decoder,
@@ -55,14 +55,14 @@ pub(super) struct Terminal {
     pub depth: Depth,
     pub theme: Theme,
     pub hostname: String,
-    /// Its window is what changes the pane's size just now.
+    /// True while it is its window that changes the pane's size.
     pub window_resizes: bool,
-    /// The editor that has it.
+    /// The editor that has the terminal, if one does.
     pub editing: Option<Editing>,
 }
 
 impl Terminal {
-    /// One of which nothing is known yet.
+    /// Creates a terminal of which nothing is known yet.
     pub fn new(front: Front, host_output: HostOutput, depth: Depth, theme: Theme) -> Self {
         Self {
             front,
@@ -87,35 +87,35 @@ impl Terminal {
     }
 }
 
-/// What was drawn last, and what is to be drawn next.
+/// The state of drawing: the frame that was drawn last, and what must be drawn next.
 pub(super) struct Frames {
     pub canvas: Canvas,
-    /// Where everything was at the last whole frame.
+    /// The layout at the last whole frame.
     pub layout: Option<Layout>,
-    /// Something beside the pane has changed.
+    /// True if something beside the pane has changed.
     pub dirty: bool,
-    /// When what an input to the pane has changed in the model (a draft, a check in the footer) is drawn at the
-    /// latest. Its echo is about to come, and a frame before it would keep the echo waiting for [`FRAME_TIME`].
+    /// The latest time at which a change that an input to the pane has made in the model (a draft, a check in the footer) is
+    /// drawn. Its echo is about to come, and a frame before it would keep the echo waiting for [`FRAME_TIME`].
     pub typed_due: Option<Instant>,
-    /// Until when the echo of what was typed last is awaited.
+    /// The time until which the echo of what was typed last is awaited.
     pub echo_until: Option<Instant>,
     /// The screen's revision at the last frame.
     pub revision: u64,
-    /// When the last ones were drawn.
+    /// The times at which the last frames were drawn.
     pub drawn: Drawn,
 }
 
-/// When the last frames were drawn: what the child writes does not wait for a frame that had nothing of it.
+/// The times at which the last frames were drawn: the child's output does not wait for a frame that had none of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Drawn {
-    /// The last frame of all.
+    /// The time of the last frame of all.
     any: Option<Instant>,
-    /// The last one with something new of the child's.
+    /// The time of the last one with new output of the child.
     pane: Option<Instant>,
 }
 
 impl Drawn {
-    /// A frame was drawn.
+    /// Notes that a frame was drawn.
     fn note(&mut self, now: Instant, has_output: bool) {
         self.any = Some(now);
         if has_output {
@@ -123,12 +123,12 @@ impl Drawn {
         }
     }
 
-    /// Whether the pane goes before the rest where both are due. After that it is the turn of the rest.
+    /// Reports whether the pane goes before the rest where both are due. After that it is the turn of the rest.
     fn pane_goes_first(&self) -> bool {
         self.pane < self.any
     }
 
-    /// From when on a frame keeps this distance to those before it; at once if there was none.
+    /// Returns the time from which a frame keeps this distance to those before it; `None`, which is at once, if there was none.
     fn earliest(&self, frame: Frame, distance: Duration) -> Option<Instant> {
         let last = match frame {
             Frame::Pane => self.pane,
@@ -139,7 +139,7 @@ impl Drawn {
 }
 
 impl Frames {
-    /// Nothing was drawn yet.
+    /// Creates the state in which nothing was drawn yet.
     pub fn new(canvas: Canvas) -> Self {
         Self {
             canvas,
@@ -153,12 +153,12 @@ impl Frames {
     }
 }
 
-/// What is drawn.
+/// The part of the screen that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// The rows of the pane that the child has changed.
     Pane,
-    /// Everything.
+    /// The whole screen.
     Whole,
 }
 
@@ -191,7 +191,7 @@ impl Shell {
         self.frames.dirty = true;
     }
 
-    /// Bytes from the host terminal.
+    /// Handles bytes from the host terminal.
     pub(super) fn typed(&mut self, bytes: &[u8]) {
         for input in self.terminal.decoder.feed(bytes) {
             // What was typed ahead was meant for the editor, not for the agent.
@@ -203,7 +203,7 @@ impl Shell {
         self.terminal.escape_due = wait.map(|wait| Instant::now() + wait);
     }
 
-    /// The keys of the hint that was clicked, if one was.
+    /// Returns the keys of the hint that was clicked, if one was.
     fn clicked(&self, input: &HostInput) -> Vec<KeyEvent> {
         let HostInput::Mouse { event, .. } = input else {
             return Vec::new();
@@ -236,7 +236,7 @@ impl Shell {
         }
     }
 
-    /// The host terminal answers one of our questions.
+    /// Handles the host terminal's answer to one of our queries.
     pub(super) fn host_reply(&mut self, reply: &HostReply) {
         match reply {
             HostReply::ModeReport { mode: 2026, value } => {
@@ -256,7 +256,7 @@ impl Shell {
         }
     }
 
-    /// The child's questions are answered with the host terminal's colours, and our theme follows the background.
+    /// Takes a colour of the host terminal: the child's queries are answered with it, and our theme follows the background.
     fn learn_colour(&mut self, which: HostColour, rgb: Rgb) {
         let palette = &mut self.terminal.palette;
         match which {
@@ -285,7 +285,7 @@ impl Shell {
         self.choose_theme();
     }
 
-    /// Whether the host terminal was asked to distinguish keys.
+    /// Reports whether the host terminal was asked to distinguish keys.
     pub(super) fn asked_for_keys(&self) -> bool {
         self.terminal.keys != HostKeys::Alike
     }
@@ -299,7 +299,7 @@ impl Shell {
         self.frames.dirty = true;
     }
 
-    /// What is to be drawn, if anything: not while the last frame is on its way out.
+    /// Returns the frame to draw, if any: none while the last frame is on its way out.
     pub(super) fn wants_frame(&self, now: Instant) -> Option<Frame> {
         if !self.terminal.front.is_ready() {
             return None;
@@ -318,12 +318,12 @@ impl Shell {
         whole.then_some(Frame::Whole)
     }
 
-    /// Whether the echo of a key is awaited.
+    /// Reports whether the echo of a key is awaited.
     pub(super) fn echoes(&self, now: Instant) -> bool {
         self.frames.echo_until.is_some_and(|until| now < until)
     }
 
-    /// Where the pane is, if its cells can be drawn without the rest.
+    /// Returns the area of the pane, if its cells can be drawn without the rest.
     pub(super) fn drawn_alone(&self) -> Option<Rect> {
         let now = layout(self.core.view());
         (self.frames.layout.as_ref() == Some(&now))
@@ -331,7 +331,7 @@ impl Shell {
             .flatten()
     }
 
-    /// Draws what is due.
+    /// Draws a frame if one is due.
     pub(super) fn draw_if_due(&mut self) {
         self.look_under_pointer();
         let now = Instant::now();
@@ -342,8 +342,8 @@ impl Shell {
         }
     }
 
-    /// When a frame may be drawn. A child's first output does not wait, so that it shows as soon as the child is
-    /// there: one frame more in an iteration.
+    /// Returns the time at which a frame may be drawn. A child's first output does not wait, so that it shows as soon as the
+    /// child is there: one frame more in an iteration.
     pub(super) fn frame_at(&self, frame: Frame, now: Instant) -> Instant {
         let first = self.frames.revision == 0 && self.pane.screen.revision() > 0;
         let time = if frame == Frame::Pane && self.echoes(now) {
@@ -355,7 +355,7 @@ impl Shell {
         earliest.filter(|_| !first).unwrap_or(now)
     }
 
-    /// For tests of what a panic leaves behind: `PITSTOP_PANIC_AT=draw` breaks the second frame.
+    /// Panics at the second frame if `PITSTOP_PANIC_AT=draw` is set, for tests of what a panic leaves behind.
     #[cfg(debug_assertions)]
     fn panic_if_asked(&self) {
         let asked = std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw");
@@ -422,7 +422,7 @@ impl Shell {
         self.frames.drawn.note(Instant::now(), has_output);
     }
 
-    /// The host's cursor has the child's shape.
+    /// Returns the sequence that gives the host's cursor the child's shape; empty if it has that already.
     pub(super) fn cursor_shape(&mut self) -> Vec<u8> {
         let Some(cursor) = crate::ui::cursor(self.core.view(), &self.pane.screen) else {
             return Vec::new();
@@ -441,12 +441,12 @@ impl Shell {
     }
 }
 
-/// By the luminance of ITU-R BT.601, as terminals judge it.
+/// Reports whether a colour is dark, by the luminance of ITU-R BT.601, as terminals judge it.
 fn is_dark(Rgb(red, green, blue): Rgb) -> bool {
     299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue) < 128_000
 }
 
-/// Where the cursor stands: at the child's also while that is hidden, because input methods open there.
+/// Returns the place of the cursor: the child's even while that is hidden, because input methods open there.
 fn placed(cursor: crate::ui::HostCursor) -> canvas::Cursor {
     let at = ratatui::layout::Position::new(cursor.column, cursor.row);
     (at, cursor.visible)

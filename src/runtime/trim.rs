@@ -27,10 +27,10 @@ use crate::{
     },
 };
 
-/// Bytes read and written at once.
+/// The number of bytes that are read and written at once.
 const BLOCK: usize = 1024 * 1024;
 
-/// Why a session could not be trimmed.
+/// The reason why a session could not be trimmed.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     /// The transcript is not what it should be.
@@ -45,11 +45,11 @@ pub enum CopyError {
     /// A file could not be handled.
     #[error("cannot {act} {}", crate::clean::one_line(&.path.to_string_lossy()))]
     Io {
-        /// What was to be done.
+        /// The operation that failed.
         act: &'static str,
-        /// With what.
+        /// The file of the operation.
         path: PathBuf,
-        /// Why it could not.
+        /// The reason for the failure.
         source: io::Error,
     },
     /// The conversation was not replaced in this transcript.
@@ -57,31 +57,31 @@ pub enum CopyError {
         "expected the handoff that has replaced the conversation, found none behind a compaction"
     )]
     NotReplaced,
-    /// Even without any tool response it would be too large.
+    /// It would be too large even without any tool response.
     #[error("expected a trim to leave less than {target} tokens, found {least} at its strongest level", target = target.0, least = least.0)]
     NoLevel {
-        /// What a level must get below.
+        /// The number of tokens that a level must get below.
         target: Tokens,
-        /// What the strongest one leaves.
+        /// The number of tokens that the strongest level leaves.
         least: Tokens,
     },
 }
 
-/// A transcript that is open, with what it holds.
+/// An open transcript, with a survey of its content.
 #[derive(Debug)]
 pub struct Surveyed {
     file: File,
     path: PathBuf,
-    /// What it holds.
+    /// The survey of its content.
     pub survey: Survey,
 }
 
 /// A copy that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Where it lies.
+    /// The path of the copy.
     pub path: PathBuf,
-    /// What was written.
+    /// The figures of what was written.
     pub written: Written,
 }
 
@@ -91,7 +91,7 @@ impl Surveyed {
         Self::of(open(path)?, path, u64::MAX)
     }
 
-    /// As [`Surveyed::read`], of what stands there before the handoff with this nonce took the place of the conversation.
+    /// Reads the transcript like [`Surveyed::read`], but only up to the handoff with this nonce that has replaced the conversation.
     fn before_handoff(path: &Path, nonce: &str) -> Result<Self, CopyError> {
         let mut file = open(path)?;
         let end = replaced_at(BufReader::with_capacity(BLOCK, &file), nonce)?;
@@ -157,7 +157,7 @@ impl Surveyed {
     }
 }
 
-/// Writes a copy of the conversation that the handoff with this nonce has taken the place of, whole, beside the original and under
+/// Writes a whole copy of the conversation that the handoff with this nonce has replaced, beside the original and under
 /// the name of `session`.
 pub fn copy_replaced(path: &Path, nonce: &str, session: SessionId) -> Result<Copied, CopyError> {
     const WHOLE: TrimSettings = TrimSettings {
@@ -171,7 +171,7 @@ fn open(path: &Path) -> Result<File, CopyError> {
     tail::open_ours(path)?.ok_or_else(|| CopyError::Missing(path.to_owned()))
 }
 
-/// What the name of a copy begins with that is not finished.
+/// Returns the prefix of the name of an unfinished copy.
 fn aside_prefix(session: SessionId) -> String {
     format!(".{session}.aside-")
 }
@@ -189,16 +189,16 @@ pub fn sweep(original: &Path, session: SessionId) {
     }
 }
 
-/// What the thread is asked, under a number that its answer names.
+/// A request to the thread, under a number that its answer repeats.
 #[derive(Debug)]
 pub struct Ask {
     /// The number.
     pub ask: u64,
     /// The transcript.
     pub path: PathBuf,
-    /// How it is measured.
+    /// The settings by which it is measured.
     pub settings: TrimSettings,
-    /// Under which id the copy at the first level that is enough is wanted; without one it is asked what each level would free.
+    /// The id for a copy at the first level that is enough; `None` asks only what each level would free.
     pub copy: Option<SessionId>,
 }
 
@@ -256,7 +256,7 @@ mod tests {
         SessionId::new(Uuid::from_u128(number))
     }
 
-    /// A call with a response of 40 000 characters, in a context of 150 000 tokens.
+    /// Writes a transcript of a call with a response of 400 000 characters, in a context of 150 000 tokens.
     fn transcript(directory: &Path) -> PathBuf {
         let path = directory.join(format!("{}.jsonl", session(1)));
         let long = "x".repeat(400_000);

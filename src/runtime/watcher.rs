@@ -16,10 +16,10 @@ use tokio::sync::Notify;
 /// The most changed paths that are kept by name while the loop is busy with other things.
 const MOST: usize = 256;
 
-/// What has changed.
+/// The paths that have changed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Changes {
-    /// These paths.
+    /// The changed paths, by name.
     Paths(BTreeSet<PathBuf>),
     /// Any path: there were too many, or the system had to drop notices of its own.
     Any,
@@ -32,7 +32,7 @@ impl Default for Changes {
 }
 
 impl Changes {
-    /// Whether this path may have changed.
+    /// Reports whether this path may have changed.
     #[must_use]
     pub fn include(&self, path: &Path) -> bool {
         match self {
@@ -57,7 +57,7 @@ impl Changes {
     }
 }
 
-/// What the thread of the notices has gathered since the loop asked last.
+/// The changes that the thread of the notices has gathered since the loop asked last.
 #[derive(Debug, Default)]
 struct Gathered {
     changes: Mutex<Changes>,
@@ -65,7 +65,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// What a panic has left is still whole: a notice is added in one step.
+    /// Locks the changes. They are still whole after a panic: a notice is added in one step.
     fn changes(&self) -> MutexGuard<'_, Changes> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,11 +83,11 @@ impl Gathered {
     }
 }
 
-/// Notices of changed paths.
+/// The notices of changed paths.
 #[derive(Debug, Default)]
 pub struct Watcher {
-    /// There since the first directory. `None` in it: the system gives no notices (its limit of watches is reached, a
-    /// network file system), and hooks remain the sign to read again.
+    /// The system's watcher, there since the first directory. An inner `None` means that the system gives no notices (its limit of
+    /// watches is reached, a network file system), and hooks remain the sign to read again.
     notices: OnceCell<Option<RecommendedWatcher>>,
     directories: BTreeSet<PathBuf>,
     gathered: Arc<Gathered>,
@@ -105,7 +105,7 @@ fn start(gathered: Arc<Gathered>) -> Option<RecommendedWatcher> {
 }
 
 impl Watcher {
-    /// Waits for changes and gives all since the last call. A call that is dropped while it waits loses none.
+    /// Waits for changes and returns all since the last call. A call that is dropped while it waits loses none.
     pub async fn changes(&self) -> Changes {
         self.gathered.woken.notified().await;
         self.gathered.take()

@@ -10,10 +10,10 @@ use tokio::sync::mpsc;
 
 use crate::app::Event;
 
-/// What the thread does until no order can come any more.
+/// The work that the thread does until no order can come any more.
 type Work<T> = dyn Fn(&std_mpsc::Receiver<T>, &mpsc::Sender<Event>) + Send + Sync;
 
-/// Where orders for the thread go.
+/// The handle by which orders are sent to the thread.
 pub struct Worker<T> {
     name: &'static str,
     work: Arc<Work<T>>,
@@ -22,7 +22,7 @@ pub struct Worker<T> {
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// A thread of this name that does `work` and sends to `events` what comes of it.
+    /// Creates the handle of a thread of this name that does `work` and sends its results to `events`.
     #[must_use]
     pub fn new(
         name: &'static str,
@@ -37,7 +37,7 @@ impl<T: Send + 'static> Worker<T> {
         }
     }
 
-    /// Gives an order. False, with the reason in the log, if there is no thread to take it: it could not be started, or a
+    /// Sends an order. Returns false, with the reason in the log, if there is no thread to take it: it could not be started, or a
     /// fault of its own has ended it.
     #[allow(clippy::must_use_candidate)] // called for what it does
     pub fn send(&mut self, order: T) -> bool {
