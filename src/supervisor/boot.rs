@@ -52,7 +52,7 @@ use super::{
     recover,
 };
 
-/// Whether the system gives what nothing goes without.
+/// Checks that the system provides what we cannot do without.
 pub fn check_system() -> Result<(), StartError> {
     if SystemTime::now() < SystemTime::UNIX_EPOCH {
         return Err(StartError::Clock);
@@ -177,7 +177,7 @@ fn start_of_time(wall: DateTime<Utc>) -> At {
     }
 }
 
-/// How the agent is started, as far as it is known before the run is.
+/// Returns the plan for starting the agent, as far as it is known before the run is.
 fn agent_plan(start: &Start, files: &PrivateDir) -> AgentPlan {
     let agent = &start.agent;
     AgentPlan {
@@ -198,20 +198,20 @@ fn agent_plan(start: &Start, files: &PrivateDir) -> AgentPlan {
     }
 }
 
-/// The store, and what the last supervisor left in it.
+/// The store, and the records that the last supervisor left in it.
 struct Kept {
     store_writer: StoreWriter,
     /// The iterations of the run so far.
     lineage: Lineage,
     /// A reboot that waits to be finished or rolled back: its run goes on.
     unfinished: Option<Box<JournalEntry>>,
-    /// What is to be shown: how to go on with a run that ended without notice.
+    /// The messages to show: how to go on with a run that ended without notice.
     said: Vec<String>,
-    /// What the session that is gone on with carries of its lineage, or why that is not known.
+    /// The state that the continued session carries of its lineage, or the reason why that is not known.
     carried: Result<Option<Box<Carried>>, String>,
 }
 
-/// Opens the database, closes there what dead supervisors left, and records the run.
+/// Opens the database, closes the records that dead supervisors left open there, and records the run.
 async fn open_store(
     start: &Start,
     claim: &Claim,
@@ -251,7 +251,7 @@ async fn open_store(
         ended_at: None,
         end_reason: None,
     };
-    // Before there is anything of the run's that could be lost: the next start finds what a killed one left by its record.
+    // Recorded before the run has anything to lose: by its record the next start finds what a killed one left.
     if let Err(error) = store.begin_run(&record).await {
         warnings.push(chain(&error));
     }
@@ -276,7 +276,7 @@ async fn open_store(
     })
 }
 
-/// What the session that is gone on with carries: that of a reboot that is finished now, of the checkpoint, or of the arguments.
+/// Returns what the continued session carries: that of a reboot that is finished now, of the checkpoint, or of the arguments.
 async fn carried(
     store: &Store,
     start: &Start,
@@ -305,7 +305,7 @@ async fn carried(
     Ok(found)
 }
 
-/// Has the agent started with the arguments that its session had before, unless new ones are given; says so if they are used.
+/// Has the agent started with the arguments that its session had before, unless new ones are given; adds a message if it does.
 fn start_as_before(plan: &mut AgentPlan, kept: &mut Kept) {
     let Ok(Some(carried)) = &kept.carried else {
         return;
@@ -320,7 +320,7 @@ fn start_as_before(plan: &mut AgentPlan, kept: &mut Kept) {
         .push(format!("the agent has its arguments of before: {args}"));
 }
 
-/// Where the process is to kill itself, for tests of what is recovered.
+/// Returns the point at which the process should kill itself, for tests of what is recovered.
 #[cfg(debug_assertions)]
 fn crash_point() -> Option<CrashPoint> {
     env::var("PITSTOP_CRASH_AT").ok()?.parse().ok()
@@ -333,7 +333,7 @@ const fn crash_point() -> Option<CrashPoint> {
 
 fn identity(start: &Start, plan: &AgentPlan) -> Identity {
     let mut agent_args = claude::lasting(&plan.user_args);
-    // A secret is not kept, and arguments with a hole are none.
+    // A secret is not kept, and arguments with a gap are unusable, so none are kept.
     if agent_args.iter().any(|arg| redact(arg) != *arg) {
         agent_args.clear();
     }
@@ -349,7 +349,7 @@ fn identity(start: &Start, plan: &AgentPlan) -> Identity {
     }
 }
 
-/// The session of the first agent: the one that the user named, or a new one.
+/// Returns the session of the first agent: the one that the user named, or a new one.
 fn first_session(plan: &AgentPlan) -> SessionId {
     let named = match claude::user_session(&plan.user_args) {
         claude::UserSession::Named(session) => Some(session),
@@ -365,7 +365,7 @@ fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }
 
-/// The colours of the host terminal.
+/// Returns the colours that the host terminal can show.
 pub(crate) fn depth() -> Depth {
     Depth::of(
         &variable("NO_COLOR"),
@@ -375,19 +375,19 @@ pub(crate) fn depth() -> Depth {
     )
 }
 
-/// The locale by the first variable that names one.
+/// Returns the locale by the first variable that names one.
 pub(crate) fn locale() -> String {
     let locales = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
     let locale = locales.into_iter().find(|value| !value.is_empty());
     locale.unwrap_or_default()
 }
 
-/// Whether the host terminal shows only ASCII.
+/// Reports whether the host terminal shows only ASCII.
 fn is_ascii() -> bool {
     crate::ui::theme::is_ascii(&variable("TERM"), &locale())
 }
 
-/// Shows what was found at the start.
+/// Shows the warnings and messages of the start.
 fn show(model: &mut Model, warnings: Vec<String>, said: Vec<String>, headless: bool) {
     for warning in warnings {
         tracing::warn!(warning);
@@ -403,7 +403,7 @@ fn show(model: &mut Model, warnings: Vec<String>, said: Vec<String>, headless: b
     }
 }
 
-/// What the loop does first: finishes a reboot, or begins with what is asked for.
+/// Returns the effects that the loop runs first: they finish a reboot, or begin with what is asked for.
 fn first_effects(
     model: &mut Model,
     plan: &AgentPlan,
@@ -423,7 +423,7 @@ fn first_effects(
     model.take_effects()
 }
 
-/// Has everything written, closes the doors, and lets the lock go last.
+/// Has everything written, closes the endpoints, and releases the lock last.
 async fn close(
     ran: Option<io::Result<(i32, Model)>>,
     store_writer: &mpsc::Sender<Job>,

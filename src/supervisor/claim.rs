@@ -1,4 +1,4 @@
-//! The project is ours: its lock, its directories, and no other supervisor that answers.
+//! The claim of a project: its lock, its directories, and the check that no other supervisor answers.
 
 use std::path::Path;
 
@@ -28,11 +28,11 @@ pub(super) struct Claim {
     pub state: PrivateDir,
     /// The project's name in sockets and in the state directory.
     pub hash: String,
-    /// Our process.
+    /// The stamp of our process.
     pub process: ProcessStamp,
     /// The run that begins.
     pub run: RunId,
-    /// When it begins.
+    /// The time at which it begins.
     pub at: DateTime<Utc>,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn take_lock(
     })
 }
 
-/// Takes the lock in the user's state directory; where that takes no files, in the runtime directory.
+/// Takes the lock in the user's state directory; if that takes no files, in the runtime directory.
 fn lock_in(
     paths: &Paths,
     hash: &str,
@@ -89,7 +89,7 @@ fn lock_in(
     })
 }
 
-/// Removing the lock does not end the supervisor that held it, and its agent is no leftover: its socket is asked.
+/// Checks that no supervisor answers on the project's socket: removing the lock does not end its holder, whose agent is no leftover.
 pub(super) fn ask_socket(paths: &Paths, hash: &str) -> Result<(), StartError> {
     let mut sockets = paths.control_sockets(hash);
     match sockets.find(|one| is_answered(one)) {
@@ -98,7 +98,7 @@ pub(super) fn ask_socket(paths: &Paths, hash: &str) -> Result<(), StartError> {
     }
 }
 
-/// The project's `.pitstop`; where the project cannot be written, a directory of the user's own in its place.
+/// Opens the project's `.pitstop`; if the project cannot be written, a directory of the user's own in its place.
 pub(super) fn project_files(
     project: &Path,
     paths: &Paths,
@@ -119,13 +119,13 @@ pub(super) fn project_files(
     Ok(files)
 }
 
-/// Removes what a killed write has left. Half a file beside the whole one hinders nothing, so neither does a failure.
+/// Removes the files that a killed write has left. Half a file beside the whole one hinders nothing, so neither does a failure.
 pub(super) fn sweep_asides(directories: [&PrivateDir; 2], warnings: &mut Vec<String>) {
     let swept = directories.into_iter().map(PrivateDir::sweep_asides);
     warnings.extend(swept.filter_map(|swept| Some(chain(&swept.err()?))));
 }
 
-/// The scratchpad, made where there is none. One that is a link, or not ours, is refused before anything is started.
+/// Reads the scratchpad, and makes it if there is none. One that is a link, or not ours, is refused before anything is started.
 pub(super) fn read_scratchpad(files: &PrivateDir) -> Result<String, StartError> {
     if let Some(bytes) = files.read(SCRATCHPAD, scratchpad::MAX_BYTES)? {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());

@@ -1,4 +1,4 @@
-//! The doors: the control socket with its tokens, and the port on loopback, if one is configured.
+//! The endpoints: the control socket with its tokens, and the port on loopback, if one is configured.
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -21,43 +21,43 @@ use crate::{
 
 use super::{StartError, claim::Claim};
 
-/// How many calls may wait for the loop.
+/// The number of calls that may wait for the loop.
 const CALLS_IN_FLIGHT: usize = 1024;
 
-/// How long the port may take to close.
+/// The time that the port may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 
-/// The doors, opened.
+/// The opened endpoints, with their channels.
 pub(super) struct Opened {
-    /// What reaches us.
+    /// The calls that reach us.
     pub calls: mpsc::Receiver<Call>,
-    /// Where it is published what happens.
+    /// The feed in which events are published.
     pub feed: Feed,
-    /// Orders for the client's own side of the session.
+    /// The orders for the client's own side of the session.
     pub mailbox: Mailbox,
     /// The file with the right to report, for hooks.
     pub observe: PathBuf,
-    /// To close them.
+    /// The handle that closes the endpoints.
     pub doors: Doors,
 }
 
-/// Open doors, and the places that are looked after, the project's lock among them.
+/// The open endpoints, and the places that are looked after, the project's lock among them.
 pub(super) struct Doors {
     port: Option<JoinHandle<()>>,
     stop: watch::Sender<bool>,
     places: Watch,
 }
 
-/// How the doors are opened.
+/// The plan for opening the endpoints.
 pub(super) struct DoorPlan<'a> {
     pub paths: &'a Paths,
-    /// Where the port listens, if there is to be one.
+    /// The address on which the port listens, if there should be one.
     pub listen: Option<SocketAddr>,
     /// The user's own status line command.
     pub status_line: Option<String>,
     /// The run's directory.
     pub run: Option<RunDir>,
-    /// Where it is reported that something of this was removed.
+    /// The channel for reports that one of these places was removed.
     pub events: mpsc::Sender<Event>,
 }
 
@@ -108,7 +108,7 @@ impl Doors {
         })
     }
 
-    /// Closes them, and lets the project's lock go.
+    /// Closes the endpoints, and releases the project's lock.
     pub async fn close(self) {
         let _ = self.stop.send(true);
         self.places.close().await;

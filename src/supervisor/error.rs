@@ -1,4 +1,4 @@
-//! Why nothing could be supervised, or why it ended: each with what to do about it, and the exit code.
+//! The errors that prevent supervision or end it: each with what to do about it, and the exit code.
 
 use std::{io, path::PathBuf};
 
@@ -10,24 +10,24 @@ use crate::{
     store::{FilesError, StoreError, lock::LockError},
 };
 
-/// Something failed.
+/// The exit code if something failed.
 const FAILED: i32 = 1;
-/// The command line asks for something that cannot be.
+/// The exit code if the command line asks for something that cannot be.
 const USAGE: i32 = 2;
-/// The configuration has faults.
+/// The exit code if the configuration has faults.
 const CONFIG_ERROR: i32 = EXIT_CODE as i32;
-/// The agent cannot be run.
+/// The exit code if the agent cannot be run.
 const NO_AGENT: i32 = 5;
-/// We panicked: the code of every Rust program that does.
+/// The exit code if we panicked: that of every Rust program that does.
 const PANICKED: i32 = 101;
 
-/// Why nothing could be supervised, or why it ended.
+/// The reason why nothing could be supervised, or why it ended.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// There is no terminal to draw on.
     #[error("pitstop needs a terminal: standard input or output is a file or a pipe")]
     NoTerminal {
-        /// Whether an autonomous run was asked for, which can do without.
+        /// True if an autonomous run was asked for, which can do without.
         run: bool,
     },
     /// Times before 1970 cannot be distinguished.
@@ -42,13 +42,13 @@ pub enum StartError {
     /// The project is not known.
     #[error("cannot find the current directory: {0}")]
     Directory(io::Error),
-    /// The faults themselves have been shown.
+    /// The configuration has faults, which have been shown.
     #[error("the configuration has errors")]
     Configuration,
     /// The template of the handoff cannot be used.
     #[error("{0}")]
     Template(String),
-    /// `--agent` with nothing behind it.
+    /// The option `--agent` has nothing after it.
     #[error("expected a command after --agent, found nothing")]
     NoCommand,
     /// The agent's program is not there.
@@ -57,7 +57,7 @@ pub enum StartError {
     /// The agent would end by itself.
     #[error("the agent must be interactive, but -p is among its arguments")]
     NotInteractive,
-    /// A process is known by its number and start time.
+    /// The start time of our process is not known; a process is identified by its number and start time.
     #[error("cannot read the start time of pitstop's own process")]
     NoProcess,
     /// Another supervisor holds the project's lock.
@@ -66,7 +66,7 @@ pub enum StartError {
     /// Another supervisor answers, though the lock was removed.
     #[error("pitstop is already running here: it answers on {}", .0.display())]
     Answered(PathBuf),
-    /// The project's directory of ours cannot be used.
+    /// Our directory in the project cannot be used.
     #[error("{}", chain(.0))]
     ProjectFiles(FilesError),
     /// A file cannot be used.
@@ -81,7 +81,7 @@ pub enum StartError {
     /// The control socket, the tokens or the port cannot be made.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// Where things lie is not known.
+    /// The locations of files are not known.
     #[error(transparent)]
     Paths(#[from] PathsError),
     /// The system refused.
@@ -93,7 +93,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// What to do about it; empty where the error says all.
+    /// Returns what to do about it; empty if the error's text is enough.
     #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {
@@ -137,7 +137,7 @@ impl StartError {
         }
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     #[must_use]
     pub const fn code(&self) -> i32 {
         match self {

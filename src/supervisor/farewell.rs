@@ -1,4 +1,4 @@
-//! What is printed when a supervisor has ended.
+//! The messages that are printed when a supervisor has ended.
 
 use crate::{
     agent::{AgentKind, claude},
@@ -8,7 +8,7 @@ use crate::{
     runtime::host,
 };
 
-/// What a person who has left wants to know: how to go on.
+/// Prints what a person who has left wants to know: how to go on.
 pub(super) fn on_terminal(model: &Model, kind: AgentKind) {
     let iterations = model.lineage.iterations().len();
     let plural = if iterations == 1 { "" } else { "s" };
@@ -32,7 +32,7 @@ pub(super) fn on_terminal(model: &Model, kind: AgentKind) {
     host::last_words(&redact(&text));
 }
 
-/// What a script must know: the run's own lines have said the rest.
+/// Prints what a script must know: the run's own lines have reported the rest.
 pub(super) fn headless(model: &Model) {
     for left in &model.outside.left_running {
         eprintln!("warning: {}", clean::one_line(&redact(left)));

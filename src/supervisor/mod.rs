@@ -5,8 +5,8 @@
 //! ```
 //!
 //! [`boot`] has a function for each step, in this order. Nothing is started before the lock is held, no supervisor answers
-//! on the project's socket, and what a dead one left has ended. The room refuses to know flags (`cli`), and what happens
-//! while the agent runs (`runtime`).
+//! on the project's socket, and the agents that a dead one left have ended. This module must not know flags (`cli`), nor what
+//! happens while the agent runs (`runtime`).
 
 #![allow(
     clippy::disallowed_methods,
@@ -39,39 +39,39 @@ pub use error::StartError;
 
 use program::Hosted;
 
-/// What is to be supervised, where, and how.
+/// The description of what should be supervised, where, and how.
 #[derive(Debug)]
 pub struct Start {
     /// The directory, without links.
     pub project: PathBuf,
-    /// Where everything lies.
+    /// The locations of all files.
     pub paths: Paths,
-    /// What the command line says about the configuration, for reloads.
+    /// The command line's settings for the configuration, for reloads.
     pub flags: Flags,
     /// The configuration.
     pub config: Config,
-    /// Writes the handoff.
+    /// The generator that writes the handoff.
     pub generator: Generator,
-    /// What the user must be shown once there is a screen.
+    /// The warnings that the user must be shown once there is a screen.
     pub warnings: Vec<String>,
     /// The agent.
     pub agent: Hosted,
     /// The name under which checkpoints are filed.
     pub environment: String,
-    /// What the agent is to do.
+    /// The work that the agent should do.
     pub work: Work,
-    /// Whether a person is shown around.
+    /// True if a person is shown around.
     pub tour: bool,
 }
 
-/// What the agent is to do.
+/// The work that the agent should do.
 #[derive(Debug)]
 pub enum Work {
-    /// What a person asks of it.
+    /// The work that a person asks of it.
     Session,
     /// One task, over many sessions.
     Run(Box<Task>),
-    /// To go on from a checkpoint.
+    /// The continuation from a checkpoint.
     Restore(Box<Checkpoint>),
 }
 
@@ -82,7 +82,7 @@ pub struct Task {
     pub plan: Plan,
     /// The file that holds the task, if it is one.
     pub file: Option<PathBuf>,
-    /// How the run speaks without a terminal; `None` with one.
+    /// The output format of a run without a terminal; `None` with one.
     pub speech: Option<Speech>,
 }
 

@@ -1,4 +1,4 @@
-//! Which program is hosted, with which words, in which environment.
+//! The program that is hosted, with its arguments and environment.
 
 use std::{
     env,
@@ -16,13 +16,13 @@ use super::StartError;
 /// The name of the demo agent in the records of runs.
 pub const DEMO: &str = "pitstop demo";
 
-/// What the demo is asked to do at its start.
+/// The task that the demo is given at its start.
 const DEMO_TASK: &str = "Build tidepool, a small command-line feed reader, with tests and a README";
 
-/// Which agent is asked for.
+/// The agent that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Claude Code, or what `[agent] command` names.
+    /// Claude Code, or the program that `[agent] command` names.
     Claude,
     /// The built-in scripted agent.
     Demo,
@@ -33,21 +33,21 @@ pub enum Wanted {
 /// The agent that is hosted.
 #[derive(Clone, Debug)]
 pub struct Hosted {
-    /// What it is.
+    /// The kind of the agent.
     pub kind: AgentKind,
-    /// Its program, in full.
+    /// The full path of its program.
     pub program: PathBuf,
-    /// Arguments of ours before all others.
+    /// The arguments of ours that come before all others.
     pub lead_args: Vec<OsString>,
     /// The user's arguments.
     pub args: Vec<String>,
-    /// Variables to set for it.
+    /// The variables to set for it.
     pub env: Vec<(OsString, OsString)>,
-    /// Its name, for people and records.
+    /// The name of the agent, for people and records.
     pub shown: String,
     /// The `pitstop` executable.
     pub exe: PathBuf,
-    /// What it is asked at its start.
+    /// The prompt that it is given at its start.
     pub prompt: Option<String>,
 }
 
@@ -100,7 +100,7 @@ pub fn find(
     })
 }
 
-/// A command as a shell would split it at spaces, with quotes for words that hold some.
+/// Splits a command as a shell would at spaces, with quotes for words that hold some.
 fn split_words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -120,7 +120,7 @@ fn split_words(command: &str) -> Vec<String> {
     words
 }
 
-/// The program of this name in the `PATH`, or at this path; always absolute.
+/// Returns the program of this name in the `PATH`, or at this path; always absolute.
 ///
 /// Symbolic links are kept: the shims of tool managers are links to one program that goes by the name it is called by.
 #[must_use]
@@ -139,8 +139,8 @@ pub fn find_program(name: &OsStr) -> Option<PathBuf> {
     std::path::absolute(found?).ok()
 }
 
-/// Variables for the agent: the name of our terminal, what the user set, and for the demo a directory of its own, so that it leaves the
-/// user's files alone.
+/// Returns the variables for the agent: the name of our terminal, what the user set, and for the demo a directory of its own, so
+/// that it leaves the user's files alone.
 #[must_use]
 pub fn agent_env(kind: AgentKind, config: &Config, paths: &Paths) -> Vec<(OsString, OsString)> {
     let names = if kind == AgentKind::Claude {
@@ -170,19 +170,19 @@ pub fn agent_env(kind: AgentKind, config: &Config, paths: &Paths) -> Vec<(OsStri
     env
 }
 
-/// What decides whether the client has its to-do tools.
+/// The switch that decides whether the client has its to-do tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TodoTools {
     /// We switch them on.
     Ours,
-    /// We do not, and the user has not.
+    /// Neither we nor the user switch them on.
     Off,
-    /// A variable of the user's says so.
+    /// A variable of the user's decides: true if it switches them on.
     Theirs(bool),
 }
 
 impl TodoTools {
-    /// By the configuration, and by the variable as the client would inherit it.
+    /// Decides by the configuration, and by the variable as the client would inherit it.
     fn of(config: &Config, inherited: Option<&OsStr>) -> Self {
         let set = config.agent.env.get(claude::TODO_TOOLS.0).map(OsStr::new);
         match set.or(inherited) {
@@ -197,7 +197,7 @@ impl TodoTools {
     }
 }
 
-/// Whether the client has its to-do tools switched on.
+/// Reports whether the client has its to-do tools switched on.
 #[must_use]
 pub fn has_todo_tools(config: &Config) -> bool {
     matches!(
@@ -206,13 +206,13 @@ pub fn has_todo_tools(config: &Config) -> bool {
     )
 }
 
-/// Where the demo keeps what Claude Code keeps in its own directory.
+/// Returns the directory in which the demo keeps what Claude Code keeps in its own directory.
 #[must_use]
 pub fn demo_dir(paths: &Paths) -> PathBuf {
     paths.state_dir().join("demo")
 }
 
-/// The agent's own configuration directory.
+/// Returns the agent's own configuration directory.
 #[must_use]
 pub fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
     match kind {
@@ -222,7 +222,7 @@ pub fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
     }
 }
 
-/// Where Claude Code keeps its settings and transcripts.
+/// Returns the directory in which Claude Code keeps its settings and transcripts.
 #[must_use]
 pub fn claude_config_dir() -> Option<PathBuf> {
     env::var_os("CLAUDE_CONFIG_DIR")
@@ -272,7 +272,7 @@ mod tests {
     fn what_the_path_finds_is_absolute_and_a_plain_file_is_no_program() {
         let sh = find_program(OsStr::new("sh")).unwrap();
         assert!(sh.is_absolute(), "{}", sh.display());
-        // The tests run where the crate stands.
+        // The tests run in the directory of the crate.
         assert_eq!(find_program(OsStr::new("./Cargo.toml")), None);
     }
 }

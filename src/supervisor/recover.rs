@@ -1,4 +1,4 @@
-//! What a dead supervisor left behind: agents that still live, and a reboot that is half done.
+//! The recovery after a dead supervisor: agents that still live, and a reboot that is half done.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -19,19 +19,19 @@ use crate::{
     transcript::{SessionId, Tokens, tail::find_prompt},
 };
 
-/// The store, and what the last supervisor left in it.
+/// The store, and the records that the last supervisor left in it.
 pub(super) struct Found {
     pub store: Store,
-    /// What the human must be shown.
+    /// The warnings that the human must be shown.
     pub warnings: Vec<String>,
     /// A reboot that waits to be finished or rolled back.
     pub unfinished: Option<JournalEntry>,
-    /// How to go on with a run that ended without notice.
+    /// The message about how to go on with a run that ended without notice.
     pub died: Option<String>,
 }
 
-/// Opens the store for a run that begins at this time, and tidies up behind supervisors that died. A reboot that one left is closed
-/// with the word of what is done instead, if there is one.
+/// Opens the store for a run that begins at this time, and cleans up after supervisors that died. A reboot that one left is closed
+/// with the outcome `instead`, if there is one.
 pub(super) async fn open_store(
     options: StoreOptions,
     project: &Project,
@@ -66,7 +66,7 @@ pub(super) async fn open_store(
     })
 }
 
-/// Ends registered agents that still live: also those that the database does not know.
+/// Ends registered agents that still live, including those that the database does not know.
 pub(super) async fn end_registered(state: &PrivateDir, warnings: &mut Vec<String>) {
     let registered = agent_registry::read(state).unwrap_or_else(|error| {
         warnings.push(chain(&error));
@@ -77,7 +77,7 @@ pub(super) async fn end_registered(state: &PrivateDir, warnings: &mut Vec<String
     }
 }
 
-/// Begins the registry of this run's agents; without room for one they are only in the database.
+/// Begins the registry of this run's agents; if there is no room for one, they are only in the database.
 pub(super) fn begin_registry(state: &PrivateDir, warnings: &mut Vec<String>) -> PathBuf {
     agent_registry::begin(state).unwrap_or_else(|error| {
         warnings.push(chain(&error));
@@ -180,7 +180,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
     effects
 }
 
-/// The message of a reboot, as its journal has it.
+/// Returns the message of a reboot, as its journal has it.
 fn handoff_of(entry: &JournalEntry) -> Handoff {
     // The journal's iteration may be the new one already: the text knows which one wrote it.
     let marker = Marker::read(&entry.handoff).unwrap_or_else(|| Marker {
@@ -196,7 +196,7 @@ fn handoff_of(entry: &JournalEntry) -> Handoff {
     }
 }
 
-/// What is known of a reboot that came about without a supervisor.
+/// Returns the record of a reboot that came about without a supervisor.
 fn record(entry: &JournalEntry, marker: journal::Marker) -> RebootRecord {
     let given = (entry.way != Way::Trim).then(|| handoff_of(entry));
     RebootRecord {
@@ -215,7 +215,7 @@ fn record(entry: &JournalEntry, marker: journal::Marker) -> RebootRecord {
     }
 }
 
-/// Whether the handoff is in the new session's transcript.
+/// Reports whether the handoff is in the new session's transcript.
 fn marker_in_transcript(plan: &AgentPlan, entry: &JournalEntry) -> journal::Marker {
     let Some(path) = entry
         .new_session
