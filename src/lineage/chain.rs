@@ -1,12 +1,12 @@
-//! The iterations of one run: which is open, and which carries on the work of which.
+//! The iterations of one run: the open one, and the parent whose work each one carries on.
 
 use chrono::{DateTime, Utc};
 
 use super::{Cause, EndReason, Iteration, IterationId, LineageError, RunId};
 use crate::transcript::SessionId;
 
-/// How many of the latest iterations keep in memory what their reboot handed over. What becomes known late, such as a
-/// summary, is written with the whole record again, and comes long before so many further reboots.
+/// The number of latest iterations that keep in memory the state that their reboot handed over. Late information, such as a
+/// summary, is written with the whole record again, and arrives long before this many further reboots.
 pub(super) const STATES_KEPT: usize = 4;
 
 /// The iterations of one run, in order: at most the last is open.
@@ -33,8 +33,8 @@ impl Lineage {
         }
     }
 
-    /// The chain of a run whose supervisor is gone, as it was recorded: what it left open is closed as a
-    /// crash at `at`.
+    /// Returns the chain of a run whose supervisor is gone, as it was recorded: an iteration that was left open is closed
+    /// as a crash at `at`.
     #[must_use]
     pub fn recorded(run: RunId, mut iterations: Vec<Iteration>, at: DateTime<Utc>) -> Self {
         for left_open in iterations.iter_mut().filter(|one| one.is_open()) {
@@ -43,7 +43,7 @@ impl Lineage {
         Self { run, iterations }
     }
 
-    /// The run this is the chain of.
+    /// Returns the run that this chain belongs to.
     #[must_use]
     pub const fn run(&self) -> &RunId {
         &self.run
@@ -85,11 +85,11 @@ impl Lineage {
         Ok(id)
     }
 
-    /// The states that old reboots handed over are kept in the store: a run of hundreds of sessions must not keep them in
-    /// memory too, where each may hold the names of thousands of tests.
+    /// Drops the states that old reboots handed over, which the store keeps: a run of hundreds of sessions must not keep them
+    /// in memory too, where each may hold the names of thousands of tests.
     fn forget_old_states(&mut self) {
         let old = self.iterations.len().saturating_sub(STATES_KEPT);
-        // All before that one have been through this.
+        // All iterations before that one have been cleared by earlier calls.
         let one = old
             .checked_sub(1)
             .and_then(|at| self.iterations.get_mut(at));
@@ -109,31 +109,31 @@ impl Lineage {
         Ok(open)
     }
 
-    /// The open iteration.
+    /// Returns the open iteration.
     #[must_use]
     pub fn current(&self) -> Option<&Iteration> {
         self.iterations.last().filter(|last| last.is_open())
     }
 
-    /// The open iteration, to note figures in.
+    /// Returns the open iteration, so that figures can be recorded in it.
     pub fn current_mut(&mut self) -> Option<&mut Iteration> {
         self.iterations.last_mut().filter(|last| last.is_open())
     }
 
-    /// The iteration of that number.
+    /// Returns the iteration of that number.
     #[must_use]
     pub fn get(&self, id: IterationId) -> Option<&Iteration> {
         let place = usize::try_from(id.get()).ok()?.checked_sub(1)?;
         self.iterations.get(place)
     }
 
-    /// The iteration of that number, to attach what becomes known late, such as its summary.
+    /// Returns the iteration of that number, so that late information, such as its summary, can be attached.
     pub fn get_mut(&mut self, id: IterationId) -> Option<&mut Iteration> {
         let place = usize::try_from(id.get()).ok()?.checked_sub(1)?;
         self.iterations.get_mut(place)
     }
 
-    /// The newest iteration that spoke in this session.
+    /// Returns the newest iteration that ran in this session.
     #[must_use]
     pub fn newest_in(&self, session: SessionId) -> Option<IterationId> {
         let mut newest_first = self.iterations.iter().rev();
@@ -141,13 +141,13 @@ impl Lineage {
         found.map(|one| one.iteration)
     }
 
-    /// The iteration whose work `id` carries on.
+    /// Returns the iteration whose work `id` carries on.
     #[must_use]
     pub fn parent(&self, id: IterationId) -> Option<&Iteration> {
         self.get(self.get(id)?.parent?)
     }
 
-    /// Every iteration, oldest first.
+    /// Returns every iteration, oldest first.
     #[must_use]
     pub fn iterations(&self) -> &[Iteration] {
         &self.iterations

@@ -1,4 +1,4 @@
-//! Checkpoints: what is saved so that the work can be taken up again, in a versioned format.
+//! Checkpoints: the saved state from which the work can be resumed, in a versioned format.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -12,23 +12,23 @@ use crate::{
 
 /// The newest form of a checkpoint that this program writes.
 ///
-/// Raise it when an older program could misread what is written; fields that may be missed by an
-/// older program need no new number, because unknown ones are skipped.
+/// Raise it when an older program could misread the new form; fields that an older program can do
+/// without need no new number, because unknown ones are skipped.
 ///
 /// | format | adds |
 /// |---|---|
 /// | 2 | the scratchpad, with the lines in it that a person wrote |
 pub const FORMAT: u32 = 2;
 
-/// The largest checkpoint read from text, in bytes: preserved state is capped far below.
+/// The size in bytes of the largest checkpoint that is read from text: preserved state is capped far below.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// The scratchpad as it stood when a checkpoint was saved.
+/// The scratchpad at the time when a checkpoint was saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedScratchpad {
     /// Its text.
     pub text: String,
-    /// The lines in it that are a person's, by their words: see [`crate::scratchpad::HumanLines`].
+    /// The lines in it that a person wrote, identified by their words: see [`crate::scratchpad::HumanLines`].
     #[serde(default)]
     pub human: Vec<String>,
 }
@@ -38,16 +38,16 @@ pub struct SavedScratchpad {
 pub struct Checkpoint {
     /// Its own id.
     pub id: Uuid,
-    /// What it belongs to, as the user names it: by default the project's directory name.
+    /// The environment that it belongs to, as the user names it: by default the project's directory name.
     pub environment: String,
     /// The task in one line.
     pub task: String,
-    /// Where the work stands.
+    /// The state of the work.
     pub context: String,
-    /// What is to be done next, in order.
+    /// The steps to do next, in order.
     #[serde(default)]
     pub next_steps: Vec<String>,
-    /// Marks to find it by, such as `auto-save` or `git-commit`.
+    /// The tags to find it by, such as `auto-save` or `git-commit`.
     #[serde(default)]
     pub tags: Vec<String>,
     /// The preserved state, as JSON.
@@ -56,7 +56,7 @@ pub struct Checkpoint {
     /// The scratchpad; none in those of format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scratchpad: Option<SavedScratchpad>,
-    /// When it was saved.
+    /// The time when it was saved.
     #[serde(with = "moment")]
     pub created_at: DateTime<Utc>,
     /// The run it was saved in; none when saved with no supervisor running.
@@ -70,42 +70,42 @@ pub struct Checkpoint {
     pub session: Option<SessionId>,
 }
 
-/// What the caller of `POST /context/auto-save` knows of the work, as it was sent.
+/// The facts about the work that the caller of `POST /context/auto-save` knows, as they were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AutoSave {
     /// The environment that was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
-    /// How many tokens were in use.
+    /// The number of tokens that were in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_tokens: Option<u64>,
-    /// What the work is for.
+    /// The purpose of the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inferred_task: Option<String>,
-    /// Where the work stands.
+    /// The state of the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inferred_context: Option<String>,
 }
 
-/// What failed last before a checkpoint.
+/// The last failure before a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastError {
-    /// What failed, with its words.
+    /// The failed operation with its error message.
     pub message: String,
-    /// When.
+    /// The time of the failure.
     pub at: DateTime<Utc>,
-    /// How to go on from it.
+    /// A hint on how to continue after the failure.
     pub hint: String,
 }
 
-/// Where it stands beside the preserved state.
+/// The key of [`LastError`] beside the preserved state.
 pub const LAST_ERROR: &str = "last_error";
 
-/// Where [`AutoSave`] stands beside the preserved state, as what is known of a commit or test run stands under `breakpoint`.
+/// The key of [`AutoSave`] beside the preserved state, as the facts about a commit or test run have the key `breakpoint`.
 const AUTO_SAVE: &str = "auto_save";
 
-/// As much as must be known before the rest may be read.
+/// The part that must be read before the rest may be read.
 #[derive(Deserialize)]
 struct Format {
     format: u32,
@@ -116,7 +116,7 @@ struct Read {
     checkpoint: Checkpoint,
 }
 
-/// Why a text is not a checkpoint.
+/// The reason why a text is not a checkpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// A newer program wrote it.
@@ -124,23 +124,23 @@ pub enum CheckpointError {
         "expected a checkpoint of format {FORMAT} or older, found format {0}: a newer pitstop wrote it"
     )]
     Newer(u32),
-    /// It is too large to be one of ours.
+    /// It is too large to be a checkpoint of this program.
     #[error("expected a checkpoint of at most {MAX_BYTES} bytes, found {0}")]
     TooLarge(usize),
-    /// It is not what we write.
+    /// It is not a text that this program writes.
     #[error("expected a checkpoint")]
     Malformed(#[from] serde_json::Error),
 }
 
 impl Checkpoint {
-    /// The checkpoint as one line of JSON with its format number.
+    /// Returns the checkpoint as one line of JSON with its format number.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // The number first, so that it can be read without the rest.
+        // The number comes first, so that it can be read without the rest.
         serde_json::json!({ "format": FORMAT, "checkpoint": self }).to_string()
     }
 
-    /// Keeps what the caller of an auto-save knows.
+    /// Stores the facts that the caller of an auto-save knows.
     pub fn keep_auto_save(&mut self, saved: &AutoSave) {
         if let (serde_json::Value::Object(fields), false) =
             (&mut self.state, *saved == AutoSave::default())
@@ -149,25 +149,25 @@ impl Checkpoint {
         }
     }
 
-    /// What the caller of the auto-save knew that made this checkpoint, if one did.
+    /// Returns the facts from the caller of the auto-save that made this checkpoint, if one did.
     #[must_use]
     pub fn auto_save(&self) -> Option<AutoSave> {
         serde_json::from_value(self.state.get(AUTO_SAVE)?.clone()).ok()
     }
 
-    /// What had failed last.
+    /// Returns the last failure before the checkpoint.
     #[must_use]
     pub fn last_error(&self) -> Option<LastError> {
         serde_json::from_value(self.state.get(LAST_ERROR)?.clone()).ok()
     }
 
-    /// How far the work was: `3 of 7 done`.
+    /// Returns the progress of the work: `3 of 7 done`.
     #[must_use]
     pub fn progress(&self) -> Option<String> {
         PreservedState::deserialize(&self.state).ok()?.progress()
     }
 
-    /// Reads what [`Checkpoint::to_json`] wrote, in this version or an older one.
+    /// Reads a text that [`Checkpoint::to_json`] wrote, in this version or an older one.
     pub fn from_json(text: &str) -> Result<Self, CheckpointError> {
         if text.len() > MAX_BYTES {
             return Err(CheckpointError::TooLarge(text.len()));

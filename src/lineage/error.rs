@@ -1,8 +1,8 @@
-//! What can be wrong with the chain of iterations.
+//! The errors in the chain of iterations.
 
 use super::IterationId;
 
-/// What went wrong with the chain of iterations.
+/// An error in the chain of iterations or in a record of it.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LineageError {
     /// The text is not a run's name.
@@ -14,12 +14,12 @@ pub enum LineageError {
     /// An iteration was to be closed and none is open.
     #[error("expected an open iteration, found none")]
     NoneOpen,
-    /// A word of the record is not one that we write.
+    /// A word of the record is not one that this program writes.
     #[error("expected {expected}, found {found:?}")]
     Word {
-        /// What kind of word was looked for.
+        /// The kind of word that was expected.
         expected: &'static str,
-        /// The word found, shortened.
+        /// The word that was found, shortened to 64 characters.
         found: String,
     },
 }

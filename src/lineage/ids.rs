@@ -16,7 +16,7 @@ impl IterationId {
     /// The first iteration of every run.
     pub const FIRST: Self = Self(NonZeroU64::MIN);
 
-    /// Wraps a number that was read from somewhere; `None` for 0, which numbers no iteration.
+    /// Wraps a number that was read from elsewhere; returns `None` for 0, which numbers no iteration.
     #[must_use]
     pub const fn new(number: u64) -> Option<Self> {
         match NonZeroU64::new(number) {
@@ -25,13 +25,13 @@ impl IterationId {
         }
     }
 
-    /// The bare number, from 1.
+    /// Returns the bare number, from 1.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
 
-    /// The iteration after this one.
+    /// Returns the iteration after this one.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -44,10 +44,10 @@ impl fmt::Display for IterationId {
     }
 }
 
-/// How the date and time stand in a [`RunId`].
+/// The format of the date and time in a [`RunId`].
 const RUN_ID_TIME: &str = "%Y%m%d-%H%M%S";
 
-/// The name of one run of the supervisor: sorts by its start and is safe as a file name.
+/// The name of one run of the supervisor: it sorts by the start of the run and is safe as a file name.
 ///
 /// It reads `20261121-075144-3fa94c`: UTC to the second, then 24 random bits, so that two machines
 /// which share a database and start in the same second still differ.
@@ -56,7 +56,7 @@ const RUN_ID_TIME: &str = "%Y%m%d-%H%M%S";
 pub struct RunId(String);
 
 impl RunId {
-    /// Makes the name of a run that started at `started`, `random` sets it apart from others of the same second.
+    /// Makes the name of a run that started at `started`; `random` distinguishes it from others of the same second.
     #[must_use]
     pub fn new(started: DateTime<Utc>, random: [u8; 3]) -> Self {
         let [a, b, c] = random;
@@ -66,13 +66,13 @@ impl RunId {
         ))
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// When the run began, to the second.
+    /// Returns the time when the run began, to the second.
     #[must_use]
     pub fn started(&self) -> DateTime<Utc> {
         let time = self.0.rsplit_once('-').map_or("", |(time, _)| time);

@@ -10,7 +10,7 @@ use crate::{
 };
 
 words! {
-    /// Why an iteration ended; the words are those of `meta.json`.
+    /// The reason why an iteration ended; the words are those of `meta.json`.
     EndReason, "an end reason (natural, context_limit, promise_found, user_reboot, shutdown, crash, limit or breaker)", {
         /// The agent ended by itself.
         Natural = "natural",
@@ -32,7 +32,7 @@ words! {
 }
 
 impl EndReason {
-    /// The same in a few words, for a list. What the next iteration was begun for says more of a reboot than this word.
+    /// Returns the reason in a few words, for a list. The cause of the next iteration tells more about a reboot than this word.
     #[must_use]
     pub const fn short(self, next: Option<Cause>) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl EndReason {
         }
     }
 
-    /// Why an iteration ended, as the end of a sentence.
+    /// Returns the reason why an iteration ended, as the end of a sentence.
     #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
@@ -68,12 +68,12 @@ impl EndReason {
     }
 }
 
-/// Tokens that went in and came out over a whole iteration.
+/// The numbers of input and output tokens over a whole iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenTotals {
-    /// Tokens sent to the model, caches included.
+    /// The number of tokens sent to the model, caches included.
     pub input: Tokens,
-    /// Tokens the model wrote.
+    /// The number of tokens that the model wrote.
     pub output: Tokens,
 }
 
@@ -82,46 +82,46 @@ pub struct TokenTotals {
 pub struct Iteration {
     /// Its number within the run.
     pub iteration: IterationId,
-    /// The session it spoke in; none for an agent without sessions, or before the id is known.
+    /// The session it ran in; none for an agent without sessions, or before the id is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// When it began.
+    /// The time when it began.
     #[serde(with = "moment")]
     pub started_at: DateTime<Utc>,
-    /// When it ended; none while it lives.
+    /// The time when it ended; none while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "moment::option")]
     pub ended_at: Option<DateTime<Utc>>,
-    /// Why it ended; none while it lives.
+    /// The reason why it ended; none while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<EndReason>,
-    /// Tokens in and out over its whole life.
+    /// The input and output tokens over its whole life.
     pub tokens: TokenTotals,
-    /// What was done in it, in words.
+    /// A description of the work that was done in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Who wrote the summary, what that cost, and why it is not a model's.
+    /// The writer of the summary, its cost, and the reason why no model wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_made: Option<SummaryMade>,
     /// The iteration whose work it carries on: the one before, or after an undo the one resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<IterationId>,
-    /// Tokens in the context window at its first answer: the base load.
+    /// The number of tokens in the context window at its first answer: the base load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_at_birth: Option<Tokens>,
-    /// Tokens in the context window at its end.
+    /// The number of tokens in the context window at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_at_end: Option<Tokens>,
-    /// How many turns ended in it; none in records from before this was counted.
+    /// The number of turns that ended in it; none in records from before this was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// How often the client compacted the context by itself or for the human.
+    /// The number of times that the client compacted the context by itself or for the human.
     #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub compactions: u32,
-    /// What it cost, in US dollars, as the agent reports it.
+    /// Its cost in US dollars, as the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// What asked for the reboot that began it; none for the first.
+    /// The cause of the reboot that began it; none for the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
     /// The reboot that began it, with its times; none for the first.
@@ -130,13 +130,13 @@ pub struct Iteration {
 }
 
 impl Iteration {
-    /// Whether it still lives.
+    /// Reports whether it is still open.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.ended_at.is_none()
     }
 
-    /// Whether a handoff was given to it, and not a trimmed copy or nothing.
+    /// Reports whether a handoff was given to it, and not a trimmed copy or nothing.
     #[must_use]
     pub fn was_given_handoff(&self) -> bool {
         let record = self.reboot.as_ref();
@@ -171,7 +171,7 @@ impl Iteration {
     }
 }
 
-/// Whether a count is nil; by reference, as serde asks.
+/// Reports whether a count is zero; takes a reference because serde requires one.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 pub(super) const fn is_none_at_all(count: &u32) -> bool {
     *count == 0

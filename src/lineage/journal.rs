@@ -12,7 +12,7 @@
 //!  warming → resume the new session       done, failed → nothing       rolling_back → roll back
 //! ```
 //!
-//! Three rules stand above the steps:
+//! Three rules take precedence over the steps:
 //! - A marker seen in the new transcript proves the delivery, whatever step was written last (a
 //!   journal kept in memory by a full disk lags behind): that session is resumed, nothing is sent.
 //! - A transcript that may hold the marker but cannot be read sends nothing: the old session is
@@ -31,11 +31,11 @@ use crate::{
 
 pub use super::reboot::Step;
 
-/// One reboot as it stands in the journal: the last step written, and all that is needed to
-/// finish it or to take it back.
+/// One reboot as the journal records it: the last step written, and everything that is needed to
+/// finish it or to roll it back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JournalEntry {
-    /// Names this reboot; each new step replaces the one before under the same id.
+    /// The id of this reboot; each new step replaces the one before under the same id.
     pub reboot_id: Uuid,
     /// The run it happens in.
     pub run: RunId,
@@ -43,7 +43,7 @@ pub struct JournalEntry {
     pub iteration: IterationId,
     /// The step that is about to be done.
     pub step: Step,
-    /// How the context goes over.
+    /// The way in which the context is handed over.
     pub way: Way,
     /// The session that ends, where the agent has sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct JournalEntry {
     pub nonce: String,
     /// The whole handoff, as approved.
     pub handoff: String,
-    /// What a trim removes: as planned, and once the copy is there as it was done.
+    /// The record of what a trim removes: as planned, and once the copy exists as it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<TrimRecord>,
     /// The agent that ends.
@@ -64,17 +64,17 @@ pub struct JournalEntry {
     /// The agent that begins, once it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_agent: Option<ProcessStamp>,
-    /// What asked for it.
+    /// The cause of the reboot.
     pub cause: Cause,
-    /// When this step was written.
+    /// The time when this step was written.
     #[serde(with = "moment")]
     pub at: DateTime<Utc>,
-    /// How it came out, once it is over.
+    /// The outcome, once it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
 }
 
-/// What the new session's transcript says about the handoff.
+/// The evidence about the handoff in the new session's transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// It holds the marker: the handoff arrived.
@@ -87,53 +87,53 @@ pub enum Marker {
     Unknown,
 }
 
-/// What a starting supervisor found out about an unfinished reboot.
+/// The facts that a starting supervisor found out about an unfinished reboot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// The old agent still lives.
+    /// True if the old agent still lives.
     pub old_agent_alive: bool,
-    /// The new agent still lives.
+    /// True if the new agent still lives.
     pub new_agent_alive: bool,
-    /// The old session has something to resume: the client keeps no transcript before the first prompt, and
-    /// refuses to resume a session without one.
+    /// True if the old session has something to resume: the client keeps no transcript before the first prompt,
+    /// and refuses to resume a session without one.
     pub old_resumable: bool,
-    /// What the new transcript says.
+    /// The evidence in the new transcript.
     pub marker: Marker,
 }
 
-/// What is to be done about an unfinished reboot.
+/// The action to take about an unfinished reboot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// It was over: nothing.
+    /// Does nothing: the reboot was over.
     Nothing,
-    /// Resume the old session; the handoff text is kept, so that the review can be opened again.
+    /// Resumes the old session; the handoff text is kept, so that the review can be opened again.
     RollBack {
-        /// The session to resume; none where there is nothing to resume: start plainly.
+        /// The session to resume; none where there is nothing to resume: the agent is started afresh.
         resume: Option<SessionId>,
     },
-    /// Start a new session and give it the handoff.
+    /// Starts a new session and gives it the handoff.
     FinishDeliver {
-        /// The id to start it under; none: choose a fresh one, because the client refuses an id
-        /// that already has a transcript.
+        /// The id to start it under; if none, a fresh one is chosen, because the client refuses an
+        /// id that already has a transcript.
         session: Option<SessionId>,
     },
-    /// Resume the new session: the handoff (or the trimmed history) is already there.
+    /// Resumes the new session: the handoff (or the trimmed history) is already there.
     FinishResume {
         /// The session to resume.
         session: SessionId,
     },
 }
 
-/// The decision, with what must be cleared away first and what to show the human.
+/// The decision, with the agents that must be ended first and the sentence to show the human.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What to do.
+    /// The action to take.
     pub recovery: Recovery,
-    /// The old agent must be ended first.
+    /// True if the old agent must be ended first.
     pub end_old_agent: bool,
-    /// The new agent must be ended first.
+    /// True if the new agent must be ended first.
     pub end_new_agent: bool,
-    /// One sentence: where the reboot was, and what is done about it.
+    /// One sentence: the step that the reboot was in, and the action taken.
     pub sentence: String,
 }
 
@@ -141,7 +141,7 @@ pub struct Plan {
 #[must_use]
 pub fn recover(entry: &JournalEntry, evidence: Evidence) -> Plan {
     let recovery = decide(entry, evidence);
-    // A finished entry says nothing of leftovers; those are swept by the record of agents.
+    // A finished entry tells nothing about leftover agents; those are found by the record of agents and ended.
     let unfinished = recovery != Recovery::Nothing;
     Plan {
         end_old_agent: unfinished && evidence.old_agent_alive,
@@ -160,7 +160,7 @@ fn decide(entry: &JournalEntry, evidence: Evidence) -> Recovery {
         return Recovery::Nothing;
     }
     if let (Some(session), true) = (entry.new_session, arrived(entry.way, marker)) {
-        // A roll-back that was under way was decided by the human: it stands.
+        // A roll-back that was under way was decided by the human: it is carried on.
         if entry.step != Step::RollingBack && !before_approval(entry, marker) {
             return Recovery::FinishResume { session };
         }
@@ -175,7 +175,7 @@ fn decide(entry: &JournalEntry, evidence: Evidence) -> Recovery {
         Step::Ending | Step::Starting | Step::Delivering | Step::Verifying => {
             finish(entry, marker).unwrap_or(roll_back)
         }
-        // It had arrived; but what the client had not written when it died can only be given again.
+        // The handoff had arrived; but if the client had not written it when it died, it must be given again.
         Step::Warming => match (entry.new_session, marker) {
             (Some(session), Marker::Unknown) => Recovery::FinishResume { session },
             _ => finish(entry, marker).unwrap_or(roll_back),
@@ -184,16 +184,16 @@ fn decide(entry: &JournalEntry, evidence: Evidence) -> Recovery {
     }
 }
 
-/// Whether the new session has what it needs to carry on.
+/// Reports whether the new session has what it needs to carry on.
 const fn arrived(way: Way, marker: Marker) -> bool {
     match way {
         Way::Fresh | Way::InPlace | Way::OnTheFly => matches!(marker, Marker::Seen),
-        // A trimmed copy is complete once it stands there: it is renamed into place whole.
+        // A trimmed copy is complete once it exists: it is renamed into place whole.
         Way::Trim => matches!(marker, Marker::Seen | Marker::Absent),
     }
 }
 
-/// A trimmed copy may be written for the preview: before the approval it proves nothing.
+/// Reports whether a trim is not approved yet: its copy may be written for the preview, so it proves nothing.
 const fn before_approval(entry: &JournalEntry, marker: Marker) -> bool {
     matches!(entry.way, Way::Trim)
         && !matches!(marker, Marker::Seen)
@@ -203,10 +203,10 @@ const fn before_approval(entry: &JournalEntry, marker: Marker) -> bool {
         )
 }
 
-/// How an approved reboot whose handoff was not seen to arrive goes on; `None`: take it back.
+/// Returns the way to finish an approved reboot whose handoff was not seen to arrive; `None`: roll it back.
 fn finish(entry: &JournalEntry, marker: Marker) -> Option<Recovery> {
     match entry.way {
-        // The conversation was not replaced: its session goes on as it was.
+        // The conversation was not replaced: its session continues as it was.
         Way::InPlace | Way::OnTheFly if marker != Marker::Seen => return None,
         Way::Fresh | Way::InPlace | Way::OnTheFly => {}
         // Without the trimmed copy there is nothing to resume under the new id.
@@ -214,14 +214,14 @@ fn finish(entry: &JournalEntry, marker: Marker) -> Option<Recovery> {
     }
     let deliver = |session| Some(Recovery::FinishDeliver { session });
     let Some(session) = entry.new_session else {
-        // No sessions: what the dead agent knew died with it.
+        // The agent has no sessions: what the dead agent knew was lost with it.
         return deliver(None);
     };
     match marker {
         Marker::Seen => Some(Recovery::FinishResume { session }),
         Marker::NoTranscript => deliver(Some(session)),
         Marker::Absent => deliver(None),
-        // Before the start nothing can have been given, readable or not.
+        // Nothing can have been given before the start, whether the transcript is readable or not.
         Marker::Unknown if entry.step == Step::Ending => deliver(None),
         Marker::Unknown => None,
     }

@@ -1,4 +1,4 @@
-//! The chain of iterations: who lived when, why each life ended, and how one became the next.
+//! The chain of iterations: when each one began and ended, why it ended, and how one became the next.
 //!
 //! This room owns the numbers and names of runs and iterations, the record of each, the journal that is written ahead of
 //! every reboot step, checkpoints and figures: all of it plain data and rules, kept on disk by `store`. It does not decide
