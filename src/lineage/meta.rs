@@ -9,27 +9,27 @@ use super::{
 };
 use crate::transcript::{SessionId, Tokens};
 
-/// The file `meta.json` of a run. What is not known is left out.
+/// The file `meta.json` of a run. Unknown values are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
-    /// The run's name; records of before called it `run`.
+    /// The run's name; older records called it `run`.
     #[serde(alias = "run")]
     pub run_id: RunId,
     /// The task of an autonomous run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// When it began, to the second; only records of before are without it.
+    /// The time when it began, to the second; only older records lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "moment::option")]
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended; none while it lives.
+    /// The time when it ended; none while it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "moment::option")]
     pub ended_at: Option<DateTime<Utc>>,
-    /// How it ended; none while it lives.
+    /// The way it ended; none while it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<RunEnd>,
-    /// What all iterations together cost, in US dollars, as the agent reports it.
+    /// The cost of all iterations together in US dollars, as the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// Its iterations, oldest first.
@@ -37,27 +37,27 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// The text of the file: indented JSON with a final newline.
+    /// Returns the text of the file: indented JSON with a final newline.
     #[must_use]
     pub fn to_json(&self) -> String {
         format!("{:#}\n", json(self))
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
-    /// Why.
+    /// The reason for the end.
     pub reason: EndReason,
     /// The exit code of the supervisor; none if it died without notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What shows it: the line with the stop phrase, what a breaker has seen, which cap was reached.
+    /// The evidence for the reason: the line with the stop phrase, what a breaker has seen, which cap was reached.
     pub evidence: String,
 }
 
 impl RunEnd {
-    /// The end of a run whose supervisor died without notice, as the next start finds it.
+    /// Returns the end of a run whose supervisor died without notice, as the next start finds it.
     #[must_use]
     pub fn crashed() -> Self {
         Self {
@@ -68,56 +68,56 @@ impl RunEnd {
     }
 }
 
-/// One iteration as it stands in `meta.json`; with the number of compactions where there were any.
+/// One iteration as `meta.json` records it; with the number of compactions where there were any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IterationRecord {
     /// The number, from 1.
     pub iteration: IterationId,
-    /// The session it spoke in.
+    /// The session it ran in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// When it began.
+    /// The time when it began.
     #[serde(with = "moment")]
     pub started_at: DateTime<Utc>,
-    /// When it ended.
+    /// The time when it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "moment::option")]
     pub ended_at: Option<DateTime<Utc>>,
-    /// Why it ended.
+    /// The reason why it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<EndReason>,
-    /// What asked for the reboot that began it; left out for the first one.
+    /// The cause of the reboot that began it; left out for the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// Tokens in and out, and in the context window.
+    /// The input and output tokens, and those in the context window.
     pub tokens: RecordedTokens,
-    /// What it cost, in US dollars.
+    /// Its cost in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// How many turns ended in it; left out where that was not counted.
+    /// The number of turns that ended in it; left out where that was not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// How often the client compacted its context; left out if it never did.
+    /// The number of times that the client compacted its context; left out if it never did.
     #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub compactions: u32,
-    /// What was done, in words.
+    /// A description of the work that was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// The file with the handoff that it was given, beside this record; left out if it was given none.
+    /// The path of the file with the handoff that it was given, relative to this record; left out if it was given none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoff: Option<String>,
 }
 
-/// The tokens of an iteration: what its calls came to in all, and how full the context window was.
+/// The tokens of an iteration: the sums over its calls, and the numbers in the context window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedTokens {
     /// The sums over all calls.
     #[serde(flatten)]
     pub totals: TokenTotals,
-    /// In the context window at its first answer.
+    /// The number of tokens in the context window at its first answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_start: Option<Tokens>,
-    /// In the context window at its end.
+    /// The number of tokens in the context window at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<Tokens>,
 }
@@ -165,7 +165,7 @@ impl From<IterationRecord> for Iteration {
 }
 
 impl Lineage {
-    /// What `meta.json` says of this run, with its task and how it ended, as far as they are known.
+    /// Returns the `meta.json` of this run, with its task and its end, as far as they are known.
     #[must_use]
     pub fn meta(&self, task: Option<&str>, ended: Option<(DateTime<Utc>, RunEnd)>) -> Meta {
         let costs = self.iterations().iter().filter_map(|one| one.cost_usd);
@@ -186,12 +186,12 @@ impl Lineage {
     }
 }
 
-/// An amount of money without the last digits that adding up leaves behind.
+/// Rounds an amount of money to millionths of a dollar, without the last digits that adding up leaves behind.
 fn in_millionths(dollars: f64) -> f64 {
     (dollars * 1e6).round() / 1e6
 }
 
-/// A record as JSON. None of ours can fail: their keys are text and nothing in them says no.
+/// Returns a record as JSON. No record of this program can fail: their keys are text and no value refuses to serialize.
 pub(crate) fn json(record: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(record).expect("plain records with text keys always become JSON")
 }

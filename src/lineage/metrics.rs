@@ -1,6 +1,6 @@
-//! What is measured, as figures for the store: how reboots came out, how long each step took, and where each turn ended.
+//! The measured figures for the store: the outcomes of reboots, the time each step took, and the usage at the end of each turn.
 //!
-//! A figure's name says all there is to say, for the table has one column for it:
+//! A figure's name holds everything that identifies it, because the table has one column for it:
 //!
 //! ```text
 //! reboot:CAUSE:OUTCOME     1 for each reboot that is over       reboot:key:done, reboot:threshold:cancelled
@@ -25,21 +25,21 @@ const TURN_USABLE: &str = "turn:usable";
 const TURN_COST: &str = "turn:cost";
 
 words! {
-    /// How a reboot came out.
+    /// The outcome of a reboot.
     Outcome, "the outcome of a reboot", {
         /// The new session has the handoff.
         Done = "done",
-        /// It was given up before anything was done to the old session.
+        /// The reboot was given up before anything was done to the old session.
         Cancelled = "cancelled",
         /// The old session was resumed.
         RolledBack = "rolled_back",
-        /// Neither.
+        /// The reboot failed, and none of the others applies.
         Failed = "failed",
     }
 }
 
 impl Outcome {
-    /// How a reboot came out that went from `before` to the final step `last`.
+    /// Returns the outcome of a reboot that went from `before` to the final step `last`.
     #[must_use]
     pub const fn of(before: Option<Step>, last: Step) -> Option<Self> {
         Some(match (last, before) {
@@ -49,14 +49,14 @@ impl Outcome {
                 Step::Failed,
                 None | Some(Step::Armed | Step::Drafting | Step::Review | Step::Waiting),
             ) => Self::Cancelled,
-            // Refused: something that the new session needs is missing.
+            // The reboot was refused: something that the new session needs is missing.
             (Step::Failed, _) => Self::Failed,
             _ => return None,
         })
     }
 }
 
-/// The figure of a reboot that is over; `before` is the step written before this one.
+/// Returns the figure of a reboot that is over; `before` is the step written before this one.
 #[must_use]
 pub fn of_reboot(before: Option<Step>, entry: &JournalEntry) -> Option<Metric> {
     let outcome = Outcome::of(before, entry.step)?;
@@ -68,7 +68,7 @@ pub fn of_reboot(before: Option<Step>, entry: &JournalEntry) -> Option<Metric> {
     })
 }
 
-/// The figures of the reboot that began an iteration.
+/// Returns the figures of the reboot that began an iteration.
 #[must_use]
 pub fn of_transition(
     iteration: IterationId,
@@ -91,32 +91,32 @@ pub fn of_transition(
 /// One figure that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metric {
-    /// The iteration it is of; none: of the run as a whole.
+    /// The iteration that it belongs to; none if it belongs to the run as a whole.
     pub iteration: Option<IterationId>,
-    /// What was measured, with its unit, such as `reboot_ms`.
+    /// The name of what was measured, with its unit, such as `reboot_ms`.
     pub name: String,
-    /// When.
+    /// The time of the measurement.
     pub at: DateTime<Utc>,
-    /// How much.
+    /// The measured value.
     pub value: f64,
 }
 
-/// Where a session stood at the end of a turn.
+/// The usage of a session at the end of a turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TurnFigures {
     /// The iteration.
     pub iteration: IterationId,
-    /// When it was looked.
+    /// The time of the measurement.
     pub at: DateTime<Utc>,
-    /// Tokens in use.
+    /// The number of tokens in use.
     pub used: Tokens,
-    /// The window less the client's reserve.
+    /// The context window in tokens without the client's reserve.
     pub usable: Tokens,
-    /// What the iteration had cost, in US dollars, where the agent reports it.
+    /// The cost of the iteration so far in US dollars, where the agent reports it.
     pub cost_usd: Option<f64>,
 }
 
-/// The figures of a turn, for the store.
+/// Returns the figures of a turn, for the store.
 #[must_use]
 pub fn of_turn(turn: &TurnFigures) -> Vec<Metric> {
     let figure = |name: &str, value: f64| Metric {
@@ -133,7 +133,7 @@ pub fn of_turn(turn: &TurnFigures) -> Vec<Metric> {
     figures
 }
 
-/// The turns among the figures of a run, oldest first: those of one moment belong together.
+/// Returns the turns among the figures of a run, oldest first: figures of the same time form one turn.
 #[must_use]
 pub fn turns(figures: &[Metric]) -> Vec<TurnFigures> {
     let mut found: BTreeMap<(DateTime<Utc>, IterationId), [Option<f64>; 3]> = BTreeMap::new();
@@ -164,29 +164,29 @@ pub fn turns(figures: &[Metric]) -> Vec<TurnFigures> {
 pub struct Total {
     /// Their name.
     pub name: String,
-    /// How many there are.
+    /// The number of figures.
     pub count: u64,
     /// Their sum.
     pub sum: f64,
-    /// The largest.
+    /// The largest of them.
     pub max: f64,
 }
 
 impl Total {
-    /// The cause and the outcome, if it counts reboots.
+    /// Returns the cause and the outcome, if it counts reboots.
     #[must_use]
     pub fn reboots(&self) -> Option<(Cause, Outcome)> {
         let (cause, outcome) = self.name.strip_prefix("reboot:")?.split_once(':')?;
         Some((cause.parse().ok()?, outcome.parse().ok()?))
     }
 
-    /// The step, if it measures one.
+    /// Returns the step, if it measures one.
     #[must_use]
     pub fn step(&self) -> Option<Step> {
         self.name.strip_prefix("step:")?.parse().ok()
     }
 
-    /// The mean.
+    /// Returns the mean.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.sum / self.count.max(1) as f64

@@ -1,10 +1,10 @@
-//! Moments in files and in the database: UTC, to the millisecond, always 24 characters, so that
+//! Timestamps in files and in the database: UTC, to the millisecond, always 24 characters, so that
 //! their order as text is their order in time.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The moment as text.
+/// Returns the timestamp as text.
 pub(crate) fn text(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

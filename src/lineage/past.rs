@@ -1,4 +1,4 @@
-//! A session of the past: its iteration, and which message stands for what it knew.
+//! A session of the past: its iteration, and the message that represents best what it knew.
 
 use chrono::{DateTime, Utc};
 
@@ -11,10 +11,10 @@ use crate::{
     transcript::SessionId,
 };
 
-/// A session as the store has it.
+/// A past session as the store records it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastSession {
-    /// The run it was a session of: the newest of several, where one has taken it up again.
+    /// The run that it belonged to; the newest of several, where a later run resumed it.
     pub run: RunId,
     /// The task of that run, if it was an autonomous one.
     pub task: Option<String>,
@@ -30,44 +30,44 @@ pub struct PastSession {
     pub checkpoint: Option<Checkpoint>,
 }
 
-/// What the message of a session is.
+/// The kind of a session's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum MessageKind {
-    /// What it handed over.
+    /// The handoff that it gave to its successor.
     Given,
-    /// What its last checkpoint holds: it has not handed over.
+    /// The text of its last checkpoint: it has not handed over.
     #[strum(serialize = "checkpoint")]
     Saved,
-    /// What it was given itself: nothing else of it is kept.
+    /// The handoff that it was given itself: nothing else of it is kept.
     Received,
     /// The summary of its iteration.
     Summary,
 }
 
 impl MessageKind {
-    /// The word for scripts.
+    /// Returns the word for scripts.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 }
 
-/// The message that stands best for what a session knew.
+/// The message that represents best what a session knew.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Message<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: MessageKind,
     /// Its text.
     pub text: &'a str,
-    /// When it was made; none for a summary.
+    /// The time when it was made; none for a summary.
     pub at: Option<DateTime<Utc>>,
     /// The preserved state that it was made from, where that is known.
     pub state: Option<&'a serde_json::Value>,
 }
 
 impl PastSession {
-    /// What it handed over; else its last checkpoint, else what it was given; else its summary.
+    /// Returns the handoff that it gave; else its last checkpoint, else the handoff it was given; else its summary.
     #[must_use]
     pub fn message(&self) -> Option<Message<'_>> {
         let is_said = |message: &Message<'_>| !message.text.trim().is_empty();
@@ -103,22 +103,22 @@ impl PastSession {
     }
 }
 
-/// The entry, of several that may be of any reboot of a run, of the reboot that a session was given a handoff by.
+/// Returns the entry of the reboot that gave a session its handoff; `entries` may be of any reboots of a run.
 #[must_use]
 pub fn got(entries: &[JournalEntry], session: SessionId) -> Option<&JournalEntry> {
     let mut entries = entries.iter().filter(|entry| is_delivered(entry));
     entries.find(|entry| entry.new_session == Some(session))
 }
 
-/// The same of the reboot in which it handed over.
+/// Returns the entry of the reboot in which a session handed over; `entries` as in [`got`].
 #[must_use]
 pub fn gave(entries: &[JournalEntry], session: SessionId) -> Option<&JournalEntry> {
     let mut entries = entries.iter().filter(|entry| is_delivered(entry));
     entries.find(|entry| entry.old_session == Some(session))
 }
 
-/// Whether the handoff of this reboot is on its way or has arrived: one that was only drafted, or taken back, was given to no
-/// session.
+/// Reports whether the handoff of this reboot is on its way or has arrived: one that was only drafted, or rolled back, was
+/// given to no session.
 fn is_delivered(entry: &JournalEntry) -> bool {
     let step = matches!(
         entry.step,

@@ -1,17 +1,17 @@
-//! The directory a supervisor works for.
+//! The directory that a supervisor works for.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The directory a supervisor works for, as the records name it.
+/// The directory that a supervisor works for, as the records name it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Project {
-    /// The absolute path, for people; bytes that are no text are replaced.
+    /// The absolute path, for people; bytes that are not text are replaced.
     pub path: String,
-    /// Sixteen hex digits made from the path's bytes: names sockets and finds records.
+    /// A hash of the path's bytes in sixteen hex digits: it names sockets and finds records.
     pub hash: String,
-    /// The machine: on a shared database equal paths on two machines are two projects.
+    /// The name of the machine: on a shared database equal paths on two machines are two projects.
     pub host: String,
 }
 
@@ -27,7 +27,7 @@ impl Project {
     }
 }
 
-/// FNV-1a over 64 bits: must never change, so the standard library's unspecified hash will not do.
+/// Computes the FNV-1a hash of 64 bits: it must never change, so the standard library's unspecified hash is not used.
 pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

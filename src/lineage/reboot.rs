@@ -1,4 +1,4 @@
-//! A reboot as it is recorded: what asked for it, its steps, and how the context went over.
+//! A reboot as it is recorded: its cause, its steps, and the way in which the context was handed over.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use super::words;
 use crate::transcript::{SessionId, Tokens};
 
 words! {
-    /// What asked for a reboot.
+    /// The cause of a reboot.
     Cause, "the cause of a reboot", {
-        /// A key.
+        /// The human pressed a key.
         Key = "key",
-        /// `pitstop ctl`.
+        /// The command `pitstop ctl` asked for it.
         Ctl = "ctl",
-        /// The API.
+        /// The API was called.
         Api = "api",
         /// Usage passed a threshold.
         Threshold = "threshold",
-        /// A good moment behind the warn line: a commit, or tests that passed.
+        /// A good moment came past the warn line: a commit, or tests that passed.
         Breakpoint = "breakpoint",
-        /// The autonomous loop.
+        /// The autonomous loop began its next turn.
         Autopilot = "autopilot",
         /// The agent ended by itself.
         AgentExit = "agent_exit",
@@ -30,19 +30,19 @@ words! {
         ContextLimit = "context_limit",
         /// The client was about to compact by itself.
         Compaction = "compaction",
-        /// The human had the client compact.
+        /// The human made the client compact.
         CompactCommand = "compact_command",
-        /// The human took the last reboot back.
+        /// The human undid the last reboot.
         Undo = "undo",
         /// The supervisor died in mid-reboot and the next one finished it.
         Recovery = "recovery",
-        /// The work of a checkpoint is taken up.
+        /// The work of a checkpoint is resumed.
         Restore = "restore",
     }
 }
 
 impl Cause {
-    /// The same in a few words, for a list: they follow `began`.
+    /// Returns the cause in a few words, for a list: they follow `began`.
     #[must_use]
     pub const fn short(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Cause {
         }
     }
 
-    /// How the iteration before ended, in a few words for a list. Full is only what the client refused.
+    /// Returns how the iteration before ended, in a few words for a list. Only a context that the client refused is called full.
     #[must_use]
     pub const fn as_end(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ impl Cause {
         }
     }
 
-    /// Why an iteration began, as the end of a sentence.
+    /// Returns the reason why an iteration began, as the end of a sentence.
     #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
@@ -105,13 +105,13 @@ impl Cause {
 }
 
 words! {
-    /// How the next iteration gets its context.
+    /// The way in which the next iteration gets its context.
     Way, "a way to reboot (fresh, in-place, on-the-fly or trim)", {
         /// A new session that is given the handoff.
         Fresh = "fresh",
-        /// The handoff takes the place of the conversation inside the running client.
+        /// The handoff replaces the conversation inside the running client.
         InPlace = "in-place",
-        /// The same between two steps of a turn, which goes on.
+        /// The handoff replaces the conversation between two steps of a turn, which continues.
         OnTheFly = "on-the-fly",
         /// A trimmed copy of the old session, resumed under a new id.
         Trim = "trim",
@@ -125,11 +125,11 @@ words! {
         Armed = "armed",
         /// The handoff is being written.
         Drafting = "drafting",
-        /// The human looks at it.
+        /// The human reviews it.
         Review = "review",
-        /// Approved: what the new session needs is made and checked.
+        /// The human approved: what the new session needs is made and checked.
         Preparing = "preparing",
-        /// Waits for a safe moment.
+        /// The reboot waits for a safe moment.
         Waiting = "waiting",
         /// The old agent is being ended.
         Ending = "ending",
@@ -137,43 +137,43 @@ words! {
         Starting = "starting",
         /// The handoff is on its way.
         Delivering = "delivering",
-        /// Waits for the marker to come back.
+        /// The reboot waits for the marker to appear in the transcript.
         Verifying = "verifying",
-        /// Delivered; the warm-up prompt is due.
+        /// The handoff is delivered; the warm-up prompt is due.
         Warming = "warming",
-        /// Finished.
+        /// The reboot is finished.
         Done = "done",
         /// The old session is being resumed.
         RollingBack = "rolling_back",
-        /// Given up, and the human was shown why.
+        /// The reboot was given up, and the human was shown why.
         Failed = "failed",
     }
 }
 
 impl Step {
-    /// Whether nothing is left to be done after this step.
+    /// Reports whether nothing is left to be done after this step.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
 }
 
-/// What a trim has removed.
+/// The record of what a trim removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrimRecord {
     /// The level: the share of the tool responses that was removed, in percent.
     pub level: u8,
-    /// How many tool responses that was.
+    /// The number of tool responses that were removed.
     pub responses: usize,
-    /// How many there were.
+    /// The number of tool responses that there were.
     pub of: usize,
-    /// Tokens in the context window before.
+    /// The number of tokens in the context window before the trim.
     pub tokens_before: Tokens,
-    /// Tokens in the context window after it, estimated.
+    /// The estimated number of tokens in the context window after the trim.
     pub tokens_after: Tokens,
 }
 
-/// How one reboot went, as the API and the history report it.
+/// The record of one reboot, as the API and the history report it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RebootRecord {
     /// The session that ended, where the agent has sessions.
@@ -182,34 +182,34 @@ pub struct RebootRecord {
     /// The session that carries on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_session: Option<SessionId>,
-    /// How the context went over.
+    /// The way in which the context was handed over.
     pub way: Way,
-    /// What marks the handoff in the transcript, where the way was in place: the conversation before it stands in the same file.
+    /// The marker of the handoff in the transcript, where the way was in place: the conversation before it is in the same file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
-    /// What asked for it.
+    /// The cause of the reboot.
     pub cause: Cause,
-    /// What was removed, where the way was a trim.
+    /// The record of what was removed, where the way was a trim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<TrimRecord>,
-    /// Milliseconds spent in each step.
+    /// The milliseconds spent in each step.
     #[serde(default)]
     pub transition_time_ms: BTreeMap<Step, u64>,
     /// The size of the handoff in bytes.
     pub handoff_bytes: u64,
     /// The estimated size of the handoff in tokens.
     pub handoff_tokens: Tokens,
-    /// Whether the handoff was seen to arrive.
+    /// True if the handoff was seen to arrive.
     pub verified: bool,
-    /// Whether a warm-up prompt was sent.
+    /// True if a warm-up prompt was sent.
     pub warmed_up: bool,
-    /// The preserved state the handoff was made from, as JSON.
+    /// The preserved state that the handoff was made from, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preserved_state: Option<serde_json::Value>,
 }
 
 impl RebootRecord {
-    /// Milliseconds the whole transition took.
+    /// Returns the number of milliseconds that the whole transition took.
     #[must_use]
     pub fn total_ms(&self) -> u64 {
         self.transition_time_ms

@@ -8,10 +8,10 @@ macro_rules! words {
         pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
 
         impl $name {
-            /// Every value, in order.
+            /// All values, in order.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// The word this value is written as.
+            /// Returns the word that this value is written as.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
