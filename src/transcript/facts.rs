@@ -1,15 +1,15 @@
-//! What a text names: files, identifiers of code, references (issues, commits, addresses). Plain rules on words, the same
-//! for every language: a word is a run of the characters that names and paths are made of.
+//! The facts that a text names: files, identifiers of code, references (issues, commits, addresses). They are found by plain
+//! rules on words, the same for every language: a word is a run of the characters that names and paths are made of.
 
 use std::collections::BTreeSet;
 
-/// The shortest identifier that counts, in bytes: shorter ones are words of any text.
+/// The length in bytes of the shortest identifier that counts: shorter ones are words of any text.
 const SHORTEST_NAME: usize = 6;
 
-/// The longest name, path or reference that counts, in bytes: paths of large repositories are long.
+/// The length in bytes of the longest name, path or reference that counts: paths of large repositories are long.
 const LONGEST: usize = 400;
 
-/// Files that have no ending, or one that other words have too.
+/// The names of files that have no ending, or one that other words have too.
 const WHOLE_NAMES: [&str; 16] = [
     "BUILD.bazel",
     "Brewfile",
@@ -29,19 +29,19 @@ const WHOLE_NAMES: [&str; 16] = [
     "py.typed",
 ];
 
-/// Products whose names look like files, in small letters, without `.js`.
+/// The products whose names look like files, in small letters, without `.js`.
 const PRODUCTS: [&str; 18] = [
     "alpine", "angular", "backbone", "chart", "d3", "day", "discord", "ember", "express", "moment",
     "nest", "next", "node", "nuxt", "react", "solid", "three", "vue",
 ];
 
-/// What stands before a number and is no tracker of issues, in small letters: `UTF-8`, `SHA-256`.
+/// The prefixes of a number that do not name an issue tracker, in small letters: `UTF-8`, `SHA-256`.
 const STANDARDS: [&str; 16] = [
     "aes", "ansi", "ascii", "base", "cp", "ecma", "gpt", "http", "ieee", "iso", "md", "rfc", "rsa",
     "sha", "ucs", "utf",
 ];
 
-/// Short words with digits in them that are no ids: `linux-x64`, `test-e2e`.
+/// The short words with digits in them that are not ids: `linux-x64`, `test-e2e`.
 const MIXED: [&str; 27] = [
     "a11y", "amd64", "arm64", "armv7", "b64", "e2e", "es2020", "es2022", "es6", "h264", "http2",
     "i18n", "i386", "i686", "ipv4", "ipv6", "k8s", "l10n", "md5", "mp3", "mp4", "oauth2", "s390x",
@@ -146,7 +146,7 @@ const ENDINGS: [&str; 91] = [
 /// Something that a text names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fact<'a> {
-    /// A file, as it is written there.
+    /// A file, as the text writes it.
     File(&'a str),
     /// An identifier of code.
     Name(&'a str),
@@ -154,13 +154,13 @@ pub enum Fact<'a> {
     Reference(&'a str),
 }
 
-/// Hands everything that a text names to `sink`, in the order in which it stands there, as often as it stands there.
+/// Hands every fact that a text names to `sink`, in the order of the text, as often as it occurs.
 pub fn each_fact<'a>(text: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest.find(|c: char| !is_of_a_word(c)).unwrap_or(rest.len());
         let (word, behind) = rest.split_at(end);
-        // `response.json()` calls, `app.cs(12)` names a line.
+        // `response.json()` is a call, `app.cs(12)` names a line.
         let called = behind.strip_prefix('(');
         let called = called.is_some_and(|args| !args.starts_with(|c: char| c.is_ascii_digit()));
         let is_call = called && !word.contains('/') && is_file(word);
@@ -173,8 +173,8 @@ pub fn each_fact<'a>(text: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
     }
 }
 
-/// Letters above ASCII belong to words of prose: they end no name in its middle. Scripts without blanks between their words
-/// (Chinese, Japanese, Korean) do.
+/// Reports whether a character belongs to a word. Letters above ASCII belong to words of prose: they do not end a name in
+/// its middle. Those of scripts without blanks between their words (Chinese, Japanese, Korean) do.
 fn is_of_a_word(c: char) -> bool {
     !c.is_ascii() && c < '\u{2e80}' && c.is_alphanumeric()
         || c.is_ascii_alphanumeric()
@@ -245,7 +245,7 @@ fn each_of_piece<'a>(piece: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
     }
 }
 
-/// A path with an ending, or a bare file name with an ending of the list.
+/// Reports whether a piece is a path with an ending, or a bare file name with an ending of the list.
 #[must_use]
 pub fn is_file(piece: &str) -> bool {
     let name = piece.rsplit('/').next().unwrap_or(piece);
@@ -270,7 +270,7 @@ pub fn is_file(piece: &str) -> bool {
         if ENDINGS.binary_search(&ending).is_ok() {
             return true;
         }
-        // `gopkg.in/yaml.v3`, `github.com/owner/name.git` are modules and addresses.
+        // `gopkg.in/yaml.v3` and `github.com/owner/name.git` are modules and addresses.
         let host = piece.split('/').next().unwrap_or_default();
         let is_host = host.trim_start_matches('.').contains('.');
         if is_host || ending.strip_prefix('v').is_some_and(is_number) {
@@ -284,7 +284,7 @@ pub fn is_file(piece: &str) -> bool {
     ENDINGS.binary_search(&ending).is_ok()
 }
 
-/// `snake_case`, `camelCase`, `PascalCase` of several words, `UPPER_CASE`.
+/// Reports whether a word is `snake_case`, `camelCase`, `PascalCase` of several words, or `UPPER_CASE`.
 #[must_use]
 pub fn is_name(word: &str) -> bool {
     let inner = word.trim_matches('_');
@@ -299,7 +299,7 @@ pub fn is_name(word: &str) -> bool {
     let humps = bytes
         .windows(2)
         .any(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase());
-    // A run of random characters (a key, a checksum in base64) has digits and humps all over.
+    // A run of random characters (a key, a checksum in base64) changes often between digits and letters.
     let turns = bytes
         .windows(2)
         .filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit())
@@ -307,7 +307,7 @@ pub fn is_name(word: &str) -> bool {
     (joined || humps) && turns <= 4
 }
 
-/// Seven to forty hexadecimal digits with a letter and a number among them.
+/// Reports whether a word is seven to forty hexadecimal digits with a letter and a number among them.
 fn is_commit(word: &str) -> bool {
     (7..=40).contains(&word.len())
         && word
@@ -321,7 +321,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `owner/name#12`, `ABC-123`, `name-x1y`, `name-abc.3`; `#12` alone is too short to say of what.
+/// Reports whether a word is like `owner/name#12`, `ABC-123`, `name-x1y`, `name-abc.3`; `#12` alone does not name its tracker.
 fn is_issue(word: &str) -> bool {
     if let Some((place, number)) = word.split_once('#') {
         return is_number(number) && place.contains('/');
@@ -352,7 +352,7 @@ fn is_issue(word: &str) -> bool {
     prefix_is_plain && id_is_short && !is_version && (numbered || mixed) && !MIXED.contains(&id)
 }
 
-/// The identifiers of a text, each once.
+/// Returns the identifiers of a text, each once.
 #[must_use]
 pub fn names(text: &str) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();
@@ -364,20 +364,20 @@ pub fn names(text: &str) -> BTreeSet<&str> {
     names
 }
 
-/// Commands that only set the shell up for the next one.
+/// The commands that only set the shell up for the next one.
 const SET_UP: [&str; 8] = [
     ".", "cd", "export", "nvm", "pushd", "set", "source", "unset",
 ];
 
-/// Commands that say nothing where others stand beside them.
+/// The commands that are left out where there are others beside them, because they tell nothing about the work.
 const SAYS_NOTHING: [&str; 5] = ["echo", "printf", "sleep", "true", "wait"];
 
-/// What stands between the commands of a plain line.
+/// The separator between the commands of a plain line.
 pub const AND: &str = " && ";
 
-/// What a command line does, without where it stood and where its output went: comments and what sets the shell up, variables,
-/// pipes and redirections go. Two lines that do the same are known by it; nobody is shown it. A program that stands in the
-/// line (`<<`) belongs to it.
+/// Returns what a command line does, without its directory and the target of its output: comments, commands that set the shell
+/// up, variables, pipes and redirections are removed. Two lines that do the same have the same plain form, which is never shown.
+/// A program that is written in the line (`<<`) belongs to it.
 #[must_use]
 pub fn plain_command(line: &str) -> String {
     let mut all = Vec::new();
@@ -398,14 +398,14 @@ pub fn plain_command(line: &str) -> String {
     all.join(AND)
 }
 
-/// What stands in front of a redirection, without the number of the descriptor.
+/// Returns the part in front of a redirection, without the number of the descriptor.
 fn without_descriptor(command: &str) -> &str {
     let ends = [" 1", " 2", " &"].iter();
     let mut shorter = ends.filter_map(|end| command.strip_suffix(end));
     shorter.next().unwrap_or(command)
 }
 
-/// The first command of a line, plain, and what stands behind it.
+/// Returns the first command of a line in its plain form, and the rest of the line behind it.
 fn next_command(line: &str) -> Option<(String, &str)> {
     let line = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|'));
     if line.is_empty() {
@@ -417,7 +417,7 @@ fn next_command(line: &str) -> Option<(String, &str)> {
             line.split_once('\n').map_or("", |(_, rest)| rest),
         ));
     }
-    // Where its words end, and where the next command begins: behind its pipes and redirections.
+    // `words` is the end of the command's words; `end` is the end of its pipes and redirections, where the next may begin.
     let (mut words, mut end) = (line.len(), line.len());
     let (mut quote, mut previous) = (None, ' ');
     for (at, c) in line.char_indices() {

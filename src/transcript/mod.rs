@@ -1,4 +1,4 @@
-//! What was said: Claude Code's record of a session.
+//! The transcript: Claude Code's record of a session.
 //!
 //! The record is the client's own file, written while we read it and cut wherever the client was killed. This
 //! room reads it, tolerantly and in bounded memory, and never writes it.
@@ -26,7 +26,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The id of one Claude Code conversation: a UUID, so nothing else can stand in a path or an argv.
+/// The id of one Claude Code conversation: a UUID, so nothing else can get into a path or an argv.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(Uuid);

@@ -1,5 +1,5 @@
-//! What a human wrote themselves of a prompt: without code fences and quotations, without the code, the logs and the tables that
-//! were pasted between the words.
+//! The part of a prompt that the human wrote themselves: without code fences and quotations, without the code, the logs and
+//! the tables that were pasted between the words.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use super::{
     words::{item_number, own_lines},
 };
 
-/// What stands in place of pasted lines.
+/// The text in place of pasted lines.
 const PASTED: &str = "…";
 
-/// A line indented by so many blanks below pasted code belongs to it.
+/// The number of blanks by which a line below pasted code is indented if it belongs to it.
 const INDENT: usize = 4;
 
 /// Returns the lines of a prompt that a person wrote, with `…` where something was pasted between them; empty if all of it was.
@@ -38,7 +38,7 @@ enum Kind {
     Pasted,
 }
 
-/// The lines of a prompt with what they are.
+/// Returns the lines of a prompt with their kinds.
 fn lines(prompt: &str) -> Vec<(Kind, &str)> {
     let mut in_diff = false;
     // Some clients and editors leave a lone carriage return at a line's end.
@@ -57,7 +57,7 @@ fn lines(prompt: &str) -> Vec<(Kind, &str)> {
         })
         .collect();
     let margin = margin(&lines);
-    // Of each paragraph: what stands between pasted lines, or is indented below one, is pasted with them.
+    // In each paragraph, a line between pasted lines, or indented below one, is pasted with them.
     let (mut start, mut behind_paste) = (0, false);
     while start < lines.len() {
         let length = lines[start..].iter().take_while(|one| one.0 != Kind::Blank);
@@ -76,22 +76,22 @@ fn indent(line: &str) -> usize {
     blanks.map(|c| if c == '\t' { INDENT } else { 1 }).sum()
 }
 
-/// By how much every line but the first is indented: a prompt may come out of an indented text.
+/// Returns the indent that every line but the first has at least: a prompt may come out of an indented text.
 fn margin(lines: &[(Kind, &str)]) -> usize {
     let others = lines.iter().skip(1).filter(|one| one.0 != Kind::Blank);
     others.map(|(_, line)| indent(line)).min().unwrap_or(0)
 }
 
-/// `behind_paste` says whether the paragraph before ended in pasted lines.
+/// Marks the pasted lines of a paragraph; `behind_paste` is true if the paragraph before ended in pasted lines.
 fn mark_pasted(paragraph: &mut [(Kind, &str)], margin: usize, behind_paste: bool) {
-    // `key: value` below one another is a file of settings.
+    // Several lines of `key: value` are a file of settings.
     let settings = paragraph.iter().filter(|(_, line)| is_setting(line));
     if settings.count() >= 2 {
         for one in paragraph.iter_mut().filter(|(_, line)| is_setting(line)) {
             one.0 = Kind::Pasted;
         }
     }
-    // A text of several paragraphs within code.
+    // The paragraph may belong to a text of several paragraphs within code.
     let within = |line: &str| indent(line) >= margin + INDENT && !is_said_item(line);
     for one in paragraph.iter_mut().take_while(|one| within(one.1)) {
         if behind_paste {
@@ -102,7 +102,7 @@ fn mark_pasted(paragraph: &mut [(Kind, &str)], margin: usize, behind_paste: bool
     let first = paragraph.iter().position(is_pasted);
     let last = paragraph.iter().rposition(is_pasted);
     if let (Some(first), Some(last)) = (first, last) {
-        // Items of a list are said between examples, too.
+        // The human writes items of a list between examples, too.
         for one in &mut paragraph[first..=last] {
             if !is_said_item(one.1) {
                 one.0 = Kind::Pasted;
@@ -125,7 +125,7 @@ fn mark_pasted(paragraph: &mut [(Kind, &str)], margin: usize, behind_paste: bool
     }
 }
 
-/// `key: value` of one word each.
+/// Reports whether a line is `key: value` of one word each.
 fn is_setting(line: &str) -> bool {
     let line = line.trim().trim_start_matches("- ");
     let Some((key, value)) = line.split_once(':') else {
@@ -137,19 +137,19 @@ fn is_setting(line: &str) -> bool {
         && value.split_whitespace().count() <= 1
 }
 
-/// Whether a line is an item of a list, or a heading.
+/// Reports whether a line is an item of a list, or a heading.
 fn is_item(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with(['-', '*', '+', '•', '–', '#'])
         || matches!(item_number(line), Some((1..=3, _)))
 }
 
-/// An item of a list that is no comment of code: `*` and `#` stand before those, too.
+/// Reports whether a line is an item of a list and not a comment of code: `*` and `#` begin those, too.
 fn is_said_item(line: &str) -> bool {
     is_item(line) && !line.trim_start().starts_with(['*', '#'])
 }
 
-/// Whether a line was printed by a program or stands in a file of code, rather than being said.
+/// Reports whether a line was printed by a program or is from a file of code, rather than written by the human.
 #[must_use]
 pub fn looks_printed(line: &str) -> bool {
     // A stack frame: `at f (file:1:2)`.
@@ -164,7 +164,7 @@ pub fn looks_printed(line: &str) -> bool {
         || !is_mostly_letters(&plain)
 }
 
-/// What lines begin with that programs print, or that open a line of code, in small letters.
+/// The starts of lines that programs print, or of lines of code, in small letters.
 const STARTS: [&str; 45] = [
     "●",
     "✓",
@@ -213,7 +213,7 @@ const STARTS: [&str; 45] = [
     "import {",
 ];
 
-/// A time of the day or a level of a log in front, or a place in a file.
+/// Reports whether a line begins with a time of day, a log level, an exception, or a place in a file.
 fn is_log(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default();
@@ -247,7 +247,7 @@ fn is_log(line: &str) -> bool {
         && parts.next().is_some()
 }
 
-/// A line of code or of data, by its ends: what people say does not end in a brace.
+/// Reports whether a line is code or data, mostly by its ends: a sentence of a person does not end in a brace.
 fn is_code(line: &str) -> bool {
     let symbols = line.contains(['(', ')', '{', '}', '=', '<', '>', '[', '"', '*']);
     let open = line.matches('{').count() != line.matches('}').count();
@@ -289,13 +289,13 @@ fn is_code(line: &str) -> bool {
     ends_open || line.ends_with(';') && symbols || keyed || opens || commented || tag || shell
 }
 
-/// `user@host:~/project$ command`
+/// Reports whether a line is like `user@host:~/project$ command`.
 fn is_shell_prompt(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
     first.contains('@') && first.contains(':') && first.ends_with(['$', '#', '%'])
 }
 
-/// Prose is letters; a line of a log is mostly not.
+/// Reports whether a line is mostly letters and blanks, as prose is and a line of a log is not.
 fn is_mostly_letters(line: &str) -> bool {
     let letters = line
         .chars()
@@ -303,7 +303,7 @@ fn is_mostly_letters(line: &str) -> bool {
     letters.count() * 10 >= line.chars().count() * 6
 }
 
-/// A line without what is named in backticks: code in a sentence makes no code of it.
+/// Returns a line without the parts in backticks: a sentence with code in it is still a sentence.
 fn without_code(line: &str) -> Cow<'_, str> {
     if line.matches('`').count() < 2 {
         return Cow::Borrowed(line);

@@ -1,8 +1,8 @@
-//! One line of a transcript to its records; unknown kinds are kept, not refused.
+//! The parser from one line of a transcript to its records; unknown kinds are kept, not refused.
 //!
 //! A transcript is JSON, one record a line, written by a program that may be killed in mid-write. In the field
 //! such files hold runs of NUL bytes, two records on one line, cut tails, bad UTF-8 and lines of hundreds of
-//! megabytes. Nothing here is an error that stops: what cannot be read is skipped and counted in [`Faults`].
+//! megabytes. No fault stops the reading: what cannot be read is skipped and counted in [`Faults`].
 //!
 //! ```text
 //!   bytes ──Splitter──▶ stretches ──each_record──▶ records
@@ -29,27 +29,27 @@ use super::usage::{Usage, in_window, paid};
 /// Claude Code has written single lines of 144 MB; they hold pasted or tool data, never usage.
 pub const LINE_CAP: usize = 64 * 1024 * 1024;
 
-/// What was met on the way that is no clean record.
+/// The counts of what was met during reading and is not a clean record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Stretches, or remains of a line, that are no JSON record.
+    /// The number of stretches, or remains of a line, that are not a JSON record.
     pub broken: u64,
-    /// Records that stood on a line behind another one.
+    /// The number of records that followed another one on the same line.
     pub joined: u64,
-    /// Runs of NUL bytes.
+    /// The number of runs of NUL bytes.
     pub nul_runs: u64,
-    /// Lines longer than the cap.
+    /// The number of lines longer than the cap.
     pub oversized: u64,
 }
 
 impl Faults {
-    /// The number of stretches that were given up.
+    /// Returns the number of stretches that were skipped.
     #[must_use]
     pub const fn skipped(self) -> u64 {
         self.broken + self.oversized
     }
 
-    /// Adds what was met elsewhere.
+    /// Adds the counts from elsewhere.
     pub const fn add(&mut self, other: Self) {
         self.broken += other.broken;
         self.joined += other.joined;
@@ -67,18 +67,18 @@ pub enum Record<'a> {
     Assistant(Assistant<'a>),
     /// The client replaced what came before by a summary.
     CompactBoundary,
-    /// Any other kind, by its name.
+    /// A record of any other kind, by its name.
     Unknown(Cow<'a, str>),
 }
 
 /// A record of kind `user`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct User<'a> {
-    /// Part of a subagent's conversation.
+    /// True if it is part of a subagent's conversation.
     pub sidechain: bool,
-    /// Written by the client itself (caveats, summaries after a compaction), not by the human.
+    /// True if the client itself wrote it (caveats, summaries after a compaction), not the human.
     pub meta: bool,
-    /// How many tool results it carries.
+    /// The number of tool results that it carries.
     pub tool_results: usize,
     /// Its text blocks.
     pub texts: Vec<Cow<'a, str>>,
@@ -124,35 +124,35 @@ pub struct Assistant<'a> {
     pub request_id: Option<Cow<'a, str>>,
     /// The model's bare id.
     pub model: Option<Cow<'a, str>>,
-    /// Part of a subagent's conversation.
+    /// True if it is part of a subagent's conversation.
     pub sidechain: bool,
-    /// An error that the client shows as an answer.
+    /// True if it is an error that the client shows as an answer.
     pub api_error: bool,
-    /// What the call used, all its steps together.
+    /// The usage of the call, all its steps together.
     pub usage: Option<Usage>,
-    /// What its last step had in the context window, if that can be.
+    /// The usage in the context window at its last step, if the figure is plausible.
     pub context: Option<Usage>,
     /// Its text blocks.
     pub texts: Vec<Cow<'a, str>>,
-    /// How many tools it calls.
+    /// The number of tools that it calls.
     pub tool_uses: usize,
 }
 
 impl Assistant<'_> {
-    /// Whether a model made this message, as opposed to the client putting words in its mouth.
+    /// Reports whether a model made this message, as opposed to one that the client wrote in the model's place.
     #[must_use]
     pub fn is_genuine(&self) -> bool {
         !self.api_error && self.model.as_deref() != Some("<synthetic>")
     }
 }
 
-/// Hands every record of one stretch (a line without its end) to `sink`, and returns what else was met.
+/// Hands every record of one stretch (a line without its end) to `sink`, and returns the faults that were met.
 pub fn each_record<'a>(stretch: &'a [u8], sink: &mut impl FnMut(Record<'a>)) -> Faults {
     each_of(stretch, first_record, |record, _| sink(record))
 }
 
-/// Hands what `read` finds at the start of every record of a stretch to `sink`, with its place, and returns what else was
-/// met. `read` gives the length of the record, too.
+/// Hands what `read` finds at the start of every record of a stretch to `sink`, with its byte range, and returns the faults
+/// that were met. `read` returns the length of the record, too.
 pub(super) fn each_of<'a, T>(
     stretch: &'a [u8],
     read: impl Fn(&'a [u8]) -> Option<(T, usize)>,
@@ -160,7 +160,7 @@ pub(super) fn each_of<'a, T>(
 ) -> Faults {
     let mut faults = Faults::default();
     let (mut at, mut found) = (0, 0);
-    // Torn records are given up a limited number of times, so that a hostile line costs linear time.
+    // Torn records are skipped a limited number of times, so that a hostile line costs linear time.
     let mut tries = 16;
     loop {
         at = stretch.len() - without_lead(&stretch[at..]).len();
@@ -183,10 +183,10 @@ pub(super) fn each_of<'a, T>(
     }
 }
 
-/// Whether `line` needs no parsing by someone who looks for usage, prompts and compactions only.
+/// Reports whether `line` needs no parsing by a caller that looks for usage, prompts and compactions only.
 ///
-/// True of tool results, the bulk of a transcript. The marks hold unescaped quotes, so they cannot match inside
-/// a JSON string.
+/// This holds for tool results, the bulk of a transcript. The marks hold unescaped quotes, so they cannot match
+/// inside a JSON string.
 #[must_use]
 pub(super) fn is_plain_tool_result(line: &[u8]) -> bool {
     // Short lines are parsed as quickly as they are searched.
@@ -205,14 +205,14 @@ pub(super) fn is_plain_tool_result(line: &[u8]) -> bool {
 pub struct Splitter {
     /// The start of a stretch whose end has not come yet.
     carry: Vec<u8>,
-    /// The stretch under way is over the cap; its bytes are dropped up to its end.
+    /// True if the stretch under way is over the cap; its bytes are dropped up to its end.
     overflowing: bool,
-    /// The last byte was a NUL.
+    /// True if the last byte was a NUL.
     in_nul_run: bool,
     faults: Faults,
 }
 
-/// What a [`Splitter`] keeps of its buffer between long lines, in bytes.
+/// The capacity in bytes that a [`Splitter`] keeps of its buffer between long lines.
 const CARRY_KEPT: usize = 1024 * 1024;
 
 impl Splitter {
@@ -240,7 +240,7 @@ impl Splitter {
         &self.carry
     }
 
-    /// Returns what was met so far.
+    /// Returns the faults that were met so far.
     #[must_use]
     pub const fn faults(&self) -> Faults {
         self.faults
@@ -285,7 +285,7 @@ impl Splitter {
     }
 }
 
-/// Passes over the NUL bytes at the start, in strides: a hole in a sparse file can be gigabytes long.
+/// Skips the NUL bytes at the start, in strides: a hole in a sparse file can be gigabytes long.
 fn without_nuls(mut piece: &[u8]) -> &[u8] {
     const STRIDE: [u8; 256] = [0; 256];
     while let Some(rest) = piece.strip_prefix(&STRIDE) {
@@ -298,7 +298,7 @@ fn without_nuls(mut piece: &[u8]) -> &[u8] {
     &piece[more..]
 }
 
-/// The bytes without white space (CR included) and a byte order mark at their start.
+/// Returns the bytes without white space (CR included) and a byte order mark at their start.
 fn without_lead(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.trim_ascii_start();
     bytes
@@ -306,8 +306,8 @@ fn without_lead(bytes: &[u8]) -> &[u8] {
         .map_or(bytes, <[u8]>::trim_ascii_start)
 }
 
-/// JSON as it came, but with U+FFFD in the place of bad UTF-8 and of half surrogate pairs, which shell output may well hold,
-/// and without a byte order mark.
+/// Returns the JSON as it came, but with U+FFFD in place of bad UTF-8 and of half surrogate pairs, which shell output may
+/// well hold, and without a byte order mark.
 #[must_use]
 pub fn mended(json: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(without_lead(json));
@@ -338,7 +338,7 @@ pub fn mended(json: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether an escape at the start is a surrogate, and if so, whether it leads a pair.
+/// Returns whether a surrogate escape at the start leads a pair; `None` if there is no such escape.
 fn surrogate(text: &str) -> Option<bool> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     match u32::from_str_radix(digits, 16).ok()? {
@@ -350,7 +350,7 @@ fn surrogate(text: &str) -> Option<bool> {
 
 /// Reads the record that `rest` begins with, and its length.
 fn first_record(rest: &[u8]) -> Option<(Record<'_>, usize)> {
-    // An array would pass for a struct by position.
+    // An array would be accepted as a struct by position.
     if rest.first() != Some(&b'{') {
         return None;
     }
@@ -370,7 +370,7 @@ fn first_record(rest: &[u8]) -> Option<(Record<'_>, usize)> {
     }
 }
 
-/// Where a whole record begins behind the torn one that `rest` starts with.
+/// Returns the offset of a whole record behind the torn one that `rest` starts with.
 ///
 /// A candidate begins with the first keys that the client writes; what is inside a string cannot look like one,
 /// because its quotes are escaped.
@@ -398,8 +398,8 @@ fn record_behind(rest: &[u8], tries: &mut u32) -> Option<usize> {
     None
 }
 
-/// Whether `rest` begins with a whole record that names its session or itself, and that ends the line or stands
-/// before another.
+/// Reports whether `rest` begins with a whole record that names its session or itself, and that ends the line or
+/// comes before another.
 fn is_record(rest: &[u8]) -> bool {
     let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Bare<'_>>();
     let Some(Ok(bare)) = stream.next() else {
@@ -416,7 +416,7 @@ fn is_record(rest: &[u8]) -> bool {
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, [u8]>);
 
 impl<'a> Text<'a> {
-    /// The text, with U+FFFD in the place of what is no character.
+    /// Returns the text, with U+FFFD in place of what is not a character.
     fn lossy(self) -> Cow<'a, str> {
         match self.0 {
             Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
@@ -496,7 +496,7 @@ struct WireMessage<'a> {
     content: Option<Content<'a>>,
 }
 
-/// The fields of a line that are needed.
+/// The needed fields of a line.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire<'a> {
@@ -514,7 +514,7 @@ struct Wire<'a> {
     message: Option<WireMessage<'a>>,
 }
 
-/// What every record has, whatever else is in it.
+/// The fields that every record has, whatever else is in it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Bare<'a> {
@@ -555,7 +555,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-/// Whether `stretch` holds nothing at all.
+/// Reports whether `stretch` is empty, apart from white space and a byte order mark.
 pub(super) fn is_blank(stretch: &[u8]) -> bool {
     without_lead(stretch).is_empty()
 }

@@ -1,8 +1,8 @@
-//! Where the values of a JSON record lie, so that one can be replaced and every other byte kept.
+//! The byte ranges of the values of a JSON record, so that one can be replaced and every other byte kept.
 //!
 //! The bytes are known to be JSON when they come here (`serde_json` has read past them); what it does not
 //! check, such as bad UTF-8 inside strings and half surrogate pairs, goes through untouched. On anything else
-//! the functions find less, and never panic. Nothing recurses: nesting may be as deep as it likes.
+//! the functions find less, and never panic. No function recurses, so that the depth of nesting has no limit.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -10,7 +10,7 @@ use memchr::memchr2;
 
 use super::record::Text;
 
-/// Hands every member of an object to `sink`: its key, unescaped, and where its value lies in `bytes`.
+/// Hands every member of an object to `sink`: its key, unescaped, and the range of its value in `bytes`.
 pub(super) fn members(
     bytes: &[u8],
     object: Range<usize>,
@@ -34,7 +34,7 @@ pub(super) fn members(
     }
 }
 
-/// Hands every element of an array to `sink`: where it lies in `bytes`.
+/// Hands the range in `bytes` of every element of an array to `sink`.
 pub(super) fn elements(bytes: &[u8], array: Range<usize>, mut sink: impl FnMut(Range<usize>)) {
     let Some(mut at) = inside(bytes, &array, b'[') else {
         return;
@@ -52,28 +52,28 @@ pub(super) fn elements(bytes: &[u8], array: Range<usize>, mut sink: impl FnMut(R
     }
 }
 
-/// The text of a string value; none if it is no string. Bad UTF-8 comes as it is, half a surrogate pair as WTF-8.
+/// Returns the text of a string value; none if it is not a string. Bad UTF-8 comes as it is, half a surrogate pair as WTF-8.
 pub(super) fn text(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     let text: Text<'_> = serde_json::from_slice(value).ok()?;
     Some(text.0)
 }
 
-/// The number of characters in a string value; 0 if it is no string.
+/// Returns the number of characters in a string value; 0 if it is not a string.
 pub(super) fn characters(value: &[u8]) -> u64 {
     let text = text(value).unwrap_or_default();
-    // Every byte that does not continue a character begins one; bad UTF-8 counts about right.
+    // Every byte that does not continue a character begins one; the count of bad UTF-8 is approximate.
     text.iter()
         .filter(|&&byte| !(0x80..0xc0).contains(&byte))
         .count() as u64
 }
 
-/// Where the first item begins behind the opening bracket, if that is the bracket.
+/// Returns the place of the first item behind the opening bracket, if `value` begins with `bracket`.
 fn inside(bytes: &[u8], value: &Range<usize>, bracket: u8) -> Option<usize> {
     let opens = value.start < value.end && value.end <= bytes.len();
     (opens && bytes[value.start] == bracket).then(|| skip_space(bytes, value.start + 1, value.end))
 }
 
-/// Where the next item begins behind the comma at or after `at`; none if there is no comma.
+/// Returns the place of the next item behind the comma at or after `at`; none if there is no comma.
 fn next_item(bytes: &[u8], at: usize, end: usize) -> Option<usize> {
     let comma = skip_space(bytes, at, end);
     (comma < end && bytes[comma] == b',').then(|| skip_space(bytes, comma + 1, end))
@@ -86,7 +86,7 @@ fn skip_space(bytes: &[u8], at: usize, end: usize) -> usize {
     at + space.count()
 }
 
-/// Where the value that begins at `at` ends.
+/// Returns the end of the value that begins at `at`.
 fn value_end(bytes: &[u8], mut at: usize, end: usize) -> usize {
     let mut depth = 0_usize;
     while at < end {
@@ -96,7 +96,7 @@ fn value_end(bytes: &[u8], mut at: usize, end: usize) -> usize {
                 depth += 1;
                 at += 1;
             }
-            // The end of what this value stands in.
+            // The end of the object or array that this value is in.
             b'}' | b']' if depth == 0 => return at,
             b'}' | b']' => {
                 depth -= 1;
@@ -121,7 +121,7 @@ fn value_end(bytes: &[u8], mut at: usize, end: usize) -> usize {
     end
 }
 
-/// Where the string whose quote stands at `at` ends, behind its closing quote.
+/// Returns the end of the string whose opening quote is at `at`, behind its closing quote.
 fn string_end(bytes: &[u8], at: usize, end: usize) -> usize {
     let mut at = at + 1;
     while let Some(found) = bytes

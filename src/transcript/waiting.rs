@@ -1,9 +1,9 @@
-//! Calls that wait for their results: a result names its call, and stands lines or minutes behind it.
+//! Calls that wait for their results: a result names its call, and comes lines or minutes after it.
 
 use std::collections::{HashMap, VecDeque};
 
-/// What is remembered of calls by their ids, `CAPACITY` at the most: the oldest is forgotten first, for a record that was
-/// cut may hold any number of calls whose result never comes.
+/// The remembered calls by their ids, at most `CAPACITY`: the oldest is forgotten first, because a record that was cut may
+/// hold any number of calls whose result never comes.
 #[derive(Debug)]
 pub struct Waiting<T, const CAPACITY: usize> {
     calls: HashMap<String, T>,
@@ -33,20 +33,20 @@ impl<T, const CAPACITY: usize> Waiting<T, CAPACITY> {
         }
     }
 
-    /// The call whose result has come; none if it is not known.
+    /// Removes and returns the call whose result has come; none if it is not known.
     pub fn take(&mut self, id: &str) -> Option<T> {
         let call = self.calls.remove(id)?;
         self.order.retain(|have| have != id);
         Some(call)
     }
 
-    /// How many calls wait.
+    /// Returns the number of calls that wait.
     #[must_use]
     pub fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Whether none waits.
+    /// Reports whether no call waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()

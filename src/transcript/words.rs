@@ -1,24 +1,24 @@
-//! An assistant's own words: what is left of its Markdown without code fences and quotations.
+//! An assistant's own words: the rest of its Markdown without code fences and quotations.
 //!
-//! What stands in a fence or in a quotation is talk about something and not said; signals (`handoff`) and the stop phrase of
-//! an autonomous run (`autopilot`) count only outside of both. Lines that are signals speak to pitstop, not to a reader.
+//! Text in a fence or in a quotation is shown, not said; signals (`handoff`) and the stop phrase of an autonomous run
+//! (`autopilot`) count only outside of both. Lines that are signals address pitstop, not a reader.
 
-/// Follows the code fences of a text, line by line.
+/// The state of the code fences of a text, followed line by line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fences {
-    /// The mark of the fence that is open, and how many of it close it at least.
+    /// The mark of the fence that is open, and the least number of marks that closes it.
     open: Option<(char, usize)>,
 }
 
 impl Fences {
-    /// Takes the next line in and says whether it stands outside of every fence; the lines of the marks do not.
+    /// Takes the next line and reports whether it is outside of every fence; the lines of the marks are not.
     pub fn is_outside(&mut self, line: &str) -> bool {
         let was_open = self.open.is_some();
         self.open = after(self.open, line);
         !was_open && self.open.is_none()
     }
 
-    /// The line that closes the fence that is open, if one is.
+    /// Returns the line that closes the open fence, if there is one.
     #[must_use]
     pub fn closing(self) -> Option<String> {
         let (mark, length) = self.open?;
@@ -26,7 +26,7 @@ impl Fences {
     }
 }
 
-/// The fence that is open behind this line.
+/// Returns the fence that is open after this line.
 fn after(open: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
@@ -45,7 +45,7 @@ fn after(open: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
     }
 }
 
-/// The start and the end of a text, half of `most` bytes each; none of a text that is no longer than that.
+/// Returns the start and the end of a text, half of `most` bytes each; none for a text that is not longer than `most`.
 #[must_use]
 pub fn ends(text: &str, most: usize) -> Option<(&str, &str)> {
     (text.len() > most).then(|| {
@@ -55,7 +55,7 @@ pub fn ends(text: &str, most: usize) -> Option<(&str, &str)> {
     })
 }
 
-/// Returns what makes two texts of a person the same: their letters and digits alone, in small letters.
+/// Returns the key by which two texts of a person are equal: their letters and digits alone, in small letters.
 #[must_use]
 pub fn plain_key(text: &str) -> String {
     let plain: String = text
@@ -66,13 +66,13 @@ pub fn plain_key(text: &str) -> String {
     on_one_line(&plain)
 }
 
-/// A text on one line: each run of blanks is one.
+/// Returns a text on one line: each run of blanks becomes one blank.
 #[must_use]
 pub fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The start of a text in at most `limit` bytes, with a mark if that is less than all of it.
+/// Returns the start of a text in at most `limit` bytes, with a mark if that is less than all of it.
 #[must_use]
 pub fn clipped(text: &str, limit: usize) -> String {
     let text = text.trim();
@@ -82,13 +82,13 @@ pub fn clipped(text: &str, limit: usize) -> String {
     format!("{} …", text[..text.floor_char_boundary(limit)].trim_end())
 }
 
-/// Whether a line is a quotation.
+/// Reports whether a line is a quotation.
 #[must_use]
 pub fn is_quotation(line: &str) -> bool {
     line.trim_start().starts_with('>')
 }
 
-/// The lines outside of code fences and quotations.
+/// Returns the lines outside of code fences and quotations.
 pub fn own_lines(message: &str) -> impl Iterator<Item = &str> {
     let mut fences = Fences::default();
     message
@@ -96,7 +96,7 @@ pub fn own_lines(message: &str) -> impl Iterator<Item = &str> {
         .filter(move |line| fences.is_outside(line) && !is_quotation(line))
 }
 
-/// The signal word that a line begins with and what follows it; marks around both are dropped.
+/// Returns the signal word that a line begins with and the text that follows it; marks around both are dropped.
 #[must_use]
 pub fn signal_word(line: &str) -> Option<(&str, &str)> {
     let mut rest = line.trim();
@@ -140,7 +140,7 @@ pub fn signal_word(line: &str) -> Option<(&str, &str)> {
     Some((word, rest.trim()))
 }
 
-/// The line without the number of a list's item: up to nine digits, as in Markdown, with a dot or a bracket.
+/// Returns the line without the number of a list item: up to nine digits, as in Markdown, with a dot or a bracket.
 fn without_number(line: &str) -> &str {
     match item_number(line) {
         Some((1..=9, item)) if item.starts_with(' ') => item.trim_start(),
@@ -148,14 +148,14 @@ fn without_number(line: &str) -> &str {
     }
 }
 
-/// How many digits the number of a list's item has, and what stands behind its dot or bracket.
+/// Returns the number of digits in the number of a list item, and the text behind its dot or bracket.
 pub(super) fn item_number(line: &str) -> Option<(usize, &str)> {
     let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = line.len() - behind.len();
     Some((digits, behind.strip_prefix(['.', ')'])?)).filter(|_| digits > 0)
 }
 
-/// A message without its signals: the lines of one, and all notes up to `SIGNAL:` or the end.
+/// Returns a message without its signals: the lines that are signals, and all notes up to `SIGNAL:` or the end, are removed.
 #[must_use]
 pub fn without_signals(message: &str) -> String {
     let mut fences = Fences::default();
