@@ -1,5 +1,5 @@
-//! The last steps of a session: what was asked, what the agent said, and each call of a tool with its whole arguments and its
-//! outcome. A session that was cut in the middle of a turn is taken up behind the last of them.
+//! The last steps of a session: the human's prompts, the agent's words, and each call of a tool with its whole arguments and its
+//! outcome. A session that was cut in the middle of a turn is continued behind the last of them.
 //!
 //! ```text
 //! human: Port the parser.
@@ -14,8 +14,8 @@
 //!   no result yet
 //! ```
 //!
-//! Only the first line of a step stands at the margin, so no text of a tool can look like a step or like a heading. Texts come in
-//! here with their secrets masked: what is cut from a secret could not be recognised as one any more.
+//! Only the first line of a step is not indented, so no text of a tool can look like a step or like a heading. Texts come in
+//! here with their secrets masked: a part cut from a secret could not be recognised as one any more.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -30,44 +30,44 @@ use super::{
 /// The heading of the handoff's section that holds the steps.
 pub const STEPS_HEADING: &str = "## Last steps";
 
-/// How the first lines of a prompt, of the agent's words and of a shell command begin.
+/// The starts of the first lines of a prompt, of the agent's words and of a shell command.
 const ASKED: &str = "human: ";
 const SAID: &str = "agent: ";
 const RAN: &str = "$ ";
 
-/// What stands before the lines that belong to a step, and before the line that says how it went.
+/// The indents of the further lines of a step, and of the line that tells how it went.
 const BELOW: &str = "    ";
 const MARK: &str = "  ";
 
-/// The words for how a call went; one that worked and printed nothing worth showing has none.
+/// The words for the outcome of a call; one that worked and printed nothing worth showing has none.
 const FAILED: &str = "failed:";
 const PRINTED: &str = "printed:";
 const OPEN: &str = "no result yet";
-/// What stands below a command that runs in the background.
+/// The line below a command that runs in the background.
 pub const IN_BACKGROUND: &str = "(in the background)";
 const CUT: &str = "no result: the session ended first";
 
-/// The most that is remembered of all steps together, in bytes: twice of what a handoff has room for.
+/// The most that is remembered of all steps together, in bytes: twice what a handoff has room for.
 const REMEMBERED: usize = 32 * 1024;
 
 /// The most of one step's arguments and of its output that is remembered, in bytes.
 const INPUT_CAP: usize = 4 * 1024;
 const OUTPUT_CAP: usize = 2 * 1024;
 
-/// The longest line that is remembered, in bytes; what is longer is cut in its middle.
+/// The length in bytes of the longest line that is remembered; a longer one is cut in its middle.
 const LINE_CAP: usize = 1_000;
 
-/// The most of what is shown of arguments or output that one line takes, in percent: two of them, its first and its last, fit.
+/// The largest share of the shown arguments or output that one line takes, in percent: two lines, the first and the last, fit.
 const LINE_SHARE: usize = 40;
 
-/// What stands for lines that a later step says, too, and how long such a line is at least, in bytes.
+/// The text in place of lines that a later step shows, too, and the least length of such a line in bytes.
 pub const SAID_BELOW: &str = "…";
 const REPEATED: usize = 12;
 
-/// How a step went.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Outcome {
-    /// Somebody said something.
+    /// The human or the agent said something.
     Said,
     /// A call that has no result yet.
     Open,
@@ -79,14 +79,14 @@ enum Outcome {
     Failed,
 }
 
-/// How much of a step is shown, in bytes.
+/// The parts of a step that are shown, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Detail {
-    /// Of what was said or asked for.
+    /// The most bytes of what was said or asked for.
     pub input: usize,
-    /// Of what a call printed that has worked.
+    /// The most bytes of the output of a call that has worked.
     pub printed: usize,
-    /// Of what a call printed that has failed.
+    /// The most bytes of the output of a call that has failed.
     pub failed: usize,
 }
 
@@ -103,20 +103,20 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether it is a call that has no result yet.
+    /// Reports whether it is a call that has no result yet.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.outcome == Outcome::Open
     }
 
-    /// Whether it is a call that has worked and asked for the same as the other one.
+    /// Reports whether it is a call that has worked and asked for the same as the other one.
     #[must_use]
     pub fn is_repeated_by(&self, other: &Self) -> bool {
         let same = self.head == other.head && self.input == other.input;
         self.outcome == Outcome::Worked && same
     }
 
-    /// The shell command that it has run, in one line, whether that failed, and what it printed; none of one that was cut.
+    /// Returns the shell command that it ran, in one line, whether that failed, and its output; none if the command was cut.
     #[must_use]
     pub fn command(&self) -> Option<(String, bool, &[String])> {
         let ended = matches!(self.outcome, Outcome::Worked | Outcome::Failed);
@@ -134,7 +134,7 @@ impl Step {
         })
     }
 
-    /// The step as lines of the handoff, with [`SAID_BELOW`] in place of what is `said` already; what it says is added to that.
+    /// Returns the step as lines of the handoff, with [`SAID_BELOW`] in place of lines in `said`; its own lines are added there.
     #[must_use]
     pub fn show(&self, detail: &Detail, said: &mut HashSet<String>) -> String {
         let mut text = format!("{}\n", cut_in_the_middle(&self.head, detail.input));
@@ -175,7 +175,7 @@ impl Step {
     /// Reads the steps of a handoff back.
     fn read_all(handoff: &str) -> Vec<Self> {
         let mut steps: Vec<Self> = Vec::new();
-        // Whether the line is passed that says how the step went.
+        // True once the line that tells how the step went has been read.
         let mut is_output = false;
         let lines = section(handoff, STEPS_HEADING).into_iter();
         let fenced = lines.skip_while(|line| !line.starts_with("```")).skip(1);
@@ -217,22 +217,22 @@ impl Step {
 /// The last steps of a session; see the top of this file.
 #[derive(Debug, Default)]
 pub struct Steps {
-    /// The oldest first, each with the id by which its result names it.
+    /// The steps, the oldest first, each with the id by which its result names it.
     steps: VecDeque<(String, Step)>,
     bytes: usize,
 }
 
-/// How the names of the tools begin that pitstop gives the agent.
+/// The start of the names of the tools that pitstop gives the agent.
 const OWN_TOOLS: &str = "mcp__pitstop__";
 
 impl Steps {
-    /// Notes what the human asked for. The whole of it has a section of its own.
+    /// Notes the first line of what the human asked for. The whole prompt has a section of its own.
     pub fn note_prompt(&mut self, text: &str) {
         let line = text.lines().next().unwrap_or_default();
         self.push("", words(ASKED, line));
     }
 
-    /// Notes what the agent said.
+    /// Notes the words of the agent.
     pub fn note_words(&mut self, text: &str) {
         let text = without_signals(text);
         if !text.is_empty() {
@@ -242,7 +242,7 @@ impl Steps {
 
     /// Notes that a tool was called; `file` is the file that it is about, as the handoff names it.
     pub fn begin_call(&mut self, id: &str, tool: &str, input: &Value, file: Option<&str>) {
-        // The list has sections of its own, and so have the plan and what is kept by pitstop's own tools.
+        // The to-do list, the plan and the notes of pitstop's own tools have sections of their own.
         let is_kept = is_todo_tool(tool) || tool == "ExitPlanMode" || tool.starts_with(OWN_TOOLS);
         if tool.is_empty() || is_kept {
             return;
@@ -257,8 +257,8 @@ impl Steps {
         self.push(id, step);
     }
 
-    /// Notes how a call went, and at which line of its file it ended. Of one that worked only what a shell or another program
-    /// answered is shown: a file that was read can be read again.
+    /// Notes the outcome of a call, and the line of its file at which it ended. The output of one that worked is shown only if
+    /// it did not read or change a file: a file that was read can be read again.
     pub fn end_call(&mut self, id: &str, failed: bool, line: Option<u64>, output: &str) {
         let mut open = self.steps.iter_mut().rev();
         let open = open.find(|(of, step)| of == id && step.is_open());
@@ -305,7 +305,7 @@ impl Steps {
         steps
     }
 
-    /// The steps, the oldest first.
+    /// Returns the steps, the oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<Step> {
         self.steps.iter().map(|(_, step)| step.clone()).collect()
@@ -317,7 +317,7 @@ impl Steps {
         self.forget();
     }
 
-    /// Keeps what is remembered within its bound.
+    /// Forgets the oldest steps until the rest is within its bound.
     fn forget(&mut self) {
         while self.bytes > REMEMBERED
             && let Some((_, oldest)) = self.steps.pop_front()
@@ -337,7 +337,7 @@ fn words(mark: &str, text: &str) -> Step {
     }
 }
 
-/// A call as lines: what it does, then the rest of its arguments.
+/// Returns a call as lines: the action first, then the rest of its arguments.
 fn described(tool: &str, input: &Value, file: Option<&str>) -> Vec<String> {
     let text = |key: &str| input[key].as_str().unwrap_or_default();
     let name = tool.replace(
@@ -379,7 +379,7 @@ fn described(tool: &str, input: &Value, file: Option<&str>) -> Vec<String> {
     }
 }
 
-/// The part of a file that is read: `, lines 120 to 180`.
+/// Returns the part of a file that is read: `, lines 120 to 180`.
 fn range(input: &Value) -> String {
     let first = input["offset"].as_u64();
     let count = input["limit"].as_u64();
@@ -396,8 +396,8 @@ fn range(input: &Value) -> String {
     }
 }
 
-/// What an edit replaces: the lines that go and those that come, without as many as both have. All of them where only their order
-/// has changed.
+/// Returns the changes of an edit: the removed and the added lines, without as many as both have. All of them where only their
+/// order has changed.
 fn replaced(edit: &Value) -> Vec<String> {
     let lines = |key: &str| lines_of(edit[key].as_str().unwrap_or_default()).collect();
     let (old, new): (Vec<String>, Vec<String>) = (lines("old_string"), lines("new_string"));
@@ -422,7 +422,7 @@ fn replaced(edit: &Value) -> Vec<String> {
     changed
 }
 
-/// Every text of a call's arguments, as lines; the first one is told without its name.
+/// Adds every text of a call's arguments to `lines`; the first one goes without its name.
 fn fields(value: &Value, key: &str, lines: &mut Vec<String>) {
     let mut put = |text: &str| {
         for (at, line) in lines_of(text).enumerate() {
@@ -439,7 +439,7 @@ fn fields(value: &Value, key: &str, lines: &mut Vec<String>) {
         Value::Number(number) => put(&number.to_string()),
         Value::Array(values) => values.iter().for_each(|value| fields(value, key, lines)),
         Value::Object(all) => {
-            // How a search prints says nothing of what was searched for.
+            // The output mode of a search tells nothing about what was searched for.
             let all = all.iter().filter(|(key, _)| *key != "output_mode");
             all.for_each(|(key, value)| fields(value, key, lines));
         }
@@ -447,14 +447,14 @@ fn fields(value: &Value, key: &str, lines: &mut Vec<String>) {
     }
 }
 
-/// The lines of a text that say something.
+/// Returns the lines of a text that are not empty.
 fn lines_of(text: &str) -> impl Iterator<Item = String> {
     let lines = text.lines().map(str::trim_end);
     let lines = lines.filter(|line| !line.is_empty());
     lines.map(|line| cut_in_the_middle(line, LINE_CAP))
 }
 
-/// A line in at most `cap` bytes, with its start and its end.
+/// Returns a line cut to about `cap` bytes, with its start and its end.
 #[must_use]
 pub fn cut_in_the_middle(line: &str, cap: usize) -> String {
     ends(line, cap).map_or_else(
@@ -463,7 +463,7 @@ pub fn cut_in_the_middle(line: &str, cap: usize) -> String {
     )
 }
 
-/// The first and the last of these lines in at most `cap` bytes, with the number of those between them that are left out.
+/// Returns the first and the last of these lines in at most `cap` bytes, with the number of lines left out between them.
 fn both_ends(lines: &[String], cap: usize) -> Vec<String> {
     let size = |lines: &[String]| lines.iter().map(|line| line.len() + 1).sum::<usize>();
     if size(lines) <= cap {

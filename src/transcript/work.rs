@@ -1,12 +1,12 @@
-//! The work at hand, gathered line by line from a transcript: what a session that goes on needs first.
+//! The work at hand, gathered line by line from a transcript: the facts that a session needs first when it continues.
 //!
 //! What is used next is mostly what was used last, and what was used again and again. So each file, identifier and
-//! reference has a worth: each time it stands somewhere it gains by where that is (in an edit more than in a tool's
-//! output), and half of what it gained is lost with every 24 blocks of the conversation. An identifier belongs
-//! to the files that it stood in.
+//! reference has a worth: each mention adds to it by its place (in an edit more than in a tool's output), and half of
+//! the worth is lost with every 24 blocks of the conversation. An identifier belongs to the files that it was
+//! mentioned in.
 //!
-//! Secrets are masked in each text before anything is derived from it: of a name or of half a command nobody could tell any more
-//! that it was one. Memory is bounded whatever the transcript holds. The same lines give the same report.
+//! Secrets are masked in each text before anything is derived from it: a secret in a name or in half a command could not be
+//! recognised any more. Memory is bounded whatever the transcript holds. The same lines give the same report.
 
 use std::{
     borrow::Cow,
@@ -26,20 +26,20 @@ use super::{
 };
 use crate::redact;
 
-/// After how many blocks (texts, calls, results) half of a worth is gone.
+/// The number of blocks (texts, calls, results) after which half of a worth is gone.
 const HALF_LIFE: f64 = 24.0;
 
-/// The most identifiers, files and references that are remembered; the least worth are forgotten first.
+/// The most identifiers, files and references that are remembered; those of the least worth are forgotten first.
 const KEPT: usize = 8_192;
 
 /// The most of a text that is searched for names, in bytes: half at its start and half at its end.
 const SEARCHED: usize = 256 * 1024;
 
-/// How many files an identifier is known to stand in, the strongest ones.
+/// The most files that an identifier is remembered with, those with the strongest mentions.
 const HOMES: usize = 4;
 
-/// How many directories above the session's own a file may lie to be named from there, and how deep that directory must lie
-/// at least: a package of a repository has others beside it.
+/// The most directories above the session's own from which a file below them is still named by a relative path, and the least
+/// depth of such a directory: a package of a repository has others beside it.
 const UPWARDS: usize = 2;
 const DEEP: usize = 4;
 
@@ -51,8 +51,8 @@ const COMMANDS: usize = 64;
 const FAILURES: usize = 32;
 const TEXTS: usize = 6;
 
-/// What a report holds at most: files, identifiers (of one file, of all, without a file), references, commands, failures.
-/// Of the identifiers used next these bounds name 5 to 15 points more than two thirds of them did, for 1 kB more (handoff bench).
+/// The most entries of a report: files, identifiers (of one file, of all, without a file), references, commands, failures.
+/// They name 5 to 15 points more of the identifiers used next than bounds of two thirds, for 1 kB more (handoff bench).
 const FILES: usize = 24;
 const NAMES_OF_A_FILE: usize = 16;
 const NAMES: usize = 130;
@@ -69,7 +69,7 @@ const WORDS_CAP: usize = 1_600;
 /// The most of a plan that is kept, in bytes.
 const PLAN_CAP: usize = 3_000;
 
-/// How many lines of the last failure are reported, and how many paragraphs of the assistant.
+/// The most lines of the last failure that are reported, and the most paragraphs of the assistant.
 const FAILURE_LINES: usize = 12;
 const PARAGRAPHS: usize = 4;
 
@@ -81,44 +81,44 @@ pub const COMMANDS_HEADING: &str = "## Commands";
 pub const PLAN_HEADING: &str = "## Latest plan";
 /// The heading of the last failure.
 pub const FAILURE_HEADING: &str = "## Last failure";
-/// The heading of what failed before.
+/// The heading of the earlier failures.
 pub const TRIED_HEADING: &str = "## Tried and did not work";
-/// What stands before the name of a branch.
+/// The text in front of the name of a branch.
 pub const BRANCH: &str = "branch ";
-/// What stands behind the path of a file that was changed, and of one whose changes are not committed.
+/// The mark behind the path of a file that was changed.
 pub const CHANGED_MARK: &str = " (changed)";
-/// The same where it is not committed.
+/// The mark behind the path of a file whose changes are not committed.
 pub const UNCOMMITTED_MARK: &str = " (changed, not committed)";
-/// The heading of what git says.
+/// The heading of the git state.
 pub const GIT_HEADING: &str = "## Git";
-/// What stands between the name of a branch and the work tree that it is in.
+/// The text between the name of a branch and the work tree that it is in.
 pub const IN_WORK_TREE: &str = ", in the work tree ";
 
-/// What stands in the path of a work tree that the client has made, before its name.
+/// The part in front of the name in the path of a work tree that the client has made.
 const WORK_TREES: &str = "/.claude/worktrees/";
 
-/// The model of what the client says by itself in the agent's place.
+/// The model name in a message that the client itself wrote in the agent's place.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// How the client's own word begins for a call whose session ended before its result came.
+/// The start of the client's own note for a call whose session ended before its result came.
 const CUT_CALL: &str = "[Tool call interrupted:";
 
-/// What a mention is worth by its place.
+/// The worth of a mention by its place.
 mod worth {
-    /// New in an edit or written.
+    /// The worth of an identifier that is new in an edit, and of a file that was edited or written.
     pub const CHANGED: f64 = 4.0;
-    /// In an edit, but there before.
+    /// The worth of an identifier in an edit that was there before, and of a file that a call names.
     pub const NEARBY: f64 = 2.0;
-    /// In a whole file that was written.
+    /// The worth of an identifier in a whole file that was written.
     pub const WRITTEN: f64 = 2.0;
-    /// Searched for.
+    /// The worth of a mention in a search pattern.
     pub const SOUGHT: f64 = 4.0;
-    /// In a shell command.
+    /// The worth of a mention in a shell command.
     pub const RUN: f64 = 2.0;
-    /// In what the assistant said, and in what the human said.
+    /// The worth of a mention by the assistant, and of one by the human.
     pub const SAID: f64 = 2.0;
     pub const ASKED: f64 = 4.0;
-    /// In a file that was read, and in any other output.
+    /// The worth of a mention in a file that was read, and in any other output.
     pub const READ: f64 = 0.5;
     pub const PRINTED: f64 = 0.4;
 }
@@ -126,13 +126,13 @@ mod worth {
 /// A file that the work is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileAtHand {
-    /// Its path, relative to the session's directory where it lies below it.
+    /// Its path, relative to the session's directory where it is below it.
     pub path: String,
-    /// Whether it was changed; else it was read or named.
+    /// True if it was changed; else it was read or named.
     pub changed: bool,
     /// The line of the last change or of the last part that was read, from 1.
     pub line: Option<u64>,
-    /// Identifiers touched in it, the most worth first.
+    /// The identifiers mentioned in it, those of the most worth first.
     pub names: Vec<String>,
 }
 
@@ -141,39 +141,39 @@ pub struct FileAtHand {
 pub struct Failure {
     /// The command, or the tool with its file.
     pub call: String,
-    /// The lines of its output that matter.
+    /// The lines of its output that show the failure.
     pub lines: Vec<String>,
-    /// Whether the same call has worked since.
+    /// True if the same call has worked since.
     pub worked_later: bool,
 }
 
-/// What is reported of the work.
+/// The report of the work at hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WorkAtHand {
-    /// The files, the most worth first.
+    /// The files, those of the most worth first.
     pub files: Vec<FileAtHand>,
-    /// Identifiers that belong to none of these files.
+    /// The identifiers that belong to none of these files.
     pub names: Vec<String>,
-    /// Issues, commits, branches and addresses, the most worth first.
+    /// The issues, commits, branches and addresses, those of the most worth first.
     pub references: Vec<String>,
-    /// Commands, each once, the latest first.
+    /// The commands, each once, the latest first.
     pub commands: Vec<String>,
-    /// What failed last, if it has not worked since.
+    /// The last failure, if the call has not worked since.
     pub last_failure: Option<Failure>,
-    /// What failed before, the latest first; the last failure is not among them.
+    /// The earlier failures, the latest first; the last failure is not among them.
     pub tried: Vec<Failure>,
-    /// The latest plan: what the assistant wanted to do, as a list of its own.
+    /// The latest plan: the list of what the assistant wanted to do, in its own words.
     pub plan: Option<String>,
     /// The assistant's last paragraphs, oldest first.
     pub last_words: Vec<String>,
     /// The last steps, the oldest first.
     pub steps: Vec<Step>,
-    /// Whether the agent has called a tool and said nothing since.
+    /// True if the agent has called a tool and said nothing since.
     pub is_in_turn: bool,
 }
 
 impl WorkAtHand {
-    /// Whether there is nothing to report.
+    /// Reports whether there is nothing to report.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -196,14 +196,14 @@ impl Worth {
         self.mentions = self.mentions.saturating_add(1);
     }
 
-    /// What is left of the sum at a block.
+    /// Returns the part of the sum that is left at a block.
     fn faded(self, at: u64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "blocks of one session")]
         let age = at.saturating_sub(self.at) as f64;
         self.sum * (-age / HALF_LIFE).exp2()
     }
 
-    /// What it is ranked by: what was said again and again counts for more than what was said once.
+    /// Returns the value for the ranking: repeated mentions count for more than a single one.
     fn rank(self, at: u64) -> f64 {
         self.faded(at) * (1.0 + 0.5 * f64::from(self.mentions).ln())
     }
@@ -225,9 +225,9 @@ struct File {
 /// A call that waits for its result.
 #[derive(Debug, Default)]
 struct Call {
-    /// By which a later call is known as the same.
+    /// The key by which a later call is recognised as the same.
     key: String,
-    /// What it is called in the report.
+    /// Its name in the report.
     name: String,
     file: Option<String>,
     is_search: bool,
@@ -237,9 +237,9 @@ struct Call {
 /// The work of one session; see the top of this file.
 #[derive(Debug, Default)]
 pub struct Work {
-    /// How many blocks have been seen.
+    /// The number of blocks that have been seen.
     blocks: u64,
-    /// Where the session began: files are known by their paths from here.
+    /// The directory where the session began: files are stored by their paths from here.
     directory: String,
     /// The client's work tree in which the agent is now, if it began elsewhere: its files are named by their paths from there.
     tree: Option<String>,
@@ -249,9 +249,9 @@ pub struct Work {
     /// The last path that was seen with a file name.
     paths: HashMap<String, String>,
     references: HashMap<String, Worth>,
-    /// Commands as they are shown, the latest last.
+    /// The commands as they are shown, the latest last.
     commands: VecDeque<String>,
-    /// What failed, with the key of the call.
+    /// The failures, each with the key of its call.
     failures: VecDeque<(String, Failure)>,
     texts: VecDeque<String>,
     plan: Option<String>,
@@ -302,7 +302,7 @@ impl Work {
     }
 
     fn works_in(&mut self, directory: &str) {
-        // The first one: a shell's `cd` moves it, and paths stay comparable.
+        // Only the first directory counts: a shell's `cd` changes it, and paths must stay comparable.
         if self.directory.is_empty() {
             directory.clone_into(&mut self.directory);
         }
@@ -339,7 +339,7 @@ impl Work {
         self.mention(text, by, None);
         self.is_in_turn = false;
         if by_the_model {
-            // What it says by signals stands in sections of its own.
+            // The signals have sections of their own.
             let text = without_signals(text);
             if text.is_empty() {
                 return;
@@ -371,7 +371,7 @@ impl Work {
         }
         self.commands.truncate(COMMANDS);
         self.carry_failures(handoff);
-        // A command that stands among the steps is in no list.
+        // A command among the steps is not in the list of commands.
         for step in self.steps.carry_over(handoff) {
             if let Some((line, failed, output)) = step.command() {
                 let call = Call {
@@ -431,7 +431,7 @@ impl Work {
         }
     }
 
-    /// Takes over what failed and has not worked since, below what has failed here.
+    /// Takes over the failures of calls that have not worked since, as older than the failures of this session.
     fn carry_failures(&mut self, handoff: &str) {
         let mut last = section(handoff, FAILURE_HEADING).into_iter();
         let call = last.by_ref().find(|line| line.starts_with('`'));
@@ -470,7 +470,7 @@ impl Work {
         let named = ["file_path", "notebook_path"]
             .into_iter()
             .find_map(|key| input[key].as_str());
-        // Tools of others name their file in other ways.
+        // Tools of MCP servers name their file in other ways.
         let others = ["path", "relative_path", "filePath"].into_iter();
         let of_others = || {
             let mut paths = others.filter_map(|key| input[key].as_str());
@@ -544,7 +544,7 @@ impl Work {
         }
     }
 
-    /// Of a change the identifiers that are new in it count for more than those around them.
+    /// Counts the identifiers of a change: those that are new in it count for more than those around them.
     fn changed(&mut self, input: &Value, path: &str) {
         let mut change = |edit: &Value| {
             let part = |key: &str| edit[key].as_str().unwrap_or_default();
@@ -602,7 +602,7 @@ impl Work {
                     file.changed |= call.changes;
                     file.line = stopped_at(outcome, call.changes).or(file.line);
                 }
-                // What an edit answers is the file again.
+                // The answer to an edit is the file again.
                 if !call.changes {
                     for name in facts::names(&searched(&output)) {
                         self.name(name, worth::READ, Some(path));
@@ -629,14 +629,14 @@ impl Work {
             }
             return;
         }
-        // What failed alone may work as a part of a longer line.
+        // A command that failed alone may work as a part of a longer line.
         let parts: Vec<&str> = call.key.split(AND).collect();
         for (key, failure) in &mut self.failures {
             failure.worked_later |= key.split(AND).all(|part| parts.contains(&part));
         }
     }
 
-    /// The lines of a search: `path:12:text`.
+    /// Notes the lines that a search found: `path:12:text`.
     fn found(&mut self, output: &str) {
         for line in searched(output).lines() {
             let parts = line.split_once([':']).and_then(|(path, rest)| {
@@ -657,7 +657,7 @@ impl Work {
         }
     }
 
-    /// Every text of a call's input.
+    /// Notes the mentions in every text of a call's input.
     fn mention_all(&mut self, value: &Value, home: Option<&str>) {
         match value {
             Value::String(text) => self.mention(text, worth::RUN, home),
@@ -676,7 +676,7 @@ impl Work {
     }
 
     fn mention(&mut self, text: &str, by: f64, home: Option<&str>) {
-        // In one text a name counts once, else one long output would outweigh a session.
+        // A name counts once in one text, else one long output would outweigh a session.
         let text = searched(text);
         let mut all = BTreeSet::new();
         each_fact(&text, &mut |fact| {
@@ -687,7 +687,7 @@ impl Work {
                 Fact::Name(name) => self.name(name, by, home),
                 Fact::File(path) => {
                     let path = self.relative(path);
-                    // What lies outside of the project is seldom what the work is about.
+                    // The work is seldom about a file outside of the project.
                     let by = if path.starts_with('/') || path.starts_with("../") {
                         by / 8.0
                     } else {
@@ -738,8 +738,8 @@ impl Work {
         file.worth.gain(self.blocks, by);
     }
 
-    /// A path as seen from the session's directory, if it lies below it or beside it in the same repository. In a work tree what
-    /// is named with a directory lies in that.
+    /// Returns a path as seen from the session's directory, if it is below it or beside it in the same repository. If the agent is
+    /// in a work tree, a relative path with a directory is taken to be in that.
     fn relative(&self, path: &str) -> String {
         let path = path.strip_prefix("./").unwrap_or(path);
         let tree = self.tree.as_deref();
@@ -766,7 +766,7 @@ impl Work {
         path.to_owned()
     }
 
-    /// A file as the agent finds it now: by its path from the work tree where it lies in that, else by its whole path.
+    /// Returns the path by which the agent finds a file now: the path from the work tree if the file is in it, else the whole path.
     fn shown(&self, path: &str) -> String {
         let Some(tree) = self.tree.as_deref() else {
             return path.to_owned();
@@ -777,7 +777,7 @@ impl Work {
         below.map(str::to_owned).unwrap_or(whole)
     }
 
-    /// A text with the paths below the directory where the agent is as seen from there.
+    /// Returns a text with the paths below the agent's directory as seen from there.
     fn without_directory<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let directory = self.tree.as_ref().unwrap_or(&self.directory);
         let directory = format!("{directory}/");
@@ -799,12 +799,12 @@ impl Work {
         }
     }
 
-    /// What is worth showing now.
+    /// Returns the report of what is worth showing now.
     #[must_use]
     pub fn report(&self) -> WorkAtHand {
         let now = self.blocks;
         let files = ranked(&self.files, now, |file| file.worth, FILES);
-        // A bare name that stood there before the path was known is that file.
+        // A bare name that was noted before the path was known means that file.
         let is_known = |path: &String| !path.contains('/') && self.paths.contains_key(path);
         let mut files: Vec<FileAtHand> = files
             .into_iter()
@@ -831,7 +831,7 @@ impl Work {
                 None => {}
             }
         }
-        // A bare name may be any file's: only one that a tool has used is known to lie where the session began.
+        // A bare name may be any file's: only one that a tool has used is known to be where the session began.
         for file in &mut files {
             let is_known = file.changed || file.line.is_some() || file.path.contains('/');
             if is_known {
@@ -868,7 +868,7 @@ impl Work {
         }
     }
 
-    /// Of the commands that do the same the latest stands for all.
+    /// Returns the latest commands, with only the latest of those that do the same.
     fn latest_commands(&self) -> Vec<String> {
         let mut kinds = BTreeSet::new();
         self.commands
@@ -891,7 +891,7 @@ impl Work {
             {
                 break;
             }
-            // The plan has it already.
+            // The plan contains it already.
             if self
                 .plan
                 .as_ref()
@@ -910,7 +910,7 @@ impl Work {
     }
 }
 
-/// The work tree of the client's own in which a directory lies.
+/// Returns the client's own work tree that a directory is in.
 fn work_tree_of(directory: &str) -> Option<&str> {
     let at = directory.find(WORK_TREES)? + WORK_TREES.len();
     let end = directory[at..]
@@ -919,7 +919,7 @@ fn work_tree_of(directory: &str) -> Option<&str> {
     Some(&directory[..end])
 }
 
-/// A path from a directory as a whole path, without the steps upwards.
+/// Returns a path from a directory as a whole path, without the steps upwards.
 fn joined(directory: &str, path: &str) -> String {
     if path.starts_with('/') {
         return path.to_owned();
@@ -934,8 +934,8 @@ fn joined(directory: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// What a plain command does: each program of it with the first word behind it, without options. `python -m pytest` and
-/// `npm run build` are known by the word behind.
+/// Returns the kind of a plain command: each program of it with the first word behind it, without options. `python -m pytest`
+/// and `npm run build` have one word more.
 fn kind(command: &str) -> String {
     const RUNNERS: [&str; 5] = ["-m", "compose", "exec", "run", "run-script"];
     let kind_of_one = |command: &str| {
@@ -954,7 +954,7 @@ fn kind(command: &str) -> String {
     kinds.join(AND)
 }
 
-/// Whether a text is a plan: it speaks of what comes, and lists it.
+/// Reports whether a text is a plan: it tells what comes next, and lists it.
 fn is_plan(text: &str) -> bool {
     let is_item = |line: &&str| {
         let line = line.trim_start();
@@ -985,11 +985,11 @@ fn is_plan(text: &str) -> bool {
     own_lines(text).filter(is_item).count() >= 3 && speaks.iter().any(|word| small.contains(word))
 }
 
-/// Where a call that changed or read a file stopped, as the client reports it.
+/// Returns the line at which a call that changed or read a file stopped, as the client reports it.
 fn stopped_at(outcome: &Value, changed: bool) -> Option<u64> {
     if changed {
         let last = outcome["structuredPatch"].as_array()?.last()?;
-        // A few lines before the change stand there, too.
+        // The patch begins with a few lines before the change.
         let lines = last["lines"].as_array().into_iter().flatten();
         let around =
             lines.take_while(|line| line.as_str().is_some_and(|line| line.starts_with(' ')));
@@ -1001,7 +1001,7 @@ fn stopped_at(outcome: &Value, changed: bool) -> Option<u64> {
     (!whole).then_some(start)
 }
 
-/// The most worth entries; of equals the first by name.
+/// Returns the entries of the most worth, `most` at the most; of equals the first by name.
 fn ranked<T>(
     entries: &HashMap<String, T>,
     now: u64,
@@ -1025,7 +1025,7 @@ fn ranked<T>(
         .collect()
 }
 
-/// Forgets the half that is worth least once there are too many.
+/// Forgets all but the half of [`KEPT`] with the most worth once there are too many.
 fn prune<T>(entries: &mut HashMap<String, T>, now: u64, worth: impl Fn(&T) -> Worth) {
     if entries.len() <= KEPT {
         return;
@@ -1035,7 +1035,7 @@ fn prune<T>(entries: &mut HashMap<String, T>, now: u64, worth: impl Fn(&T) -> Wo
     entries.retain(|key, _| kept.contains(key));
 }
 
-/// The part of a text that is searched: all of it, or its start and its end, without the words of masks.
+/// Returns the part of a text that is searched: all of it, or its start and its end, without the words of masks.
 fn searched(text: &str) -> Cow<'_, str> {
     let part = ends(text, SEARCHED).map_or(Cow::Borrowed(text), |(head, tail)| {
         format!("{head}\n{tail}").into()
@@ -1052,7 +1052,7 @@ fn searched(text: &str) -> Cow<'_, str> {
     plain.into()
 }
 
-/// Of an output the lines that say what went wrong; without any its last lines.
+/// Returns the lines of an output that tell what went wrong; its last lines if there are none.
 fn lines_that_matter(output: &str) -> Vec<String> {
     const MARKS: [&str; 19] = [
         "✕",
@@ -1080,7 +1080,7 @@ fn lines_that_matter(output: &str) -> Vec<String> {
         .map(str::trim_end)
         .filter(|line| !line.trim().is_empty());
     let mut lines: Vec<&str> = lines.collect();
-    // The client's own first line says only that it failed.
+    // The client's own first line tells only that the command failed.
     if lines.len() > 1 && lines[0].starts_with("Exit code ") {
         lines.remove(0);
     }
