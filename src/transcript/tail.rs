@@ -1,4 +1,4 @@
-//! Follows a transcript as it grows.
+//! The reader that follows a transcript as it grows.
 //!
 //! The file belongs to another program, which may be killed in mid-line, and it may be cut, replaced or removed
 //! by anyone. Every read therefore asks first whether this is still the file that was read before:
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A file edited in place, deep inside and without touching those bytes, is not noticed; the client never does that.
-//! On the first sight of a large file the figure is looked for from the end, so that it is there at
+//! When a large file is first read, the usage figure is searched from the end, so that it is there at
 //! once; the rest is then read from the start in portions of the caller's budget.
 //!
 //! The calls block on file I/O: a runtime makes them on a thread that may block.
@@ -36,58 +36,58 @@ use super::{
     usage::{Usage, UsageScan, context_of},
 };
 
-/// Bytes compared at the start of the file and before the offset.
+/// The number of bytes that are compared at the start of the file and before the offset.
 const PRINT: usize = 64;
 
-/// Bytes read at once: large enough for the disk, small enough for the cache of a processor.
+/// The number of bytes read at once: large enough for the disk, small enough for the cache of a processor.
 const BLOCK: usize = 256 * 1024;
 
-/// A file up to this size is read whole at once instead of being looked at from its end, in bytes.
+/// The size in bytes up to which a file is read whole at once instead of being searched from its end.
 const SMALL: u64 = 4 * 1024 * 1024;
 
-/// How far from the end the first figure is looked for, in bytes; beyond it the scan from the start finds it.
+/// The distance in bytes from the end within which the first figure is searched; beyond it the scan from the start finds it.
 const PEEK_REACH: u64 = 256 * 1024 * 1024;
 
-/// The longest line that is looked at from the end, in bytes; a message with usage is far shorter.
+/// The length in bytes of the longest line that is searched from the end; a message with usage is far shorter.
 const PEEK_LINE: usize = 8 * 1024 * 1024;
 
-/// Why a transcript could not be read.
+/// The reason why a transcript could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TailError {
-    /// Anything but a plain file of our own is refused: the path comes from a hook, and hooks are not trusted.
+    /// The path is not a regular file of this user: it comes from a hook, and hooks are not trusted.
     #[error("expected a regular file of our own as transcript, found {found}: {}", crate::clean::name(path_bytes(.path)))]
     Refused {
         /// The path as it was given.
         path: PathBuf,
-        /// What stands there.
+        /// The kind of file that was found there.
         found: &'static str,
     },
-    /// The system refused.
+    /// The system refused an operation.
     #[error("cannot {action} transcript {}", crate::clean::name(path_bytes(.path)))]
     Io {
-        /// What was tried.
+        /// The operation that was tried.
         action: &'static str,
         /// The path as it was given.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// What one reading brought.
+/// The result of one reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TailReport {
-    /// Bytes read.
+    /// The number of bytes read.
     pub bytes: u64,
-    /// Records found.
+    /// The number of records found.
     pub records: u64,
-    /// The figure for the context window is another one now, or there is none any more.
+    /// True if the figure for the context window has changed, or there is none any more.
     pub moved: bool,
-    /// The file was cut or replaced, and is being read from the start.
+    /// True if the file was cut or replaced, and is being read from the start.
     pub reset: bool,
-    /// There is no such file now.
+    /// True if there is no such file now.
     pub vanished: bool,
-    /// The budget is used up and the end not reached: read again soon.
+    /// True if the budget is used up and the end not reached: the caller should read again soon.
     pub more: bool,
 }
 
@@ -101,18 +101,18 @@ pub struct Tail {
     reached: Option<Reached>,
     splitter: Splitter,
     scan: UsageScan,
-    /// The figure seen from the end while the scan has not got there.
+    /// The figure found from the end while the scan has not reached it.
     peeked: Option<Usage>,
-    /// Up to where the file was looked at from its end.
+    /// The offset up to which the file was searched from its end.
     peeked_to: u64,
     caught_up: bool,
     sent: Option<Usage>,
 }
 
-/// Takes a line, with the bytes between it and the end of the file.
+/// A function that takes a line, with the number of bytes between it and the end of the file.
 type TakeLine<'a> = dyn FnMut(&mut UsageScan, &[u8], u64) + 'a;
 
-/// Which file was read, and how far.
+/// The identity of the file that was read, and the offset reached.
 #[derive(Debug)]
 struct Reached {
     device: u64,
@@ -133,7 +133,7 @@ impl Reached {
         }
     }
 
-    /// Whether `file` still begins with what was read.
+    /// Reports whether `file` still begins with what was read.
     fn continues_in(&self, file: &File, now: &fs::Metadata) -> io::Result<bool> {
         if (self.device, self.inode) != (now.dev(), now.ino()) || now.len() < self.offset {
             return Ok(false);
@@ -181,7 +181,7 @@ impl Tail {
         })
     }
 
-    /// Reads what is new, at most `budget` bytes of it.
+    /// Reads the new part of the file, at most `budget` bytes of it.
     ///
     /// After an error nothing is lost: the next call begins where this one did.
     pub fn read_new(&mut self, budget: u64) -> Result<TailReport, TailError> {
@@ -192,10 +192,10 @@ impl Tail {
         )
     }
 
-    /// Reads what is new as [`read_new`](Self::read_new) does and also hands every line to `digest`.
+    /// Reads the new part as [`read_new`](Self::read_new) does and also hands every line to `digest`.
     ///
-    /// Up to the offset `news_from` lines are history; a file that has taken the place of another is history as
-    /// far as it goes, and `digest` begins again with it.
+    /// Lines up to the offset `news_from` are history; a file that has replaced another is history up to its
+    /// present end, and `digest` begins again with it.
     pub fn read_into(
         &mut self,
         budget: u64,
@@ -204,7 +204,7 @@ impl Tail {
     ) -> Result<TailReport, TailError> {
         let ahead = news_from.saturating_sub(self.offset());
         let is_new = ahead == 0;
-        // No reading goes across the border.
+        // No reading goes across the border between history and news.
         let budget = if is_new { budget } else { budget.min(ahead) };
         let reset = Cell::new(false);
         let digest = RefCell::new(digest);
@@ -226,7 +226,7 @@ impl Tail {
         Ok(report)
     }
 
-    /// Up to where the file was read, in bytes.
+    /// Returns the offset in bytes up to which the file was read.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.reached.as_ref().map_or(0, |reached| reached.offset)
@@ -248,19 +248,19 @@ impl Tail {
         }
     }
 
-    /// Returns what is known of the session up to where the file was read.
+    /// Returns the facts about the session up to the offset that was read.
     #[must_use]
     pub const fn scan(&self) -> &UsageScan {
         &self.scan
     }
 
-    /// Whether the end of the file was reached, so that [`scan`](Self::scan) knows the whole session.
+    /// Reports whether the end of the file was reached, so that [`scan`](Self::scan) knows the whole session.
     #[must_use]
     pub const fn caught_up(&self) -> bool {
         self.caught_up
     }
 
-    /// Returns everything that was met so far and is no clean record.
+    /// Returns the counts of everything that was met so far and is not a clean record.
     #[must_use]
     pub const fn faults(&self) -> Faults {
         let mut faults = self.scan.faults();
@@ -397,10 +397,10 @@ impl Tail {
     }
 }
 
-/// Whether a prompt on the main chain of the transcript at `path` holds `marker`.
+/// Reports whether a prompt on the main chain of the transcript at `path` holds `marker`.
 ///
-/// This is how a handoff is known to have arrived when no supervisor was there to see it. A file that is not there
-/// holds nothing, and neither does one hold the marker of a handoff that was not written yet.
+/// This shows that a handoff has arrived when no supervisor was running to see it. A missing file holds nothing, and
+/// no file holds the empty marker of a handoff that was not written yet.
 pub fn find_prompt(path: impl Into<PathBuf>, marker: &str) -> Result<bool, TailError> {
     if marker.is_empty() {
         return Ok(false);
@@ -421,12 +421,12 @@ pub fn find_prompt(path: impl Into<PathBuf>, marker: &str) -> Result<bool, TailE
     Ok(found)
 }
 
-/// Whether the transcript at `path` holds anything that was said: only then can its session be resumed.
+/// Reports whether the transcript at `path` holds a prompt: only then can its session be resumed.
 ///
 /// Measured with the client (2.1.197): one prompt suffices; mode lines and snapshots alone do not, though
-/// they make its id taken. A file that is not there holds nothing.
+/// they make its id taken. A missing file holds nothing.
 pub fn holds_conversation(path: impl Into<PathBuf>) -> Result<bool, TailError> {
-    /// Bytes read at a time: the first prompt stands near the beginning.
+    /// The number of bytes read at a time: the first prompt is near the beginning.
     const STEP: u64 = 1 << 20;
     let mut tail = Tail::open(path)?;
     loop {
@@ -442,8 +442,8 @@ pub fn holds_conversation(path: impl Into<PathBuf>) -> Result<bool, TailError> {
     Ok(tail.scan.turns() > 0)
 }
 
-/// Hands the bytes of the transcript at `path` to `sink` in pieces, until it says false. Of one longer than `start` and `end`
-/// bytes together only so much is read, with a line feed in place of what is between. A file that is not there is empty.
+/// Hands the bytes of the transcript at `path` to `sink` in pieces, until it returns false. If the file is longer than `start`
+/// and `end` together, only that many bytes of its start and end are read, with a line feed between them. A missing file is empty.
 pub fn read_pieces(
     path: impl Into<PathBuf>,
     start: u64,
@@ -473,7 +473,7 @@ pub fn read_pieces(
         let border = if skips && at < start { start } else { size };
         let want = (border - at).min(BLOCK as u64) as usize;
         let count = match file.read_at(&mut buffer[..want], at) {
-            // Cut meanwhile.
+            // The file was cut meanwhile.
             Ok(0) => return Ok(()),
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -487,7 +487,7 @@ pub fn read_pieces(
     Ok(())
 }
 
-/// The longest part of `marker` that JSON never writes in another way.
+/// Returns the longest part of `marker` that JSON never writes in another way.
 fn plain_part(marker: &str) -> &str {
     marker
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -495,21 +495,21 @@ fn plain_part(marker: &str) -> &str {
         .unwrap_or("")
 }
 
-/// What the end of a transcript says.
+/// The usage figure at the end of a transcript.
 #[derive(Debug, PartialEq)]
 enum Peek {
     /// The last main-chain call used this.
     Used(Usage),
     /// The session was compacted after the last call.
     Compacted,
-    /// No word of it in the part that was looked at.
+    /// There is neither in the part that was searched.
     Nothing,
 }
 
-/// Looks backwards from `high` to `low` for the last main-chain call; a torn tail is passed over.
+/// Searches backwards from `high` to `low` for the last main-chain call; a torn tail is skipped.
 fn peek(file: &File, low: u64, high: u64) -> io::Result<Peek> {
     let mut block = vec![0; BLOCK];
-    // The pieces of the line under way, last first; none while the torn tail or a line too long is passed.
+    // The pieces of the line under way, last first; none while the torn tail or a line that is too long is skipped.
     let mut line: Option<Vec<Vec<u8>>> = None;
     let mut end = high;
     while end > low {
@@ -517,7 +517,7 @@ fn peek(file: &File, low: u64, high: u64) -> io::Result<Peek> {
         let block = &mut block[..(end - start) as usize];
         match file.read_exact_at(block, start) {
             Ok(()) => {}
-            // Cut meanwhile; the next reading sees it.
+            // The file was cut meanwhile; the next reading notices it.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Peek::Nothing),
             Err(error) => return Err(error),
         }
@@ -541,7 +541,7 @@ fn peek(file: &File, low: u64, high: u64) -> io::Result<Peek> {
     Ok(last_word(line, &[]))
 }
 
-/// What the line made of `first` and the pieces behind it says; nothing if its pieces were not kept.
+/// Returns the figure of the line made of `first` and the pieces behind it; nothing if its pieces were not kept.
 fn last_word(pieces: Option<Vec<Vec<u8>>>, first: &[u8]) -> Peek {
     let Some(pieces) = pieces else {
         return Peek::Nothing;
@@ -574,7 +574,7 @@ fn last_word(pieces: Option<Vec<Vec<u8>>>, first: &[u8]) -> Peek {
     said
 }
 
-/// Opens `path` if it is a regular file of our own and no link; none if there is nothing.
+/// Opens `path` if it is a regular file of this user and not a link; returns none if it does not exist.
 pub(crate) fn open_ours(path: &Path) -> Result<Option<File>, TailError> {
     let refused = |found| {
         Err(TailError::Refused {
@@ -587,8 +587,8 @@ pub(crate) fn open_ours(path: &Path) -> Result<Option<File>, TailError> {
         path: path.to_owned(),
         source,
     };
-    // Looked at before it is opened, because opening a device can have effects; and again after, because
-    // it may have been replaced between the two.
+    // The file is checked before it is opened, because opening a device can have effects; and again after,
+    // because it may have been replaced between the two.
     match fs::symlink_metadata(path) {
         Ok(named) if named.is_symlink() => return refused("a symbolic link"),
         Ok(named) if !named.is_file() => return refused("no regular file"),
