@@ -1,7 +1,7 @@
-//! A transcript cut by progressive tool-response removal, as a copy under a new session id.
+//! The trim of a transcript by progressive tool-response removal, as a copy under a new session id.
 //!
-//! What fills a context window is mostly what tools answered. A [`Survey`] reads the transcript once and finds
-//! the responses that are in the context window; [`Survey::plan`] says what each level would free; and
+//! Tool responses are most of what fills a context window. A [`Survey`] reads the transcript once and finds
+//! the responses that are in the context window; [`Survey::plan`] computes what each level would free; and
 //! [`Survey::write`] reads it a second time and writes the copy. No file is touched here, and memory is bounded: a
 //! few dozen bytes a record, and one line.
 //!
@@ -16,8 +16,8 @@
 //! id is the new one on every record; and the usage of the last call is less by what was removed. By that figure the
 //! client (2.1.197) computes how full a resumed session is, and with compaction switched off it refuses every prompt in a
 //! copy that still says "full". Every other byte is the original's: a record is not rewritten, only the
-//! values that change are. What is no record (damage, NUL bytes, lines over the cap) is copied as it is, but
-//! for a torn last line, to which the client would append its next record.
+//! values that change are. Bytes that are not a record (damage, NUL bytes, lines over the cap) are copied as they are,
+//! except for a torn last line, to which the client would append its next record.
 //!
 //! Known limits:
 //! - Savings are estimated at four characters a token, and an image counts for a thousand tokens.
@@ -47,48 +47,48 @@ use super::{
 
 pub use cut::PLACEHOLDERS;
 
-/// The levels: shares of the tool responses in percent.
+/// The levels: the shares of the tool responses in percent.
 pub const LEVELS: [u8; 5] = [0, 10, 20, 50, 100];
 
-/// A level wins if it leaves less than this share of the compact line, in percent: below that there is room to work.
+/// The share of the compact line in percent below which a level is chosen: below that there is room to work.
 pub const TARGET_PERCENT: u64 = 80;
 
-/// The estimate for text, as everywhere in this program.
+/// The number of characters that a token is estimated at, as everywhere in this program.
 const CHARACTERS_PER_TOKEN: u64 = 4;
 
-/// How many of the first messages go late: the task and how it was first understood.
+/// The number of first messages whose responses are removed late: the task and how it was first understood.
 const FIRST_MESSAGES: usize = 4;
 
-/// How a trim is measured.
+/// The settings that a trim is planned by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrimSettings {
-    /// The line at which a reboot is advised, in tokens.
+    /// The compact line in tokens, at which a reboot is advised.
     pub compact_line: Tokens,
-    /// How many of the latest messages keep their responses until all others are gone.
+    /// The number of latest messages that keep their responses until all others are gone.
     pub max_recent_messages: usize,
 }
 
-/// What one level would free.
+/// The figures of what one level would free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelFigure {
     /// The share of the responses that is removed, in percent.
     pub percent: u8,
-    /// How many responses that is.
+    /// The number of responses that are removed.
     pub responses: usize,
-    /// Tokens in the context window now.
+    /// The number of tokens in the context window now.
     pub tokens_before: Tokens,
-    /// Tokens there would be; never more than before.
+    /// The number of tokens that there would be; never more than before.
     pub tokens_after: Tokens,
 }
 
-/// What each level would free, and which one is advised.
+/// The figures of what each level would free, and the level that is advised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrimPlan {
     /// All levels, in rising order.
     pub levels: Vec<LevelFigure>,
     /// The first level under 80 % of the compact line, in percent; none means that a fresh session is advised.
     pub chosen: Option<u8>,
-    /// No call gave a figure for the context window, so the tokens before are an estimate too.
+    /// True if no call gave a figure for the context window, so that the tokens before are an estimate, too.
     pub estimated: bool,
 }
 
@@ -103,7 +103,7 @@ impl TrimPlan {
             .copied()
     }
 
-    /// Returns how many tool responses there are in the context window.
+    /// Returns the number of tool responses in the context window.
     #[must_use]
     pub fn responses(&self) -> usize {
         self.levels.last().map_or(0, |level| level.responses)
@@ -111,23 +111,23 @@ impl TrimPlan {
 }
 
 impl TrimSettings {
-    /// Returns what a level must get below to win, in tokens.
+    /// Returns the number of tokens that a level must get below to be chosen.
     #[must_use]
     pub const fn target(&self) -> Tokens {
         Tokens(self.compact_line.0.saturating_mul(TARGET_PERCENT) / 100)
     }
 }
 
-/// What was written.
+/// The result of the writing of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// The level's figure.
     pub figure: LevelFigure,
-    /// Bytes of a torn last line that the copy does not have.
+    /// The number of bytes of a torn last line that the copy does not have.
     pub dropped_tail: u64,
 }
 
-/// Why a transcript could not be trimmed.
+/// The reason why a transcript could not be trimmed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrimError {
     /// The transcript could not be read.
@@ -136,25 +136,25 @@ pub enum TrimError {
     /// The copy could not be written.
     #[error("cannot write the trimmed copy")]
     Write(#[source] io::Error),
-    /// A level that there is none of.
+    /// There is no such level.
     #[error("expected a level of 0, 10, 20, 50 or 100 percent, found {0}")]
     Level(u8),
-    /// Nothing to resume.
+    /// The transcript has no messages, so there is nothing to resume.
     #[error("expected a transcript with messages, found none in {records} records")]
     Empty {
-        /// The records that were found.
+        /// The number of records that were found.
         records: usize,
     },
-    /// More records than this counts.
+    /// The transcript has more records than can be counted here.
     #[error("expected a transcript of at most {} records, found more", u32::MAX)]
     TooLarge,
-    /// Between the two readings it became another one.
+    /// The transcript changed between the two readings.
     #[error("expected the transcript as it was at first, found it changed at record {record}")]
     Changed {
         /// The number of the record, from 0.
         record: usize,
     },
-    /// The copy would not say the same: a mistake of ours, found before it did harm.
+    /// The copy would not say the same: a mistake of this program, found before it did harm.
     #[error("expected the copy to keep ids and pairs, found record {record} changed in them")]
     Damaged {
         /// The number of the record, from 0.
@@ -162,8 +162,8 @@ pub enum TrimError {
     },
 }
 
-/// Where the conversation ends that the handoff with this nonce has taken the place of, in bytes: at the boundary of the compaction
-/// before the handoff. None, if there is no such handoff behind a boundary.
+/// Returns the end, in bytes, of the conversation that the handoff with this nonce has replaced: the boundary of the compaction
+/// before the handoff; none if there is no such handoff behind a boundary.
 pub fn replaced_at(transcript: impl BufRead, nonce: &str) -> Result<Option<u64>, TrimError> {
     let has = |line: &[u8], mark: &[u8]| memchr::memmem::find(line, mark).is_some();
     let (mut at, mut boundary, mut found) = (0, None, None);
@@ -188,22 +188,22 @@ pub fn replaced_at(transcript: impl BufRead, nonce: &str) -> Result<Option<u64>,
     Ok(found)
 }
 
-/// What a transcript holds, as far as a trim needs to know; see the top of this file.
+/// The contents of a transcript as far as a trim needs to know them; see the top of this file.
 #[derive(Debug)]
 pub struct Survey {
     nodes: Vec<Node>,
     /// Every response of a tool in the context window, in order.
     responses: Vec<Response>,
     messages: usize,
-    /// What the last call on the main chain used.
+    /// The tokens in the context window by the last call on the main chain.
     context: Option<Tokens>,
-    /// The record that says so.
+    /// The record of that call.
     last_call: Option<u32>,
-    /// What the context holds by its characters.
+    /// The size of the context, estimated from its characters.
     estimate: Tokens,
     model: Option<String>,
     unpaired: usize,
-    /// Where the last whole record ends that the copy will have, in bytes.
+    /// The offset in bytes of the end of the last whole record that the copy will have.
     end: u64,
     dropped_tail: u64,
     oversized: u64,
@@ -213,9 +213,9 @@ pub struct Survey {
 #[derive(Debug)]
 struct Response {
     tool: Id,
-    /// The records that it stands in.
+    /// The records that it is in.
     records: Vec<u32>,
-    /// The characters that its removal takes out of the context.
+    /// The number of characters that its removal takes out of the context.
     wins: u64,
     /// The number of its message among those of the context.
     message: usize,
@@ -265,7 +265,7 @@ impl Survey {
         self.context.unwrap_or(self.estimate)
     }
 
-    /// Returns how many responses in the context window answer a call that is not there.
+    /// Returns the number of responses in the context window that answer a call that is not there.
     ///
     /// A whole transcript has none; one that has some was damaged before it came here, and the API may refuse it.
     #[must_use]
@@ -273,7 +273,7 @@ impl Survey {
         self.unpaired
     }
 
-    /// Returns how many lines are so long that they are copied without a look into them.
+    /// Returns the number of lines that are so long that they are copied without being parsed.
     #[must_use]
     pub const fn oversized(&self) -> u64 {
         self.oversized
@@ -304,7 +304,7 @@ impl Survey {
         }
     }
 
-    /// Says what each level would free.
+    /// Computes what each level would free.
     #[must_use]
     pub fn plan(&self, settings: &TrimSettings) -> TrimPlan {
         let order = self.order(settings);
@@ -362,7 +362,7 @@ impl Survey {
         })
     }
 
-    /// Whether a record belongs to the call that says how full the context is. One call is several records.
+    /// Reports whether a record belongs to the call that gives the size of the context. One call is several records.
     fn is_last_call(&self, look: &Look, record: usize) -> bool {
         let Some(last) = self.last_call.map(|last| last as usize) else {
             return false;
@@ -383,7 +383,7 @@ impl Survey {
         }
     }
 
-    /// The responses in the order in which they go.
+    /// Returns the responses in the order in which they are removed.
     fn order(&self, settings: &TrimSettings) -> Vec<usize> {
         let recent_from = self.messages.saturating_sub(settings.max_recent_messages);
         let (mut middle, mut first, mut recent) = (Vec::new(), Vec::new(), Vec::new());
@@ -396,7 +396,7 @@ impl Survey {
         }
         let ends = middle.first().zip(middle.last());
         if let Some((&low, &high)) = ends {
-            // Twice the distance from the middle; of two that are equally far, the older goes first.
+            // The key is twice the distance from the middle; of two that are equally far, the older goes first.
             middle.sort_by_key(|&at| ((2 * at).abs_diff(low + high), at));
         }
         first.reverse();
@@ -404,7 +404,7 @@ impl Survey {
     }
 }
 
-/// Those of the order that a level removes: its share, rounded up.
+/// Returns the part of the order that a level removes: its share, rounded up.
 fn removed(order: &[usize], percent: u8) -> &[usize] {
     let count = (order.len() * usize::from(percent)).div_ceil(100);
     &order[..count.min(order.len())]

@@ -1,4 +1,4 @@
-//! The second reading: the copy, with the values replaced that change and every other byte kept.
+//! The second reading: it writes the copy, with the changed values replaced and every other byte kept.
 
 use std::{collections::HashSet, io::Write, ops::Range};
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::transcript::span;
 
-/// What a usage counts towards the context, in the order in which it is taken from.
+/// The counts of a usage that make up the context, in the order in which tokens are subtracted from them.
 const COUNTS: [&[u8]; 4] = [
     b"cache_read_input_tokens",
     b"cache_creation_input_tokens",
@@ -20,13 +20,13 @@ const COUNTS: [&[u8]; 4] = [
     b"output_tokens",
 ];
 
-/// What is needed while the copy is written.
+/// The state while the copy is written.
 pub(super) struct Copy<'a, W> {
     pub(super) survey: &'a Survey,
     pub(super) removed: HashSet<Id>,
     pub(super) records: HashSet<u32>,
     pub(super) session: Vec<u8>,
-    /// The tokens that the context loses.
+    /// The number of tokens that the context loses.
     pub(super) won: u64,
     /// The number of the next record.
     pub(super) record: usize,
@@ -90,7 +90,7 @@ impl<W: Write> Copy<'_, W> {
         Err(TrimError::Damaged { record })
     }
 
-    /// What changes in a record, by place.
+    /// Returns the changes of a record, sorted by place.
     fn edits(&self, bytes: &[u8], look: &Look, record: usize) -> Vec<(Range<usize>, Vec<u8>)> {
         let mut edits: Vec<_> = look
             .sessions
@@ -109,14 +109,14 @@ impl<W: Write> Copy<'_, W> {
                         Some((content.clone(), Cut::of(bytes, content.clone())?.json))
                     }),
             );
-            // The copy of several responses in one record goes with the last of them.
+            // The copy (`toolUseResult`) of several responses in one record is removed with the last of them.
             let holds_more = |result: &ResultBlock| {
                 let content = result.contents.last();
                 content.is_some_and(|content| Cut::of(bytes, content.clone()).is_some())
             };
             if !kept.into_iter().any(holds_more) {
                 edits.extend(look.copies.iter().filter_map(|value| {
-                    // A number or a word is no output, and what is shorter than any placeholder stays.
+                    // A number or a word is not output, and what is shorter than any placeholder stays.
                     let holds = matches!(bytes[value.start], b'"' | b'{' | b'[');
                     let mark = placeholder(value.len().saturating_sub(2) as u64)?;
                     holds.then(|| (value.clone(), format!("\"{mark}\"").into_bytes()))
@@ -140,7 +140,7 @@ impl<W: Write> Copy<'_, W> {
     }
 }
 
-/// The counts of a usage that becomes less by so many tokens, the cached ones first.
+/// Returns the changed counts of a usage that is reduced by so many tokens, the cached ones first.
 fn less(bytes: &[u8], usage: Range<usize>, tokens: u64) -> Vec<(Range<usize>, Vec<u8>)> {
     let mut counts = Vec::new();
     span::members(bytes, usage, |key, value| {
@@ -159,7 +159,7 @@ fn less(bytes: &[u8], usage: Range<usize>, tokens: u64) -> Vec<(Range<usize>, Ve
     lessened.collect()
 }
 
-/// The bytes with each range replaced; the ranges are in order and apart.
+/// Returns the bytes with each range replaced; the ranges are in order and do not overlap.
 fn edit(bytes: &[u8], edits: &[(Range<usize>, Vec<u8>)]) -> Vec<u8> {
     let mut edited = Vec::with_capacity(bytes.len());
     let mut done = 0;

@@ -1,11 +1,11 @@
-//! What becomes of a response's content.
+//! The removal of a response's content.
 
 use std::ops::Range;
 
 use super::look::Block;
 use crate::transcript::span;
 
-/// What stands in a removed response's place, the longest that is no longer than what was removed.
+/// The placeholders for a removed response; the longest that is not longer than what was removed is used.
 ///
 /// The shorter ones are for responses such as `ok`: a trim must never make a session longer, and an empty
 /// response would be refused where it is marked as an error.
@@ -15,25 +15,25 @@ pub const PLACEHOLDERS: [&str; 3] = [
     "-",
 ];
 
-/// What an image or document counts for, at most, in characters: about a thousand tokens, whatever its bytes.
+/// The most characters that an image or document counts for: about a thousand tokens, whatever its bytes.
 pub(super) const ATTACHMENT_CHARACTERS: u64 = 4_000;
 
-/// The longest placeholder of at most this many characters.
+/// Returns the longest placeholder of at most this many characters.
 pub(super) fn placeholder(characters: u64) -> Option<&'static str> {
     PLACEHOLDERS
         .into_iter()
         .find(|mark| mark.len() as u64 <= characters)
 }
 
-/// What a response's content becomes.
+/// The replacement of a response's content.
 pub(super) struct Cut {
-    /// The characters that it loses, less those of the placeholder.
+    /// The number of characters that it loses, less those of the placeholder.
     pub(super) wins: u64,
     pub(super) json: Vec<u8>,
 }
 
 impl Cut {
-    /// Cuts the content in `value`; none if there is nothing in it to remove, or no more.
+    /// Cuts the content in `value`; returns none if there is nothing in it to remove, or nothing left.
     pub(super) fn of(bytes: &[u8], value: Range<usize>) -> Option<Self> {
         let raw = &bytes[value.clone()];
         if raw.first() == Some(&b'"') {

@@ -1,4 +1,4 @@
-//! A transcript, byte for byte, in lines and records.
+//! The split of a transcript, byte for byte, into lines and records.
 
 use std::{
     io::{self, BufRead},
@@ -19,7 +19,7 @@ pub(super) enum Piece<'a> {
     /// A part of a line that is over the cap.
     Long {
         bytes: &'a [u8],
-        /// The line ends with it.
+        /// True if the line ends with it.
         ends: bool,
     },
 }
@@ -32,7 +32,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Hands all of a transcript to `sink`, byte for byte, in pieces of at most [`LINE_CAP`] and a buffer.
+/// Hands all of a transcript to `sink`, byte for byte, in pieces of at most [`LINE_CAP`] bytes and a buffer.
 pub(super) fn each_line(
     mut transcript: impl BufRead,
     sink: &mut impl FnMut(Piece<'_>) -> Result<(), TrimError>,
@@ -78,7 +78,7 @@ pub(super) fn each_line(
     sink(Piece::Tail(&carry))
 }
 
-/// Hands the place of every record in a line to `sink`; what is between them is none.
+/// Hands the range of every record in a line to `sink`; the bytes between them are not a record.
 pub(super) fn each_span(line: &[u8], sink: &mut impl FnMut(Range<usize>)) {
     let mut start = 0;
     for nul in memchr::memchr_iter(0, line).chain([line.len()]) {
@@ -90,7 +90,7 @@ pub(super) fn each_span(line: &[u8], sink: &mut impl FnMut(Range<usize>)) {
     }
 }
 
-/// The length of the JSON object that the bytes begin with.
+/// Returns the length of the JSON object that the bytes begin with.
 fn object_length(bytes: &[u8]) -> Option<usize> {
     if bytes.first() != Some(&b'{') {
         return None;

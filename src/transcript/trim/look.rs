@@ -1,4 +1,4 @@
-//! One record as far as a trim needs to know it, with the places of what may change.
+//! One record as far as a trim needs to know it, with the places of the values that may change.
 
 use std::{
     hash::{DefaultHasher, Hasher},
@@ -8,7 +8,7 @@ use std::{
 use super::cut::{ATTACHMENT_CHARACTERS, Cut};
 use crate::transcript::span;
 
-/// One record, as a link of the chain. Ids are hashes, for there are many of them.
+/// One record, as a link of the chain. Ids are hashes, because there are many of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub(super) uuid: Option<Id>,
@@ -17,7 +17,7 @@ pub(super) struct Node {
     pub(super) role: Role,
     pub(super) sidechain: bool,
     pub(super) characters: u32,
-    /// Everything that the copy must keep.
+    /// The hash of everything that the copy must keep.
     pub(super) print: u64,
 }
 
@@ -44,15 +44,15 @@ pub(super) enum Role {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Parent {
-    /// The record says nothing.
+    /// The record does not name a parent.
     #[default]
     Unsaid,
-    /// It says that it has none.
+    /// The record states that it has no parent.
     Root,
     Of(Id),
 }
 
-/// A record as far as a trim needs to know it, with the places of what may change.
+/// A record as far as a trim needs to know it, with the places of the values that may change.
 #[derive(Default)]
 pub(super) struct Look {
     pub(super) kind: Vec<u8>,
@@ -61,9 +61,9 @@ pub(super) struct Look {
     pub(super) parent: Parent,
     pub(super) sidechain: bool,
     pub(super) message: Option<Id>,
-    /// Where its message's content stands.
+    /// The range of its message's content.
     content: Option<Range<usize>>,
-    /// Where its message's usage stands.
+    /// The range of its message's usage.
     pub(super) usage: Option<Range<usize>>,
     pub(super) uses: Vec<Id>,
     pub(super) results: Vec<ResultBlock>,
@@ -77,7 +77,7 @@ pub(super) struct Look {
 /// A `tool_result` block.
 pub(super) struct ResultBlock {
     pub(super) tool: Id,
-    /// Where its content stands; more than one place only if its key is repeated, and then the last counts.
+    /// The range of its content; more than one only if its key is repeated, and then the last counts.
     pub(super) contents: Vec<Range<usize>>,
 }
 
@@ -169,7 +169,7 @@ impl Look {
         });
     }
 
-    /// About how many characters its message is for the model.
+    /// Returns the approximate number of characters that its message has for the model.
     fn characters(&self, bytes: &[u8]) -> u64 {
         let Some(content) = &self.content else {
             return 0;
@@ -193,7 +193,7 @@ impl Look {
         }
     }
 
-    /// Everything that the copy must keep: kind, chain and pairs.
+    /// Returns the hash of everything that the copy must keep: kind, chain and pairs.
     pub(super) fn print(&self) -> u64 {
         let raw = |id: Option<Id>| id.map_or(0, Id::get);
         let mut hasher = DefaultHasher::new();
@@ -243,7 +243,7 @@ impl Block {
         block
     }
 
-    /// About how many characters it is for the model.
+    /// Returns the approximate number of characters that it has for the model.
     fn characters(&self, bytes: &[u8], place: Range<usize>) -> u64 {
         let of = |place: &Range<usize>| match bytes[place.start] {
             b'"' => span::characters(&bytes[place.clone()]),
@@ -263,12 +263,12 @@ impl Block {
     }
 }
 
-/// The text of a short string value.
+/// Returns the text of a short string value.
 fn owned(value: &[u8]) -> Vec<u8> {
     span::text(value).unwrap_or_default().into_owned()
 }
 
-/// The hash of an id; none if the value is no string. The hasher's keys are fixed, so it is the same on both readings.
+/// Returns the hash of an id; none if the value is not a string. The hasher's keys are fixed, so it is the same on both readings.
 fn id_of(value: &[u8]) -> Option<Id> {
     let text = span::text(value)?;
     let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! The first reading: which responses are in the context window.
+//! The first reading: it finds the responses that are in the context window.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,13 +13,13 @@ use crate::transcript::{
     usage::context_of,
 };
 
-/// What is gathered while a transcript is read for the first time.
+/// The state that is gathered while a transcript is read for the first time.
 #[derive(Default)]
 pub(super) struct Reading {
     nodes: Vec<Node>,
     uses: Vec<(Id, u32)>,
     results: Vec<Found>,
-    /// What the client itself sends in place of a response, by its call.
+    /// The number of characters that a cut of the client's own text in place of a response wins, by its call.
     replaced: HashMap<Id, u64>,
     boundary: Option<Boundary>,
     /// The last figure for the context window and the record that gave it.
@@ -28,15 +28,15 @@ pub(super) struct Reading {
     too_large: bool,
 }
 
-/// A response's block.
+/// A block of a response.
 struct Found {
     tool: Id,
     record: u32,
-    /// The characters that its removal wins; none if there is nothing to remove.
+    /// The number of characters that its removal wins; none if there is nothing to remove.
     wins: Option<u64>,
 }
 
-/// The last compaction, and what it kept of what lies before it.
+/// The last compaction, and the earlier records that it kept.
 struct Boundary {
     record: u32,
     kept: HashSet<Id>,
@@ -64,7 +64,7 @@ impl Reading {
                     kept: look.kept.iter().copied().collect(),
                     segment: look.segment.0.zip(look.segment.1),
                 });
-                // The figure from before is void.
+                // The figure from before the compaction is void.
                 self.context = None;
             }
             Role::Assistant => {
@@ -160,15 +160,15 @@ impl Reading {
         })
     }
 
-    /// The first record behind the last compaction.
+    /// Returns the first record behind the last compaction.
     fn first_record(&self) -> usize {
         self.boundary
             .as_ref()
             .map_or(0, |boundary| boundary.record as usize + 1)
     }
 
-    /// Marks the records on the way from the last message back to the root or to the last compaction, and what
-    /// that compaction kept.
+    /// Marks the records on the way from the last message back to the root or to the last compaction, and those
+    /// that the compaction kept.
     fn chain(&self) -> Vec<bool> {
         let first = self.first_record();
         let mut inside = vec![false; self.nodes.len()];
@@ -195,8 +195,8 @@ impl Reading {
                 Parent::Root => None,
                 Parent::Of(parent) => match by_uuid.get(&parent) {
                     Some(&found) => Some(found).filter(|&found| found >= first),
-                    // It was lost, or stands in another session's file: what came before it in this one is
-                    // the best guess. Of several with that parent the earlier ones were rewound.
+                    // The parent was lost, or is in another session's file: what came before it in this one
+                    // is the best guess. Of several records with that parent the earlier ones were rewound.
                     None => earlier[eldest.get(&parent).copied().unwrap_or(at)],
                 },
                 Parent::Unsaid => earlier[at],
@@ -208,7 +208,7 @@ impl Reading {
         inside
     }
 
-    /// For every record the last one before it that is a link of the chain, none before `first`.
+    /// Returns for every record the last one before it that is a link of the chain; none before `first`.
     fn earlier_links(&self, first: usize) -> Vec<Option<usize>> {
         let mut last = None;
         let links = self.nodes.iter().enumerate().map(|(at, node)| {
@@ -237,7 +237,7 @@ impl Reading {
         }
     }
 
-    /// One message is several records, and with parallel calls not all of them lie on the chain.
+    /// Marks the further records of marked messages: with parallel calls not all records of a message are on the chain.
     fn add_parallel_calls(&self, inside: &mut [bool]) {
         let first = self.first_record();
         let said: HashSet<Id> = self
@@ -253,13 +253,13 @@ impl Reading {
         }
     }
 
-    /// The responses in the context that hold anything, in order.
+    /// Returns the responses in the context that hold anything, in order.
     fn responses(&self, results: &[&Found], messages: &[usize]) -> Vec<Response> {
         let mut responses: Vec<Response> = Vec::new();
         let mut known: HashMap<Id, usize> = HashMap::new();
         for result in results {
             let Some(wins) = result.wins else { continue };
-            // What came after the last call is not in its figure, so nothing of the figure can be won with it.
+            // A response after the last call is not in its figure, so nothing of the figure can be won with it.
             let counts = self
                 .context
                 .is_none_or(|(_, record)| result.record < record);
@@ -286,9 +286,9 @@ impl Reading {
     }
 }
 
-/// The number of the message that each record belongs to, counting those of the context.
+/// Returns the number of the message that each record belongs to, counting those of the context.
 ///
-/// The records of one answer are one message, and so is what the user says in one go.
+/// The records of one answer are one message, and so are consecutive records of the user.
 fn number_messages(nodes: &[Node], inside: &[bool]) -> Vec<usize> {
     let mut count = 0_usize;
     let mut last: Option<&Node> = None;
