@@ -1,15 +1,15 @@
-//! The branches of a transcript: a rewind leaves no record, but the next prompt goes on from an earlier one than the last, and what
-//! stands between the two is taken back.
+//! The branches of a transcript: a rewind leaves no record, but the next prompt continues from an earlier record than the last, and
+//! the lines between the two are taken back.
 //!
 //! ```text
 //!   prompt 1 ── answer ── prompt 2 ── answer ── prompt 3 ── answer
 //!                  └───── prompt 4          taken back: all lines from prompt 2 up to prompt 4
 //! ```
 //!
-//! A file only grows, so that a prompt behind the record that the newest one goes on from is not above it, and is taken back. Only
-//! prompts tell, for the results of parallel calls stand beside the chain, too; and only once they are answered: a prompt that
-//! waited in the client's queue may stand beside the chain, which then goes on without it. A rewind to before the first prompt
-//! shows nowhere: the client has the next one go on from the last record (2.1.330 to 2.1.332).
+//! A file only grows, so a prompt that is later in the file than the parent of the newest one is not among its ancestors, and is
+//! taken back. Only prompts show this, because the results of parallel calls are beside the chain, too; and only once they are
+//! answered: a prompt that waited in the client's queue may be beside the chain, which then continues without it. A rewind to
+//! before the first prompt leaves no trace: the client makes the next one continue from the last record (2.1.330 to 2.1.332).
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -20,13 +20,13 @@ use std::{
 use memchr::memmem;
 use serde_json::Value;
 
-/// How many records back the one is known that a prompt goes on from.
+/// The number of latest records among which the parent of a prompt is found.
 const REMEMBERED: usize = 1 << 17;
 
 /// The most prompts and stretches that are kept, the newest ones: more than people type.
 const KEPT: usize = 4_096;
 
-/// What stands before the name of a record.
+/// The text in front of the name of a record.
 const NAME: &[u8] = b"\"uuid\":\"";
 
 /// The most bytes of a name.
@@ -35,28 +35,28 @@ const NAME_CAP: usize = 64;
 /// The branches as far as the file was read; lines are numbered from 0.
 #[derive(Debug, Default)]
 pub struct Branches {
-    /// How many lines were read in this pass.
+    /// The number of lines that were read in this pass.
     lines: u64,
-    /// How many were read in any.
+    /// The largest number of lines that were read in any pass.
     known: u64,
     /// The lines of the records by their names, each as a number.
     records: HashMap<u64, u64>,
     order: VecDeque<u64>,
-    /// The prompts that stand, oldest first: their lines and names.
+    /// The prompts that are not taken back, oldest first: their lines and names.
     prompts: VecDeque<(u64, String)>,
-    /// The newest prompt, if it may have taken back all from another one on: its line, and that one's place among the prompts.
+    /// The newest prompt, if it may have taken back all from an earlier one on: its line, and the earlier one's place in `prompts`.
     unanswered: Option<(u64, usize)>,
     taken_back: VecDeque<Range<u64>>,
     rewound: Option<(u64, String)>,
 }
 
 impl Branches {
-    /// The file is read from its start once more.
+    /// Begins to read the file from its start once more.
     pub(super) const fn begin_again(&mut self) {
         self.lines = 0;
     }
 
-    /// Takes the next line; returns whether what it says stands.
+    /// Takes the next line; returns whether it is not taken back.
     pub(super) fn line(&mut self, line: &[u8]) -> bool {
         let number = self.lines;
         self.lines += 1;
@@ -74,12 +74,12 @@ impl Branches {
         true
     }
 
-    /// Whether what the line of this number says is not taken back.
+    /// Reports whether the line of this number is not taken back.
     pub(super) fn stands(&self, line: u64) -> bool {
         !self.taken_back.iter().any(|one| one.contains(&line))
     }
 
-    /// The number of the line that was taken last.
+    /// Returns the number of the line that was taken last.
     pub(super) const fn line_number(&self) -> u64 {
         self.lines.saturating_sub(1)
     }
@@ -119,7 +119,7 @@ impl Branches {
         }
     }
 
-    /// Whether the next answer is to be taken, whatever else it says.
+    /// Reports whether the next answer must be taken, whatever it contains.
     pub(super) const fn awaits_answer(&self) -> bool {
         self.unanswered.is_some()
     }
@@ -128,8 +128,8 @@ impl Branches {
         self.records.get(&hashed(name.as_bytes())).copied()
     }
 
-    /// The agent has answered the record of this name: if that is the prompt that goes on from an earlier one, or behind it, what
-    /// stood between is taken back.
+    /// Notes that the agent has answered the record of this name: if that is the unanswered prompt, or a record behind it, the
+    /// lines between the earlier prompt and it are taken back.
     fn answered(&mut self, parent: Option<&str>) {
         let Some((line, first)) = self.unanswered.take() else {
             return;
@@ -153,13 +153,13 @@ impl Branches {
         self.prompts.extend(newest);
     }
 
-    /// The name of the newest prompt.
+    /// Returns the name of the newest prompt.
     #[must_use]
     pub fn newest(&self) -> Option<&str> {
         self.prompts.back().map(|(_, name)| name.as_str())
     }
 
-    /// The name of the first prompt that was taken back since this was asked last.
+    /// Takes the name of the first prompt that was taken back since the last call of this function.
     pub fn take_rewound(&mut self) -> Option<String> {
         self.rewound.take().map(|(_, name)| name)
     }
@@ -171,7 +171,7 @@ fn hashed(name: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The name of a prompt, and of the record that it goes on from; none for any other record, and where the file has no names.
+/// Returns the name of a prompt, and of its parent record; none for any other record, and where the file has no names.
 fn prompt(record: &Value) -> Option<(&str, Option<&str>)> {
     let marked = ["isMeta", "isCompactSummary"];
     if record["type"] != "user" || marked.iter().any(|mark| record[mark] == true) {

@@ -25,7 +25,7 @@ use super::{
 /// cuts shell output far below this.
 pub const OUTPUT_CAP: usize = 256 * 1024;
 
-/// The longest command line kept, in bytes; scripts given inline are longer than a person reads again.
+/// The length in bytes of the longest command line kept; scripts given inline are longer than a person reads again.
 const COMMAND_CAP: usize = 8 * 1024;
 
 /// The most calls that wait for their result; a client runs a handful at once.
@@ -44,36 +44,36 @@ pub struct CommandRecord {
     pub directory: Option<String>,
     /// The exit status, if reported.
     pub exit: Option<i32>,
-    /// When it ended; none in a recording.
+    /// The time when it ended; none in a recording.
     pub at: Option<DateTime<Utc>>,
-    /// How long it ran, if reported.
+    /// The time that it ran, if reported.
     pub duration: Option<Duration>,
 }
 
-/// Which way bytes went.
+/// The direction of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the program.
+    /// The bytes came from the program.
     Output,
-    /// To the program: typed or pasted, and none of the output's business.
+    /// The bytes went to the program: they were typed or pasted, and are not a part of its output.
     Input,
 }
 
-/// A part of what went to and fro while a command ran.
+/// A part of the input and output while a command ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chunk {
     /// Bytes in one direction.
     Bytes(Direction, Vec<u8>),
     /// Output that was not kept, with the line feeds in it.
     Gap {
-        /// How many line feeds it held.
+        /// The number of line feeds in it.
         lines: u64,
     },
 }
 
-/// Gives back what a command printed.
+/// A source of the output of commands.
 pub trait OutputReader {
-    /// What went to and fro while the command ran, in order; nothing for a command it does not know.
+    /// Returns the input and output while the command ran, in order; nothing for an unknown command.
     fn read(&self, record: &CommandRecord) -> Cow<'_, [Chunk]>;
 }
 
@@ -106,13 +106,13 @@ impl CommandLog {
         }
     }
 
-    /// How many commands were ever added: it changes whenever the log does.
+    /// Returns the number of commands that were ever added: it changes whenever the log does.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.next
     }
 
-    /// The commands, oldest first.
+    /// Returns the commands, oldest first.
     #[must_use]
     pub fn records(&self) -> Vec<CommandRecord> {
         self.entries.iter().map(|(one, _)| one.clone()).collect()
@@ -126,7 +126,7 @@ impl OutputReader for CommandLog {
     }
 }
 
-/// The start and the end of a text in at most [`OUTPUT_CAP`] bytes, with what was left out between them.
+/// Returns the start and the end of a text in at most [`OUTPUT_CAP`] bytes, with a gap for what was left out between them.
 #[must_use]
 pub fn capped(text: &str) -> Vec<Chunk> {
     let bytes = |text: &str| Chunk::Bytes(Direction::Output, text.as_bytes().to_vec());
@@ -157,7 +157,7 @@ pub struct CommandReader {
 struct State {
     log: CommandLog,
     calls: Waiting<Call, CALLS_CAP>,
-    /// A `!command` of the human's, whose output comes in the next record.
+    /// A `!command` of the human, whose output comes in the next record.
     typed: Option<String>,
 }
 
@@ -180,7 +180,7 @@ impl CommandReader {
         self.splitter.push(piece, |line| self.state.line(line));
     }
 
-    /// Whether a line could hold a command: most are prompts, thoughts and other tools' calls.
+    /// Reports whether a line could hold a command: most are prompts, thoughts and other tools' calls.
     #[must_use]
     pub(super) fn wants(line: &[u8]) -> bool {
         const MARKS: [&[u8]; 4] = [
@@ -192,12 +192,12 @@ impl CommandReader {
         MARKS.iter().any(|mark| memmem::find(line, mark).is_some())
     }
 
-    /// Takes one record, for those who have cut and parsed the lines already.
+    /// Takes one record from a caller that has split and parsed the lines already.
     pub(super) fn record(&mut self, record: &Value) {
         self.state.record(record);
     }
 
-    /// The commands so far.
+    /// Returns the commands so far.
     pub(super) const fn log(&self) -> &CommandLog {
         &self.state.log
     }
@@ -293,7 +293,7 @@ impl State {
         self.log.push(known, capped(&output));
     }
 
-    /// The human's own shell commands are recorded as text in tags of the client's.
+    /// Takes a text of the human: their own shell commands are recorded as text in tags of the client.
     fn human(&mut self, text: &str, record: &Value) {
         if let Some(line) = tagged(text, "bash-input") {
             self.typed = command(line);
@@ -312,11 +312,11 @@ impl State {
     }
 }
 
-/// The records of a stretch: usually one; two ran together, or one stands behind a torn one.
+/// Returns the records of a stretch: usually one, or two that ran together, or one behind a torn one.
 pub(crate) fn records(stretch: &[u8]) -> Vec<Value> {
     let mut found = Vec::new();
     let mut rest = stretch;
-    // A hostile line is given up after a few tries, so that it costs linear time.
+    // A hostile line is skipped after a few tries, so that it costs linear time.
     for _ in 0..8 {
         let Some(start) = memmem::find(rest, b"{") else {
             break;
@@ -345,7 +345,7 @@ fn text_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// A tool result's content: a string, or blocks of which the texts count.
+/// Returns the text of a tool result's content: a string, or the texts of its blocks.
 pub(super) fn content_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -372,7 +372,7 @@ fn joined(out: &str, err: &str) -> String {
     }
 }
 
-/// The exit status that the client puts before the output of a failed command, and the output.
+/// Returns the exit status that the client puts before the output of a failed command, and the output.
 fn exit_line(said: &str) -> (Option<i32>, &str) {
     let body = said.strip_prefix("Error: ").unwrap_or(said);
     let Some(rest) = body.strip_prefix("Exit code ") else {
@@ -391,7 +391,7 @@ fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
         .map(|(inner, _)| inner)
 }
 
-/// When a record was written.
+/// Returns the time when a record was written.
 pub(super) fn moment(record: &Value) -> Option<DateTime<Utc>> {
     record["timestamp"].as_str()?.parse().ok()
 }

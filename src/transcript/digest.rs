@@ -1,13 +1,13 @@
-//! What a handoff shows of a transcript, gathered line by line while the transcript is followed.
+//! The parts of a transcript that a handoff shows, gathered line by line while the transcript is followed.
 //!
 //! | gathered | from which lines |
 //! |---|---|
 //! | the last shell commands | those near the end: older ones would be dropped again |
-//! | the work at hand | those near the end, where everything that is used next stands |
+//! | the work at hand | those near the end, where everything is that is used next |
 //! | the human's own words | all: a rule is said once |
-//! | the agent's to-do list | all, for a task made long ago may still be open |
-//! | what the assistant says | only what is new: what stood there before was read before |
-//! | which commands have ended, and how many calls are open | only what is new |
+//! | the agent's to-do list | all, because a task made long ago may still be open |
+//! | the words of the assistant | only new ones: the older ones were read before |
+//! | which commands have ended, and how many calls are open | only new ones |
 //!
 //! Memory is bounded whatever the transcript holds, and lines that are not needed are not parsed.
 
@@ -26,16 +26,16 @@ use super::{
     work::{Work, WorkAtHand},
 };
 
-/// How far from the end of the file commands are looked for, in bytes: ten of the largest results and much else.
+/// The distance in bytes from the end of the file within which commands are gathered: ten of the largest results and much else.
 pub const COMMANDS_REACH: u64 = 8 * 1024 * 1024;
 
-/// How far from the end of the file the work at hand is looked for, in bytes: hours of a conversation.
+/// The distance in bytes from the end of the file within which the work at hand is gathered: hours of a conversation.
 const WORK_REACH: u64 = 8 * 1024 * 1024;
 
-/// The longest line that is read for the work and for the human's words, in bytes.
+/// The length in bytes of the longest line that is read for the work and for the human's words.
 const LINE_CAP: usize = 8 * 1024 * 1024;
 
-/// The most that is kept of what the assistant said until it is taken, in bytes.
+/// The most bytes of the assistant's words that are kept until they are taken.
 const SAID_CAP: usize = 4 * 1024 * 1024;
 
 /// The most calls that wait for their result.
@@ -51,45 +51,45 @@ pub struct Ran {
     pub command: String,
     /// The directory in which the shell was when it began, if that is known.
     pub directory: Option<String>,
-    /// What it printed, as far as it was kept.
+    /// The output, as far as it was kept.
     pub output: String,
-    /// Whether it is known to have failed.
+    /// True if it is known to have failed.
     pub failed: bool,
 }
 
-/// What was gathered so far; see the top of this file.
+/// The gathered parts of a transcript so far; see the top of this file.
 #[derive(Debug)]
 pub struct Digest {
     limit: usize,
     branches: Branches,
     commands: CommandReader,
     work: Work,
-    /// The work has changed since it was taken last.
+    /// True if the work has changed since it was taken last.
     worked: bool,
     human: HumanWords,
-    /// The human's words have changed since they were taken last.
+    /// True if the human's words have changed since they were taken last.
     spoken: bool,
     todos: Todos,
-    /// Calls of a to-do tool without their result, oldest first, by their id.
+    /// The calls of a to-do tool without their result, oldest first, by their id.
     calls: Waiting<(String, Value), CALLS_CAP>,
-    /// What the assistant has said, each with its line.
+    /// The texts that the assistant said, each with its line number.
     said: VecDeque<(u64, String)>,
     said_bytes: usize,
     ran: VecDeque<Ran>,
     calls_open: usize,
 }
 
-/// How new a line is.
+/// The age of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Age {
-    /// Bytes between it and the end of the file.
+    /// The number of bytes between it and the end of the file.
     pub behind: u64,
-    /// It was written since we began to follow.
+    /// True if it was written since the following began.
     pub is_new: bool,
 }
 
 impl Digest {
-    /// Begins with nothing, to keep the last `commands` commands.
+    /// Makes an empty digest that keeps the last `commands` commands.
     #[must_use]
     pub fn new(commands: usize) -> Self {
         Self {
@@ -114,8 +114,8 @@ impl Digest {
         *self = Self::new(self.limit);
     }
 
-    /// A rewind has taken something back: the file is read once more from its start, without that. What was not taken of the
-    /// other news stays.
+    /// Begins again because a rewind has taken something back: the file is read once more from its start, without that. Other
+    /// news that was not taken yet is kept.
     pub fn begin_again(&mut self) {
         let before = std::mem::replace(self, Self::new(self.limit));
         self.branches = before.branches;
@@ -127,7 +127,7 @@ impl Digest {
         self.send_again();
     }
 
-    /// The branches of the file.
+    /// Returns the branches of the file.
     pub const fn branches(&mut self) -> &mut Branches {
         &mut self.branches
     }
@@ -185,7 +185,7 @@ impl Digest {
         }
     }
 
-    /// Notes the commands that have ended since there were so many.
+    /// Notes the commands that have ended since their total was `before`.
     fn note_ran(&mut self, before: u64) {
         let log = self.commands.log();
         if log.total() == before {
@@ -207,46 +207,46 @@ impl Digest {
         self.ran.drain(..over);
     }
 
-    /// The shell commands that have ended since this was asked last, oldest first.
+    /// Takes the shell commands that have ended since the last call of this function, oldest first.
     pub fn take_ran(&mut self) -> Vec<Ran> {
         self.ran.drain(..).collect()
     }
 
-    /// How many calls of tools on the main chain have no result yet.
+    /// Returns the number of calls of tools on the main chain that have no result yet.
     #[must_use]
     pub const fn calls_open(&self) -> usize {
         self.calls_open
     }
 
-    /// The last shell commands.
+    /// Returns the last shell commands.
     #[must_use]
     pub const fn commands(&self) -> &CommandLog {
         self.commands.log()
     }
 
-    /// The agent's to-do list.
+    /// Returns the agent's to-do list.
     #[must_use]
     pub const fn todos(&self) -> &Todos {
         &self.todos
     }
 
-    /// The work at hand, if it has changed since this was asked last.
+    /// Returns the work at hand, if it has changed since the last call of this function.
     pub fn take_work(&mut self) -> Option<WorkAtHand> {
         std::mem::take(&mut self.worked).then(|| self.work.report())
     }
 
-    /// The human's words, if there were new ones since this was asked last.
+    /// Returns the human's words, if there were new ones since the last call of this function.
     pub fn take_human(&mut self) -> Option<HumanWords> {
         std::mem::take(&mut self.spoken).then(|| self.human.clone())
     }
 
-    /// Has everything sent again.
+    /// Marks the work and the human's words as changed, so that they are sent again.
     pub const fn send_again(&mut self) {
         self.worked = true;
         self.spoken = true;
     }
 
-    /// What the assistant has said on the main chain since this was asked last, oldest first.
+    /// Takes the texts that the assistant said on the main chain since the last call of this function, oldest first.
     pub fn take_said(&mut self) -> Vec<String> {
         self.said_bytes = 0;
         self.said.drain(..).map(|(_, text)| text).collect()
@@ -317,7 +317,7 @@ impl Digest {
     }
 }
 
-/// What was printed, with a line's end for what was not kept.
+/// Returns the printed text, with a line feed in place of each gap.
 fn printed(output: &[Chunk]) -> String {
     let mut text = String::new();
     for chunk in output {

@@ -2,10 +2,10 @@
 //!
 //! | counts | does not count |
 //! |---|---|
-//! | prompts, also those that waited while the agent worked, and what stands behind a command | what the client said (`isMeta`, an origin that is not `human`, tags) |
-//! | what was said when a call was refused | what a tool says that the human said |
-//! | what a handoff carried over: its objective, its requests, its list of prompts | the rest of a handoff, and the prompts of a run but for its task |
-//! | | what was taken back out of the queue; a subagent's conversation, results of tools |
+//! | prompts, also those that waited while the agent worked, and the text behind a command | text of the client (`isMeta`, an origin that is not `human`, tags) |
+//! | the reason given when a call was refused | words that a tool claims to be the human's |
+//! | words that a handoff carried over: its objective, its requests, its list of prompts | the rest of a handoff, and the prompts of a run except for its task |
+//! | | prompts taken back out of the queue; a subagent's conversation, results of tools |
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::redact;
 
 /// The headings of the handoff's sections that hold the human's words.
 pub const OBJECTIVE_HEADING: &str = "## Objective";
-/// The heading of the first prompt of all, where it is not the objective.
+/// The heading of the very first prompt, where it is not the objective.
 pub const FIRST_HEADING: &str = "## First request";
 /// The heading of the latest prompt.
 pub const LATEST_HEADING: &str = "## Latest request";
@@ -31,7 +31,7 @@ pub const PROMPTS_HEADING: &str = "## What the human said";
 
 /// The client's stamp on the result of a call that the human refused.
 const REFUSED: &str = "user-rejected";
-/// What stands before their words in it.
+/// The text in front of the human's words in such a result.
 const REFUSED_WITH: &str = "the user said:";
 
 /// The most of the first and of the latest prompt that is kept, in bytes: half at its start and half at its end.
@@ -43,38 +43,38 @@ const LISTED_CAP: usize = 2 * 1024;
 /// The most prompts that are kept, the latest ones: far above what fits into a handoff, and a bound for a hostile file.
 pub const KEPT_PROMPTS: usize = 500;
 
-/// Something that the human said.
+/// A text that the human said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Said {
-    /// Word for word.
+    /// The text, word for word.
     pub text: String,
-    /// When, where it is known.
+    /// The time when it was said, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<DateTime<Utc>>,
 }
 
-/// What the human said in one session; see the top of this file.
+/// The human's words in one session; see the top of this file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HumanWords {
-    /// The first and the latest request of the sessions before this one, as a handoff carried them over.
+    /// The first request of the sessions before this one, as a handoff carried it over.
     pub carried_first: Option<Said>,
-    /// The latest one of those.
+    /// The latest request of those sessions.
     pub carried_latest: Option<Said>,
     /// The first prompt of this session that is the human's.
     pub first: Option<Said>,
     /// The latest prompt, if it is not the first one.
     pub latest: Option<Said>,
-    /// The prompts without what was pasted into them, oldest first, each once. One that only says "go on" is none.
+    /// The prompts without what was pasted into them, oldest first, each once. One that only says "go on" is left out.
     pub prompts: Vec<Said>,
     /// The prompts that were taken back out of the queue, by [`plain_key`].
     pub taken_back: BTreeSet<String>,
     keys: BTreeSet<String>,
-    /// Those of them that the agent has not been given yet.
+    /// The keys of those prompts that the agent has not been given yet.
     queued: BTreeSet<String>,
 }
 
 impl HumanWords {
-    /// Whether a line of a transcript can hold words of the human, without reading it.
+    /// Reports whether a line of a transcript can hold words of the human, without parsing it.
     #[must_use]
     pub fn wants(line: &[u8]) -> bool {
         let has = |mark: &[u8]| memchr::memmem::find(line, mark).is_some();
@@ -107,7 +107,7 @@ impl HumanWords {
         }
     }
 
-    /// Takes a prompt that was given at a moment; returns whether it held words of the human.
+    /// Takes a prompt that was given at the time `at`; returns whether it held words of the human.
     pub fn prompt(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
         let prompt = prompt.trim();
         if prompts::is_handoff(prompt) {
@@ -173,7 +173,7 @@ impl HumanWords {
     /// Forgets a prompt that waited in the queue; returns whether it was known.
     fn take_back(&mut self, prompt: &str) -> bool {
         let key = key_of(prompt);
-        // The same may have been said before.
+        // The same text may have been said before, and then stays.
         if !self.queued.remove(&key) {
             return false;
         }
@@ -188,7 +188,7 @@ impl HumanWords {
         true
     }
 
-    /// Takes over what a handoff says of the human's words.
+    /// Takes over the human's words from a handoff.
     fn carried(&mut self, handoff: &str) {
         let text_of = |heading: &str| {
             let lines = section(handoff, heading);
@@ -219,7 +219,7 @@ impl HumanWords {
     }
 }
 
-/// Returns the texts of a record that a person has given: prompts, also those that wait, and what they said when they refused a call.
+/// Returns the texts of a record that a person gave: prompts, also those that wait, and the reason for the refusal of a call.
 #[must_use]
 pub fn by_a_human(record: &Value) -> Vec<&str> {
     let by_client = ["isSidechain", "isMeta", "isCompactSummary"];
@@ -266,7 +266,7 @@ pub fn listed_in(handoff: &str) -> Vec<Said> {
     lines.filter_map(parse_item).collect()
 }
 
-/// What stands behind the date of a prompt that is pinned.
+/// The mark behind the date of a pinned prompt.
 const PINNED: &str = ", pinned";
 
 /// Returns a prompt as an item of the handoff's list, in one line.
@@ -279,7 +279,7 @@ pub fn item_line(said: &Said, pinned: bool) -> String {
     }
 }
 
-/// Reads such an item; none of a line that is none.
+/// Reads an item of the handoff's list; returns none for any other line.
 #[must_use]
 pub fn parse_item(line: &str) -> Option<Said> {
     let item = line.strip_prefix("- ")?;
@@ -295,7 +295,7 @@ pub fn parse_item(line: &str) -> Option<Said> {
     })
 }
 
-/// A prompt that only lets the agent go on: no request that would be worth a place in a handoff.
+/// Reports whether a prompt only lets the agent continue, and is not a request that is worth a place in a handoff.
 fn says_nothing(prompt: &str) -> bool {
     const WORDS: [&str; 38] = [
         "ja",
@@ -345,14 +345,14 @@ fn says_nothing(prompt: &str) -> bool {
     WORDS.contains(&key.as_str())
 }
 
-/// What a person says in a prompt that may be a command; nothing of a command alone, nor of the note of an interruption.
+/// Returns the person's words in a prompt that may be a command; none for a command alone and for the note of an interruption.
 fn without_command(prompt: &str) -> Option<&str> {
     if prompt.starts_with("[Request interrupted by user") {
         return None;
     }
     let name = prompt.split_whitespace().next().unwrap_or_default();
     match name.strip_prefix('/') {
-        // A path is no command.
+        // A path is not a command.
         Some(word) if !word.is_empty() && !word.contains('/') => {
             prompts::said_behind_a_command(&prompt[name.len()..])
         }
@@ -360,7 +360,7 @@ fn without_command(prompt: &str) -> Option<&str> {
     }
 }
 
-/// The lines below a heading, up to the next one of its kind.
+/// Returns the lines below a heading, up to the next one of its level.
 #[must_use]
 pub fn section<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
     text.lines()
@@ -370,19 +370,19 @@ pub fn section<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// What makes two prompts the same; empty for one that holds no words of the human.
+/// Returns the key by which two prompts are equal; empty for one that holds no words of the human.
 fn key_of(prompt: &str) -> String {
     let own = without_command(prompt.trim()).and_then(prompts::of_human);
     own.map_or_else(String::new, |own| plain_key(&listed(&redact::redact(&own))))
 }
 
-/// Returns a prompt without what was pasted into it, as the list has it.
+/// Returns a prompt without what was pasted into it, as the list shows it.
 #[must_use]
 pub fn listed(prompt: &str) -> String {
     kept(&prose::own_text(prompt), LISTED_CAP)
 }
 
-/// A text, or its start and its end with a mark where something is missing.
+/// Returns a text, or its start and its end with a mark where something is missing.
 fn kept(text: &str, cap: usize) -> String {
     ends(text, cap).map_or_else(
         || text.to_owned(),
@@ -390,7 +390,7 @@ fn kept(text: &str, cap: usize) -> String {
     )
 }
 
-/// Whether a prompt came by our own mod for a person, as `pitstop ctl say` gives it: it counts as if it had been typed.
+/// Reports whether a prompt came through pitstop's own mod for a person, as `pitstop ctl say` gives it: it counts as typed.
 fn is_by_bridge(origin: &Value) -> bool {
     origin["kind"] == "plugin" && origin["name"] == "pitstop" && origin["asUser"] == true
 }

@@ -1,44 +1,44 @@
-//! Whose words a prompt holds: a person's, or those of pitstop or the client.
+//! The author of the words in a prompt: a person, or pitstop or the client.
 //!
-//! All of them reach the transcript as the user's. A prompt of an autonomous run has the task in it, which is a person's.
+//! All prompts are recorded as the user's. A prompt of an autonomous run holds the task, which a person wrote.
 
 use std::borrow::Cow;
 
 use super::prose::looks_printed;
 
-/// What every handoff begins with.
+/// The text that every handoff begins with.
 pub const HANDOFF: &str = "pitstop handoff · ";
 
-/// What pitstop types in an autonomous run, with `{task}` where a person's words stand.
+/// The prompts that pitstop types in an autonomous run, with `{task}` in place of a person's words.
 const RUN_PROMPTS: [&str; 3] = [
     include_str!("../../assets/run/start.md"),
     include_str!("../../assets/run/changed.md"),
     include_str!("../../assets/run/go-on.md"),
 ];
 
-/// What stands before the start prompt for an agent that was started again.
+/// The text in front of the start prompt for an agent that was started again.
 const AGAIN: &str = include_str!("../../assets/run/again.md");
 
-/// The client's mark around what it takes for pasted.
+/// The client's mark in front of text that it takes for pasted.
 const PASTED: &str = "<pasted_content";
 
-/// And behind it.
+/// The client's mark behind such text.
 const PASTED_END: &str = "</pasted_content";
 
-/// Whether a prompt is a handoff.
+/// Reports whether a prompt is a handoff.
 #[must_use]
 pub fn is_handoff(prompt: &str) -> bool {
     prompt.trim_start().starts_with(HANDOFF)
 }
 
-/// What the client begins the summary with that it goes on from; it marks the record since some version only.
+/// The text that the summary of a compaction begins with; the client marks its record only since some version.
 const COMPACTED: &str = "This session is being continued from a previous conversation";
 
-/// The client's tags whose names are one word, as those of HTML are, and of prompts that people mark up.
+/// The client's tags whose names are one word, as are the tags of HTML and of prompts that people mark up.
 const CLIENT_TAGS: [&str; 2] = ["tick", "channel"];
 
-/// What a person wrote of a prompt; none of it, if it is a handoff, a prompt that pitstop types by itself, or a text of the
-/// client's own: a command, a reminder, the report of a background task.
+/// Returns the part of a prompt that a person wrote; none if it is a handoff, a prompt that pitstop types by itself, or a text
+/// of the client: a command, a reminder, the report of a background task.
 #[must_use]
 pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
     let prompt = prompt.trim();
@@ -59,8 +59,8 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether a text begins with a tag of the client's own: `<task-notification>`, `<local-command-stdout>`. Those of people have
-/// names of one word: `<rules>`, `<div>`.
+/// Reports whether a text begins with a tag of the client: `<task-notification>`, `<local-command-stdout>`. The tags that people
+/// write have names of one word: `<rules>`, `<div>`.
 fn is_clients_tag(text: &str) -> bool {
     let Some(tag) = text.strip_prefix('<') else {
         return false;
@@ -72,7 +72,7 @@ fn is_clients_tag(text: &str) -> bool {
     name.contains(['-', '_']) || CLIENT_TAGS.contains(&name)
 }
 
-/// What a person wrote behind the name of a command, where it is more than a word or two: `/fix never touch the schema`.
+/// Returns the text behind the name of a command, where it is more than a word or two: `/fix never touch the schema`.
 fn arguments(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("<command-args>")?;
     if !text.starts_with("<command-") {
@@ -81,14 +81,14 @@ fn arguments(text: &str) -> Option<&str> {
     said_behind_a_command(rest.split_once("</command-args>")?.0)
 }
 
-/// The words behind a command's name, if they say something: one or two are a choice or a name.
+/// Returns the words behind a command's name, if they are more than two: one or two are a choice or a name.
 #[must_use]
 pub fn said_behind_a_command(words: &str) -> Option<&str> {
     let words = words.trim();
     (words.split_whitespace().count() > 2).then_some(words)
 }
 
-/// The task in a prompt of an autonomous run, empty where it names none; none in any other text.
+/// Returns the task in a prompt of an autonomous run, empty where it names none; none in any other text.
 fn task_in(text: &str) -> Option<&str> {
     let text = match text.strip_prefix(AGAIN.trim()) {
         Some("") => return Some(""),
@@ -108,9 +108,9 @@ fn task_in(text: &str) -> Option<&str> {
     })
 }
 
-/// A text without the marks of pastes, and without the line ends that the client puts around them: it takes a quick burst of
-/// keys for a paste too, which then begins in the middle of a word. Both the opening and the closing mark may carry an id
-/// (measured with 2.1.330); the client writes a mark differently where a person's own text has one.
+/// Returns a text without the marks of pastes, and without the line ends that the client puts around them: it takes a quick
+/// burst of keys for a paste, too, which then begins in the middle of a word. Both the opening and the closing mark may carry
+/// an id (measured with 2.1.330); the client writes a mark differently where a person's own text has one.
 fn unwrapped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -126,7 +126,7 @@ fn unwrapped(text: &str) -> String {
             .find(['>', '\n'])
             .filter(|&end| mark.as_bytes()[end] == b'>');
         let Some(end) = closed else {
-            // What is not closed on its line is no mark: a character of it is passed on, and the search goes on behind it.
+            // Text that is not closed on its line is not a mark: one character of it is kept, and the search continues behind it.
             out.push_str(before);
             out.push_str(&mark[..1]);
             rest = &mark[1..];
@@ -137,7 +137,7 @@ fn unwrapped(text: &str) -> String {
             let own = before.strip_suffix('\n').unwrap_or(before);
             out.push_str(own.strip_suffix('\n').unwrap_or(own));
             rest = behind.strip_prefix('\n').unwrap_or(behind);
-            // What a program has printed does not go on from what was typed.
+            // Output of a program does not continue the line that was typed.
             if looks_printed(rest.lines().next().unwrap_or_default().trim()) && !out.is_empty() {
                 out.push('\n');
             }

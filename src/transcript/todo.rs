@@ -1,4 +1,4 @@
-//! The agent's own list of what to do, rebuilt from the calls of its to-do tools.
+//! The agent's own to-do list, rebuilt from the calls of its to-do tools.
 //!
 //! Claude Code 2.1.197 has `TaskCreate`, `TaskUpdate` and `TaskList`, which change one task at a time by its number; with
 //! `CLAUDE_CODE_ENABLE_TASKS=0` it has `TodoWrite`, which sends the whole list each time. A task's number is given by the
@@ -11,22 +11,22 @@ use serde_json::Value;
 /// The most entries of a list; the client's own advice is a handful.
 const ENTRIES_CAP: usize = 500;
 
-/// The longest text of an entry, in bytes.
+/// The length in bytes of the longest text of an entry.
 const TEXT_CAP: usize = 2_000;
 
-/// The longest id, in bytes.
+/// The length in bytes of the longest id.
 const ID_CAP: usize = 256;
 
-/// How many calls are remembered by their ids: those that a hook may have reported ahead of the transcript.
+/// The number of calls that are remembered by their ids: those that a hook may have reported ahead of the transcript.
 const CALLS_REMEMBERED: usize = 256;
 
-/// Whether a tool of this name changes or shows the list.
+/// Reports whether a tool of this name changes or shows the list.
 #[must_use]
 pub fn is_todo_tool(name: &str) -> bool {
     matches!(name, "TodoWrite" | "TaskCreate" | "TaskUpdate" | "TaskList")
 }
 
-/// How far an entry is.
+/// The progress of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub enum Status {
@@ -43,20 +43,20 @@ pub enum Status {
 pub struct Todo {
     /// Its number, where entries have one.
     pub id: Option<String>,
-    /// What to do.
+    /// The task to do.
     pub text: String,
-    /// How far it is.
+    /// The progress of the entry.
     pub status: Status,
 }
 
-/// What one call did to the list.
+/// The change that one call made to the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TodoChange {
     /// The whole list, as it is now.
     List(Vec<Todo>),
     /// A new entry.
     Added(Todo),
-    /// An entry was changed in what is shown here.
+    /// An entry whose text or status was changed.
     Changed {
         /// Its number.
         id: String,
@@ -65,7 +65,7 @@ pub enum TodoChange {
         /// Its new status.
         status: Option<Status>,
     },
-    /// An entry is no more.
+    /// An entry that was deleted.
     Deleted {
         /// Its number.
         id: String,
@@ -77,7 +77,7 @@ pub enum TodoChange {
 pub struct TodoCall {
     /// The call's id; none if it is not known.
     pub id: Option<String>,
-    /// What it did.
+    /// The change that it made.
     pub change: TodoChange,
 }
 
@@ -120,7 +120,7 @@ fn text(value: &Value) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A task's number, which comes as a text.
+/// Returns a task's number as text, which is how the client mostly sends it.
 fn number(value: &Value) -> Option<String> {
     match value {
         Value::String(id) => (!id.is_empty()).then(|| clip(id, ID_CAP).to_owned()),
@@ -141,7 +141,7 @@ fn list(value: &Value) -> Option<Vec<Todo>> {
     Some(entries.take(ENTRIES_CAP).collect())
 }
 
-/// The list as the calls so far have left it.
+/// The list after the calls so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Todos {
     entries: Vec<Todo>,
@@ -150,7 +150,7 @@ pub struct Todos {
 }
 
 impl Todos {
-    /// Takes in a call; one that is known already changes nothing.
+    /// Applies a call; one that is known already changes nothing.
     pub fn apply(&mut self, call: &TodoCall) {
         if self.knows(call) {
             return;
@@ -181,7 +181,7 @@ impl Todos {
         }
     }
 
-    /// Whether the call has been taken in.
+    /// Reports whether the call has been applied.
     #[must_use]
     pub fn knows(&self, call: &TodoCall) -> bool {
         call.id
@@ -189,18 +189,18 @@ impl Todos {
             .is_some_and(|id| self.calls.iter().any(|have| have == id))
     }
 
-    /// Whether nothing stands in the list.
+    /// Reports whether the list is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What is done.
+    /// Returns the completed entries.
     pub fn completed(&self) -> impl Iterator<Item = &str> {
         self.with(Status::Completed)
     }
 
-    /// What is still to do, first what is being done.
+    /// Returns the entries that are still to do, those in progress first.
     pub fn pending(&self) -> impl Iterator<Item = &str> {
         self.with(Status::InProgress)
             .chain(self.with(Status::Pending))

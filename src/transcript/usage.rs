@@ -12,16 +12,16 @@ use super::{
     record::{self, Assistant, Faults, Record},
 };
 
-/// What one call to the model used.
+/// The tokens that one call to the model used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Input that came neither from the cache nor went into it.
+    /// The input that came neither from the cache nor went into it.
     pub input: Tokens,
-    /// Input written to the cache.
+    /// The input written to the cache.
     pub cache_creation: Tokens,
-    /// Input read from the cache.
+    /// The input read from the cache.
     pub cache_read: Tokens,
-    /// What the model answered.
+    /// The answer of the model.
     pub output: Tokens,
 }
 
@@ -43,7 +43,7 @@ impl Usage {
         )
     }
 
-    /// Puts each figure together with the other's.
+    /// Combines each figure with the other's by `sum`.
     fn with(self, other: Self, sum: fn(u64, u64) -> u64) -> Self {
         let sum = |one: Tokens, other: Tokens| Tokens(sum(one.0, other.0));
         Self {
@@ -55,7 +55,7 @@ impl Usage {
     }
 }
 
-/// No context window comes near this many tokens; a larger figure is damage or malice.
+/// The largest count of tokens that is accepted: no context window comes near it; a larger figure is damage or malice.
 const COUNT_CAP: f64 = 1e12;
 
 /// The counts of a report, in the order of the fields of [`Usage`].
@@ -66,7 +66,7 @@ const COUNTS: [&str; 4] = [
     "output_tokens",
 ];
 
-/// Returns what a report of the service has as a count; nothing is none of it, and what is no count is none.
+/// Returns a count from a report of the service; a missing one is 0, and one that is not a number in range is none.
 fn count(report: &Value, field: &str) -> Option<Tokens> {
     match &report[field] {
         Value::Null => Some(Tokens(0)),
@@ -77,7 +77,7 @@ fn count(report: &Value, field: &str) -> Option<Tokens> {
     }
 }
 
-/// Returns what is paid for by a report of the service; what is no count costs nothing.
+/// Returns the usage that is paid for by a report of the service; an invalid count costs nothing.
 #[must_use]
 pub fn paid(report: &Value) -> Usage {
     let [input, cache_creation, cache_read, output] =
@@ -90,8 +90,8 @@ pub fn paid(report: &Value) -> Usage {
     }
 }
 
-/// Returns what is in the context window by the report of a call; none where no call can have used that, as none goes
-/// without input. The counts of a call of several steps (`iterations`, an advisor's among them) are their sum, which is paid
+/// Returns the usage of the context window by the report of a call; none where no call can have used that, because every call
+/// has input. The counts of a call of several steps (`iterations`, an advisor's among them) are their sum, which is paid
 /// for; the last step of the conversation has the figure.
 #[must_use]
 pub fn in_window(report: &Value) -> Option<Usage> {
@@ -106,7 +106,7 @@ pub fn in_window(report: &Value) -> Option<Usage> {
     last.or_else(|| (steps.count() < 2).then(|| possible(report))?)
 }
 
-/// The figure that a main-chain call gives for the context window, if it gives one.
+/// Returns the figure that a main-chain call gives for the context window, if it gives one.
 ///
 /// Subagents have windows of their own, and messages that no model made carry zeros.
 #[must_use]
@@ -115,15 +115,15 @@ pub fn context_of(said: &Assistant<'_>) -> Option<Usage> {
         .filter(|_| !said.sidechain && said.is_genuine())
 }
 
-/// How many calls back a repeated message is recognised.
+/// The number of latest calls among which a repeated message is recognised.
 ///
-/// The records of one call stand close together; the bound keeps a session of any length in a few megabytes.
+/// The records of one call are close together; the bound keeps a session of any length in a few megabytes.
 const CALLS_REMEMBERED: usize = 1 << 16;
 
 /// The longest text kept of a prompt, in bytes.
 const TEXT_CAP: usize = 256 * 1024;
 
-/// Everything the supervisor wants to know of a session, gathered from its records in order.
+/// The figures that the supervisor needs about a session, gathered from its records in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageScan {
     last: Option<Usage>,
@@ -211,7 +211,7 @@ impl UsageScan {
         self.turns
     }
 
-    /// Returns how often the client compacted the session.
+    /// Returns the number of times that the client compacted the session.
     #[must_use]
     pub const fn compactions(&self) -> u64 {
         self.compactions
@@ -223,7 +223,7 @@ impl UsageScan {
         self.records
     }
 
-    /// Returns what was met inside lines that is no record.
+    /// Returns the counts of what was met inside lines and is not a record.
     #[must_use]
     pub const fn faults(&self) -> Faults {
         self.faults
@@ -290,7 +290,7 @@ impl UsageScan {
     }
 }
 
-/// Names a call: message id and request id, else the message id alone.
+/// Returns the key of a call: the hash of the message id and the request id, else of the message id alone.
 fn key_of(said: &Assistant<'_>) -> Option<u64> {
     let id = said.message_id.as_deref()?;
     let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! Shell commands from a recording of a pane, by the marks of shell integration (OSC 133).
+//! The reader of shell commands from a recording of a pane, by the marks of shell integration (OSC 133).
 //!
 //! ```text
 //!   A  prompt  B  command line, as the shell echoes it  C  output  D;exit
@@ -13,10 +13,10 @@ use std::time::Duration;
 use super::{COMMAND_CAP, Chunk, CommandLog, CommandRecord, Direction, OUTPUT_CAP, command};
 use crate::clean;
 
-/// The longest mark kept while it is incomplete, in bytes; a longer OSC string is no mark of ours.
+/// The length in bytes of the longest incomplete mark that is kept; a longer OSC string is not a mark of shell integration.
 const MARK_CAP: usize = 4096;
 
-/// Reads the commands of a recording and keeps the last `limit`. Lines that are no events are passed over.
+/// Reads the commands of a recording and keeps the last `limit`. Lines that are not events are skipped.
 #[must_use]
 pub fn commands(recording: &[u8], limit: usize) -> CommandLog {
     let mut reader = CastReader::new(limit);
@@ -26,10 +26,10 @@ pub fn commands(recording: &[u8], limit: usize) -> CommandLog {
     reader.finish()
 }
 
-/// Where in the cycle of prompt and command the shell is.
+/// The state of the shell in the cycle of prompt and command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ShellState {
-    /// Before the first mark, between commands, or in a prompt.
+    /// The shell is before the first mark, between commands, or in a prompt.
     Prompt,
     /// The command line is being typed.
     Line,
@@ -37,7 +37,7 @@ enum ShellState {
     Running,
 }
 
-/// Reads a recording line by line.
+/// A reader that reads a recording line by line.
 #[derive(Debug)]
 pub struct CastReader {
     log: CommandLog,
@@ -79,7 +79,7 @@ impl CastReader {
         }
     }
 
-    /// The commands that have ended so far.
+    /// Returns the commands that have ended so far.
     #[must_use]
     pub const fn log(&self) -> &CommandLog {
         &self.log
@@ -159,7 +159,7 @@ impl CastReader {
         }
     }
 
-    /// The command under way, if there is one, is over.
+    /// Ends the command under way, if there is one.
     fn end(&mut self, exit: Option<i32>) {
         if std::mem::replace(&mut self.state, ShellState::Prompt) != ShellState::Running {
             return;
@@ -179,13 +179,13 @@ impl CastReader {
 enum Found<'a> {
     /// A mark, and the length of its whole sequence.
     Mark(&'a str, usize),
-    /// Something else.
+    /// A sequence that is not a mark.
     Other,
-    /// The text ends before that is known.
+    /// The text ends before it is known whether it is a mark.
     Cut,
 }
 
-/// Reads the mark that a text beginning with ESC begins with.
+/// Reads the mark at the start of a text that begins with ESC.
 fn mark(text: &str) -> Found<'_> {
     const LEAD: &str = "\u{1b}]133;";
     let Some(body) = text.strip_prefix(LEAD) else {
@@ -203,13 +203,13 @@ fn mark(text: &str) -> Found<'_> {
         [0x07, ..] => 1,
         [0xc2, ..] | [0x1b, b'\\', ..] => 2,
         [0x1b] => return Found::Cut,
-        // Not closed: the mark counts, what follows is text.
+        // The mark is not closed: it counts, and what follows is text.
         _ => 0,
     };
     Found::Mark(&body[..end], LEAD.len() + end + closing)
 }
 
-/// What a command printed, its start and its end.
+/// The start and the end of the output of a command.
 #[derive(Debug, Default)]
 struct Output {
     start: Vec<Chunk>,
@@ -267,7 +267,7 @@ impl Output {
     }
 }
 
-/// Appends to the last chunk, if it goes the same way: a recording's events are small.
+/// Appends to the last chunk, if it has the same direction: a recording's events are small.
 fn push(chunks: &mut Vec<Chunk>, direction: Direction, text: &str) {
     match chunks.last_mut() {
         Some(Chunk::Bytes(last, bytes)) if *last == direction => {
