@@ -1,4 +1,4 @@
-//! `pitstop doctor`: looks at everything pitstop needs, and says what to do about what is amiss.
+//! `pitstop doctor`: checks everything that pitstop needs, and tells how to fix what is wrong.
 
 mod agent;
 mod keeping;
@@ -21,7 +21,7 @@ use crate::{
     config::load::Flags,
 };
 
-/// How long a supervisor may take to answer.
+/// The time that a supervisor may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
 /// Check everything that pitstop needs and say how to fix what is wrong.
@@ -34,19 +34,19 @@ pub struct DoctorArgs {
     pub json: bool,
 }
 
-/// How something is.
+/// The state of a checked thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 enum State {
-    /// As it should be.
+    /// It is as it should be.
     Ok,
-    /// Usable, but something is worth knowing.
+    /// It is usable, but the person should know something about it.
     Warning,
     /// It does not work.
     #[strum(serialize = "BROKEN")]
     Broken,
-    /// It is not known now.
+    /// Its state is not known now.
     Unknown,
 }
 
@@ -56,13 +56,13 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Check {
     name: &'static str,
     state: State,
     found: String,
-    /// What to do about it; empty when there is nothing to do.
+    /// The instruction to fix it; empty when there is nothing to do.
     remedy: String,
 }
 
@@ -92,7 +92,7 @@ impl Check {
         Self::new(name, State::Unknown, found)
     }
 
-    /// What only a supervisor can say.
+    /// Makes the check of a thing that only a supervisor could report.
     fn unasked(name: &'static str) -> Self {
         Self::unknown(name, "no supervisor runs here")
             .remedy("start `pitstop` here and run `pitstop doctor` from another terminal")
@@ -166,7 +166,7 @@ fn configuration(here: &Here) -> Check {
     Check::ok("configuration", "no errors")
 }
 
-/// The supervisor of this directory, if one answers; `Err` if there is one that does not.
+/// Asks the supervisor of this directory for its status, if there is one; `Err` if it does not answer.
 fn ask_status() -> Result<Option<StatusReport>, String> {
     let deadline = Instant::now() + ANSWER_LIMIT;
     match out::try_ask(|door| door.get("/status", deadline)) {

@@ -1,4 +1,4 @@
-//! `pitstop history`: the iterations of this run as its supervisor knows them, and of this and earlier runs as the store does.
+//! `pitstop history`: the iterations of this run from its supervisor, and those of this and earlier runs from the store.
 
 mod chart;
 mod detail;
@@ -21,22 +21,22 @@ use crate::runtime::zone;
 use crate::store::{HistoryOf, RunHistory, Store, StoreError};
 use crate::transcript::SessionId;
 
-/// How many of the newest runs are looked through for the last one: their names hold the second only.
+/// The number of newest runs that are searched for the last one: their names are exact only to the second.
 const RUNS: u32 = 16;
 
-/// How many of the newest runs are listed and summed.
+/// The number of newest runs that are listed and summed.
 const ALL_RUNS: u32 = 500;
 
-/// How many iterations a search finds at most.
+/// The most iterations that a search finds.
 const FOUND: u32 = 500;
 
-/// The characters of a session's id that distinguish it from its neighbours in a table.
+/// The number of characters of a session's id that distinguish it from its neighbours in a table.
 const SHORT_ID: usize = 8;
 
-/// The shortest beginning of a session's id that is taken for one: a shorter number is an iteration's.
+/// The number of characters of the shortest accepted beginning of a session's id: a shorter number is an iteration's.
 const SHORTEST_ID: usize = 4;
 
-/// The characters of a task that are shown in a table.
+/// The number of characters of a task that are shown in a table.
 const TASK: usize = 60;
 
 /// List the iterations of this run, or of the last one if no supervisor runs here.
@@ -83,7 +83,7 @@ pub fn run(args: &HistoryArgs, flags: &Flags) -> i32 {
     printed.map_or_else(|code| code, |text| out::print(&text))
 }
 
-/// The iterations of the run of this directory.
+/// Returns the iterations of the run of this directory.
 fn newest(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     let (report, json) = if let Some(found) = out::get_if_any::<HistoryReport>("/history")? {
         found
@@ -99,7 +99,7 @@ fn newest(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     })
 }
 
-/// Reads what the store has of this directory; what is open there was left so by a supervisor that died, unless it runs.
+/// Reads the store's records of this directory; an iteration that is open there was left by a dead supervisor, unless it runs.
 fn from_store<T>(
     flags: &Flags,
     read: impl AsyncFnOnce(&Store, &Here) -> Result<T, StoreError>,
@@ -117,7 +117,7 @@ async fn runs(store: &Store, here: &Here, limit: u32) -> Result<Vec<RunHistory>,
     store.history(&project, limit).await
 }
 
-/// The figures of all runs in this directory.
+/// Returns the figures of all runs in this directory.
 fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     let read = async |store: &Store, here: &Here| {
         let of = HistoryOf::Project(here.project.clone());
@@ -132,7 +132,7 @@ fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     })
 }
 
-/// The chart of the newest run in which a turn was measured.
+/// Returns the chart of the newest run in which a turn was measured.
 fn chart_of(flags: &Flags) -> Result<String, i32> {
     let read = async |store: &Store, here: &Here| {
         for run in runs(store, here, RUNS).await? {
@@ -156,7 +156,7 @@ fn chart_of(flags: &Flags) -> Result<String, i32> {
     })
 }
 
-/// One iteration.
+/// Returns the details of one iteration.
 fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     let read = async |store: &Store, here: &Here| find(store, here, one).await;
     let (found, _) = from_store(flags, read)?;
@@ -181,7 +181,7 @@ fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32
     })
 }
 
-/// The iteration that is meant, or why it is not known which.
+/// Finds the iteration that is meant, or returns the reason why that is not known.
 async fn find(
     store: &Store,
     here: &Here,
@@ -201,7 +201,7 @@ async fn find(
                 .flat_map(|run| run.iterations.iter().map(move |one| (run, one)))
                 .filter(|(_, iteration)| iteration.session_id.is_some_and(begins))
                 .collect();
-            // The same session may have been taken up again: the newest is meant.
+            // The same session may have been resumed: the newest iteration is meant.
             of_it.sort_by_key(|(run, iteration)| (run.run.started_at, iteration.iteration));
             let mut ids: Vec<_> = of_it.iter().map(|(_, one)| one.session_id).collect();
             ids.sort_unstable();
@@ -223,7 +223,7 @@ async fn find(
     Ok(found.ok_or_else(|| format!("no iteration or session {one:?} is known here")))
 }
 
-/// The iterations of all runs, or those in which a text stands.
+/// Returns the iterations of all runs, or those that contain a text.
 fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     let read = async |store: &Store, here: &Here| {
         let mut runs = runs(store, here, ALL_RUNS).await?;
@@ -241,7 +241,7 @@ fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
         Ok(runs)
     };
     let (runs, here) = from_store(flags, read)?;
-    // The store has an open iteration as it was written last; its supervisor knows what it has cost since.
+    // The store holds an open iteration as it was written last; its supervisor knows the costs since then.
     let live = match here.holder() {
         Some(_) => out::get_if_any::<HistoryReport>("/history")?,
         None => None,
@@ -267,7 +267,7 @@ fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     })
 }
 
-/// What a supervisor reports of its run, without the iterations that a search has not found.
+/// Returns a supervisor's report of its run, without the iterations that a search has not found.
 fn only_of(run: &RunHistory, live: &HistoryReport) -> HistoryReport {
     let is_listed = |one: &&IterationReport| {
         let mut listed = run.iterations.iter();
@@ -308,13 +308,13 @@ fn all_table(runs: &[(&RunHistory, HistoryReport)], zone: Zone) -> String {
     tables.join("\n")
 }
 
-/// What a run has cost, where that is known.
+/// Returns the cost of a run, where that is known.
 fn cost(report: &HistoryReport) -> Option<f64> {
     let costs = report.iterations.iter().filter_map(|one| one.cost_usd);
     costs.reduce(|sum, cost| sum + cost)
 }
 
-/// The start of a task's first line, fit to be shown.
+/// Returns the start of a task's first line, safe to show.
 fn short_task(task: Option<&str>) -> String {
     let line = task
         .unwrap_or("–")
@@ -327,7 +327,7 @@ fn short_task(task: Option<&str>) -> String {
     format!("{}{more}", clean::one_line(&start))
 }
 
-/// The last run in this directory.
+/// Returns the last run in this directory.
 fn last_run(flags: &Flags) -> Result<RunHistory, i32> {
     let (runs, _) = from_store(flags, async |store: &Store, here: &Here| {
         runs(store, here, RUNS).await
@@ -336,7 +336,7 @@ fn last_run(flags: &Flags) -> Result<RunHistory, i32> {
     last.ok_or_else(out::none_recorded)
 }
 
-/// A run of a supervisor that is not there any more: what is open was left so by one that died.
+/// Returns the report of a run whose supervisor is gone: an iteration that is open was left by a crash.
 fn report(history: &RunHistory) -> HistoryReport {
     let iterations = history.iterations.iter().map(|iteration| {
         let mut report = iteration_report(iteration);
@@ -351,7 +351,7 @@ fn report(history: &RunHistory) -> HistoryReport {
     }
 }
 
-/// The report as a table for people.
+/// Returns the report as a table for people.
 #[must_use]
 pub fn describe(report: &HistoryReport) -> String {
     if report.iterations.is_empty() {
@@ -375,7 +375,7 @@ fn head() -> Vec<String> {
     .to_vec()
 }
 
-/// Why it began and ended, in words; a word of another version as it is.
+/// Returns the reason why an iteration began, in words; a word of another version as it is.
 fn began(word: &str) -> String {
     if word == "start" {
         return "started".to_owned();
@@ -389,7 +389,7 @@ fn ended(word: &str, next: Option<Cause>) -> String {
     reason.map_or_else(|_| word.replace('_', " "), |one| one.short(next).to_owned())
 }
 
-/// Tokens at the start and at the end, and how often they were compacted between.
+/// Returns the tokens at the start and at the end, and the number of compactions between.
 fn figures(iteration: &IterationReport) -> String {
     let word = |figure: Option<u64>| figure.map_or_else(|| "–".to_owned(), tokens);
     let (start, end) = (iteration.tokens.at_start, iteration.tokens.at_end);
@@ -404,7 +404,7 @@ fn figures(iteration: &IterationReport) -> String {
     }
 }
 
-/// A row of the table; why the next iteration was begun says how this one ended.
+/// Returns a row of the table; the cause of the next iteration tells how this one ended.
 fn fields(iteration: &IterationReport, next: Option<Cause>) -> Vec<String> {
     let none = || "–".to_owned();
     let cause = iteration.cause.as_deref().map_or_else(none, began);
@@ -484,7 +484,7 @@ mod tests {
         );
     }
 
-    /// A run whose iterations, an hour apart, have cost so much.
+    /// Makes a run whose iterations, an hour apart, have these costs.
     pub(super) fn run(started: DateTime<Utc>, costs: &[f64]) -> RunHistory {
         let name = RunId::new(started, [1, 2, 3]);
         let mut lineage = Lineage::new(name.clone());
@@ -519,7 +519,7 @@ mod tests {
         let mut one = run(started, &[1.0, 0.5]);
         let mut live = report(&one);
         live.iterations[1].cost_usd = Some(7.5);
-        // A search has found the second alone.
+        // The search has found only the second iteration.
         one.iterations.remove(0);
         let shown = only_of(&one, &live);
         assert_eq!((shown.iterations.len(), cost(&shown)), (1, Some(7.5)));

@@ -1,4 +1,4 @@
-//! The client and what is seen of it: version, flags, session id, hooks, window.
+//! The checks of the client: version, flags, session id, hooks, window.
 
 use std::{
     ffi::OsStr,
@@ -26,7 +26,7 @@ use crate::{
     transcript::Tokens,
 };
 
-/// The flags of the client that everything rests on.
+/// The flags of the client that pitstop depends on.
 const NEEDED_FLAGS: [&str; 4] = [
     "--session-id",
     "--resume",
@@ -34,10 +34,10 @@ const NEEDED_FLAGS: [&str; 4] = [
     "--append-system-prompt",
 ];
 
-/// How long the client may take to report about itself: it starts a runtime of its own each time.
+/// The time that the client may take to report about itself: it starts a runtime of its own each time.
 const CLIENT_LIMIT: Duration = Duration::from_secs(20);
 
-/// The client: whether it is there, which version, and whether it knows the flags that all rests on.
+/// Checks the client: whether it is there, which version it has, and whether it knows the needed flags.
 pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
     let command = &here.config.agent.command;
     let Some(program) = find_program(OsStr::new(command)) else {
@@ -93,7 +93,7 @@ static TESTED: LazyLock<[String; 2]> = LazyLock::new(|| {
     })
 });
 
-/// The client by its own words, beside what pitstop is tested with.
+/// Compares the version that the client reports with those that pitstop is tested with.
 fn known_client(version: &str, program: &str) -> Check {
     let [floor, current] = &*TESTED;
     let detail = format!("{version} at {program}; tested with {floor} and {current}");
@@ -109,14 +109,14 @@ fn known_client(version: &str, program: &str) -> Check {
     }
 }
 
-/// The numbers that a version begins with.
+/// Returns the numbers that a version begins with.
 fn numbers(version: &str) -> Option<[u64; 3]> {
     let word = version.split_whitespace().next()?;
     let numbers: Vec<u64> = word.split('.').map_while(|one| one.parse().ok()).collect();
     numbers.try_into().ok()
 }
 
-/// What a program prints when asked about itself; `None` if it fails or takes too long.
+/// Returns the output of a program that is asked about itself; `None` if it fails or takes too long.
 async fn ask_program(program: &Path, args: &[&str]) -> Option<String> {
     let run = tokio::process::Command::new(program)
         .args(args)
@@ -129,7 +129,7 @@ async fn ask_program(program: &Path, args: &[&str]) -> Option<String> {
     (output.status.success() && !text.trim().is_empty()).then_some(text)
 }
 
-/// Whether the client took the session id it was given: then its transcript bears that name.
+/// Checks whether the client took the session id it was given: then its transcript has that name.
 pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept) -> Check {
     let name = "session id";
     let kind = |report: &StatusReport| report.agent.kind.word().to_owned();
@@ -156,7 +156,7 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
     }
 }
 
-/// Whether hooks arrive, or what would keep them away.
+/// Checks whether hooks arrive, or finds what prevents them.
 pub(super) fn hooks(report: Option<&StatusReport>) -> Check {
     let name = "hooks";
     let off = claude_config_dir()
@@ -177,7 +177,7 @@ pub(super) fn hooks(report: Option<&StatusReport>) -> Check {
     }
 }
 
-/// Whether the client's own side of the session reports.
+/// Checks whether the bridge, the part of pitstop inside the client, reports.
 pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
     let name = "bridge";
     let Some(bridge) = report.map(|report| &report.agent.bridge) else {
@@ -206,7 +206,7 @@ pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
     }
 }
 
-/// How the agent reaches its tools.
+/// Checks the way in which the agent reaches its tools.
 pub(super) fn tools(here: &Here, report: Option<&StatusReport>) -> Check {
     let name = "agent's tools";
     if !here.config.agent.tools {
@@ -233,7 +233,7 @@ pub(super) fn tools(here: &Here, report: Option<&StatusReport>) -> Check {
     }
 }
 
-/// Whether the handoff has a to-do list of the agent's own to carry over.
+/// Checks whether there is a to-do list of the agent that the handoff can carry over.
 pub(super) fn todo_list(here: &Here, report: Option<&StatusReport>) -> Check {
     let name = "to-do list";
     let ready = if has_todo_tools(&here.config) {
@@ -258,7 +258,7 @@ fn switches_hooks_off(file: &Path) -> bool {
         .is_ok_and(|settings| settings["disableAllHooks"] == true)
 }
 
-/// Where the size of the context window is from.
+/// Checks the source of the size of the context window.
 pub(super) fn window(here: &Here, report: Option<&StatusReport>) -> Check {
     let name = "context window";
     if let Some(window) = here.config.context.window {
@@ -283,7 +283,7 @@ pub(super) fn window(here: &Here, report: Option<&StatusReport>) -> Check {
     }
 }
 
-/// Where the client itself compacts or refuses prompts, and why.
+/// Checks the limit at which the client itself compacts or refuses prompts, and its origin.
 pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Check {
     let name = "client's limit";
     if let Some(context) = report.map(|report| &report.context) {
@@ -322,7 +322,7 @@ pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Check 
     Check::ok(name, limits_in_words(&settings))
 }
 
-/// The limit in the two windows that there are, for a model without settings of its own.
+/// Returns the limit in the two existing window sizes, for a model without settings of its own.
 fn limits_in_words(settings: &CompactionSettings) -> String {
     let of_window = |window: u64| match settings.limit(None, Tokens(window), None) {
         Some(limit) => format!(

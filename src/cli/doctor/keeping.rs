@@ -1,4 +1,4 @@
-//! What is kept, and what dead supervisors left: the store, stray agents, sockets, the project's files.
+//! The checks of what is kept, and of what dead supervisors left: the store, stray agents, sockets, the project's files.
 
 use std::time::SystemTime;
 
@@ -9,15 +9,15 @@ use crate::{
     store::{Health, HistoryOf, PrivateDir, Store, StoreOptions, StoreTarget},
 };
 
-/// How many of the newest runs are looked through for one with a session.
+/// The number of newest runs that are searched for one with a session.
 const RUNS: u32 = 8;
 
-/// What the store reports.
+/// The report of the store.
 pub(super) struct Kept {
     health: Result<Health, String>,
     /// The newest session of this project that is on record, and its agent.
     pub(super) last: Option<(String, String)>,
-    /// Agents of dead supervisors that are alive.
+    /// The process ids of live agents whose supervisors are dead.
     strays: Vec<u32>,
     exists: bool,
 }
@@ -124,7 +124,7 @@ pub(super) fn store(here: &Here, kept: &Kept) -> Check {
     }
 }
 
-/// Whether the project's own files can be written.
+/// Checks whether the project's own files can be written.
 pub(super) fn files(here: &Here) -> Check {
     let name = "project files";
     match PrivateDir::find_project(&here.directory) {

@@ -1,4 +1,4 @@
-//! What the terminal can do: by its names, and by asking it.
+//! The checks of what the terminal can do: by its names, and by its answers.
 
 use std::{
     env,
@@ -22,13 +22,13 @@ use crate::{
     ui::Depth,
 };
 
-/// How long the terminal may take to answer: some are behind a slow line.
+/// The time that the terminal may take to answer: some are behind a slow line.
 const ANSWER_TIME: Duration = Duration::from_millis(600);
 
-/// Keyboard flags, synchronized output, name; DA1 last, for every terminal answers that.
+/// The queries for keyboard flags, synchronized output and name; DA1 comes last, because every terminal answers it.
 const QUESTIONS: &[u8] = b"\x1b[?u\x1b[?2026$p\x1b[>0q\x1b[c";
 
-/// Looks at the terminal that this command runs in.
+/// Checks the terminal that this command runs in.
 pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![names()];
     if !std::io::stdin().is_terminal() {
@@ -50,7 +50,7 @@ pub(super) fn checks() -> Vec<Check> {
     checks
 }
 
-/// What the environment says.
+/// Checks the terminal by the environment.
 fn names() -> Check {
     let (term, locale) = (env::var("TERM").unwrap_or_default(), locale());
     let colours = match depth() {
@@ -78,11 +78,11 @@ struct Taking {
     terminal: &'static str,
     /// The keys, as labels.
     keys: &'static [&'static str],
-    /// How they are had back.
+    /// The instruction to get the keys back.
     remedy: &'static str,
 }
 
-/// Which terminal this is, by what it sets in the environment, and which keys it keeps unless its settings say otherwise.
+/// Returns the terminal, by the variables that it sets, and the keys that it keeps unless its settings change that.
 fn taking(variable: impl Fn(&str) -> String) -> Option<Taking> {
     let is_set = |name: &str| !variable(name).is_empty();
     let program = variable("TERM_PROGRAM");
@@ -113,7 +113,7 @@ fn taking(variable: impl Fn(&str) -> String) -> Option<Taking> {
     })
 }
 
-/// Which keys of ours the host terminal may keep for itself: it cannot be asked, so it is known by its name.
+/// Checks which keys of pitstop the host terminal may keep for itself: it cannot be asked, so it is known by its name.
 pub(super) fn keys(keymap: &Keymap) -> Check {
     let multiplexed = ["TMUX", "STY"]
         .iter()
@@ -126,7 +126,7 @@ pub(super) fn keys(keymap: &Keymap) -> Check {
 fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String) -> Check {
     let name = "terminal's own keys";
     let Some(taking) = taking(variable) else {
-        // Inside a multiplexer the terminal around it is not seen.
+        // The outer terminal cannot be identified inside a multiplexer.
         let found = if multiplexed {
             "not known inside tmux or screen"
         } else {
@@ -179,7 +179,7 @@ fn size(tty: &File) -> Option<Check> {
     })
 }
 
-/// What the terminal answered.
+/// The answers of the terminal.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Answers {
     kitty_keys: bool,

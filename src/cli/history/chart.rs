@@ -1,8 +1,8 @@
-//! `pitstop history --chart`: how full the context was and what it cost, turn by turn, as an SVG.
+//! `pitstop history --chart`: the context usage and the cost, turn by turn, as an SVG.
 //!
 //! ```text
 //!  100 % ┤                          ┤ $4   left: the share of the usable window at the end of each turn;
-//!        │ - - - - - - - - - compact│      right: what the run had cost by then. At a reboot the fill
+//!        │ - - - - - - - - - compact│      right: the cost of the run by then. At a reboot the fill
 //!   50 % ┤    ╱│   ╱│   ╱           ┤ $2   falls, so it looks like the teeth of a saw.
 //!        │ ╱╱  │╱╱  │╱╱             │
 //!    0 % └──┴──┴──┴──┴──┴──┴──┴──┴──┘ $0
@@ -16,13 +16,13 @@ use crate::{
     lineage::{Iteration, IterationId, metrics::TurnFigures},
 };
 
-/// The size of the picture.
+/// The width and the height of the picture.
 const SIZE: (f64, f64) = (960.0, 420.0);
 
-/// Where the plot lies in it: left, top, right, bottom.
+/// The edges of the plot in the picture: left, top, right, bottom.
 const PLOT: (f64, f64, f64, f64) = (70.0, 60.0, 885.0, 360.0);
 
-/// About as many marks as an axis has.
+/// The approximate number of marks on an axis.
 const MARKS: f64 = 5.0;
 
 /// A turn in the chart.
@@ -31,7 +31,7 @@ struct Point {
     iteration: IterationId,
     /// The share of the usable window, in percent.
     percent: f64,
-    /// What the run had cost by then, in US dollars.
+    /// The cost of the run by then, in US dollars.
     cost: Option<f64>,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn draw(
     Some(svg)
 }
 
-/// The turns with what the whole run had cost by then: each iteration counts from nothing.
+/// Returns the turns with the cost of the whole run by then: the cost of each iteration begins at zero.
 fn points(turns: &[TurnFigures], iterations: &[Iteration]) -> Vec<Point> {
     let cost_before = |iteration: IterationId| -> f64 {
         let earlier = iterations.iter().filter(|one| one.iteration < iteration);
@@ -79,7 +79,7 @@ fn points(turns: &[TurnFigures], iterations: &[Iteration]) -> Vec<Point> {
         .collect()
 }
 
-/// The smallest of 1, 2 and 5 times a power of ten that is not below this.
+/// Returns the smallest of 1, 2 and 5 times a power of ten that is not below `step`.
 fn nice(step: f64) -> f64 {
     if !step.is_finite() || step <= 0.0 {
         return 1.0;
@@ -91,7 +91,7 @@ fn nice(step: f64) -> f64 {
     times.unwrap_or(10.0) * power
 }
 
-/// From figures to places in the picture.
+/// The mapping from figures to places in the picture.
 struct Scale {
     count: usize,
     top: f64,
@@ -213,7 +213,7 @@ fn plot(svg: &mut String, scale: &Scale, points: &[Point]) -> std::fmt::Result {
             svg,
             r#"<polygon class="area" points="{first:.1},{bottom} {path}{last:.1},{bottom}"/><polyline class="fill" points="{path}"/>"#
         )?;
-        // One turn is a point, of which a line shows nothing.
+        // A single turn is a point, which a line does not show.
         for (at, point) in iteration.iter().enumerate() {
             let (x, y) = (place(at), scale.y(point.percent));
             writeln!(

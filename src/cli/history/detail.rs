@@ -11,13 +11,13 @@ use crate::{
     scratchpad::difference,
 };
 
-/// What changed from the handoff that it was given to the one that it gave; none unless there are both.
+/// Returns the changes from the handoff that it was given to the one that it gave; none unless there are both.
 pub(super) fn changes(past: &PastSession) -> Option<String> {
     let (got, gave) = (past.got.as_ref()?, past.gave.as_ref()?);
     Some(difference(&got.handoff, &gave.handoff))
 }
 
-/// The iteration as one JSON object.
+/// Returns the iteration as one JSON object.
 pub(super) fn as_json(past: &PastSession) -> Value {
     json!({
         "run_id": past.run, "task": past.task, "iteration": iteration_report(&past.iteration),
@@ -27,7 +27,7 @@ pub(super) fn as_json(past: &PastSession) -> Value {
     })
 }
 
-/// The iteration for people.
+/// Returns the iteration as text for people.
 pub(super) fn describe(past: &PastSession) -> String {
     let report = iteration_report(&past.iteration);
     let session = report.session_id.as_deref().unwrap_or("–");
@@ -36,7 +36,7 @@ pub(super) fn describe(past: &PastSession) -> String {
         vec!["session".to_owned(), session.to_owned()],
     ];
     let next = past.gave.as_ref().map(|entry| entry.cause);
-    // The short id of the table stands here whole.
+    // The session's id, which the table shortens, is shown whole above.
     let named = head().into_iter().zip(fields(&report, next));
     rows.extend(
         named

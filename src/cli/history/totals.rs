@@ -1,5 +1,5 @@
-//! `pitstop history --totals`: what the runs here have cost, by run and by day, how their reboots came out, and how long
-//! each step took.
+//! `pitstop history --totals`: the costs of the runs here, by run and by day, the outcomes of their reboots, and the time
+//! that each step took.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
     store::RunHistory,
 };
 
-/// What iterations have cost together.
+/// The cost of several iterations together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Cost {
     iterations: usize,
@@ -36,7 +36,7 @@ fn of_run(run: &RunHistory) -> Cost {
     cost
 }
 
-/// By the day on which an iteration began, UTC, newest first.
+/// Returns the costs by the day on which an iteration began, UTC, newest first.
 fn by_day(runs: &[RunHistory]) -> Vec<(NaiveDate, Cost)> {
     let mut days: BTreeMap<NaiveDate, Cost> = BTreeMap::new();
     for iteration in runs.iter().flat_map(|run| &run.iterations) {
@@ -46,7 +46,7 @@ fn by_day(runs: &[RunHistory]) -> Vec<(NaiveDate, Cost)> {
     days.into_iter().rev().collect()
 }
 
-/// The totals as one JSON object.
+/// Returns the totals as one JSON object.
 pub(super) fn as_json(runs: &[RunHistory], found: &[Total]) -> Value {
     let reboots: Vec<_> = found
         .iter()
@@ -79,7 +79,7 @@ pub(super) fn as_json(runs: &[RunHistory], found: &[Total]) -> Value {
     })
 }
 
-/// The totals as tables.
+/// Returns the totals as tables.
 pub(super) fn table(runs: &[RunHistory], found: &[Total]) -> String {
     let head = |names: &[&str]| vec![names.iter().map(|name| (*name).to_owned()).collect()];
     let mut by_run: Vec<Vec<String>> = head(&["run", "iterations", "cost", "task"]);
