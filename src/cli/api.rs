@@ -1,10 +1,10 @@
-//! `pitstop api METHOD PATH`: speaks to the control socket of this directory, so that a script needs no token.
+//! `pitstop api METHOD PATH`: sends a request to the control socket of this directory, so that a script needs no token.
 
 use clap::{Args, ValueEnum};
 
 use super::out;
 
-/// The longest body that is sent, in bytes: more than the server takes, so that it says so.
+/// The size in bytes of the longest body that is sent: more than the server takes, so that the server reports that.
 const BODY: u64 = 2 << 20;
 
 /// Send a request to the supervisor of this directory and print its answer.
@@ -65,7 +65,7 @@ pub fn run(args: &ApiArgs) -> i32 {
     }
 }
 
-/// Whether this can be sent as the path of a request, and will be answered at once.
+/// Checks that this can be sent as the path of a request, and will be answered at once.
 fn check(path: &str) -> Result<(), (String, &'static str)> {
     if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err((

@@ -1,4 +1,4 @@
-//! `pitstop check`: is the configuration usable, and if not, what is wrong with it?
+//! `pitstop check`: shows whether the configuration is usable, and every error in it.
 
 use std::{
     io::{self, Write},
@@ -23,7 +23,7 @@ pub struct CheckArgs {
     pub json: bool,
 }
 
-/// Checks and prints; exit code 0 when the configuration can be used, 2 when not.
+/// Checks and prints; returns exit code 0 when the configuration can be used, 2 when not.
 #[must_use]
 pub fn run(args: &CheckArgs, flags: &Flags) -> i32 {
     let outcome = check(args, flags);
@@ -33,7 +33,7 @@ pub fn run(args: &CheckArgs, flags: &Flags) -> i32 {
     } else {
         as_text(&outcome, super::out::style(&io::stdout()))
     };
-    // A reader that has gone away is no fault of the configuration.
+    // A reader that has gone away is not a fault of the configuration.
     let _ = io::stdout().write_all(text.as_bytes());
     if usable {
         super::out::OK
@@ -42,7 +42,7 @@ pub fn run(args: &CheckArgs, flags: &Flags) -> i32 {
     }
 }
 
-/// What a session would start with, or the one named file laid over the defaults.
+/// Loads the configuration that a session would start with, or the one named file laid over the defaults.
 fn check(args: &CheckArgs, flags: &Flags) -> Result<Loaded, ConfigErrors> {
     if let Some(path) = &args.file {
         let config = load::check_file(path)?;

@@ -1,7 +1,7 @@
 //! `pitstop context [--all] [--json]`: the shell commands of this project's sessions, with their output.
 //!
-//! It reads files only, so it needs no supervisor: the newest run's `meta.json` names the session, whose transcript lies
-//! in the agent's configuration directory; an agent without one has the recording of its pane.
+//! It reads files only, so it needs no supervisor: the newest run's `meta.json` names the session, whose transcript is
+//! in the agent's configuration directory; for an agent without one the recording of its pane is read.
 
 use std::{
     fs::File,
@@ -25,10 +25,10 @@ use crate::{
     transcript::commands::{CommandLog, CommandReader, CommandRecord, OutputReader as _, cast},
 };
 
-/// The most that is read of a run's record, in bytes.
+/// The most bytes of a run's record that are read.
 const META_LIMIT: usize = 16 * 1024 * 1024;
 
-/// The most that is read of a recording, in bytes: far above what one may grow to.
+/// The most bytes of a recording that are read: far above what one may grow to.
 const RECORDING_LIMIT: usize = 1024 * 1024 * 1024;
 
 /// Print the last shell commands of this session, with their output.
@@ -55,7 +55,7 @@ pub fn run(args: &ContextArgs) -> i32 {
     }
 }
 
-/// Why nothing could be read.
+/// The reason why nothing could be read.
 #[derive(Debug, thiserror::Error)]
 enum ContextError {
     #[error("cannot find the current directory: {0}")]
@@ -73,7 +73,7 @@ struct Session {
     log: CommandLog,
 }
 
-/// The present session, or all of them, oldest first.
+/// Returns the present session, or all of them, oldest first.
 fn sessions(all: bool) -> Result<Vec<Session>, ContextError> {
     let project = std::env::current_dir().map_err(ContextError::Directory)?;
     let places = sessions::places(Paths::of_process(&project).ok().as_ref());
@@ -91,7 +91,7 @@ fn sessions(all: bool) -> Result<Vec<Session>, ContextError> {
             }
         }
     }
-    // Sessions from before pitstop was used here.
+    // There may be sessions from before pitstop was used here.
     if found.is_empty() {
         let mut known = sessions::of_project(&places, &project);
         if !all {
@@ -115,7 +115,7 @@ fn of_run(
     let Some(meta) = run.read(META, META_LIMIT)? else {
         return Ok(());
     };
-    // A record that another version wrote, or a hand, hides only its own run.
+    // A record that another version or a person wrote hides only its own run.
     let Ok(meta) = serde_json::from_slice::<Meta>(&meta) else {
         return Ok(());
     };
@@ -125,7 +125,7 @@ fn of_run(
             .and_then(|id| Some((id, sessions::transcript_of(places, id)?)));
         if let Some((id, path)) = transcript {
             let id = id.to_string();
-            // A resumed session is the same in several iterations.
+            // A resumed session has the same id in several iterations.
             if found.iter().all(|have| have.id != id) {
                 found.push(from_transcript(id, &path)?);
             }

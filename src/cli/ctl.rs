@@ -65,7 +65,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The order, with its text if it takes one.
+    /// Returns the order, with its text if it takes one.
     fn order(self, text: String) -> Control {
         match self {
             Self::Reboot => Control::Reboot,
@@ -105,7 +105,7 @@ pub fn run(args: &CtlArgs) -> i32 {
         return out::failed("nothing is forgotten: you have not said yes", hint);
     }
     let text = match args.text.as_deref() {
-        // One that is too long is read just as far as to be refused for it.
+        // A text that is too long is read only so far that it is refused.
         Some("-") => match out::piped(SAY_LIMIT as u64 + 4) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) => return out::failed(&format!("cannot read the text: {error}"), ""),
@@ -126,7 +126,7 @@ pub fn run(args: &CtlArgs) -> i32 {
     }
 }
 
-/// Asks a person whether the preserved state is to be forgotten; where none is there, nobody agrees.
+/// Asks a person whether the preserved state should be forgotten; false if there is no person to ask.
 fn agreed() -> bool {
     let mut answer = String::new();
     if io::stdin().is_terminal() {
@@ -136,8 +136,8 @@ fn agreed() -> bool {
     matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-/// The supervisor's answer, for people unless JSON is wanted. One of another version may answer something else: that
-/// the order was taken is known by its code.
+/// Returns the supervisor's answer, for people unless JSON is wanted. One of another version may answer something else;
+/// its status code already shows that the order was accepted.
 fn shown(args: &CtlArgs, body: &[u8]) -> String {
     if args.json {
         return format!("{}\n", String::from_utf8_lossy(body));

@@ -6,8 +6,8 @@
 //!       state/  run/                       $XDG_STATE_HOME, $XDG_RUNTIME_DIR
 //! ```
 //!
-//! It is removed at the end. What a demo that was killed has left is not locked any more, and is removed by the next one. The
-//! user's configuration is read, and nothing else of theirs.
+//! It is removed at the end. The directory of a demo that was killed is not locked any more, and the next demo removes it.
+//! Of the user's files only the configuration is read.
 
 use std::{
     env,
@@ -29,16 +29,16 @@ use super::{
     out::{self, complain},
 };
 
-/// How the name of a demo's directory begins; the user's number follows.
+/// The start of the name of a demo's directory; the user's number follows.
 const PREFIX: &str = "pitstop-demo-";
 
-/// How the name of one begins that is kept: no later demo removes it.
+/// The start of the name of a kept directory: no later demo removes it.
 const KEPT_PREFIX: &str = "pitstop-demo-kept-";
 
-/// The name of the project: what the scripted agent builds.
+/// The name of the project that the scripted agent builds.
 const PROJECT: &str = "tidepool";
 
-/// How often removing is tried: a process that is about to end may write a last file meanwhile.
+/// The number of attempts to remove a directory: a process that is about to end may write a last file meanwhile.
 const TRIES: u32 = 5;
 
 /// Try all of pitstop with a built-in scripted agent, without an account.
@@ -78,7 +78,7 @@ pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
             );
         }
     };
-    // The project becomes the directory that we stand in.
+    // The project becomes the current directory.
     host.config = host
         .config
         .map(|file| std::path::absolute(&file).unwrap_or(file));
@@ -97,12 +97,12 @@ pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
 #[derive(Debug)]
 pub(super) struct DemoDirs {
     root: PathBuf,
-    /// Open and locked until the end.
+    /// The open directory, locked until the end.
     lock: File,
 }
 
 impl DemoDirs {
-    /// Makes them, for this user alone.
+    /// Makes the directories, for this user alone.
     fn create(temporary: &Path, keep: bool) -> io::Result<Self> {
         let temporary = temporary.canonicalize()?;
         loop {
@@ -127,18 +127,18 @@ impl DemoDirs {
         }
     }
 
-    /// The project's directory.
+    /// Returns the project's directory.
     pub(super) fn project(&self) -> PathBuf {
         self.root.join(PROJECT)
     }
 
-    /// The variables that lead everything that runs in the demo to its directories.
+    /// Returns the variables that lead every program in the demo to its directories.
     pub(super) fn env(&self) -> [(OsString, OsString); 2] {
         [("XDG_STATE_HOME", "state"), ("XDG_RUNTIME_DIR", "run")]
             .map(|(variable, name)| (variable.into(), self.root.join(name).into()))
     }
 
-    /// Removes them, or leaves them for the user, and says which.
+    /// Removes the directories, or leaves them for the user, and prints which.
     fn close(self, keep: bool) {
         let root = self.root.display();
         if keep {
@@ -166,7 +166,7 @@ impl DemoDirs {
     }
 }
 
-/// How the names of this user's demo directories begin.
+/// Returns the start of the names of this user's demo directories.
 fn prefix() -> String {
     format!("{PREFIX}{}-", rustix::process::geteuid().as_raw())
 }
@@ -187,7 +187,7 @@ fn locked(root: &Path) -> io::Result<Option<File>> {
     Ok(is_at(&open, root).then_some(open))
 }
 
-/// Removes what this user's demos have left that were killed.
+/// Removes the directories that killed demos of this user have left.
 fn sweep(temporary: &Path) {
     let (prefix, user) = (prefix(), rustix::process::geteuid().as_raw());
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
@@ -231,7 +231,7 @@ mod tests {
         let dirs = |keep| DemoDirs::create(temporary.path(), keep).unwrap();
         let (running, kept, dead) = (dirs(false), dirs(true), dirs(false));
         assert!(dead.project().is_dir());
-        // Closing alone would not do: a process that another test is starting may have inherited the handle.
+        // Closing alone is not enough: a process that another test is starting may have inherited the handle.
         rustix::fs::flock(&dead.lock, FlockOperation::Unlock).unwrap();
         let dead = dead.root.clone();
         let file = temporary.path().join(format!("{}file", prefix()));

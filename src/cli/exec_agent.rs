@@ -1,15 +1,15 @@
-//! `pitstop exec-agent REGISTRY PROGRAM ARGS…`: becomes the agent, after making sure that it dies with us, or that the next
-//! start finds it.
+//! `pitstop exec-agent REGISTRY PROGRAM ARGS…`: becomes the agent, after making sure that it dies with its pitstop, or that
+//! the next start finds it.
 //!
-//! Hidden: only our own panes start it. The wish to be signalled at the parent's death survives `exec`, and asking for
-//! it here, in a process of its own, needs no code between `fork` and `exec`.
+//! The command is hidden: only pitstop's own panes start it. The setting to be signalled at the parent's death survives
+//! `exec`, and making it here, in a process of its own, needs no code between `fork` and `exec`.
 
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
 
 use crate::process;
 use crate::store::agent_registry;
 
-/// The code of a shell for a command that cannot be run.
+/// The exit code of a shell for a command that cannot be run.
 const CANNOT_RUN: i32 = 127;
 
 /// Becomes the program; returns only if that fails.
@@ -26,8 +26,8 @@ pub fn run(args: &[OsString]) -> i32 {
     CANNOT_RUN
 }
 
-/// SIGTERM, not SIGKILL: the client then still writes its transcript and runs its hooks. One that ignores it is
-/// swept at our next start.
+/// Requests a signal at the parent's death: SIGTERM, not SIGKILL, so that the client still writes its transcript and
+/// runs its hooks. One that ignores it is ended at the next start of pitstop.
 #[cfg(target_os = "linux")]
 fn die_with_parent() {
     use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
@@ -35,20 +35,20 @@ fn die_with_parent() {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::TERM)) {
         eprintln!("warning: the agent may outlive pitstop: {error}");
     }
-    // The parent may have died before we asked.
+    // The parent may have died before the request.
     if getppid() != parent || parent.is_none() {
         let _ = kill_process(getpid(), Signal::TERM);
     }
 }
 
-/// Elsewhere the closed terminal's SIGHUP and the sweep at the next start have to do.
+/// Does nothing: on other systems the closed terminal's SIGHUP and the sweep at the next start must suffice.
 #[cfg(not(target_os = "linux"))]
 fn die_with_parent() {}
 
-/// Before it is the agent: see [`agent_registry`]. An agent is worth more than its line: one that cannot be written stops
-/// nothing, and the database records the agent too.
+/// Registers this process before it becomes the agent: see [`agent_registry`]. An agent is worth more than its line: a line
+/// that cannot be written stops nothing, and the database records the agent, too.
 fn register(registry: &Path) {
-    // There was no room for one, and the person has been warned.
+    // There was no place for a registry, and the person has been warned.
     if registry.as_os_str().is_empty() {
         return;
     }

@@ -10,7 +10,7 @@
 //! leaves everything else to a process of its own. With no supervisor on the machine it starts nothing at all.
 //!
 //! The supervisors of all directories are notified from the one in which `git commit` was called up to the top of the work
-//! tree. In the middle of a rebase none is notified: that is no moment to stop.
+//! tree. In the middle of a rebase none is notified: that is not a moment to stop.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -31,28 +31,28 @@ use super::{hook, observer, out};
 use crate::api::wire::{self, CommitBody};
 use crate::clean;
 
-/// The hook's name, which git gives.
+/// The hook's name, as git defines it.
 const NAME: &str = "post-commit";
 
-/// Where the hook that was there before is kept, beside ours.
+/// The name under which an earlier hook is kept, beside pitstop's.
 const EARLIER: &str = "post-commit.before-pitstop";
 
-/// What is installed.
+/// The script that is installed.
 const SCRIPT: &str = include_str!("../../assets/post-commit.sh");
 
-/// How a hook of ours is known.
+/// The mark by which a hook of pitstop is recognised.
 const MARK: &str = "# pitstop git-hook:";
 
-/// How long git may take to answer one question, in the background.
+/// The time that git may take to answer one question, in the background.
 const GIT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The most that is read of an answer of git, in bytes: the names of some hundred thousand files.
+/// The most bytes of an answer of git that are read: the names of some hundred thousand files.
 const ANSWER_LIMIT: u64 = 32 * 1024 * 1024;
 
-/// The most that is reported of a commit's message, in bytes: far above what is kept of it.
+/// The most bytes of a commit's message that are reported: far above what is kept of it.
 const MESSAGE_LIMIT: usize = 64 * 1024;
 
-/// The most that is read of a hook to see whether it is ours, in bytes.
+/// The most bytes of a hook that are read to find out whether it is pitstop's.
 const HOOK_LIMIT: u64 = 64 * 1024;
 
 /// Report commits made by hand to the supervisor of this directory.
@@ -84,7 +84,7 @@ pub enum Action {
     },
 }
 
-/// What was done.
+/// The result of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 enum Done {
@@ -94,7 +94,7 @@ enum Done {
     Absent,
 }
 
-/// Why nothing was done.
+/// The reason why nothing was done.
 #[derive(Debug, thiserror::Error)]
 enum GitHookError {
     #[error("this is not a git repository; git says: {0}")]
@@ -172,7 +172,7 @@ fn shown(dir: &Path, done: Done, json: bool) -> String {
     text
 }
 
-/// Where git looks for hooks, by this directory's repository and its config.
+/// Returns the directory in which git looks for hooks, by this directory's repository and its config.
 fn hooks_dir() -> Result<PathBuf, GitHookError> {
     let output = Command::new("git")
         .args(["rev-parse", "--git-path", "hooks"])
@@ -188,7 +188,7 @@ fn hooks_dir() -> Result<PathBuf, GitHookError> {
     std::path::absolute(&path).map_err(GitHookError::io("find", &path))
 }
 
-/// What git printed, without the line's end.
+/// Returns the output of git without its final line feed.
 fn line(mut printed: Vec<u8>) -> Vec<u8> {
     if printed.last() == Some(&b'\n') {
         printed.pop();
@@ -200,7 +200,7 @@ fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// Whether the hook is one that we wrote; a link is not, whatever it leads to.
+/// Reports whether pitstop wrote the hook; a link is not pitstop's, whatever it leads to.
 fn is_ours(path: &Path) -> Result<bool, GitHookError> {
     let meta = fs::symlink_metadata(path).map_err(GitHookError::io("examine", path))?;
     if !meta.is_file() {
@@ -237,7 +237,7 @@ fn install(dir: &Path) -> Result<Done, GitHookError> {
         .map_err(GitHookError::io(act, &path))?;
     file.write_all(&script(exe.as_os_str()))
         .map_err(GitHookError::io(act, &path))?;
-    // The process's mask may have taken the right to run it away.
+    // The process's umask may have removed the execute permission.
     let mode = Permissions::from_mode(0o755);
     let file = file.into_temp_path();
     fs::set_permissions(&file, mode).map_err(GitHookError::io(act, &path))?;
@@ -262,14 +262,14 @@ fn remove(dir: &Path) -> Result<Done, GitHookError> {
     Ok(Done::Removed)
 }
 
-/// The hook, with the path of this program in it.
+/// Returns the hook, with the path of this program in it.
 fn script(exe: &OsStr) -> Vec<u8> {
     let uid = rustix::process::geteuid().as_raw().to_string();
     let text = SCRIPT.replace("@UID@", &uid).replace("@EARLIER@", EARLIER);
     let (before, after) = text
         .split_once("@PITSTOP@")
         .expect("the template has a place for the path");
-    // One word of the shell, whatever bytes it has.
+    // The path is quoted as one word of the shell, whatever bytes it has.
     let mut script = before.as_bytes().to_vec();
     script.push(b'\'');
     for byte in exe.as_bytes() {
@@ -316,7 +316,7 @@ fn post_commit(sha: &str) {
     }
 }
 
-/// How many files a commit changed, against its first parent.
+/// Returns the number of files that a commit changed, against its first parent.
 fn files_changed(sha: &str) -> Option<u64> {
     const NAMES: [&str; 4] = ["diff-tree", "-r", "--name-only", "-z"];
     let parent = format!("{sha}^1");

@@ -1,7 +1,7 @@
-//! `pitstop handoff [--check] [--json]`: the message that the next session would be given now, or what it does not say, and what it
-//! says that does not stand in its session.
+//! `pitstop handoff [--check] [--json]`: the message that the next session would be given now, or the facts that it omits, and
+//! the claims in it that its session does not support.
 //!
-//! The check needs no supervisor: without one it compares the newest session of this project that handed anything over, or saved
+//! The check needs no supervisor: without one it compares the newest session of this project that gave a handoff, or saved
 //! a checkpoint, with its transcript.
 
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// How many of the newest runs are looked through for a handoff.
+/// The number of newest runs that are searched for a handoff.
 const RUNS: u32 = 16;
 
 /// Print the handoff as it would be sent now.
@@ -45,8 +45,8 @@ pub struct HandoffArgs {
     pub json: bool,
 }
 
-/// Runs the command; 0, or 3 if no supervisor runs here, or 1. A check: 0 if nothing is missing, 1 if something is, or if it
-/// failed, 3 if no supervisor runs here and none ever did.
+/// Runs the command; returns 0, or 3 if no supervisor runs here, or 1. A check returns 0 if nothing is missing, 1 if something
+/// is, or if it failed, 3 if no supervisor runs here and none ever did.
 #[must_use]
 pub fn run(args: &HandoffArgs, flags: &Flags) -> i32 {
     if args.check {
@@ -59,7 +59,7 @@ pub fn run(args: &HandoffArgs, flags: &Flags) -> i32 {
     }
 }
 
-/// The present session's handoff.
+/// The path of the present session's handoff in the API.
 const PRESENT: &str = "/api/sessions/current/handoff";
 
 fn run_check(args: &HandoffArgs, flags: &Flags) -> Result<i32, i32> {
@@ -76,7 +76,7 @@ fn run_check(args: &HandoffArgs, flags: &Flags) -> Result<i32, i32> {
         },
         None => last_check(&here)?,
     };
-    // Before the first prompt there is no transcript yet.
+    // There is no transcript before the first prompt.
     if let Some(transcript) = transcript_of(&here, report.session_id.as_deref()) {
         let unfounded = unfounded(&here, &report, &transcript)?;
         found.unfounded = Some(unfounded);
@@ -101,10 +101,10 @@ fn transcript_of(here: &Here, session: Option<&str>) -> Option<PathBuf> {
     sessions::transcript_of(&places, session?.parse().ok()?)
 }
 
-/// How many commits are looked through for those that a handoff names.
+/// The number of commits that are searched for those that a handoff names.
 const COMMITS: usize = 1_000;
 
-/// The lines of a handoff that claim what neither the transcript has nor git, nor the scratchpad.
+/// Returns the lines of a handoff whose claims are neither in the transcript nor in git, nor in the scratchpad.
 fn unfounded(
     here: &Here,
     report: &HandoffReport,
@@ -131,7 +131,7 @@ fn unfounded(
     Ok(lines.collect())
 }
 
-/// The check of the newest session here of which a handoff is kept, and that handoff.
+/// Returns the check of the newest session here of which a handoff is kept, and that handoff.
 fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), i32> {
     if !here.has_store() {
         return Err(out::none_recorded());
@@ -162,7 +162,7 @@ fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), i32> {
     Ok((found, report))
 }
 
-/// The newest session of which a handoff is kept.
+/// Returns the newest session of which a handoff is kept.
 async fn last_handoff(store: &Store, of: &HistoryOf) -> Result<Option<PastSession>, StoreError> {
     let mut runs = store.history(of, RUNS).await?;
     runs.sort_by_key(|one| std::cmp::Reverse(one.run.started_at));
@@ -179,18 +179,18 @@ async fn last_handoff(store: &Store, of: &HistoryOf) -> Result<Option<PastSessio
     Ok(None)
 }
 
-/// What a transcript shows of the work and of the human's words.
+/// Reads the work at hand and the human's words from a transcript.
 fn read(path: &Path) -> Result<(WorkAtHand, HumanWords), TailError> {
     let mut tail = Tail::open(path)?;
     let mut digest = Digest::new(1);
-    // All of it is history: signals and commands are of no interest here.
+    // The whole file is history: signals and commands are not needed here.
     let mut history = u64::MAX;
     while tail.read_into(u64::MAX, &mut digest, &mut history)?.more {}
     let work = digest.take_work().unwrap_or_default();
     Ok((work, digest.take_human().unwrap_or_default()))
 }
 
-/// The check for people: the finding, and a list for each kind.
+/// Returns the check for people: the finding, and a list for each kind.
 fn describe_check(check: &HandoffCheck) -> String {
     let mut text = format!("{}\n", clean::one_line(&check.finding));
     let mut list = |title: &str, items: &mut dyn Iterator<Item = &String>| {
@@ -227,7 +227,7 @@ fn describe_check(check: &HandoffCheck) -> String {
     text
 }
 
-/// The message as text that ends its last line; what it quotes cannot drive the terminal.
+/// Returns the message as text that ends its last line; escape sequences that it quotes cannot control the terminal.
 fn describe(report: &HandoffReport) -> String {
     let mut text = clean::text(&report.text).into_owned();
     if !text.is_empty() && !text.ends_with('\n') {

@@ -1,4 +1,4 @@
-//! Where a command stands: the project, its configuration, the store, and what checkpoints are filed under.
+//! The place that a command was called in: the project, its configuration, the store, and the environment of checkpoints.
 
 use std::{
     env,
@@ -19,25 +19,25 @@ use crate::{
     },
 };
 
-/// The directory a command was called in, and all that follows from it.
+/// The directory that a command was called in, and all that follows from it.
 #[derive(Debug)]
 pub struct Here {
     /// The directory, without links.
     pub directory: PathBuf,
-    /// Where everything lies.
+    /// The paths of all files.
     pub paths: Paths,
     /// The configuration; the defaults where it has faults.
     pub config: Config,
-    /// Whether the configuration has faults.
+    /// True if the configuration has faults.
     pub faulty: bool,
-    /// Where the store is.
+    /// The place of the store.
     pub target: StoreTarget,
     /// The project as the records name it.
     pub project: Project,
 }
 
 impl Here {
-    /// Finds it out. What goes wrong is shown to the person; what is left is the exit code.
+    /// Finds all of this. An error is shown to the person; only the exit code is returned.
     pub fn find(flags: &Flags) -> Result<Self, i32> {
         let directory = env::current_dir()
             .and_then(|here| here.canonicalize())
@@ -45,7 +45,7 @@ impl Here {
                 out::failed(&format!("cannot find the current directory: {error}"), "")
             })?;
         let paths = Paths::of_process(&directory).map_err(|error| failed_by(&error))?;
-        // A fault in the configuration is for `pitstop check` to report; the store lies where it lies.
+        // A fault in the configuration is reported by `pitstop check`; the store is then that of the defaults.
         let loaded = load::load(&paths, flags);
         let faulty = loaded.is_err();
         let config = loaded.map_or_else(|_| Config::default(), |loaded| loaded.config);
@@ -62,13 +62,13 @@ impl Here {
         })
     }
 
-    /// Whether there is a store to look at: a command that only looks makes none.
+    /// Reports whether there is a store to read: a command that only reads makes none.
     #[must_use]
     pub fn has_store(&self) -> bool {
         !matches!(&self.target, StoreTarget::Sqlite(file) if !file.exists())
     }
 
-    /// The project's own files, or those kept in its place where it cannot be written; only if they are there.
+    /// Returns the project's own files, or those kept elsewhere if the project cannot be written; only if they exist.
     pub fn files(&self) -> Result<Option<PrivateDir>, FilesError> {
         if let Some(files) = PrivateDir::find_project(&self.directory)? {
             return Ok(Some(files));
@@ -79,13 +79,13 @@ impl Here {
         }
     }
 
-    /// The supervisor that holds the lock of this project, if one does.
+    /// Returns the supervisor that holds the lock of this project, if one does.
     #[must_use]
     pub fn holder(&self) -> Option<Holder> {
         holder_of(&self.paths, &self.directory)
     }
 
-    /// Opens the store, does the work, and closes it with everything written. What goes wrong is shown to the person.
+    /// Opens the store, does the work, and closes it with everything written. An error is shown to the person.
     pub fn with_store<T>(
         &self,
         work: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
@@ -111,32 +111,32 @@ impl Here {
         })
     }
 
-    /// What checkpoints are filed under here.
+    /// Returns the environment that checkpoints are filed under here.
     #[must_use]
     pub fn environment(&self) -> Environment {
         Environment::of(&self.directory, &self.config)
     }
 }
 
-/// The supervisor that holds the lock of the project in this directory, if one does and that can be seen.
+/// Returns the supervisor that holds the lock of the project in this directory, if one does and the lock can be read.
 #[must_use]
 pub fn holder_of(paths: &Paths, project: &Path) -> Option<Holder> {
     let hash = load::paths::project_hash(project).ok()?;
     lock::holder(paths.state_dir(), &hash).ok().flatten()
 }
 
-/// What checkpoints are filed under.
+/// The environment that checkpoints are filed under.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
     /// Its name.
     pub name: String,
-    /// Whether it was chosen. One that is only the directory's name is this project's alone: another directory
+    /// True if it was chosen. One that is only the directory's name is this project's alone: another directory
     /// of the same name is another environment.
     pub chosen: bool,
 }
 
 impl Environment {
-    /// `PITSTOP_ENV`, else `[store] environment`, else the name of the project's directory.
+    /// Returns `PITSTOP_ENV`, else `[store] environment`, else the name of the project's directory.
     #[must_use]
     pub fn of(project: &std::path::Path, config: &Config) -> Self {
         let chosen = env::var("PITSTOP_ENV")

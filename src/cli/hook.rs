@@ -1,9 +1,9 @@
 //! `pitstop hook EVENT [--observe FILE]`: reports to the supervisor that a hook of the hosted agent fired.
 //!
-//! It runs inside the agent's turn, many times a minute, so it is inert by construction: it prints nothing, exits 0, is
+//! It runs inside the agent's turn, many times a minute, so it has no effect on the agent: it prints nothing, exits 0, is
 //! done in 300 ms whatever happens, and reads no configuration. The one exception is the event that the supervisor can
-//! refuse: its refusal is printed (see `refuse`), and may take 2 s. Everything that goes wrong is silence: with the
-//! supervisor gone the agent runs on undisturbed. `main` comes here before it parses arguments or starts a runtime.
+//! refuse: its refusal is printed (see `refuse`), and may take 2 s. Every error is silent: with the supervisor gone the
+//! agent continues undisturbed. `main` comes here before it parses arguments or starts a runtime.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -20,20 +20,20 @@ use crate::api::client::{self, ApiClient};
 use crate::api::wire::{self, HookVerdict};
 use crate::config::load::paths::secrets_file_here;
 
-/// How long the whole of it may take.
+/// The time that the whole command may take.
 pub(super) const BUDGET: Duration = Duration::from_millis(300);
 
-/// How long the refusable event may take. A compaction is rare and takes the agent half a minute; on a busy machine an
-/// answer that came 300 ms late would lose the conversation to it.
+/// The time that the refusable event may take. A compaction is rare and takes the agent half a minute; on a busy machine
+/// an answer that came 300 ms late would lose the conversation to it.
 const REFUSAL_BUDGET: Duration = Duration::from_secs(2);
 
-/// How long standard input may take: some callers never close it.
+/// The time that standard input may take: some callers never close it.
 const INPUT_TIME: Duration = Duration::from_millis(250);
 
-/// The most that is passed on of standard input, in bytes: what the server takes.
+/// The most bytes of standard input that are passed on: as many as the server takes.
 const INPUT_LIMIT: usize = 1024 * 1024;
 
-/// Runs the command with the arguments after `hook`; the exit code is 0, always.
+/// Runs the command with the arguments after `hook`; the exit code is always 0.
 #[must_use]
 pub fn run(args: &[OsString]) -> i32 {
     quietly(|| report(args, Instant::now()));
@@ -64,8 +64,8 @@ fn report(args: &[OsString], began: Instant) -> Option<()> {
     Some(())
 }
 
-/// Prints the supervisor's refusal as the agent reads it, in one write. An answer of any other form is silence, and
-/// the agent does as it likes.
+/// Prints the supervisor's refusal in the form that the agent reads, in one write. For an answer of any other form
+/// nothing is printed, and the agent continues as it would.
 fn refuse(answer: &[u8]) -> Option<()> {
     let verdict: HookVerdict = serde_json::from_slice(answer).ok()?;
     if verdict.decision != HookVerdict::BLOCK {
@@ -75,8 +75,8 @@ fn refuse(answer: &[u8]) -> Option<()> {
     std::io::stdout().write_all(line.as_bytes()).ok()
 }
 
-/// The event's name and the observe file from the arguments, in any order; all else is ignored, so
-/// that an agent's settings written by another version of ours still report.
+/// Returns the event's name and the observe file from the arguments, in any order; all else is ignored,
+/// so that an agent's settings written by another version of pitstop still report.
 fn parse(args: &[OsString]) -> Option<(&str, Option<&OsStr>)> {
     let (mut event, mut observe) = (None, None);
     let mut rest = args.iter();
@@ -94,8 +94,8 @@ fn parse(args: &[OsString]) -> Option<(&str, Option<&OsStr>)> {
     Some((event?, observe))
 }
 
-/// The observe file: as given, else by the environment, else that of the project we stand in. One that is gone was in a
-/// runtime directory that was removed: the supervisor may have found another place.
+/// Returns the observe file: as given, else by the environment, else that of the current project. A missing one was in
+/// a runtime directory that was removed: the supervisor may have found another place.
 pub(super) fn observe_file(given: Option<&OsStr>) -> Option<PathBuf> {
     given
         .map(PathBuf::from)
@@ -104,10 +104,10 @@ pub(super) fn observe_file(given: Option<&OsStr>) -> Option<PathBuf> {
         .or_else(|| secrets_file_here("observe").ok())
 }
 
-/// Standard input as far as it comes before the limits of time and size; beyond the latter it is read
-/// on and dropped.
+/// Reads standard input up to the limits of time and size; bytes beyond the size limit are read and
+/// dropped.
 pub(super) fn read_input(began: Instant) -> Vec<u8> {
-    // Counted from the start and not from the last byte: one that drips must leave time for the post.
+    // The time is counted from the start and not from the last byte: slow input must leave time for the post.
     let last = began + INPUT_TIME;
     let stdin = std::io::stdin();
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! `pitstop`, `pitstop demo`, `pitstop --agent CMD`: what the command line asks for, handed to the supervisor.
+//! `pitstop`, `pitstop demo`, `pitstop --agent CMD`: the wishes of the command line, handed to the supervisor.
 
 use std::{env, ffi::OsString, io::IsTerminal, path::PathBuf};
 
@@ -46,7 +46,7 @@ pub struct HostArgs {
 }
 
 impl HostArgs {
-    /// What they say about the configuration.
+    /// Returns the arguments that concern the configuration.
     #[must_use]
     pub fn flags(&self) -> Flags {
         Flags {
@@ -56,7 +56,7 @@ impl HostArgs {
     }
 }
 
-/// What the agent is to do, as the command line says it.
+/// The work of the agent, as the command line asks for it.
 enum Asked {
     Session,
     Run(Order),
@@ -64,7 +64,7 @@ enum Asked {
 }
 
 impl Asked {
-    /// Without a terminal only an autonomous run can be.
+    /// Checks that there is a terminal: without one only a headless autonomous run is possible.
     fn check_terminal(&self) -> Result<(), StartError> {
         let headless = matches!(self, Self::Run(order) if order.speech().is_some());
         if headless || (std::io::stdout().is_terminal() && std::io::stdin().is_terminal()) {
@@ -92,13 +92,13 @@ pub fn run(args: &HostArgs, demo: bool) -> i32 {
     report(host_agent(&args, demo, asked, None))
 }
 
-/// What a person wants to do with earlier work, where there is some and a person to ask.
+/// Returns what a person wants to do with earlier work, where there is some and a person to ask.
 fn choice(args: &HostArgs, demo: bool) -> Choice {
     let is_plain = !demo && !args.new && args.agent.is_none() && args.args.is_empty();
     if !is_plain || Asked::Session.check_terminal().is_err() {
         return Choice::New;
     }
-    // What is wrong with the place is said by the start itself.
+    // A fault of the directory is reported by the start itself.
     Here::find(&args.flags()).map_or(Choice::New, |here| offer::ask(&here))
 }
 
@@ -113,18 +113,18 @@ pub(super) fn run_order(args: &HostArgs, demo: bool, order: Order) -> i32 {
     report(host_agent(args, demo, Asked::Run(order), None))
 }
 
-/// As [`run`], in a fresh session that is given the handoff of a checkpoint.
+/// Hosts the agent as [`run`] does, in a fresh session that is given the handoff of a checkpoint.
 #[must_use]
 pub fn restore(args: &HostArgs, demo: bool, checkpoint: Checkpoint) -> i32 {
     report(host_agent(args, demo, Asked::Restore(checkpoint), None))
 }
 
-/// The exit code; an error is shown first.
+/// Returns the exit code; an error is shown first.
 fn report(outcome: Result<i32, StartError>) -> i32 {
     outcome.unwrap_or_else(|error| {
         let what = chain(&error);
         if host::is_stalled() {
-            // It would never return.
+            // Writing to the terminal would never return.
             tracing::error!(error = what, "the terminal has stalled");
         } else {
             complain(&what, error.hint());
@@ -153,7 +153,7 @@ fn host_agent(
         ..
     } = load_config(&paths, &flags)?;
     if own_places.is_some() {
-        // Its database is its own, and its door must not stand in the way of another's.
+        // The demo has a database of its own, and must not take the listening address of another supervisor.
         config.store.url = None;
         config.api.listen = None;
     }
@@ -171,7 +171,7 @@ fn host_agent(
     let mut agent = program::find(&wanted, &args.args, &config, &paths)?;
     agent.env.extend(leading.iter().cloned());
     if own_places.is_some() {
-        // What people are shown is all of it.
+        // The demo shows all features, the bridge among them.
         agent.env.push((BRIDGE_VARIABLE.into(), "1".into()));
     }
     let work = match asked {
@@ -198,12 +198,12 @@ fn host_agent(
         warnings,
         agent,
         work,
-        // Arguments are for a person who knows what to look at.
+        // A person who gives arguments knows what to look at, and needs no tour.
         tour: own_places.is_some() && args.args.is_empty(),
     })
 }
 
-/// The configuration; its faults are shown here.
+/// Loads the configuration; its faults are shown here.
 fn load_config(paths: &Paths, flags: &Flags) -> Result<Loaded, StartError> {
     load::load(paths, flags).map_err(|errors| {
         eprint!("{}", errors.render(style(&std::io::stderr())));
