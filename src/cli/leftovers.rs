@@ -1,6 +1,6 @@
-//! Sockets and secrets of supervisors that were killed: no process answers there any more.
+//! The sockets and secrets of supervisors that were killed: no process answers there any more.
 //!
-//! Each start removes those of its own project; the others lie until they are looked for.
+//! Each start removes those of its own project; the others stay until they are searched for.
 
 use std::{
     collections::BTreeSet,
@@ -11,13 +11,13 @@ use std::{
 
 use crate::{api::client, config::load::paths::Paths};
 
-/// How old a file must be: a supervisor that starts this very moment is no leftover.
+/// The age that a file must have: the files of a supervisor that is just starting are not leftovers.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// What a supervisor has for its project: the socket, and the secrets of those who may ask.
+/// The endings of a supervisor's files for its project: the socket, and the secrets of the clients that may ask.
 const ENDINGS: [&str; 4] = ["sock", "control", "observe", "bridge"];
 
-/// What one dead supervisor left.
+/// The files that one dead supervisor left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// Its project's hash.
@@ -27,7 +27,7 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// Removes the files; one that is gone is no fault.
+    /// Removes the files; one that is gone is not an error.
     pub fn remove(&self) -> io::Result<()> {
         for file in &self.files {
             match fs::remove_file(file) {
@@ -39,7 +39,7 @@ impl Leftover {
     }
 }
 
-/// What dead supervisors left in the runtime directory, and in those that serve in its place.
+/// Finds the files that dead supervisors left in the runtime directory, and in those that are used in its place.
 #[must_use]
 pub fn find(paths: &Paths, now: SystemTime) -> Vec<Leftover> {
     let places = paths.runtime_dirs();
@@ -76,7 +76,7 @@ fn of(runtime_dir: &Path, hash: String, now: SystemTime) -> Option<Leftover> {
         let changed = fs::symlink_metadata(file).and_then(|metadata| metadata.modified());
         changed.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age >= SETTLED))
     };
-    // The socket may lie elsewhere, where its path would be too long here: the secrets name it.
+    // The socket may be elsewhere if its path would be too long here: the secrets name it.
     let named = client::ApiClient::from_file(&at("control"));
     let socket = named.map_or_else(|_| at("sock"), |door| door.socket().to_owned());
     let dead = files.iter().all(is_settled) && !client::is_answered(&socket);

@@ -1,10 +1,10 @@
-//! `pitstop mcp`: the agent's tools for a client that runs no mods, by the Model Context Protocol on standard input and output.
+//! `pitstop mcp`: the agent's tools for a client that runs no mods, over the Model Context Protocol on standard input and output.
 //!
 //! ```text
 //!   client ── tools/call ──▶ pitstop mcp ── POST /tools/{name}, by the observe right ──▶ control socket
 //! ```
 //!
-//! It knows nothing by itself: each call is answered by the supervisor, and with none there the agent hears that as the error.
+//! It has no state of its own: each call is answered by the supervisor; if none is there, the agent gets that as the error.
 
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
@@ -31,7 +31,7 @@ use crate::{
     clean::chain,
 };
 
-/// How long the supervisor may take to answer a call.
+/// The time that the supervisor may take to answer a call.
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Serve the agent's tools over MCP, on standard input and output.
@@ -56,7 +56,7 @@ pub fn run(args: &McpArgs) -> i32 {
         Err(code) => return code,
     };
     let served = runtime.block_on(serve(args.clone()));
-    // A read of standard input that is under way must not keep us.
+    // A read of standard input that is under way must not delay the exit.
     runtime.shutdown_background();
     match served {
         Ok(()) => out::OK,
@@ -78,7 +78,7 @@ async fn serve(args: McpArgs) -> Result<(), String> {
     Ok(())
 }
 
-/// A tool as it stands in the list that both ways share.
+/// A tool in the list that the bridge and this server share.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed {
@@ -102,7 +102,7 @@ struct Tools {
 }
 
 impl Tools {
-    /// What the supervisor says to a call; the error is for the agent, too.
+    /// Returns the supervisor's answer to a call; the error is for the agent, too.
     fn ask(&self, name: &str, input: &JsonObject) -> Result<String, String> {
         let file = self.args.observe.as_ref().map(|file| file.as_os_str());
         let unanswered = || {
@@ -148,7 +148,7 @@ impl ServerHandler for Tools {
         request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        // It goes into a path: only what is listed may.
+        // The name becomes part of a path: only a listed tool is allowed.
         if !self.list.iter().any(|tool| tool.name == request.name) {
             let error = format!("there is no tool {:?}", request.name);
             return Err(ErrorData::invalid_params(error, None));

@@ -1,4 +1,4 @@
-//! Finds the supervisors that a report from some directory concerns, and sends it to them.
+//! The search for the supervisors that a report from a directory concerns, and the sending of the report.
 
 use std::env;
 use std::path::Path;
@@ -9,11 +9,11 @@ use serde::Serialize;
 use crate::api::client::{ApiClient, OBSERVE_VARIABLE};
 use crate::config::load::paths::secrets_file_of;
 
-/// How long reporting to a supervisor may take: the reporter is done with its work and waits for nothing else.
+/// The time that reporting to a supervisor may take: the reporter is done with its work and waits for nothing else.
 const TELL_LIMIT: Duration = Duration::from_secs(2);
 
-/// The doors of the supervisors that have to do with `directory`: the one that hosts us, if one does, and those of the
-/// directories from this one up to `top`, or up to the root.
+/// Returns clients of the supervisors that `directory` concerns: the one that hosts this process, if one does, and those
+/// of the directories from this one up to `top`, or up to the root.
 pub(super) fn doors(directory: &Path, top: Option<&Path>) -> Vec<ApiClient> {
     let hosting = env::var_os(OBSERVE_VARIABLE).map(Into::into);
     let mut found: Vec<ApiClient> = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn doors(directory: &Path, top: Option<&Path>) -> Vec<ApiClient> {
     found
 }
 
-/// Posts a report to a supervisor. That it could not be sent is no fault of the work that was done.
+/// Posts a report to a supervisor. An error is ignored: it does not affect the work that was done.
 pub(super) fn report(door: &ApiClient, path: &str, body: &impl Serialize) {
     if let Ok(json) = serde_json::to_vec(body) {
         door.post(path, &json, Instant::now() + TELL_LIMIT).ok();

@@ -1,9 +1,9 @@
-//! What `pitstop` asks at its start in a project that has a past: resume the newest session, restore the newest checkpoint, or
-//! start fresh.
+//! The question that `pitstop` asks at its start in a project with earlier work: resume the newest session, restore the newest
+//! checkpoint, or start fresh.
 //!
 //! It is asked on the terminal before anything is started, in plain lines. It is not asked without a terminal, with arguments
-//! for the agent, with `--new`, with `ui.offer_past = false`, beside a supervisor that runs, or when there is a reboot to be
-//! finished.
+//! for the agent, with `--new`, with `ui.offer_past = false`, beside a supervisor that runs, or when there is a reboot to
+//! finish.
 
 use std::io::{self, BufRead as _, Write as _};
 
@@ -20,44 +20,44 @@ use crate::{
     transcript::{SessionId, tail::holds_conversation},
 };
 
-/// How many of the newest runs are looked through for a session that can be resumed.
+/// The number of newest runs that are searched for a session that can be resumed.
 const RUNS: u32 = 8;
 
-/// How often a word that is no answer is asked again.
+/// The number of times that the question is asked.
 const TRIES: usize = 3;
 
-/// The characters of a task or an id that are shown.
+/// The numbers of characters of a task and of an id that are shown.
 const TASK: usize = 50;
 const SHORT_ID: usize = 8;
 
-/// What is to be done.
+/// The choice of what to start.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Choice {
-    /// Resume this session.
+    /// Resumes this session.
     Resume(SessionId),
-    /// Start a fresh session with this checkpoint.
+    /// Starts a fresh session with this checkpoint.
     Restore(Box<Checkpoint>),
-    /// Start a fresh session.
+    /// Starts a fresh session.
     New,
-    /// Start nothing.
+    /// Starts nothing.
     Quit,
 }
 
-/// What there is of earlier work.
+/// The earlier work that can be continued.
 #[derive(Clone, Debug, Default)]
 struct Past {
     session: Option<(SessionId, Iteration, Option<String>)>,
     checkpoint: Option<Checkpoint>,
 }
 
-/// Asks, if there is something to ask.
+/// Asks the question, if there is earlier work to offer.
 pub(super) fn ask(here: &Here) -> Choice {
     if !here.config.ui.offer_past || here.faulty || !here.has_store() || here.holder().is_some() {
         return Choice::New;
     }
     let places = sessions::places(Some(&here.paths));
     let read = here.with_store(async |store| look(store, here, &places).await);
-    // What is wrong with the store was said; the supervisor can do without it.
+    // A fault of the store has been reported; the supervisor can do without it.
     let past = read.unwrap_or_default();
     let lines = past.lines(Utc::now());
     if lines.is_empty() {
@@ -94,7 +94,7 @@ async fn look(
     places: &[std::path::PathBuf],
 ) -> Result<Past, StoreError> {
     if store.journal_open(&here.project).await?.is_some() {
-        // It is finished or rolled back at the start, which is no time to choose another session.
+        // The reboot is finished or rolled back at the start, so no other session can be chosen.
         return Ok(Past::default());
     }
     let of = HistoryOf::Project(here.project.clone());
@@ -107,7 +107,7 @@ async fn look(
         newest_first.find_map(|iteration| {
             let id = iteration.session_id?;
             let transcript = sessions::transcript_of(places, id)?;
-            // The client refuses to resume a session in which nothing was said. One that cannot be read is taken to have something.
+            // The client refuses to resume a session without a prompt. One that cannot be read is taken to have one.
             let resumes = holds_conversation(transcript).unwrap_or(true);
             resumes.then(|| (id, iteration, task.clone()))
         })
@@ -127,7 +127,7 @@ async fn look(
 }
 
 impl Past {
-    /// What is offered, in its order.
+    /// Returns the lines of the offers, in their order.
     fn lines(&self, now: DateTime<Utc>) -> Vec<String> {
         let ago = |at: DateTime<Utc>| {
             let age = now.signed_duration_since(at).to_std().unwrap_or_default();
@@ -169,7 +169,7 @@ impl Past {
         lines
     }
 
-    /// What an answer means; none if it is no answer.
+    /// Returns the meaning of an answer; none if it is not one of the answers.
     fn chosen(&self, answer: &str) -> Option<Choice> {
         let session = self.session.as_ref().map(|(id, ..)| Choice::Resume(*id));
         let checkpoint = self.checkpoint.clone();
@@ -241,7 +241,7 @@ mod tests {
         ] {
             assert_eq!(past.chosen(answer), choice, "{answer:?}");
         }
-        // Without a session the checkpoint is the first.
+        // If there is no session, the checkpoint is the first offer.
         let past = Past {
             session: None,
             ..past

@@ -1,4 +1,4 @@
-//! What every printing command shares: quiet writes, clean text, aligned columns, one way to fail.
+//! The functions that all printing commands share: quiet writes, clean text, aligned columns, one way to fail.
 
 use std::env;
 use std::fmt::Write as _;
@@ -18,24 +18,24 @@ use crate::config::{error::Style, load::paths::secrets_file_here};
 pub use crate::format::{duration, tokens};
 use crate::redact;
 
-/// All went well.
+/// The exit code of success.
 pub const OK: i32 = 0;
-/// It was refused, or something failed.
+/// The exit code if the request was refused, or something failed.
 pub const FAILED: i32 = 1;
-/// The command line asks for something that cannot be.
+/// The exit code of a command line that asks for something impossible.
 pub const USAGE: i32 = 2;
-/// No supervisor runs here.
+/// The exit code if no supervisor runs here.
 pub const NONE_RUNS: i32 = 3;
 
-/// How long a supervisor may take to answer a person: longer than the server's own limit, so that its
+/// The time that a supervisor may take to answer a person: longer than the server's own limit, so that its
 /// explanation arrives.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 
-/// The terminal in raw mode: put back when dropped, however that comes.
+/// The terminal in raw mode: it is restored when this is dropped, for whatever reason.
 pub struct Raw;
 
 impl Raw {
-    /// Standard input is a terminal: crossterm would take any other one else.
+    /// Sets raw mode; standard input must be a terminal, because crossterm would else use any other one.
     pub fn begin() -> io::Result<Self> {
         enable_raw_mode().map(|()| Self)
     }
@@ -43,12 +43,12 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // A terminal that has gone away wants no modes.
+        // A terminal that has gone away needs no modes.
         disable_raw_mode().ok();
     }
 }
 
-/// Prints text or JSON on standard output in one write, its secrets masked; a reader that has gone away is no fault.
+/// Prints text or JSON on standard output in one write, its secrets masked; a reader that has gone away is not an error.
 #[must_use]
 pub fn print(text: &str) -> i32 {
     let text = if text.starts_with(['{', '[']) {
@@ -77,27 +77,27 @@ pub fn complain(error: &str, hint: &str) {
     io::stderr().write_all(text.as_bytes()).ok();
 }
 
-/// As [`complain`]; returns the code for what has failed.
+/// Prints the error as [`complain`] does; returns the exit code of a failure.
 #[must_use]
 pub fn failed(error: &str, hint: &str) -> i32 {
     complain(error, hint);
     FAILED
 }
 
-/// As [`failed`], of an error with all its causes.
+/// Prints an error with all its causes; returns the code as [`failed`] does.
 #[must_use]
 pub fn failed_by(error: &dyn std::error::Error) -> i32 {
     failed(&chain(error), "")
 }
 
-/// As [`complain`]; returns the code for a command line that is at fault.
+/// Prints the error as [`complain`] does; returns the exit code of a wrong command line.
 #[must_use]
 pub fn misused(error: &str, hint: &str) -> i32 {
     complain(error, hint);
     USAGE
 }
 
-/// How a fault is shown on this stream: in colour on a terminal, unless `NO_COLOR` is set.
+/// Returns the style for faults on this stream: in colour on a terminal, unless `NO_COLOR` is set.
 #[must_use]
 pub fn style(stream: &impl IsTerminal) -> Style {
     let no_color = env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
@@ -108,21 +108,21 @@ pub fn style(stream: &impl IsTerminal) -> Style {
     }
 }
 
-/// A runtime on this thread; that there can be none is shown to the person.
+/// Makes a runtime on this thread; a failure is shown to the person.
 pub fn runtime() -> Result<Runtime, i32> {
     let built = Builder::new_current_thread().enable_all().build();
     built.map_err(|error| failed_by(&error))
 }
 
-/// Standard input, as far as this many bytes of it.
+/// Reads standard input, at most this many bytes of it.
 pub fn piped(limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Rows as text with columns aligned and two cells apart; the last column is not padded. Fields may
-/// come from anywhere: what is unsafe to show becomes an escape here.
+/// Returns rows as text with columns aligned and two cells apart; the last column is not padded. Fields may
+/// come from anywhere: characters that are unsafe to show become escapes here.
 #[must_use]
 pub fn columns(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<_>> = rows
@@ -149,16 +149,16 @@ pub fn columns(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Asks the supervisor of the project we stand in.
+/// Asks the supervisor of the current project.
 ///
-/// Whatever goes wrong is shown to the person at once; what is left is the exit code.
+/// An error is shown to the person at once; only the exit code is returned.
 pub fn ask(
     exchange: impl Fn(&ApiClient, Instant) -> Result<Answer, ClientError>,
 ) -> Result<Answer, i32> {
     ask_if_any(exchange)?.ok_or_else(none_runs)
 }
 
-/// Asks the supervisor of the project we stand in; what goes wrong is the caller's to show.
+/// Asks the supervisor of the current project; the caller shows errors.
 pub fn try_ask(
     exchange: impl FnOnce(&ApiClient) -> Result<Answer, ClientError>,
 ) -> Result<Answer, ClientError> {
@@ -169,7 +169,7 @@ pub fn try_ask(
     exchange(&ApiClient::from_file(&file)?)
 }
 
-/// As [`ask`], but that no supervisor runs here is no fault: `None`.
+/// Asks as [`ask`] does, but returns `None` if no supervisor runs here, which is not an error.
 pub fn ask_if_any(
     exchange: impl Fn(&ApiClient, Instant) -> Result<Answer, ClientError>,
 ) -> Result<Option<Answer>, i32> {
@@ -195,7 +195,7 @@ pub fn get<T: DeserializeOwned>(path: &str) -> Result<(T, String), i32> {
     get_if_any(path)?.ok_or_else(none_runs)
 }
 
-/// As [`get`], but that no supervisor runs here is no fault: `None`.
+/// Gets a report as [`get`] does, but returns `None` if no supervisor runs here, which is not an error.
 pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>, i32> {
     let Some(answer) = ask_if_any(|door, deadline| door.get(path, deadline))? else {
         return Ok(None);
@@ -211,17 +211,17 @@ pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>
     })
 }
 
-/// How there comes to be one.
+/// The hint on how to start a supervisor.
 pub const START: &str = "start one with `pitstop`, or go to the directory in which it was started";
 
-/// Says that no supervisor runs here.
+/// Reports that no supervisor runs here; returns the exit code.
 #[must_use]
 pub fn none_runs() -> i32 {
     complain("no supervisor runs for this directory", START);
     NONE_RUNS
 }
 
-/// Says that nothing is known of this directory.
+/// Reports that nothing is known of this directory; returns the exit code.
 #[must_use]
 pub fn none_recorded() -> i32 {
     complain(

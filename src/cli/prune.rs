@@ -1,7 +1,7 @@
 //! `pitstop prune`: forgets old runs with their recordings, and old checkpoints.
 //!
-//! Never a run that is alive, and never the newest checkpoint of an environment: `pitstop restore` finds one however
-//! long ago it was saved.
+//! A run that is alive and the newest checkpoint of an environment are never forgotten: `pitstop restore` finds one
+//! however long ago it was saved.
 
 use std::{
     collections::BTreeSet,
@@ -55,7 +55,7 @@ pub fn run(args: &PruneArgs, flags: &Flags) -> i32 {
     prune(args, flags).unwrap_or_else(|code| code)
 }
 
-/// What is forgotten.
+/// The counts of what is forgotten.
 #[derive(Debug, Default)]
 struct Pruned {
     runs: Vec<RunId>,
@@ -138,7 +138,7 @@ fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
     Ok(printed.max(pruned.code))
 }
 
-/// The runs that are over and old.
+/// Returns the runs that are over and old.
 fn old_runs(
     records: &[RunRecord],
     before: DateTime<Utc>,
@@ -148,13 +148,13 @@ fn old_runs(
         .iter()
         .filter(|one| match one.ended_at {
             Some(ended) => ended < before,
-            // Its supervisor died, or lives: one that lives is never touched, however long it runs.
+            // The run's supervisor died, or is alive: the run of a live one is never touched, however long it runs.
             None => one.started_at < before && !is_alive(one),
         })
         .collect()
 }
 
-/// The checkpoints that are old, but for the newest of each environment. `saved` has the newest first.
+/// Returns the checkpoints that are old, except for the newest of each environment. `saved` has the newest first.
 fn old_checkpoints(saved: &[Saved], before: DateTime<Utc>) -> Vec<uuid::Uuid> {
     let mut seen = BTreeSet::new();
     saved
@@ -196,7 +196,7 @@ fn prune_files(
     Ok(())
 }
 
-/// Whether a run's record was written before that moment and never since.
+/// Reports whether a run's record was last written before that time.
 fn is_untouched(directory: &PrivateDir, run: &RunId, before: DateTime<Utc>) -> bool {
     let place = directory.path().join(run.as_str());
     let changed = |path| std::fs::symlink_metadata(path).ok()?.modified().ok();

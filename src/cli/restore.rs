@@ -27,7 +27,7 @@ use crate::{
 /// The most checkpoints that are listed.
 const LISTED: u32 = 100;
 
-/// The shortest beginning of an id that is taken for one, in characters.
+/// The number of characters of the shortest beginning of an id that is accepted.
 const SHORTEST_ID: usize = 4;
 
 /// Start a fresh session with the handoff of the newest checkpoint.
@@ -119,7 +119,7 @@ fn start(args: &RestoreArgs, host: &HostArgs, is_demo: bool, checkpoint: Checkpo
 fn import(file: &Path) -> Result<Checkpoint, i32> {
     let mut bytes = Vec::new();
     let read = File::open(file).and_then(|open| {
-        // One byte more than it may have is enough to refuse it.
+        // One byte over the limit is enough to refuse it.
         open.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)
     });
     let refused = |why: &str| {
@@ -133,7 +133,7 @@ fn import(file: &Path) -> Result<Checkpoint, i32> {
         .map_err(|error| refused(&out::chain(&error)))
 }
 
-/// Whether the run that a checkpoint was saved in was the demo's.
+/// Reports whether the run that a checkpoint was saved in was the demo's.
 async fn is_of_the_demo(store: &Store, checkpoint: &Checkpoint) -> Result<bool, StoreError> {
     let Some(run) = &checkpoint.run else {
         return Ok(false);
@@ -142,7 +142,7 @@ async fn is_of_the_demo(store: &Store, checkpoint: &Checkpoint) -> Result<bool, 
     Ok(runs.first().is_some_and(|one| one.run.agent == DEMO))
 }
 
-/// Which checkpoints are meant.
+/// Returns the query for the checkpoints that are meant.
 fn which(args: &RestoreArgs, here: &Here) -> Result<Checkpoints, i32> {
     let id = args.at.as_deref().map(id_start).transpose();
     let id = id.map_err(|error| out::misused(&error, "`pitstop restore --list` shows them"))?;
@@ -155,7 +155,7 @@ fn which(args: &RestoreArgs, here: &Here) -> Result<Checkpoints, i32> {
     };
     match &args.environment {
         Some(name) => which.environment = Some(name.clone()),
-        // An id says it all.
+        // An id is enough.
         None if which.id.is_some() => {}
         None => {
             let environment = here.environment();
@@ -168,7 +168,7 @@ fn which(args: &RestoreArgs, here: &Here) -> Result<Checkpoints, i32> {
     Ok(which)
 }
 
-/// The beginning of an id: hex digits and dashes.
+/// Checks the beginning of an id: hex digits and dashes.
 fn id_start(text: &str) -> Result<String, String> {
     let plain = text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     if plain && text.len() >= SHORTEST_ID {
@@ -179,7 +179,7 @@ fn id_start(text: &str) -> Result<String, String> {
     ))
 }
 
-/// The checkpoints; when there are none, the environments that have some; and whether the newest is the demo's.
+/// Returns the checkpoints; if there are none, the environments that have some; and whether the newest is the demo's.
 async fn look(
     store: &Store,
     which: &Checkpoints,
@@ -187,7 +187,7 @@ async fn look(
 ) -> Result<(Vec<Checkpoint>, Vec<String>, bool), StoreError> {
     let mut found = store.checkpoints(which).await?;
     if !to_start && which.tag.is_none() {
-        // Those made by hand stand in the list however many automatic ones came after them.
+        // Checkpoints made by hand are listed however many automatic ones came after them.
         let by_hand = Checkpoints {
             tag: Some(MANUAL.to_owned()),
             ..which.clone()
@@ -230,13 +230,13 @@ fn none_found(which: &Checkpoints, known: &[String]) -> i32 {
     out::failed(&format!("there is no {wanted}"), &hint)
 }
 
-/// Whether a person or a script asked for it.
+/// Reports whether a person or a script asked for the checkpoint.
 fn is_by_hand(one: &Checkpoint) -> bool {
     one.tags.iter().any(|tag| tag == MANUAL)
 }
 
-/// Whether one checkpoint brings back no more than the other: they were saved by themselves in the same session, and the work
-/// stood alike.
+/// Reports whether one checkpoint restores no more than the other: both were saved automatically in the same session, with
+/// the same state of the work.
 fn is_alike(one: &Checkpoint, other: &Checkpoint) -> bool {
     let [one_work, other_work] = [one, other].map(|it| (&it.task, &it.next_steps, it.session));
     !is_by_hand(one)

@@ -18,7 +18,7 @@ use crate::{
     runtime::{front::Speech, task},
 };
 
-/// When a new session is begun.
+/// The rule for when a new session is begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum FreshWhen {
     /// When the context window is full
@@ -82,7 +82,7 @@ fn time(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "expected a time such as 4h, 90m or 1h30m".to_owned())
 }
 
-/// What is to be run, as far as the command line says it.
+/// The run to be made, as far as the command line defines it.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     args: RunArgs,
@@ -113,7 +113,7 @@ impl Order {
         })
     }
 
-    /// How it speaks where there is no terminal.
+    /// Returns the form of its output if it runs without a terminal.
     pub(super) fn speech(&self) -> Option<Speech> {
         let speech = if self.args.json {
             Speech::Json
@@ -123,7 +123,7 @@ impl Order {
         self.args.headless.then_some(speech)
     }
 
-    /// What the scripted agent reads from its environment.
+    /// Returns the variables that the scripted agent reads from its environment.
     pub(super) fn demo_env(&self) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = vec![("PITSTOP_DEMO_AUTO".into(), "0".into())];
         if std::env::var_os("PITSTOP_DEMO_STOP_PHRASE").is_none() {
@@ -135,7 +135,7 @@ impl Order {
         env
     }
 
-    /// The rules of the run: what the command line says counts before the configuration; 0 is no cap.
+    /// Returns the rules of the run: the command line has precedence over the configuration; 0 is no cap.
     pub(super) fn plan(&self, config: &Config) -> Plan {
         let (args, caps) = (&self.args, &config.autopilot);
         Plan {
@@ -160,19 +160,19 @@ impl Order {
     }
 }
 
-/// What a flag says, else what is set; zero is no cap.
+/// Returns the value of a flag, else the configured one; zero is no cap.
 fn cap<T: Default + PartialEq>(flag: Option<T>, set: Option<T>) -> Option<T> {
     flag.or(set).filter(|most| *most != T::default())
 }
 
-/// The task and its file. A word with a slash or an ending is taken for the name of a file, so that a slip of the pen does
-/// not become a task.
+/// Returns the task and its file. A word with a slash or an ending is taken for the name of a file, so that a misspelled
+/// name does not become a task.
 fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static str)> {
     let path = Path::new(given);
     let one_word = !given.contains(char::is_whitespace);
     if path.is_file() {
         let text = task::read(path).map_err(|why| (why, ""))?;
-        // The agent, or a shell, may change directories; we do not.
+        // The path is made absolute, because the agent, or a shell, may change directories.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         return Ok((text, Some(path)));
     }

@@ -1,7 +1,7 @@
-//! `pitstop save` (`ss`): a checkpoint of the work as it stands.
+//! `pitstop save` (`ss`): a checkpoint of the present state of the work.
 //!
-//! With a supervisor running here it is the supervisor's: everything it knows. Without one it is made from the
-//! scratchpad, git and what is said on the command line: enough for a note to the next worker.
+//! If a supervisor runs here, it makes the checkpoint, with everything it knows. Without one it is made from the
+//! scratchpad, git and the command line: enough for a note to the next worker.
 
 use std::{
     fs::{OpenOptions, Permissions},
@@ -101,7 +101,7 @@ fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), i32> 
     written.map_err(|error| out::failed(&format!("cannot write {}: {error}", file.display()), ""))
 }
 
-/// Writes a file, also one that is there already, which others can read no more before anything is in it.
+/// Writes a file, also over an existing one, and removes the access of others before anything is in it.
 fn write_private(file: &Path, text: &str) -> io::Result<()> {
     let mut open = OpenOptions::new()
         .write(true)
@@ -129,7 +129,7 @@ fn save(body: CheckpointBody, flags: &Flags) -> Result<(CheckpointReply, String)
     Ok((reply, json))
 }
 
-/// Saves what can be known without a supervisor.
+/// Saves what is known without a supervisor.
 fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     let text = scratchpad_text(here)?;
     let notes = Parsed::read(&text);
@@ -165,7 +165,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
         iteration: None,
         session: None,
     };
-    // What is queued and cannot be written at the end is reported as lost.
+    // A queued write that cannot be done at the end is reported as lost.
     let _written =
         here.with_store(async |store| store.put_checkpoint(&here.project, &checkpoint).await)?;
     Ok(CheckpointReply {
@@ -182,7 +182,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     })
 }
 
-/// The text of the scratchpad; empty where there is none.
+/// Returns the text of the scratchpad; empty where there is none.
 fn scratchpad_text(here: &Here) -> Result<String, i32> {
     let bytes = match here.files().map_err(|error| failed_by(&error))? {
         Some(files) => files
@@ -193,7 +193,7 @@ fn scratchpad_text(here: &Here) -> Result<String, i32> {
     Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
 }
 
-/// What is known of the work: by the command line, the scratchpad and git.
+/// Returns the state of the work as known from the command line, the scratchpad and git.
 fn known_state(body: &CheckpointBody, notes: &Parsed, git: &GitState) -> PreservedState {
     let mut state = PreservedState::default();
     if let Some(task) = &body.task {
@@ -209,7 +209,7 @@ fn known_state(body: &CheckpointBody, notes: &Parsed, git: &GitState) -> Preserv
     state
 }
 
-/// The handoff that a session which goes on from this is given.
+/// Returns the handoff for a session that continues from this checkpoint.
 fn handoff_text(
     here: &Here,
     id: Uuid,
@@ -236,7 +236,7 @@ fn handoff_text(
     Ok(handoff.map_err(|error| failed_by(&error))?.text)
 }
 
-/// The lines of the scratchpad that are a person's, by the versions that are kept of it.
+/// Returns the lines of the scratchpad that a person wrote, by the versions that are kept of it.
 fn human_lines(here: &Here, notes: &str) -> HumanLines {
     let versions = project_hash(&here.directory)
         .ok()
@@ -246,7 +246,7 @@ fn human_lines(here: &Here, notes: &str) -> HumanLines {
     HumanLines::since(last, notes)
 }
 
-/// What became of it, for people.
+/// Returns the outcome of the saving, for people.
 pub(super) fn describe(reply: &CheckpointReply) -> String {
     let id: String = reply.checkpoint_id.chars().take(8).collect();
     let mut text = format!(

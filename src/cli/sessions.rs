@@ -1,4 +1,4 @@
-//! The sessions that an agent keeps of a project: where their transcripts lie, and which is the newest.
+//! The sessions that an agent keeps of a project: the paths of their transcripts, and their order by time.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::{
     transcript::SessionId,
 };
 
-/// Where agents keep transcripts, each in its `projects`: Claude Code first, then the demo.
+/// Returns the directories where agents keep transcripts, each in its `projects`: Claude Code first, then the demo.
 pub(super) fn places(paths: Option<&Paths>) -> Vec<PathBuf> {
     claude_config_dir()
         .into_iter()
@@ -32,12 +32,12 @@ pub(super) struct Kept {
     pub(super) id: SessionId,
     /// Its transcript.
     pub(super) path: PathBuf,
-    /// When that was written last.
+    /// The time when the transcript was written last.
     pub(super) written: SystemTime,
 }
 
-/// The sessions of a project and of its work trees, newest first. What else lies there (the client keeps those of its subagents
-/// beside, and those of another project whose path differs in signs) is none.
+/// Returns the sessions of a project and of its work trees, newest first. Other files there are left out (the client keeps those
+/// of its subagents beside, and those of another project whose path differs only in punctuation).
 pub(super) fn of_project(places: &[PathBuf], project: &Path) -> Vec<Kept> {
     let mut found = Vec::new();
     for directory in with_work_trees(project) {
@@ -55,7 +55,7 @@ pub(super) fn of_project(places: &[PathBuf], project: &Path) -> Vec<Kept> {
     found
 }
 
-/// The transcript of a session: looked for and not computed, because the client's rule may change.
+/// Finds the transcript of a session: its path is searched for and not computed, because the client's rule may change.
 pub(super) fn transcript_of(places: &[PathBuf], session: SessionId) -> Option<PathBuf> {
     let mut places = places.iter();
     places.find_map(|place| transcript_in(place, session))

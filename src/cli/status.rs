@@ -1,4 +1,4 @@
-//! `pitstop status [--json]`: how the supervisor of this directory stands.
+//! `pitstop status [--json]`: the status of the supervisor of this directory.
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -10,7 +10,7 @@ use crate::clock::{UTC, Zone};
 use crate::format::dollars;
 use crate::runtime::zone;
 
-/// How many of a run's newest lines are shown.
+/// The number of a run's newest lines that are shown.
 const LINES: usize = 5;
 
 /// Show the status of the supervisor of this directory.
@@ -31,11 +31,11 @@ pub fn run(args: &StatusArgs) -> i32 {
     }
 }
 
-/// The report for people.
+/// Returns the report for people.
 fn describe(report: &StatusReport, zone: Zone) -> String {
     let agent = &report.agent;
     let session = report.session_id.as_deref().unwrap_or("not known yet");
-    // The reason has it in UTC.
+    // The reason gives the time in UTC.
     let reset = agent
         .limit_reset
         .map(|at| format!("until {}", local(at, zone)));
@@ -110,7 +110,7 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
     columns(&rows)
 }
 
-/// What the session costs.
+/// Returns the costs of the session.
 fn cost_parts(cost: f64, report: &StatusReport) -> Vec<String> {
     let (turn, fresh) = (report.turn_cost_usd, report.fresh_turn_cost_usd);
     let mut parts = vec![dollars(cost)];
@@ -119,12 +119,12 @@ fn cost_parts(cost: f64, report: &StatusReport) -> Vec<String> {
     parts
 }
 
-/// The time of day, in local time.
+/// Returns the time of day, in local time.
 fn local(at: DateTime<Utc>, zone: Zone) -> String {
     at.with_timezone(&zone(at)).format("%H:%M").to_string()
 }
 
-/// Whether the next call can read from the prompt cache.
+/// Returns words for whether the next call can read from the prompt cache.
 fn cache_parts(cache: &CacheReport, zone: Zone) -> Vec<String> {
     if cache.warm {
         let until = |at: DateTime<Utc>| format!("warm until {}", local(at, zone));
@@ -136,7 +136,7 @@ fn cache_parts(cache: &CacheReport, zone: Zone) -> Vec<String> {
     parts
 }
 
-/// How far an autonomous run is, and its newest lines.
+/// Returns the progress of an autonomous run, and its newest lines.
 fn run_rows(run: &RunReport, zone: Zone) -> Vec<Vec<String>> {
     let name = |name: &str| match name {
         "state" => "run".to_owned(),
@@ -159,7 +159,7 @@ fn row(name: &str, parts: &[String]) -> Vec<String> {
     vec![name.to_owned(), parts.join(" · ")]
 }
 
-/// The name of a level for people, as it stands on the screen.
+/// Returns the name of a level for people, as the screen shows it.
 fn label(word: &str) -> String {
     use crate::guard::Level::{Critical, Healthy, Overflow, Warning};
     let levels = [Healthy, Warning, Critical, Overflow];

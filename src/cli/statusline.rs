@@ -1,8 +1,8 @@
 //! `pitstop statusline [--observe FILE]`: passes the agent's figures on and prints its status line.
 //!
 //! The line is the user's own if they had a status line command of their own, which gets the same
-//! input; else ours: in the supervisor's words, or what the figures say by themselves. It is printed in one write, for two of
-//! these commands may run at once. The exit code is 0, always.
+//! input; else pitstop's: the supervisor's text, or a line from the figures alone. It is printed in one write, because two
+//! of these commands may run at once. The exit code is always 0.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read, Write};
@@ -23,24 +23,24 @@ use crate::app::report::line_of;
 use crate::clean::one_line;
 use crate::guard::{GuardSettings, assess, reading::WindowEvidence};
 
-/// How long the user's own command may take; the agent redraws its line some moments later anyway.
+/// The time that the user's own command may take; the agent redraws its line some moments later anyway.
 const OWN_LIMIT: Duration = Duration::from_secs(2);
 
-/// The most that is passed on of the own command's output, in bytes: some coloured lines.
+/// The most bytes of the user's command's output that are passed on: some coloured lines.
 const OWN_OUTPUT_LIMIT: u64 = 64 * 1024;
 
-/// How often it is looked whether a command has exited that has closed nothing.
+/// The interval between checks whether a command that has closed no pipe has exited.
 const EXIT_STEP: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 10_000_000,
 };
 
-/// Runs the command with the arguments after `statusline`; the exit code is 0, always.
+/// Runs the command with the arguments after `statusline`; the exit code is always 0.
 #[must_use]
 pub fn run(args: &[OsString]) -> i32 {
     if let Some(Some(line)) = hook::quietly(|| line(args)) {
         let mut stdout = std::io::stdout().lock();
-        // A reader that has gone away wants no line.
+        // A reader that has gone away needs no line.
         stdout.write_all(&line).and_then(|()| stdout.flush()).ok();
     }
     0
@@ -80,8 +80,8 @@ fn observe_argument(args: &[OsString]) -> Option<&OsStr> {
     None
 }
 
-/// Posts the figures; the supervisor answers with a line of plain text. One that is gone or busy leaves what the
-/// figures say by themselves.
+/// Posts the figures; the supervisor answers with a line of plain text. If it is gone or busy, the line is made from
+/// the figures alone.
 fn ours(client: &ApiClient, body: &[u8], deadline: Instant) -> Option<Vec<u8>> {
     printed(&asked(client, body, deadline).or_else(|| of_figures(body))?)
 }
@@ -97,7 +97,7 @@ fn printed(line: &str) -> Option<Vec<u8>> {
     (!line.is_empty()).then(|| format!("{line}\n").into_bytes())
 }
 
-/// What the payload says by itself, by the default thresholds: no supervisor is there that knows the user's.
+/// Returns a line from the payload alone, by the default thresholds: no supervisor is there that knows the user's.
 fn of_figures(body: &[u8]) -> Option<String> {
     let figures = parse_status_line(body).ok()?;
     let used = figures.usage?.context();
@@ -116,7 +116,7 @@ fn of_figures(body: &[u8]) -> Option<String> {
     ))
 }
 
-/// Runs the user's own command and gives what it printed, as it is: it is theirs.
+/// Runs the user's own command and returns its output unchanged, because it is theirs.
 fn users(command: &OsStr, input: &[u8]) -> Option<Vec<u8>> {
     let mut child = Command::new("sh")
         .arg("-c")
@@ -124,24 +124,24 @@ fn users(command: &OsStr, input: &[u8]) -> Option<Vec<u8>> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        // Its own group, so that what it started can be ended with it.
+        // It gets its own process group, so that the processes it started can be ended with it.
         .process_group(0)
         .spawn()
         .ok()?;
     let (mut stdin, stdout) = (child.stdin.take()?, child.stdout.take()?);
     let input = input.to_vec();
-    // Not waited for: it may hang on a pipe that a stray grandchild holds open.
+    // This thread is not waited for: it may hang on a pipe that a stray grandchild holds open.
     thread::spawn(move || stdin.write_all(&input));
     let output = printed_until_exit(&mut child, stdout);
     if output.is_none() {
         end(&mut child);
     }
-    // One that is done is left alone: what it keeps running behind (a cache being filled) is its own.
+    // A command that is done is left alone: a process that it keeps running behind (a cache being filled) is its own.
     output
 }
 
-/// What a command prints up to its exit; nothing if it takes too long. The pipe's end is not waited for: a process that the
-/// command has left behind may hold it open for hours.
+/// Returns the output of a command up to its exit; nothing if it takes too long. The pipe's end is not waited for: a process
+/// that the command has left behind may hold it open for hours.
 fn printed_until_exit(child: &mut Child, stdout: ChildStdout) -> Option<Vec<u8>> {
     let deadline = Instant::now() + OWN_LIMIT;
     let flags = fcntl_getfl(&stdout).ok()?;
@@ -149,7 +149,7 @@ fn printed_until_exit(child: &mut Child, stdout: ChildStdout) -> Option<Vec<u8>>
     let mut stdout = stdout.take(OWN_OUTPUT_LIMIT);
     let mut output = Vec::new();
     while Instant::now() < deadline {
-        // Looked at before the pipe is read: what it has printed is in there.
+        // The exit is checked before the pipe is read: then all that the command has printed is in the pipe.
         let exited = child.try_wait().ok()?.is_some();
         match stdout.read_to_end(&mut output) {
             Err(error) if error.kind() == ErrorKind::WouldBlock && !exited => {}
@@ -164,7 +164,7 @@ fn printed_until_exit(child: &mut Child, stdout: ChildStdout) -> Option<Vec<u8>>
 
 /// Ends a command that hangs, with all it started.
 fn end(child: &mut Child) {
-    // The group first: until it is waited for, even a child that has exited keeps the number taken.
+    // The group is ended first: until it is waited for, even a child that has exited keeps its number taken.
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         kill_process_group(group, Signal::KILL).ok();
     }

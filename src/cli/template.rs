@@ -8,7 +8,7 @@ use crate::{
     handoff::{Generator, generate::DEFAULT_TEMPLATE},
 };
 
-/// The generator of the template in force; of a template that cannot be used, what is wrong with it and where.
+/// Returns the generator of the template in force; for one that cannot be used, the error and its place.
 pub fn generator(paths: &Paths) -> Result<Generator, String> {
     let own = paths.config_dir().join("handoff.md");
     let shown = own.to_string_lossy();

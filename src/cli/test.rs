@@ -1,13 +1,13 @@
 //! `pitstop test -- CMD…`: runs a test command and reports its outcome; nothing else about it changes.
 //!
-//! | our standard input, output and error | what the command gets |
+//! | pitstop's standard input, output and error | the command's streams |
 //! |---|---|
-//! | all three a terminal | a terminal of its own of the same size, behind ours in raw mode: colours, progress bars, prompts and Ctrl-C as ever, and we read along |
+//! | all three a terminal | a terminal of its own of the same size, behind the raw outer one: colours, progress bars, prompts and Ctrl-C work, and pitstop reads along |
 //! | a pipe or a file for output or error | a pipe for that one, passed on as it comes; a stream that is a terminal is handed down itself |
-//! | `--inherit` | just what we got; the exit code alone is reported |
+//! | `--inherit` | the same streams; the exit code alone is reported |
 //!
-//! What we read is kept to its last megabytes for the counts. The exit code is the command's, 128 + N if signal N ended it, 127
-//! if there is no such command, 126 if it cannot be run. With no supervisor to report to it is as if we were not there.
+//! The last megabytes of the output are kept for the counts. The exit code is the command's, 128 + N if signal N ended it, 127
+//! if there is no such command, 126 if it cannot be run. If there is no supervisor, nothing is reported.
 
 #![allow(
     clippy::disallowed_methods,
@@ -37,19 +37,19 @@ use crate::breakpoint::test_run;
 use crate::pane::pty::{self, PtyEvent};
 use crate::pane::{PaneSize, PaneSpec};
 
-/// How much of the end of the output is kept for the counts, in bytes: what the recogniser reads.
+/// The number of bytes at the end of the output that are kept for the counts: as much as the recogniser reads.
 const KEPT: usize = 4 * 1024 * 1024;
 
-/// How long output may still come once the command has ended: what it left running may hold the pipe for ever.
+/// The time that output may still come once the command has ended: a process that it left may hold the pipe for ever.
 const REST_LIMIT: Duration = Duration::from_millis(500);
 
-/// How many pieces of what is typed may wait.
+/// The most pieces of typed input that may wait.
 const INPUT_PIECES: usize = 16;
 
-/// There is no such command.
+/// The exit code if there is no such command.
 const NOT_FOUND: i32 = 127;
 
-/// The command cannot be run.
+/// The exit code if the command cannot be run.
 const NOT_RUN: i32 = 126;
 
 /// Run a test command and report its result to the supervisor of this directory.
@@ -74,7 +74,7 @@ pub fn run(args: &TestArgs) -> i32 {
         .build();
     let ran = runtime.and_then(|runtime| {
         let ran = runtime.block_on(attend(args));
-        // A pipe that something else still holds must not keep us.
+        // A pipe that another process still holds must not delay the exit.
         runtime.shutdown_background();
         ran
     });
@@ -95,10 +95,10 @@ pub fn run(args: &TestArgs) -> i32 {
     }
 }
 
-/// How the command went.
+/// The result of the command.
 struct Ran {
     code: i32,
-    /// The end of what it printed: output and error one behind the other, as far as we could read along.
+    /// The end of what it printed: output and error one behind the other, as far as they could be read.
     printed: Vec<u8>,
 }
 
@@ -116,7 +116,7 @@ async fn attend(args: &TestArgs) -> io::Result<Ran> {
 
 fn report(args: &TestArgs, ran: &Ran, took: Duration) {
     let Ok(here) = env::current_dir() else { return };
-    // The supervisor that hosts us, else the nearest one.
+    // The report goes to the supervisor that hosts this process, else to the nearest one.
     let Some(door) = observer::doors(&here, None).into_iter().next() else {
         return;
     };
@@ -135,7 +135,7 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
     };
     let mut outcomes = shell.recognise(&printed);
     if outcomes.is_empty() {
-        // What looks like a command that only shows a text was given as a test run, and is one.
+        // A command that looks as if it only showed a text was given as a test run, and is one.
         let unnamed = test_run::Shell {
             command: None,
             ..shell
@@ -143,7 +143,7 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         outcomes = unnamed.recognise(&printed);
     }
     let total = test_run::total(&outcomes);
-    // Of several runs it is not known which test is whose.
+    // With several runs it is not known which test belongs to which.
     let runner = match &outcomes[..] {
         [only] => Some(only.runner.word().to_owned()),
         _ => None,
@@ -179,16 +179,16 @@ struct Tail(Vec<u8>);
 impl Tail {
     fn push(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
-        // Cut in large steps: each moves what is kept.
+        // The buffer is cut in large steps: each cut moves the kept bytes.
         if self.0.len() > 2 * KEPT {
             self.0.drain(..self.0.len() - KEPT);
         }
     }
 }
 
-/// Runs it as a child beside us, with pipes where we have no terminal.
+/// Runs the command as a child process, with pipes where there is no terminal.
 async fn piped(args: &TestArgs, terminals: [bool; 3]) -> io::Result<Ran> {
-    // From here on these do not end us: Ctrl-C reaches the command from the terminal, and how it takes it is its own affair.
+    // From here on these signals do not end this process: Ctrl-C reaches the command from the terminal, which may handle it.
     let _interrupt = signal(SignalKind::interrupt())?;
     let _quit = signal(SignalKind::quit())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -231,7 +231,7 @@ async fn piped(args: &TestArgs, terminals: [bool; 3]) -> io::Result<Ran> {
     })
 }
 
-/// Sends a signal that was meant for the command, which is not reaped while we wait for it.
+/// Sends a signal that was meant for the command, which is not reaped while it is waited for.
 fn pass(pid: Option<u32>, signal: Signal) {
     let pid = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     if let Some(pid) = pid {
@@ -239,7 +239,7 @@ fn pass(pid: Option<u32>, signal: Signal) {
     }
 }
 
-/// Passes a stream on as it comes and keeps its end. Once ours has no reader the command's pipe is closed too.
+/// Passes a stream on as it comes and keeps its end. Once the target has no reader, the command's pipe is closed, too.
 async fn tee<W: Write>(from: Option<impl AsyncRead + Unpin>, to: impl Fn() -> W) -> Tail {
     let mut tail = Tail::default();
     let Some(mut from) = from else { return tail };
@@ -258,7 +258,7 @@ async fn tee<W: Write>(from: Option<impl AsyncRead + Unpin>, to: impl Fn() -> W)
     tail
 }
 
-/// Runs it in a terminal of its own behind ours.
+/// Runs the command in a terminal of its own behind the outer one.
 async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
@@ -272,15 +272,15 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
     let (events, mut messages) = pty::channel();
     let pty =
         pty::spawn(spec, size(), 0, &events).map_err(|error| not_run(&args.command[0], &error))?;
-    // What is typed is the business of the command's own terminal.
+    // The outer terminal is raw, so that the command's own terminal handles the typed input.
     let mut raw = out::Raw::begin()?;
     let (keys, mut typed) = mpsc::channel(INPUT_PIECES);
-    // It ends with us: nothing can wake a read of a terminal.
+    // The thread ends with this process: nothing can wake a read of a terminal.
     thread::spawn(move || read_input(&keys));
     let mut tail = Tail::default();
     let mut code = None;
     loop {
-        // The end of a command whose children still hold its terminal is waited for no longer than this.
+        // If the command has ended and its children still hold its terminal, more output is waited for no longer than this.
         let rest = async {
             match code {
                 Some(_) => tokio::time::sleep(REST_LIMIT).await,
@@ -307,7 +307,7 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
                 stdout.write_all(&bytes).and_then(|()| stdout.flush()).ok();
             }
             Some(PtyEvent::Stopped(_)) => {
-                // So do we stop, with the terminal as it was, until the shell goes on with us.
+                // This process stops, too, with the terminal restored, until the shell continues it.
                 drop(raw);
                 kill_process(rustix::process::getpid(), Signal::STOP)?;
                 raw = out::Raw::begin()?;
@@ -346,7 +346,7 @@ fn size() -> PaneSize {
     }
 }
 
-/// Where the terminal's library finds no such program it says so in words only.
+/// Returns the error of a command that could not be run: the terminal's library reports a missing program only in words.
 fn not_run(program: &OsString, error: &pty::PtyError) -> io::Error {
     let path = env::var_os("PATH").unwrap_or_default();
     let named = std::path::Path::new(program);

@@ -1,6 +1,6 @@
 //! `pitstop trim [SESSION]`: a copy of a session with old tool output removed, under a new id.
 //!
-//! How the copy is made: `runtime::trim`, which the reboot uses too.
+//! The copy is made by `runtime::trim`, which the reboot uses, too.
 
 use std::{
     env,
@@ -65,11 +65,11 @@ pub fn run(args: &TrimArgs, flags: &Flags) -> i32 {
     trim(args, flags).unwrap_or_else(|code| code)
 }
 
-/// Everything that is reported about a trim.
+/// The report about a trim.
 struct Report {
     /// The session that was taken because none was named.
     newest: Option<Kept>,
-    /// Whether it is one of the demo's.
+    /// True if it is a session of the demo.
     by_demo: bool,
     transcript: PathBuf,
     window: Tokens,
@@ -106,7 +106,7 @@ fn trim(args: &TrimArgs, flags: &Flags) -> Result<i32, i32> {
     let plan = survey.plan(&settings);
     let (unpaired, oversized) = (survey.unpaired(), survey.oversized());
     let level = args.level.or(plan.chosen);
-    // Level 0 wins nothing: such a copy is made only if it is asked for.
+    // Level 0 frees nothing: such a copy is made only if it is asked for.
     let wanted = level.filter(|level| !args.dry_run && (*level > 0 || args.level.is_some()));
     let copy = match wanted {
         None => None,
@@ -141,7 +141,7 @@ fn trim(args: &TrimArgs, flags: &Flags) -> Result<i32, i32> {
     Ok(out::print(&text).max(code))
 }
 
-/// The transcript of a session of this directory by its id, or of the newest one; else what is given is a path.
+/// Finds the transcript of a session of this directory by its id, or of the newest one; any other argument is a path.
 fn find(
     session: Option<&str>,
     project: &Path,
@@ -169,7 +169,7 @@ fn find(
     }
 }
 
-/// The window and the compact line, measured as the gauge does from what the transcript says.
+/// Measures the window and the compact line as the gauge does, from the transcript.
 fn measure(config: &Config, survey: &Survey) -> (Tokens, TrimSettings) {
     let settings = guard_settings(config);
     let evidence = WindowEvidence {
@@ -238,7 +238,7 @@ fn as_text(report: &Report) -> String {
     text
 }
 
-/// What a person should know before going on with the copy.
+/// Returns the notes that a person should read before continuing with the copy.
 fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if report.plan.estimated {

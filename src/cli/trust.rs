@@ -1,4 +1,4 @@
-//! `pitstop trust`: let the project's config file set more than looks and numbers.
+//! `pitstop trust`: allows the project's config file to set more than looks and numbers.
 
 use std::{
     fmt::Write as _,
@@ -30,7 +30,7 @@ pub struct TrustArgs {
     pub show: bool,
 }
 
-/// Shows, trusts or revokes; exit code 0 when done, 2 when there is nothing that can be trusted.
+/// Shows, trusts or revokes; returns exit code 0 when done, 2 when there is nothing that can be trusted.
 #[must_use]
 pub fn run(args: &TrustArgs) -> i32 {
     let outcome = paths().and_then(|paths| answer(args, &paths).map_err(|error| error.to_string()));
@@ -74,7 +74,7 @@ fn answer(args: &TrustArgs, paths: &Paths) -> Result<String, TrustError> {
     Ok(text)
 }
 
-/// The file as it would be trusted, line by line in a form no terminal acts on.
+/// Returns the file as it would be trusted, line by line in a form that no terminal acts on.
 fn show(candidate: &Candidate) -> String {
     let path = candidate.path.display().to_string();
     let mut text = format!("{}:\n", one_line(&path));

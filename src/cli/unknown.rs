@@ -1,9 +1,9 @@
-//! A word in the place of a command that is none: the nearest one is named.
+//! The report of an unknown command: it names the nearest command.
 
 use super::out;
 use crate::config::nearest;
 
-/// Words that other programs have for what a command here does.
+/// The words that other programs have for a command of this program.
 const OTHER_WORDS: [(&str, &str); 7] = [
     ("resume", "history"),
     ("continue", "history"),
@@ -14,7 +14,7 @@ const OTHER_WORDS: [(&str, &str); 7] = [
     ("start", "run"),
 ];
 
-/// Says that there is no such command, and which one may be meant; returns the exit code.
+/// Reports that there is no such command, and which one may be meant; returns the exit code.
 #[must_use]
 pub fn report<'a>(word: &str, commands: impl Iterator<Item = &'a str>) -> i32 {
     let meant = OTHER_WORDS
