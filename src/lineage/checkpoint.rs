@@ -33,7 +33,7 @@ pub struct SavedScratchpad {
     pub human: Vec<String>,
 }
 
-/// Everything saved at one moment of the work.
+/// The saved state of the work at one time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// Its own id.

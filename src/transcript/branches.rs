@@ -198,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    /// A line: `u2<a1` is a prompt behind `a1`, `a` an answer, `r` a result, `m` what the client says; `-` no parent.
+    /// Makes a line: `u2<a1` is a prompt behind `a1`, `a` an answer, `r` a result, `m` a text of the client; `-` no parent.
     fn line(text: &str) -> Value {
         let (name, parent) = text.split_once('<').unwrap();
         let parent = if parent == "-" {
@@ -218,7 +218,7 @@ mod tests {
             "message": {"content": content}, "uuid": name})
     }
 
-    /// The lines that stand at the end, and what was taken back first at each time.
+    /// Returns the lines that are not taken back at the end, and the first prompt taken back by each rewind.
     fn read(text: &str) -> (String, String) {
         let lines: Vec<&str> = text.split_whitespace().collect();
         let (mut branches, mut rewound) = (Branches::default(), Vec::new());
@@ -270,7 +270,7 @@ mod tests {
                 "u2 u4",
             ),
             ("m1<- u1<m1 a1<u1 u2<m1 a2<u2", "m1 u2 a2", "u1"),
-            // Parallel calls, what the client says, and a parent that nobody knows.
+            // Parallel calls, texts of the client, and an unknown parent.
             (
                 "u1<- a1<u1 a2<a1 r1<a1 r2<a2 m1<r1 a3<m1 u2<r1 a4<u2",
                 "u1 a1 a2 r1 r2 m1 a3 u2 a4",
@@ -278,7 +278,7 @@ mod tests {
             ),
             ("u1<- a1<u1 u2<x9 a2<u2", "u1 a1 u2 a2", ""),
             ("u1<- a1<u1 u2<- a2<u2", "u1 a1 u2 a2", ""),
-            // A prompt from the queue, behind which the chain goes on without it.
+            // A prompt from the queue, after which the chain continues without it.
             (
                 "u1<- a1<u1 u2<a1 a2<u2 u3<a1 u4<u3 a3<a2",
                 "u1 a1 u2 a2 u3 u4 a3",

@@ -143,7 +143,7 @@ const ENDINGS: [&str; 91] = [
     "zsh",
 ];
 
-/// Something that a text names.
+/// A fact that a text names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fact<'a> {
     /// A file, as the text writes it.

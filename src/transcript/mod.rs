@@ -1,6 +1,6 @@
 //! The transcript: Claude Code's record of a session.
 //!
-//! The record is the client's own file, written while we read it and cut wherever the client was killed. This
+//! The record is the client's own file, written while it is read here and cut wherever the client was killed. This
 //! room reads it, tolerantly and in bounded memory, and never writes it.
 
 pub mod branches;

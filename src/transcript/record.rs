@@ -61,9 +61,9 @@ impl Faults {
 /// One record of a transcript, borrowed from its line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record<'a> {
-    /// Something said to the model: a prompt, or the results of its tools.
+    /// A message to the model: a prompt, or the results of its tools.
     User(User<'a>),
-    /// Something the model said; one call is several of these, one for each block.
+    /// A message of the model; one call is several of these, one for each block.
     Assistant(Assistant<'a>),
     /// The client replaced what came before by a summary.
     CompactBoundary,
@@ -357,7 +357,7 @@ fn first_record(rest: &[u8]) -> Option<(Record<'_>, usize)> {
     let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Wire<'_>>();
     match stream.next()? {
         Ok(wire) => Some((wire.into_record(), stream.byte_offset())),
-        // JSON, but a field is of a type we do not know: keep the record by its kind.
+        // The record is JSON, but a field is of an unknown type: it is kept by its kind.
         Err(error) if error.is_data() => {
             let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Bare<'_>>();
             let bare = stream.next()?.ok()?;

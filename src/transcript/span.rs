@@ -108,7 +108,7 @@ fn value_end(bytes: &[u8], mut at: usize, end: usize) -> usize {
             }
             b',' | b':' => return at,
             byte if byte.is_ascii_whitespace() => return at,
-            // A number or a word goes on to its delimiter.
+            // A number or a word continues to its delimiter.
             _ => {
                 at += 1;
                 continue;

@@ -21,7 +21,7 @@
 //!
 //! Known limits:
 //! - Savings are estimated at four characters a token, and an image counts for a thousand tokens.
-//! - Blocks of kinds unknown to us inside a response stay: a `tool_reference`, for one, makes a tool callable.
+//! - Blocks of unknown kinds inside a response stay: a `tool_reference`, for one, makes a tool callable.
 //! - A line of over 64 MiB is copied without a look into it, so it keeps the old session's id.
 
 mod copy;

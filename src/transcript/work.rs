@@ -113,7 +113,7 @@ mod worth {
     pub const WRITTEN: f64 = 2.0;
     /// The worth of a mention in a search pattern.
     pub const SOUGHT: f64 = 4.0;
-    /// The worth of a mention in a shell command.
+    /// The worth of a mention in a shell command, or in another input of a tool.
     pub const RUN: f64 = 2.0;
     /// The worth of a mention by the assistant, and of one by the human.
     pub const SAID: f64 = 2.0;
@@ -577,7 +577,7 @@ impl Work {
         let id = block["tool_use_id"].as_str().unwrap_or_default();
         let call = self.calls.take(id);
         let output = content_text(&block["content"]);
-        // Colours stand before names without a blank.
+        // Colour sequences come before names without a blank.
         let output = crate::clean::without_escapes(&output);
         let output = redact::redact(&output);
         if output.starts_with(CUT_CALL) {
@@ -1134,7 +1134,7 @@ mod tests {
         work.report()
     }
 
-    /// A file that a tool has written, in an agent that is in a directory.
+    /// Takes a file that a tool has written, in an agent that is in a directory.
     fn wrote(work: &mut Work, cwd: &str, file: &str) {
         let call = json!({"type": "tool_use", "id": file, "name": "Write", "input": {"file_path": file, "content": "x"}});
         work.record(&json!({"type": "assistant", "cwd": cwd, "message": {"content": [call]}}));
