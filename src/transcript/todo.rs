@@ -120,7 +120,7 @@ fn text(value: &Value) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Returns a task's number as text, which is how the client mostly sends it.
+/// Returns a task's number, which comes as text.
 fn number(value: &Value) -> Option<String> {
     match value {
         Value::String(id) => (!id.is_empty()).then(|| clip(id, ID_CAP).to_owned()),
