@@ -48,7 +48,7 @@ fn die_with_parent() {}
 /// Registers this process before it becomes the agent: see [`agent_registry`]. An agent is worth more than its line: a line
 /// that cannot be written stops nothing, and the database records the agent, too.
 fn register(registry: &Path) {
-    // There was no place for a registry, and the person has been warned.
+    // The registry could not be made, and the person has been warned.
     if registry.as_os_str().is_empty() {
         return;
     }
