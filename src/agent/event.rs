@@ -1,10 +1,10 @@
-//! What the agent reports: plain data, made by [`super::hook`] and read by everyone.
+//! The agent's reports as plain data, made by [`super::hook`] and read by everyone.
 
 use crate::transcript::{SessionId, Tokens, todo::TodoCall, usage::Usage};
 
-/// What the agent reported about itself: facts, with every text capped in length.
+/// A fact that the agent reported about itself, with every text capped in length.
 ///
-/// They come from outside and are untrusted: paths are plain strings that the caller checks, texts
+/// It comes from outside and is untrusted: paths are plain strings that the caller checks, texts
 /// may hold control characters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AgentEvent {
@@ -12,11 +12,11 @@ pub enum AgentEvent {
     SessionStarted {
         /// The id to follow from now on.
         session: SessionId,
-        /// Why it began.
+        /// The reason why it began.
         source: StartSource,
         /// The model with its window mark, such as `claude-opus-4-8[1m]`; absent after `/clear`.
         model: Option<String>,
-        /// Where the transcript will be.
+        /// The path that the transcript will have.
         transcript_path: Option<String>,
     },
     /// A hook says which permission mode holds.
@@ -32,23 +32,23 @@ pub enum AgentEvent {
         session: SessionId,
         /// The whole text, typed, pasted or given as an argument.
         prompt: String,
-        /// Where the transcript is.
+        /// The path of the transcript.
         transcript_path: Option<String>,
     },
     /// A tool is about to run.
     ToolStarted {
         /// The session.
         session: SessionId,
-        /// Which tool with what.
+        /// The tool with its input.
         call: ToolCall,
     },
     /// A tool has run.
     ToolFinished {
         /// The session.
         session: SessionId,
-        /// Which tool with what.
+        /// The tool with its input.
         call: ToolCall,
-        /// What came out.
+        /// The output of the tool.
         output: ToolOutput,
     },
     /// The turn is over: a safe moment if nothing runs in the background.
@@ -57,16 +57,16 @@ pub enum AgentEvent {
         session: SessionId,
         /// The last assistant message as raw Markdown.
         last_message: Option<String>,
-        /// What goes on without the turn.
+        /// The work that goes on without the turn.
         background: Background,
-        /// Where the transcript is.
+        /// The path of the transcript.
         transcript_path: Option<String>,
     },
     /// The turn ended with an error instead of an answer.
     TurnFailed {
         /// The session.
         session: SessionId,
-        /// What kind of failure it was.
+        /// The kind of failure.
         failure: Failure,
         /// The client's own words.
         message: String,
@@ -75,7 +75,7 @@ pub enum AgentEvent {
     DialogOpened {
         /// The session.
         session: SessionId,
-        /// What it asks for: a tool's name or the notification's text.
+        /// The subject of the dialog: a tool's name or the notification's text.
         about: String,
     },
     /// The client said something that is no dialog, such as that it waits for input.
@@ -91,9 +91,9 @@ pub enum AgentEvent {
     Compacting {
         /// The session.
         session: SessionId,
-        /// Whether the client chose it by itself.
+        /// True if the client chose it by itself.
         automatic: bool,
-        /// Whether pitstop has ordered it.
+        /// True if pitstop has ordered it.
         ordered: bool,
     },
     /// Compaction is over.
@@ -105,7 +105,7 @@ pub enum AgentEvent {
     SessionEnded {
         /// The session.
         session: SessionId,
-        /// Why.
+        /// The reason why it ended.
         reason: EndReason,
     },
     /// A subagent began.
@@ -128,7 +128,7 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
-    /// The session the event speaks of; none for an unknown event.
+    /// Returns the session that the event is about; none for an unknown event.
     #[must_use]
     pub fn session(&self) -> Option<SessionId> {
         match self {
@@ -152,12 +152,12 @@ impl AgentEvent {
     }
 }
 
-/// What the client goes on with after a turn is over: it comes back to it by a prompt of its own.
+/// The work that the client goes on with after a turn is over, and comes back to by a prompt of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Background {
-    /// Subagents and shell commands that run.
+    /// The subagents and shell commands that run.
     pub tasks: Vec<BackgroundTask>,
-    /// Prompts that come at their time: a wake-up comes once, others again and again.
+    /// The prompts that come at a set time: a wake-up comes once, others again and again.
     pub prompts: Vec<TimedPrompt>,
 }
 
@@ -175,24 +175,24 @@ pub struct BackgroundTask {
 pub struct TimedPrompt {
     /// Its id within the session.
     pub id: String,
-    /// Whether it comes again and again.
+    /// True if it comes again and again.
     pub recurs: bool,
 }
 
 impl Background {
-    /// Whether nothing goes on.
+    /// Reports whether nothing goes on.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.tasks.is_empty() && self.prompts.is_empty()
     }
 
-    /// The ids of all of it.
+    /// Returns the ids of all tasks and prompts.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         let tasks = self.tasks.iter().map(|task| task.id.as_str());
         tasks.chain(self.prompts.iter().map(|prompt| prompt.id.as_str()))
     }
 
-    /// Whether a wake-up is among it: the client sets its time, at most an hour ahead.
+    /// Reports whether a wake-up is among the prompts: the client sets its time, at most an hour ahead.
     #[must_use]
     pub fn has_wake_up(&self) -> bool {
         self.prompts.iter().any(|prompt| !prompt.recurs)
@@ -200,7 +200,7 @@ impl Background {
 }
 
 impl std::fmt::Display for Background {
-    /// `2 background agents, 1 background command, 1 wake-up`.
+    /// Writes the counts by kind: `2 background agents, 1 background command, 1 wake-up`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let of_kind = |kind: &str| self.tasks.iter().filter(|task| task.kind == kind).count();
         let (agents, commands) = (of_kind("subagent"), of_kind("shell"));
@@ -224,7 +224,7 @@ impl std::fmt::Display for Background {
     }
 }
 
-/// Why a session began.
+/// The reason why a session began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartSource {
     /// The program was started.
@@ -241,7 +241,7 @@ pub enum StartSource {
     Other(String),
 }
 
-/// Why a session ended.
+/// The reason why a session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EndReason {
     /// `/exit` or its keys.
@@ -261,32 +261,32 @@ pub struct ToolCall {
     pub name: String,
     /// The shell command, for a tool that runs one.
     pub command: Option<String>,
-    /// The directory in which the agent's shell is by now: at the call's start where it begins, at its end where it is over.
+    /// The directory of the agent's shell: at the call's start the one where the call begins, at its end the one where it ended.
     pub directory: Option<String>,
     /// The file, for a tool that touches one.
     pub file: Option<String>,
-    /// Whether a subagent made the call: it says nothing of the main turn.
+    /// True if a subagent made the call, which then tells nothing about the main turn.
     pub by_subagent: bool,
-    /// What it did to the agent's to-do list; none while it runs, and for a subagent, which has a list of its own.
+    /// The change that it made to the agent's to-do list; none while it runs, and for a subagent, which has a list of its own.
     pub todo: Option<Box<TodoCall>>,
 }
 
-/// What a tool gave back.
+/// The result of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolOutput {
-    /// Standard output, or the plain result of a tool without streams.
+    /// The standard output, or the plain result of a tool without streams.
     pub stdout: String,
-    /// Standard error, or the error of a failed tool.
+    /// The standard error, or the error of a failed tool.
     pub stderr: String,
-    /// Whether the human or the client stopped it.
+    /// True if the human or the client stopped it.
     pub interrupted: bool,
-    /// Whether the client calls it failed.
+    /// True if the client calls it failed.
     pub failed: bool,
-    /// How long it ran, milliseconds.
+    /// The time that it ran, in milliseconds.
     pub duration_ms: Option<u64>,
 }
 
-/// What kind of failure ended a turn.
+/// The kind of failure that ended a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// A usage or rate limit holds.
@@ -304,21 +304,21 @@ pub enum Failure {
 pub struct StatusLine {
     /// The session.
     pub session: SessionId,
-    /// Where the transcript is.
+    /// The path of the transcript.
     pub transcript_path: Option<String>,
     /// The model's id with its window mark, if it has one.
     pub model_id: Option<String>,
     /// The model's name for people.
     pub model_name: Option<String>,
-    /// The whole context window.
+    /// The whole context window, in tokens.
     pub window: Option<Tokens>,
-    /// What the last main-chain call used; none before the first call and after a compaction.
+    /// The tokens that the last main-chain call used; none before the first call and after a compaction.
     pub usage: Option<Usage>,
-    /// Input and cache against the whole window, percent; none with `usage`.
+    /// The share of the whole window that input and cache take, in percent; none if `usage` is none.
     pub used_percentage: Option<f64>,
-    /// Cost of the session so far, US dollars.
+    /// The cost of the session so far, in US dollars.
     pub cost_usd: Option<f64>,
-    /// Age of the session, milliseconds.
+    /// The age of the session, in milliseconds.
     pub duration_ms: Option<u64>,
     /// The five-hour usage limit of a subscription.
     pub five_hour: Option<RateLimit>,
@@ -330,23 +330,23 @@ pub struct StatusLine {
     pub prompt_cache: Option<PromptCache>,
 }
 
-/// What the service still holds of the conversation, so that the next call reads it at a fraction of the price.
+/// The part of the conversation that the service still holds, so that the next call reads it at a fraction of the price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PromptCache {
-    /// Whether it was warm when this was said.
+    /// True if it was warm at the time of this report.
     pub warm: bool,
-    /// Until when it stays so, seconds since the Unix epoch.
+    /// The time until which it stays warm, in seconds since the Unix epoch.
     pub expires_at: Option<u64>,
-    /// What a call has to write again once it is cold, in tokens.
+    /// The number of tokens that a call has to write again once it is cold.
     pub recache: Option<Tokens>,
 }
 
 /// One usage limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateLimit {
-    /// How much of it is used, percent.
+    /// The part of it that is used, in percent.
     pub used_percentage: f64,
-    /// When it begins again, seconds since the Unix epoch.
+    /// The time at which it begins again, in seconds since the Unix epoch.
     pub resets_at: Option<u64>,
 }
 

@@ -5,7 +5,7 @@
 
 use super::{CommandLine, Launch, LaunchError};
 
-/// The command as the user wrote it; the prompt is typed later.
+/// Returns the command as the user wrote it; the prompt is typed later.
 pub(super) fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> {
     if launch.user_args.iter().any(|arg| arg.contains('\0')) {
         return Err(LaunchError::Nul);

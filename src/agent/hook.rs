@@ -1,4 +1,4 @@
-//! Hook and status-line payloads to [`AgentEvent`].
+//! Turns hook and status-line payloads into [`AgentEvent`]s.
 //!
 //! The trust boundary: a body comes from any process that can reach the socket with the observe right, so
 //! it may be anything. Limits: 1 MiB, 64 levels of nesting, session ids are UUIDs, token figures
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::transcript::{SessionId, Tokens, record::mended, todo::TodoCall, usage::in_window};
 
-/// The largest body that is read, bytes.
+/// The largest body that is read, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
 
 /// The deepest nesting that is read.
@@ -26,25 +26,25 @@ pub const MAX_DEPTH: usize = 64;
 /// The largest figure that is believed; no window, cost or duration comes near it.
 const MAX_NUMBER: f64 = 1e12;
 
-/// How the instructions of a compaction begin that pitstop has ordered, as the bridge gives them.
+/// The beginning of the instructions of a compaction that pitstop has ordered, as the bridge gives them.
 const ORDERED: &str = "pitstop order ";
 
-/// Names, kinds and ids, bytes.
+/// The length at which names, kinds and ids are cut, in bytes.
 const SHORT: usize = 256;
 
-/// Paths, bytes: `PATH_MAX` on Linux.
+/// The longest path that is taken, in bytes: `PATH_MAX` on Linux.
 const PATH: usize = 4096;
 
-/// Commands and tool output, bytes. The client itself cuts shell output at 30 000 characters.
+/// The length at which commands and tool output are cut, in bytes. The client itself cuts shell output at 30 000 characters.
 const OUTPUT: usize = 64 * 1024;
 
 /// The longest list that is read; a client runs a few tasks side by side.
 const MAX_LIST: usize = 256;
 
-/// Assistant messages, bytes: the largest answer a model gives is below this.
+/// The length at which assistant messages are cut, in bytes: the largest answer a model gives is below this.
 const MESSAGE: usize = 512 * 1024;
 
-/// Why a payload was refused.
+/// The reason for which a payload was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
     /// The body is too large.
@@ -61,9 +61,9 @@ pub enum HookError {
     Field {
         /// The field's path.
         field: &'static str,
-        /// What it should be.
+        /// The form that was expected.
         expected: &'static str,
-        /// What it is.
+        /// The form that was found.
         found: String,
     },
 }
@@ -135,7 +135,7 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
     })
 }
 
-/// The permission mode that a hook's payload names beside its event.
+/// Returns the permission mode that a hook's payload names beside its event.
 #[must_use]
 pub fn parse_mode(body: &[u8]) -> Option<AgentEvent> {
     let body = object(body).ok()?;
@@ -144,7 +144,8 @@ pub fn parse_mode(body: &[u8]) -> Option<AgentEvent> {
     Some(AgentEvent::ModeSeen { session, mode })
 }
 
-/// Where the agent works by the payload of any hook, and in which session. A subagent may have a place of its own.
+/// Returns the session and the place where its agent works, by the payload of any hook; none for a subagent, which may have a
+/// place of its own.
 #[must_use]
 pub fn parse_place(body: &[u8]) -> Option<(SessionId, PathBuf)> {
     let body = object(body).ok()?;
@@ -185,7 +186,7 @@ pub fn parse_status_line(body: &[u8]) -> Result<StatusLine, HookError> {
     })
 }
 
-/// The body as an object, if it keeps to the limits. What is no character in it costs nothing but itself.
+/// Reads the body as an object, if it keeps to the limits. Bytes in it that are no characters are replaced; the rest is kept.
 fn object(body: &[u8]) -> Result<Map<String, Value>, HookError> {
     if body.len() > MAX_BODY {
         return Err(HookError::TooLarge(body.len()));
@@ -196,7 +197,7 @@ fn object(body: &[u8]) -> Result<Map<String, Value>, HookError> {
     Ok(serde_json::from_str(&mended(body))?)
 }
 
-/// How deep brackets nest outside of strings.
+/// Returns the depth to which brackets nest outside of strings.
 fn depth(body: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
     for byte in body {
@@ -255,7 +256,7 @@ impl<'a> Payload<'a> {
         self.0.get(field).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// The objects of a list; what is no object counts as an empty one.
+    /// Returns the objects of a list; an element of another type counts as an empty object.
     fn list(self, field: &str) -> impl Iterator<Item = Map<String, Value>> {
         let list = self.0.get(field).and_then(Value::as_array);
         let objects = list.into_iter().flatten().take(MAX_LIST);
@@ -266,18 +267,18 @@ impl<'a> Payload<'a> {
         self.0.get(field)?.as_object().map(Payload)
     }
 
-    /// A number that can be believed; anything else counts as absent.
+    /// Returns a number that can be believed; anything else counts as absent.
     fn number(self, field: &str) -> Option<f64> {
         let number = self.0.get(field)?.as_f64()?;
         (0.0..=MAX_NUMBER).contains(&number).then_some(number)
     }
 
-    /// A believable number, cut to a whole one.
+    /// Returns a believable number, cut to a whole one.
     fn whole(self, field: &str) -> Option<u64> {
         self.number(field).map(|number| number as u64)
     }
 
-    /// A token figure. Unlike the rest of a payload it moves the gauge, so a bad one is an error.
+    /// Returns a token figure. Unlike the rest of a payload it moves the gauge, so a bad one is an error.
     fn tokens(self, field: &'static str) -> Result<Option<Tokens>, HookError> {
         match self.0.get(field) {
             None | Some(Value::Null) => Ok(None),
@@ -294,7 +295,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// What a value is, in words.
+/// Names the type of a value in words.
 fn kind(value: Option<&Value>) -> &'static str {
     match value {
         None => "nothing",
@@ -342,12 +343,12 @@ fn tool_call(at: Payload<'_>) -> Result<ToolCall, HookError> {
     })
 }
 
-/// Whether the hook speaks of a subagent's doings.
+/// Reports whether the hook is about a subagent.
 fn is_of_subagent(at: Payload<'_>) -> bool {
     at.0.get("agent_id").is_some_and(Value::is_string)
 }
 
-/// What goes on in the background, without the tasks that the client lists as over.
+/// Reads the background work, without the tasks that the client lists as over.
 fn background(at: Payload<'_>) -> Background {
     let text =
         |one: &Map<String, Value>, field| Payload(one).text(field, SHORT).unwrap_or_default();
@@ -385,7 +386,7 @@ fn todo_call(at: Payload<'_>) -> Option<Box<TodoCall>> {
     .map(Box::new)
 }
 
-/// A shell result has streams; other tools give any JSON, of which only a plain text is kept.
+/// Reads a tool's output. A shell result has streams; other tools give any JSON, of which only a plain text is kept.
 fn tool_output(at: Payload<'_>, failed: bool) -> ToolOutput {
     let response = at.inner("tool_response");
     let plain = || at.text("tool_response", OUTPUT);
@@ -417,7 +418,7 @@ fn turn_failed(session: SessionId, at: Payload<'_>) -> AgentEvent {
     }
 }
 
-/// The word decides; the context limit has no word of its own and is known by its text.
+/// Classifies a failure by its word; the context limit has no word of its own and is recognised by its text.
 fn failure(word: &str, message: &str) -> Failure {
     let lower = message.to_ascii_lowercase();
     match word {
@@ -458,7 +459,7 @@ fn notification(session: SessionId, at: Payload<'_>) -> AgentEvent {
     AgentEvent::DialogOpened { session, about }
 }
 
-/// What cannot be believed counts as absent: the cache moves no gauge.
+/// Reads the state of the prompt cache. A value that cannot be believed counts as absent: the cache moves no gauge.
 fn prompt_cache(at: Payload<'_>) -> Option<PromptCache> {
     Some(PromptCache {
         warm: at.0.get("warm")?.as_bool()?,

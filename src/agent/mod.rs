@@ -1,8 +1,8 @@
 //! The hosted program, as far as we must know it.
 //!
-//! Owns how an agent is started and resumed, and what it reports about itself. How it is prompted and ended is
-//! the core's: `app::reboot`.
-//! Refuses to run anything: every function here turns data into data, and `runtime` runs what comes out.
+//! This module decides how an agent is started and resumed, and reads what it reports about itself. The core prompts
+//! and ends it: `app::reboot`.
+//! Nothing is run here: every function turns data into data, and `runtime` runs the result.
 
 use std::ffi::{OsStr, OsString};
 
@@ -22,7 +22,7 @@ pub use event::{
 };
 pub use hook::{HookError, parse_hook, parse_mode, parse_place, parse_status_line};
 
-/// Which program the pane hosts.
+/// The kind of program that the pane hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -36,20 +36,20 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
-    /// Whether the agent has sessions, hooks and a transcript, as Claude Code has.
+    /// Reports whether the agent has sessions, hooks and a transcript, as Claude Code has.
     #[must_use]
     pub const fn reports(self) -> bool {
         !matches!(self, Self::Generic)
     }
 
-    /// The word for it in `status --json`.
+    /// Returns the word for it in `status --json`.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 }
 
-/// How a session begins.
+/// The way in which a session begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// A new session under a new id.
@@ -61,26 +61,26 @@ pub enum Start {
 /// Everything that decides an agent's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Which program it is.
+    /// The kind of the program.
     pub kind: AgentKind,
     /// The program to run.
     pub program: OsString,
-    /// Arguments of ours that go before everything else, such as `demo-agent` for the demo.
+    /// The arguments of our own that go before everything else, such as `demo-agent` for the demo.
     pub lead_args: Vec<OsString>,
     /// The session to begin or to resume.
     pub session: SessionId,
-    /// New session or existing one.
+    /// The choice between a new session and an existing one.
     pub way: Start,
-    /// Whether this is the first start of the lineage: only then may the user's own `--resume`,
-    /// `--continue` and `--session-id` have their say.
+    /// True if this is the first start of the lineage: only then do the user's own `--resume`,
+    /// `--continue` and `--session-id` take effect.
     pub first: bool,
     /// The first prompt, given as an argument.
     pub prompt: Option<String>,
-    /// What the user wrote after `--`.
+    /// The arguments that the user wrote after `--`.
     pub user_args: Vec<String>,
     /// The per-run settings file, see [`claude::settings()`].
     pub settings_file: std::path::PathBuf,
-    /// The directory of our mods, where the client is to load them.
+    /// The directory of our mods, if the client is to load them.
     pub mods: Option<std::path::PathBuf>,
     /// A configuration of MCP servers to be added, as JSON.
     pub mcp_config: Option<String>,
@@ -101,15 +101,15 @@ pub struct CommandLine {
     pub session: Option<SessionId>,
 }
 
-/// Why no command line could be made.
+/// The reason why no command line could be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     /// The prompt does not fit one argument.
     #[error("the start prompt has {found} bytes, but one argument holds at most {limit}")]
     PromptTooLong {
-        /// Bytes of the prompt.
+        /// The length of the prompt, in bytes.
         found: usize,
-        /// Bytes that fit.
+        /// The length that fits, in bytes.
         limit: usize,
     },
     /// The prompt or an argument has a NUL byte.
@@ -117,7 +117,7 @@ pub enum LaunchError {
     Nul,
 }
 
-/// Bytes that fit one argument: Linux takes 128 KiB with the closing NUL (`MAX_ARG_STRLEN`).
+/// The number of bytes that fit one argument: Linux takes 128 KiB with the closing NUL (`MAX_ARG_STRLEN`).
 pub const MAX_PROMPT_ARGUMENT: usize = 128 * 1024 - 1;
 
 /// Builds the command that starts or resumes `launch`.
@@ -128,7 +128,7 @@ pub fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> {
     }
 }
 
-/// Marks that a Claude Code process leaves in the environment of its children. A client that finds
+/// The marks that a Claude Code process leaves in the environment of its children. A client that finds
 /// `CLAUDE_CODE_CHILD_SESSION` keeps no transcript at all (measured with 2.1.197), so all go.
 /// The user's own `CLAUDE_CODE_*` settings (Bedrock, output limits, renderer) stay.
 const CHILD_MARKS: [&str; 15] = [
@@ -149,7 +149,7 @@ const CHILD_MARKS: [&str; 15] = [
     claude::PROGRAM_VARIABLE,
 ];
 
-/// Marks of the terminal we run in: the child lives in ours.
+/// The marks of the terminal that we run in: the child runs in our own.
 const TERMINAL_MARKS: [&str; 8] = [
     "TMUX",
     "TMUX_PANE",
@@ -161,16 +161,16 @@ const TERMINAL_MARKS: [&str; 8] = [
     "KITTY_WINDOW_ID",
 ];
 
-/// What a program in our pane finds as the name of its terminal.
+/// The variables that name the terminal to a program in our pane.
 pub const TERMINAL_NAME: [(&str, &str); 2] = [
     ("TERM_PROGRAM", "pitstop"),
     ("TERM_PROGRAM_VERSION", env!("CARGO_PKG_VERSION")),
 ];
 
-/// Families of names that are removed: per-session marks, and terminals known by name.
+/// The families of names that are removed: per-session marks, and terminals known by name.
 const REMOVED_FAMILIES: [&str; 3] = ["CLAUDE_CODE_SESSION_", "ZELLIJ", "TERM_PROGRAM"];
 
-/// Whether the child may not inherit the variable `name`.
+/// Reports whether the child may not inherit the variable `name`.
 #[must_use]
 pub fn is_removed(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
@@ -183,7 +183,7 @@ pub fn is_removed(name: &OsStr) -> bool {
             .any(|family| name.starts_with(family))
 }
 
-/// The environment of the hosted program: `inherited` without the marks of other hosts, with our
+/// Returns the environment of the hosted program: `inherited` without the marks of other hosts, with our
 /// terminal's name, then `extra`, which wins.
 #[must_use]
 pub fn child_env(
