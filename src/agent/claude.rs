@@ -1,10 +1,10 @@
 //! Claude Code: its arguments and its settings file.
 //!
-//! What is said here about the client was measured with 2.1.197:
+//! The statements about the client here were measured with 2.1.197:
 //!
 //! - A prompt after `--` arrives exactly, in the request and in `UserPromptSubmit`: leading dashes,
-//!   line ends, tabs, even control characters, 120 KB. Without `--` a dash or a variadic option
-//!   before it eats it.
+//!   line ends, tabs, even control characters, 120 KB. Without `--` a prompt that begins with a dash
+//!   or follows a variadic option is lost.
 //! - A prompt that equals a subcommand (`doctor`) runs the subcommand even after `--`; a line feed
 //!   at its end prevents that.
 //! - Of two `--settings`, `--session-id` or `--append-system-prompt` the last wins, hence merging.
@@ -32,54 +32,54 @@ pub use settings::{
     SettingsError, mcp_config, setting, settings, user_status_line,
 };
 
-/// Switches the client's auto-compaction off for one process; `/compact` goes on working (measured with 2.1.197).
+/// The variable that switches the client's auto-compaction off for one process; `/compact` goes on working (measured with 2.1.197).
 pub const NO_AUTO_COMPACTION: (&str, &str) = ("DISABLE_AUTO_COMPACT", "1");
 
-/// Gives the client's to-do tools to models that have none by themselves; their names are announced and their definitions
-/// loaded when they are wanted. 2.1.330 has them for 4.x models but Opus 4.8 only, 2.1.197 for all and does not know this
-/// (measured).
+/// The variable that gives the client's to-do tools to models that have none by themselves; their names are announced and
+/// their definitions loaded when they are wanted. 2.1.330 by itself has them only for 4.x models except Opus 4.8; 2.1.197 has
+/// them for all and does not know this variable (measured).
 pub const TODO_TOOLS: (&str, &str) = ("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1");
 
-/// Whether a variable of the client's that has this value is on.
+/// Reports whether a variable of the client that has this value is on.
 #[must_use]
 pub fn is_on(value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     matches!(value.as_str(), "1" | "true" | "yes" | "on")
 }
 
-/// What the agent is taught about notes and signals.
+/// The text that teaches the agent about notes and signals.
 pub const SYSTEM_PROMPT: &str = include_str!("../../assets/system_prompt.md");
 
-/// What the client finds as the name of its terminal. It turns on the kitty keyboard protocol, notifications and
+/// The variables that name the terminal to the client. It turns on the kitty keyboard protocol, notifications and
 /// progress for terminals that it knows by name, whatever they answer. Of those it knows, this one's abilities are the
-/// nearest to ours; what else it says of itself (`TERM`, XTVERSION) is true. `[agent] env` can say otherwise.
+/// nearest to ours; all else that our terminal reports of itself (`TERM`, XTVERSION) is true. `[agent] env` can override this.
 pub const TERMINAL_NAME: [(&str, &str); 2] = [
     ("TERM_PROGRAM", "ghostty"),
     ("TERM_PROGRAM_VERSION", "1.2.0"),
 ];
 
-/// Whether this title is that of the client's list of sessions: `1 awaiting input · claude agents`. A left arrow in an empty
-/// prompt opens it, and the session goes on under a daemon (measured with 2.1.197).
+/// Reports whether this title is that of the client's list of sessions: `1 awaiting input · claude agents`. A left arrow in an
+/// empty prompt opens it, and the session goes on under a daemon (measured with 2.1.197).
 #[must_use]
 pub fn is_agent_view(title: &str) -> bool {
     title.ends_with("claude agents")
 }
 
-/// Enter, in the form of the kitty protocol. The client knows it whether it has asked for that protocol or not, and takes it
-/// for Enter wherever it stands. With a carriage return it depends on what else is in the read: behind typed text it is a new
-/// line (7 of 7), behind a paste sometimes (2 of 21), and when a client that was busy finds a paste and two of them, the text
-/// is lost and no key is taken until the next end of a paste (12 of 12). Text and this form in one read were submitted in 25 of
-/// 28; in the three others, each the first prompt of its session, the next one did it, and one too many never did harm
-/// (measured with 2.1.197).
+/// The Enter key in the form of the kitty protocol. The client knows it whether it has asked for that protocol or not, and takes
+/// it for Enter at any place in a read. The effect of a carriage return depends on the rest of the read: after typed text it is
+/// a new line (7 of 7), after a paste sometimes (2 of 21), and when a client that was busy finds a paste and two of them, the
+/// text is lost and no key is taken until the next end of a paste (12 of 12). Text and this form in one read were submitted in
+/// 25 of 28; in the three others, each the first prompt of its session, the next Enter submitted it, and one Enter too many
+/// never did harm (measured with 2.1.197).
 pub const ENTER: &[u8] = b"\x1b[13u";
 
-/// A text as it goes into the prompt box, so that the Enter behind it submits it. Behind a last word such as `@notes`
-/// Enter takes what the box offers to complete it with, and a last backslash makes of Enter a new line; a blank prevents
-/// both, and the client drops it but at the end of a paste so long that it is folded (measured with 2.1.197).
+/// Returns a text in the form that goes into the prompt box, so that the Enter after it submits it. After a last word such as
+/// `@notes` Enter accepts the completion that the box offers, and a last backslash turns Enter into a new line; a blank prevents
+/// both, and the client drops it except at the end of a paste so long that it is folded (measured with 2.1.197).
 #[must_use]
 pub fn boxed(mut text: String) -> String {
     let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
-    // The name of a command alone is to be taken for one.
+    // A text that is only the name of a command is meant as that command.
     let completed = last.contains('@') || (last.starts_with(['/', '#', ':']) && last != text);
     if completed || last.ends_with('\\') {
         text.push(' ');
@@ -87,16 +87,16 @@ pub fn boxed(mut text: String) -> String {
     text
 }
 
-/// The most lines of a paste that the client takes for the human's own words. A longer one arrives in `<pasted_content>`,
+/// The largest number of lines of a paste that the client takes for the human's own words. A longer one is in `<pasted_content>`,
 /// which the client calls material and no instruction (measured with 2.1.330; 2.1.197 does not do that).
 const PASTE_LINES: usize = 3;
 
-/// The most UTF-16 units of such a paste, in which a tab counts as the four blanks that the client makes of it.
+/// The largest number of UTF-16 units of such a paste, in which a tab counts as the four blanks that the client makes of it.
 const PASTE_UNITS: usize = 800;
 
-/// A text in pieces that arrive as one prompt in the human's own words, when each is a paste of its own. They may come in one
-/// read (measured with 2.1.197 and 2.1.330). None ends in the mention of a file: the client would offer names for it, and put a mark
-/// in the place of the next piece (measured with 2.1.330).
+/// Splits a text into pieces that arrive as one prompt in the human's own words, when each is a paste of its own. They may come in
+/// one read (measured with 2.1.197 and 2.1.330). No piece ends in the mention of a file: the client would offer names for it, and
+/// put a mark in the place of the next piece (measured with 2.1.330).
 #[must_use]
 pub fn pieces(text: &str) -> Vec<String> {
     let mut pieces = Vec::new();
@@ -116,12 +116,13 @@ pub fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// The UTF-16 units that a character has in the client's prompt box.
+/// Returns the number of UTF-16 units that a character has in the client's prompt box.
 fn units_of(c: char) -> usize {
     if c == '\t' { 4 } else { c.len_utf16() }
 }
 
-/// Where the word with which a text ends begins, if it mentions a file as `@src/a.rs` and is not all of the text; else its end.
+/// Returns the byte at which the last word of a text begins, if that word mentions a file as `@src/a.rs` and is not all of the
+/// text; else the end of the text.
 fn mention_at_the_end(text: &str) -> usize {
     let word = text.rfind(char::is_whitespace).map_or(0, |blank| {
         blank + text[blank..].chars().next().map_or(0, char::len_utf8)
@@ -133,17 +134,17 @@ fn mention_at_the_end(text: &str) -> usize {
     }
 }
 
-/// From this version on a long text may come in portions, of which the prompt box shows one before the next comes.
+/// The first version in which a long text may come in portions, of which the prompt box shows one before the next comes.
 const PORTIONS_FROM: [u32; 3] = [2, 1, 330];
 
-/// Whether a client of this version takes a long text in portions. An older one has by then put a mark in the place of the text's
-/// middle, and puts what follows into the wrong place: 186 KB in portions arrived mixed up in 3 of 3, at once exact (2.1.197).
+/// Reports whether a client of this version takes a long text in portions. An older one has by then put a mark in the place of the
+/// text's middle, and puts the rest into the wrong place: 186 KB in portions arrived mixed up in 3 of 3, at once exact (2.1.197).
 #[must_use]
 pub fn takes_portions(version: Option<&str>) -> bool {
     is_at_least(version, PORTIONS_FROM)
 }
 
-/// Whether a version is this one or a later one; one that is not known counts as today's.
+/// Reports whether a version is the wanted one or a later one; one that is not known counts as today's.
 #[must_use]
 pub fn is_at_least(version: Option<&str>, wanted: [u32; 3]) -> bool {
     let Some(version) = version else {
@@ -154,7 +155,7 @@ pub fn is_at_least(version: Option<&str>, wanted: [u32; 3]) -> bool {
     [next(), next(), next()] >= wanted
 }
 
-/// Words that the client takes for a subcommand when they are its first whole argument.
+/// The words that the client takes for a subcommand when they are its first whole argument.
 const SUBCOMMANDS: [&str; 17] = [
     "agents",
     "auth",
@@ -175,7 +176,7 @@ const SUBCOMMANDS: [&str; 17] = [
     "upgrade",
 ];
 
-/// Options that take every following word up to the next dash.
+/// The options that take every following word up to the next dash.
 const VARIADIC: [&str; 9] = [
     "--add-dir",
     "--allowed-tools",
@@ -188,7 +189,7 @@ const VARIADIC: [&str; 9] = [
     "--tools",
 ];
 
-/// Options that take a value of their own, so that a following `-c` or `--resume` is no option.
+/// The options that take a value of their own, so that a following `-c` or `--resume` is no option.
 const WITH_VALUE: [&str; 25] = [
     "--agent",
     "--agents",
@@ -217,8 +218,8 @@ const WITH_VALUE: [&str; 25] = [
     "--system-prompt-file",
 ];
 
-/// Options that never take a word. Of an option we do not know, the next word is taken for its value:
-/// a prompt of the user's that is then kept once too often is better than half an option.
+/// The options that never take a word. The word after an option that we do not know is taken for its value:
+/// it is better to keep a prompt of the user once too often than half an option.
 const FLAGS: [&str; 24] = [
     "--allow-dangerously-skip-permissions",
     "--ax-screen-reader",
@@ -246,16 +247,16 @@ const FLAGS: [&str; 24] = [
     "-p",
 ];
 
-/// Flags that switch the client's hooks off, so that nothing is observed.
+/// The flags that switch the client's hooks off, so that nothing is observed.
 const BLINDING: [&str; 2] = ["--bare", SAFE_MODE];
 
-/// The one of them that keeps MCP servers out, too (measured with 2.1.197 and 2.1.330).
+/// The flag among them that keeps MCP servers out, too (measured with 2.1.197 and 2.1.330).
 pub const SAFE_MODE: &str = "--safe-mode";
 
-/// What the user's own arguments say about the session.
+/// The session that the user's own arguments ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserSession {
-    /// Nothing: the session id is ours to choose.
+    /// They ask for none: the session id is ours to choose.
     Ours,
     /// The user names the id of a new session.
     Named(SessionId),
@@ -283,7 +284,7 @@ pub(super) fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> 
     };
     let (append, user) = append_prompt(&user, launch.user_append.as_deref());
     let mut line: Vec<OsString> = launch.lead_args.clone();
-    // Of several that answer the same event the first decides.
+    // Of several mods that answer the same event the first decides.
     if let Some(mods) = &launch.mods {
         line.extend(["--plugin-dir".into(), mods.clone().into_os_string()]);
     }
@@ -296,7 +297,7 @@ pub(super) fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> 
         "--settings".into(),
         launch.settings_file.clone().into_os_string(),
     ]);
-    // It adds to what the user's own arguments say.
+    // It adds to the servers that the user's own arguments name.
     if let Some(config) = &launch.mcp_config {
         line.extend(["--mcp-config".into(), config.into()]);
     }
@@ -314,7 +315,7 @@ pub(super) fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> 
     })
 }
 
-/// The prompt as one argument that arrives as a prompt.
+/// Returns the prompt as one argument that arrives as a prompt.
 fn prompt_argument(prompt: &str) -> Result<OsString, LaunchError> {
     let mut argument = prompt.to_owned();
     if SUBCOMMANDS.contains(&prompt) {
@@ -329,14 +330,14 @@ fn prompt_argument(prompt: &str) -> Result<OsString, LaunchError> {
     Ok(argument.into())
 }
 
-/// The user's arguments without those that we merge or that belong to the first start only.
+/// Returns the user's arguments without those that we merge or that belong to the first start only.
 fn user_arguments(launch: &Launch) -> Vec<String> {
     let keeps_session = launch.first && launch.way == Start::Fresh;
     Arguments(&launch.user_args)
         .iter()
         .filter(|arg| {
             let session_flag = is_session_flag(arg.name) && !keeps_session;
-            // A prompt of the user's belongs to the first start, too.
+            // A prompt of the user belongs to the first start, too.
             let prompt = arg.name.is_empty() && !launch.first;
             arg.name != "--settings" && arg.name != "--" && !session_flag && !prompt
         })
@@ -344,7 +345,7 @@ fn user_arguments(launch: &Launch) -> Vec<String> {
         .collect()
 }
 
-/// Whether an option chooses the session.
+/// Reports whether an option chooses the session.
 fn is_session_flag(name: &str) -> bool {
     matches!(
         name,
@@ -352,7 +353,7 @@ fn is_session_flag(name: &str) -> bool {
     )
 }
 
-/// What the user's own arguments say about the session.
+/// Returns the session that the user's own arguments ask for.
 #[must_use]
 pub fn user_session(args: &[String]) -> UserSession {
     let mut found = UserSession::Ours;
@@ -372,13 +373,13 @@ pub fn user_session(args: &[String]) -> UserSession {
     found
 }
 
-/// The agent whose role the user's arguments give it.
+/// Returns the role that the user's arguments give the agent by `--agent`.
 #[must_use]
 pub fn role(args: &[String]) -> Option<String> {
     Arguments(args).last("--agent").map(str::to_owned)
 }
 
-/// The session that the user's own arguments resume, if they name it.
+/// Returns the session that the user's own arguments resume, if they name it.
 #[must_use]
 pub fn resumed(args: &[String]) -> Option<SessionId> {
     let arguments = Arguments(args);
@@ -386,14 +387,14 @@ pub fn resumed(args: &[String]) -> Option<SessionId> {
     named?.parse().ok()
 }
 
-/// Whether what they resume goes on under an id of its own.
+/// Reports whether the session that they resume goes on under an id of its own.
 #[must_use]
 pub fn forks(args: &[String]) -> bool {
     let mut args = Arguments(args).iter();
     args.any(|arg| arg.name == "--fork-session")
 }
 
-/// Those of the user's arguments that hold for every session: none that chooses one, and no prompt.
+/// Returns those of the user's arguments that hold for every session: none that chooses one, and no prompt.
 #[must_use]
 pub fn lasting(args: &[String]) -> Vec<String> {
     let lasts = |name: &str| !is_session_flag(name) && !matches!(name, "" | "--");
@@ -404,7 +405,7 @@ pub fn lasting(args: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Arguments as they are typed at a shell.
+/// Returns arguments as they are typed at a shell.
 #[must_use]
 pub fn words(args: &[String]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_=./:,@+%".contains(c);
@@ -418,8 +419,8 @@ pub fn words(args: &[String]) -> String {
     args.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// The user's arguments for a start where the agent has worked: that needs no other work tree, and relative paths begin where the
-/// first agent was started.
+/// Returns the user's arguments for a start in the directory where the agent has worked: it needs no other work tree, and relative
+/// paths begin where the first agent was started.
 #[must_use]
 pub fn elsewhere(args: &[String], project: &Path) -> Vec<String> {
     let of_tree = |name: &str| matches!(name, "--worktree" | "-w" | "--tmux");
@@ -437,7 +438,7 @@ pub fn elsewhere(args: &[String], project: &Path) -> Vec<String> {
     whole.collect()
 }
 
-/// The user's own `--settings`, to be merged by [`settings()`].
+/// Returns the user's own `--settings`, to be merged by [`settings()`].
 #[must_use]
 pub fn user_settings(args: &[String]) -> Option<Given> {
     let value = Arguments(args).last("--settings")?;
@@ -448,7 +449,7 @@ pub fn user_settings(args: &[String]) -> Option<Given> {
     })
 }
 
-/// The file of the user's own `--append-system-prompt-file`, which the caller reads for
+/// Returns the file of the user's own `--append-system-prompt-file`, which the caller reads for
 /// [`Launch::user_append`].
 #[must_use]
 pub fn user_append_file(args: &[String]) -> Option<PathBuf> {
@@ -457,7 +458,7 @@ pub fn user_append_file(args: &[String]) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// Whether the user's arguments ask for one answer on stdout (`-p`), which needs no pane.
+/// Reports whether the user's arguments ask for one answer on stdout (`-p`), which needs no pane.
 #[must_use]
 pub fn prints(args: &[String]) -> bool {
     Arguments(args)
@@ -465,7 +466,7 @@ pub fn prints(args: &[String]) -> bool {
         .any(|arg| matches!(arg.name, "-p" | "--print"))
 }
 
-/// The first flag of the user's that switches hooks off, so that the gauge stays blind.
+/// Returns the first of the user's flags that switches hooks off, so that the gauge stays blind.
 #[must_use]
 pub fn blinding_flag(args: &[String]) -> Option<&'static str> {
     BLINDING
@@ -473,7 +474,7 @@ pub fn blinding_flag(args: &[String]) -> Option<&'static str> {
         .find(|flag| Arguments(args).iter().any(|arg| arg.name == *flag))
 }
 
-/// Our appended prompt joined with the user's own, and the arguments without theirs.
+/// Returns our appended prompt joined with the user's own, and the arguments without theirs.
 fn append_prompt(args: &[String], file_text: Option<&str>) -> (String, Vec<String>) {
     let is_append = |name: &str| {
         matches!(
@@ -494,21 +495,21 @@ fn append_prompt(args: &[String], file_text: Option<&str>) -> (String, Vec<Strin
     (prompt, rest)
 }
 
-/// Command-line arguments, read as the client reads them.
+/// The command-line arguments, read as the client reads them.
 pub(super) struct Arguments<'a>(pub(super) &'a [String]);
 
-/// One option with its value, or one bare word (then `name` is empty).
+/// An option with its value, or a bare word (then `name` is empty).
 pub(super) struct Argument<'a> {
     /// The option without a glued value.
     pub(super) name: &'a str,
     /// The glued or following value; of a variadic option the first one.
     pub(super) value: Option<&'a str>,
-    /// The words it takes up.
+    /// The words that it takes up.
     pub(super) raw: &'a [String],
 }
 
 impl<'a> Arguments<'a> {
-    /// All of them, in order.
+    /// Returns all of them, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Argument<'a>> + use<'a> {
         let mut rest = self.0;
         let mut literal = false;
@@ -539,7 +540,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// The value of the last option called `name`, which is the one that counts.
+    /// Returns the value of the last option called `name`, which is the one that counts.
     pub(super) fn last(&self, name: &str) -> Option<&'a str> {
         self.iter().filter(|arg| arg.name == name).last()?.value
     }

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::transcript::SessionId;
 
-/// Where the daemon lists its workers, below the configuration directory.
+/// The file in which the daemon lists its workers, below the configuration directory.
 pub const ROSTER: &str = "daemon/roster.json";
 
 /// The largest roster that is read, in bytes; a worker takes about 2 KB.
@@ -41,7 +41,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Whether it runs one of these sessions, or one that was forked from one of them.
+    /// Reports whether it runs one of these sessions, or one that was forked from one of them.
     #[must_use]
     pub fn belongs_to(&self, sessions: &[SessionId]) -> bool {
         let known = |session| sessions.contains(&session);
@@ -49,7 +49,7 @@ impl Worker {
     }
 }
 
-/// The workers that a roster lists; entries of a form we do not know are left out.
+/// Returns the workers that a roster lists; entries of a form we do not know are left out.
 #[must_use]
 pub fn workers(roster: &[u8]) -> Vec<Worker> {
     let roster: Value = serde_json::from_slice(roster).unwrap_or_default();
@@ -69,17 +69,17 @@ pub fn workers(roster: &[u8]) -> Vec<Worker> {
         .collect()
 }
 
-/// The session that is named by its id, or by the path of its transcript.
+/// Returns the session that is named by its id, or by the path of its transcript.
 fn session_of(origin: &str) -> Option<SessionId> {
     Path::new(origin).file_stem()?.to_str()?.parse().ok()
 }
 
-/// Whether this may become an argument.
+/// Reports whether this name may become an argument.
 fn is_name(name: &str) -> bool {
     (1..=NAME_CAP).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// The arguments that end the worker of this short name.
+/// Returns the arguments that end the worker of this short name.
 #[must_use]
 pub const fn stop_arguments(name: &str) -> [&str; 2] {
     ["stop", name]

@@ -1,4 +1,4 @@
-//! Where the client itself acts on a full context window: the figure from which on it compacts, or refuses prompts.
+//! The client's own limit of a full context window: the figure from which on it compacts, or refuses prompts.
 //!
 //! ```text
 //!   arguments · environment · settings files ──▶ CompactionSettings ── model, window ──▶ Limit
@@ -23,13 +23,13 @@ use serde_json::{Map, Value};
 use super::{Arguments, is_at_least, is_on};
 use crate::transcript::Tokens;
 
-/// What the client keeps back of a window for its answer, in tokens.
+/// The part of a window that the client keeps back for its answer, in tokens.
 const ANSWER: u64 = 20_000;
 
-/// How far below the rest it compacts, in tokens.
+/// The distance below the rest at which it compacts, in tokens.
 const COMPACTION_MARGIN: u64 = 13_000;
 
-/// How far below the rest it refuses prompts, in tokens.
+/// The distance below the rest at which it refuses prompts, in tokens.
 const REFUSAL_MARGIN: u64 = 3_000;
 
 /// The smallest auto-compact window that the client takes, in tokens.
@@ -50,7 +50,7 @@ pub const OFF_VARIABLES: [&str; 2] = ["DISABLE_AUTO_COMPACT", "DISABLE_COMPACT"]
 /// The variable that lowers the point to a percentage of the auto-compact window.
 pub const PERCENT_VARIABLE: &str = "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE";
 
-/// What the client does at its limit.
+/// The action of the client at its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// It compacts before the next prompt.
@@ -70,7 +70,7 @@ impl Act {
     }
 }
 
-/// Where a limit is known from.
+/// The source of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The client's own default for such a window.
@@ -105,15 +105,15 @@ impl fmt::Display for Origin {
 /// The figure at which the client acts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// From how many tokens in use on.
+    /// The number of tokens in use from which on it acts.
     pub at: Tokens,
-    /// What it does.
+    /// The action that it takes.
     pub act: Act,
-    /// Why we believe so.
+    /// The source of the figure.
     pub origin: Origin,
 }
 
-/// A settings file of the client's.
+/// A settings file of the client.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingsFile<'a> {
     /// The name that people know it by.
@@ -129,18 +129,18 @@ enum Window {
     Of(Tokens),
 }
 
-/// What the client's arguments, environment and settings say about its compaction.
+/// The choices about compaction in the client's arguments, environment and settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompactionSettings {
-    /// Why auto-compaction is off, if it is.
+    /// The source that switches auto-compaction off, if one does.
     off: Option<Origin>,
     variable: Option<Tokens>,
     flag: Option<Window>,
     default: Option<(Window, Origin)>,
     by_model: Vec<(String, Window, Origin)>,
     percent: Option<f64>,
-    /// Whether settings of the machine's are there that are not empty: the client passes over the hooks of its user's mods then that
-    /// answer compactions, whatever they say (2.1.331).
+    /// True if the machine has managed settings that are not empty: the client then ignores those hooks of its user's mods that answer
+    /// compactions, whatever the settings contain (2.1.331).
     pub managed: bool,
 }
 
@@ -148,7 +148,7 @@ impl CompactionSettings {
     /// Collects them from the user's arguments, the environment that the client gets, its settings files, those that win last,
     /// and the text of its state file `.claude.json`, where older versions keep the switch.
     ///
-    /// What cannot be read counts as absent: the client says itself what is wrong with it.
+    /// A source that cannot be read counts as absent: the client itself reports what is wrong with it.
     #[must_use]
     pub fn read(
         args: &[String],
@@ -215,8 +215,8 @@ impl CompactionSettings {
         }
     }
 
-    /// Returns where a client with this model and window acts; none where it does so only once the service refuses, or where that
-    /// is not known of its version. A client that has not named its version is taken for a new one.
+    /// Returns the limit at which a client with this model and window acts; none if it acts only once the service refuses, or if
+    /// that is not known of its version. A client that has not named its version is taken for a new one.
     #[must_use]
     pub fn limit(
         &self,
@@ -251,7 +251,7 @@ impl CompactionSettings {
         })
     }
 
-    /// The auto-compact window that counts, and from where.
+    /// Returns the auto-compact window that counts, and its source.
     fn window(&self, model: Option<&str>, window: Tokens) -> Option<(Tokens, Origin)> {
         if let Some(tokens) = self.variable {
             return Some((tokens, Origin::Variable(WINDOW_VARIABLE)));
@@ -276,7 +276,7 @@ fn object(text: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(text).ok()
 }
 
-/// `200k`, `0.5m`, `200000`, `200_000`, in tokens.
+/// Reads a size such as `200k`, `0.5m`, `200000` or `200_000`, in tokens.
 fn size(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase().replace(['_', ','], "");
     let (number, unit) = match text.strip_suffix('k') {
@@ -289,7 +289,7 @@ fn size(text: &str) -> Option<u64> {
     (1.0..=1e12).contains(&tokens).then_some(tokens as u64)
 }
 
-/// As [`size`], and a bare number below a thousand is one of thousands.
+/// Reads a window as [`size`] does, but a bare number of up to a thousand is one of thousands.
 fn flag_window(text: &str) -> Option<Window> {
     if text.trim().eq_ignore_ascii_case("auto") {
         return Some(Window::Auto);
@@ -311,7 +311,7 @@ fn set_window(value: &Value) -> Option<Window> {
     Some(Window::Of(Tokens(tokens)))
 }
 
-/// A model's name without cloud prefix, date, revision and window mark.
+/// Returns a model's name without cloud prefix, date, revision and window mark.
 fn canonical(id: &str) -> String {
     let id = id.strip_suffix("[1m]").unwrap_or(id);
     let name = id.rsplit_once("claude-").map_or(id, |(_, name)| name);
@@ -321,7 +321,7 @@ fn canonical(id: &str) -> String {
     kept.join("-")
 }
 
-/// What the client says at the end of its screen while it is near its limit.
+/// The words of the client at the end of its screen while it is near its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
     /// `N% until auto-compact`, in percent of the figure at which it compacts.
@@ -332,14 +332,14 @@ pub enum Words {
     Low,
 }
 
-/// How many of the last lines may be the client's own footer.
+/// The number of last lines that may be the client's own footer.
 const FOOTER: usize = 2;
 
-/// What the client says in the row above its prompt box stands at least so far to the right.
+/// The least indent of the client's words in the row above its prompt box, in cells.
 const ASIDE: usize = 8;
 
-/// Returns what the client says about its limit in the last lines of its screen, or full screen in the row above its prompt box,
-/// at the right, which is a notice's alone.
+/// Returns the client's words about its limit in the last lines of its screen, or, full screen, at the right of the row above its
+/// prompt box, where only notices are.
 #[must_use]
 pub fn words_on_screen(text: &str) -> Option<Words> {
     let lines = text.lines().rev().map(str::trim_end);
@@ -351,7 +351,8 @@ pub fn words_on_screen(text: &str) -> Option<Words> {
     footer.chain(aside).find_map(words_in)
 }
 
-/// Behind a gap: the footer has two columns, and a row of full width may run on into the next.
+/// Returns the words at the beginning of a line or behind a gap: the footer has two columns, and a row of full width may run on
+/// into the next.
 fn words_in(line: &str) -> Option<Words> {
     line.split("   ").map(str::trim_start).find_map(words_of)
 }

@@ -1,7 +1,8 @@
-//! The client's directories of projects: which one a path has, and whose a transcript in one is.
+//! The client's directories of projects: the one that a path has, and the owner of a transcript in one.
 //!
-//! Paths that differ only in signs share one directory, so its name does not tell the path; the `cwd` of hooks and records does. That
-//! also follows a shell's `cd`, so what counts is the directory at or above it whose name it is (measured with 2.1.331).
+//! Paths that differ only in punctuation share one directory, so its name does not tell the path; the `cwd` of hooks and records
+//! does. That also follows a shell's `cd`, so the path that counts is the one at or above it that has this name (measured with
+//! 2.1.331).
 
 use std::{
     fs::{self, File},
@@ -12,10 +13,10 @@ use std::{
 /// The longest name that is not cut, in characters.
 const LONGEST: usize = 200;
 
-/// How much of a transcript is read at its end and at its beginning, in bytes: its heaviest lines have some 200 KB.
+/// The number of bytes of a transcript that are read at its end and at its beginning: its heaviest lines have some 200 KB.
 const READ: u64 = 1 << 20;
 
-/// The name of a project's directory under `<config dir>/projects/`.
+/// Returns the name of a project's directory under `<config dir>/projects/`.
 ///
 /// Every UTF-16 unit that is no ASCII letter or digit becomes `-`; a longer name is cut, and a hash of the path follows.
 #[must_use]
@@ -42,8 +43,8 @@ pub fn project_slug(cwd: &Path) -> String {
     slug
 }
 
-/// The directory that a session works in, by a hook's `cwd` and the transcript that it names: the client's own, or the work tree of
-/// git's below it that a shell has gone to.
+/// Returns the directory that a session works in, by a hook's `cwd` and the transcript that it names: the client's own, or the git
+/// work tree below it that a shell has gone to.
 #[must_use]
 pub fn work_place(cwd: &Path, transcript: &Path) -> Option<PathBuf> {
     let own = named_above(cwd, transcript)?;
@@ -56,7 +57,7 @@ pub fn work_place(cwd: &Path, transcript: &Path) -> Option<PathBuf> {
     Some(below.find(is_linked).unwrap_or(own).to_owned())
 }
 
-/// The directory that the session of a transcript is resumed in, by its records.
+/// Returns the directory that the session of a transcript is resumed in, by its records.
 #[must_use]
 pub fn directory_of(transcript: &Path) -> Option<PathBuf> {
     let mut file = File::open(transcript).ok()?;
@@ -73,13 +74,13 @@ pub fn directory_of(transcript: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The directory at or above this one whose transcripts lie where this one does.
+/// Returns the directory at or above `cwd` whose transcripts lie beside this transcript.
 fn named_above<'a>(cwd: &'a Path, transcript: &Path) -> Option<&'a Path> {
     let name = transcript.parent()?.file_name()?.to_str()?;
     cwd.ancestors().find(|above| project_slug(above) == name)
 }
 
-/// A project's directory with the work trees that lie in its repository, where the client makes its own.
+/// Returns a project's directory with the work trees that lie in its repository, where the client makes its own.
 #[must_use]
 pub fn with_work_trees(project: &Path) -> Vec<PathBuf> {
     let has_git = |top: &&Path| top.join(".git").symlink_metadata().is_ok();

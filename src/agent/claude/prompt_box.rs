@@ -12,8 +12,8 @@
 //! show: `─── ↑ 23 more ───`, `─── ↓ 1 more ───`. In line it is as high as its text, whose beginning may be above the screen.
 //!
 //! Every dialog, list, viewer or editor of the client takes the place of the box, and a selected answer there has an
-//! ordinary space behind its mark. So a box that is seen says that no dialog is open, whatever dialogs there are. The same in
-//! both renderers, and while a turn runs (measured with 2.1.197 and 2.1.330).
+//! ordinary space behind its mark. A visible box therefore means that no dialog is open, whatever dialogs there are. This
+//! holds in both renderers, and while a turn runs (measured with 2.1.197 and 2.1.330).
 
 use unicode_width::UnicodeWidthStr as _;
 
@@ -22,19 +22,19 @@ use crate::clean;
 /// One row of the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// All of its text.
+    /// The whole text of it.
     pub text: String,
-    /// The same with a blank in the place of each faint character: what the client suggests is drawn faint.
+    /// The same text with a blank in the place of each faint character: the client draws its suggestions faint.
     pub solid: String,
 }
 
-/// What is seen of the prompt box.
+/// The prompt box as the screen shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PromptBox {
     /// It is not on the screen: something else has its place, or nothing is drawn yet.
     #[default]
     Absent,
-    /// It is there and holds no text. What the client suggests is no text.
+    /// It is there and holds no text. A suggestion of the client is no text.
     Empty,
     /// It holds a text that was not submitted.
     Holds(Draft),
@@ -43,21 +43,21 @@ pub enum PromptBox {
 /// The text in the prompt box, as far as it is on the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Draft {
-    /// Its rows from top to bottom. Where a long line was broken cannot be seen.
+    /// Its rows from top to bottom. They do not show where a long line was broken.
     pub rows: Vec<String>,
-    /// Whether all of it is on the screen: a text that is higher than the screen or the box shows its end.
+    /// True if all of it is on the screen: a text that is higher than the screen or the box shows its end.
     pub whole: bool,
-    /// The rows that the box says are above and below the ones it shows.
+    /// The numbers of rows that the box reports above and below the ones it shows.
     pub scrolled: Option<(usize, usize)>,
-    /// The cells that a row of it has room for.
+    /// The number of cells that a row of it has room for.
     pub room: usize,
 }
 
 impl Draft {
-    /// The text itself; `None` where it cannot be known: it is not all on the screen, or the client shows a mark in the place of a
-    /// long paste or an image.
+    /// Returns the text itself; `None` if it cannot be known: it is not all on the screen, or the client shows a mark in the place of
+    /// a long paste or an image.
     ///
-    /// The client breaks lines between words, and drops the blanks there: one blank stands for them. A row that its next word
+    /// The client breaks lines between words, and drops the blanks there: one blank is put for them. A row that its next word
     /// would have fitted into was ended by the human (measured with 2.1.330: a break comes one cell early at times).
     #[must_use]
     pub fn text(&self) -> Option<String> {
@@ -83,13 +83,14 @@ impl Draft {
         Some(text)
     }
 
-    /// Whether a text may have as many rows as the box says that it has: more of it has not been lost, and less is of another's.
+    /// Reports whether a text may fill exactly as many rows as the box reports: with fewer rows a part of it has been lost, with more
+    /// a part is of another text.
     fn may_have_the_rows_of(&self, text: &str) -> bool {
         let Some((above, below)) = self.scrolled else {
             return true;
         };
         let room = self.room.max(4);
-        // Two neighbouring rows of a line hold more than one has room for, or the first word of the second were in the first.
+        // Two neighbouring rows of a line hold more than one has room for, else the first word of the second would be in the first.
         let rows = |line: &str| {
             let most = 1 + 2 * line.replace('\t', "    ").width() / (room - 2);
             (letters(line).width().div_ceil(room).max(1), most)
@@ -101,8 +102,8 @@ impl Draft {
     }
 }
 
-/// Whether a part of the box's text is a mark of the client's in the place of a long paste or an image. A mod is given the mark
-/// too (measured with 2.1.330).
+/// Reports whether a part of the box's text is a mark that the client puts in the place of a long paste or an image. A mod is
+/// given the mark too (measured with 2.1.330).
 #[must_use]
 pub fn stands_for_more(text: &str) -> bool {
     const MARKS: [&str; 3] = ["[Pasted text #", "[Image #", "[...Truncated text #"];
@@ -112,14 +113,14 @@ pub fn stands_for_more(text: &str) -> bool {
 /// The marks of the box: a prompt, a line for the shell, and what other modes may put there.
 const MARKS: [char; 5] = ['❯', '!', '#', '&', '>'];
 
-/// What stands behind the mark.
+/// The character behind the mark.
 const BEHIND_MARK: char = '\u{a0}';
 
-/// A rule has at least so many strokes in a row at its beginning.
+/// The least number of strokes in a row at the beginning of a rule.
 const STROKES: usize = 3;
 
 impl PromptBox {
-    /// The box by the client's own word of what it holds.
+    /// Returns the box with the text that the client itself reports.
     #[must_use]
     pub fn said(text: &str) -> Self {
         Self::Holds(Draft {
@@ -129,8 +130,8 @@ impl PromptBox {
         })
     }
 
-    /// Reads the box off the rows of a screen, from top to bottom; `cursor` is the cursor's column and row, in cells from 0. It
-    /// stands in the box, hidden or not, wherever a box is; what only looks like one is elsewhere.
+    /// Reads the box off the rows of a screen, from top to bottom; `cursor` is the cursor's column and row, in cells from 0. If there
+    /// is a box, the cursor is in it, hidden or not; a thing that only looks like a box is elsewhere.
     #[must_use]
     pub fn read(rows: &[Row], cursor: (u16, u16)) -> Self {
         let (column, row) = (usize::from(cursor.0), usize::from(cursor.1));
@@ -166,7 +167,7 @@ impl PromptBox {
         }
         let suggested = inside.iter().any(|row| row.solid != row.text);
         let mut texts: Vec<String> = inside.iter().map(|row| content(&row.solid)).collect();
-        // The cursor stands on the first character of what is suggested, which is not drawn faint for that.
+        // The cursor is on the first character of the suggestion, which is therefore not drawn faint.
         let first_cell = above.is_some_and(|above| (column, row) == (2, above + 1));
         if suggested && first_cell && texts[0].trim().chars().count() == 1 {
             texts[0].clear();
@@ -189,13 +190,13 @@ impl PromptBox {
         })
     }
 
-    /// Whether it is on the screen.
+    /// Reports whether it is on the screen.
     #[must_use]
     pub const fn is_present(&self) -> bool {
         !matches!(self, Self::Absent)
     }
 
-    /// Whether it holds exactly this text, as far as the screen shows it.
+    /// Reports whether it holds exactly this text, as far as the screen shows it.
     #[must_use]
     pub fn holds(&self, text: &str) -> bool {
         let Self::Holds(draft) = self else {
@@ -205,7 +206,7 @@ impl PromptBox {
         let lines = text.matches('\n').count();
         let rows = draft.rows.len() + draft.scrolled.map_or(0, |(above, _)| above);
         match left_out(&seen) {
-            // How many lines are left out says that none has been lost among them.
+            // The number of lines that are left out shows that none has been lost among them.
             Some((head, hidden, tail)) => {
                 let head = !draft.whole || wanted.starts_with(head);
                 let count = hidden <= lines && lines - hidden <= rows;
@@ -216,7 +217,7 @@ impl PromptBox {
         }
     }
 
-    /// Whether what it holds is this text or the beginning of it.
+    /// Reports whether it holds this text or the beginning of it.
     #[must_use]
     pub fn holds_start_of(&self, text: &str) -> bool {
         let Self::Holds(draft) = self else {
@@ -227,9 +228,9 @@ impl PromptBox {
     }
 }
 
-/// A long text is shown by its first and its last 500 characters at times, with a mark such as
-/// `[...Truncated text #1 +581 lines...]` between them; it is submitted whole (measured with 2.1.197, read in 2.1.330). Gives
-/// what stands before the mark, the lines that it stands for, and what stands behind it.
+/// Splits a shortened text into the part before the mark, the number of lines that the mark replaces, and the part behind it. At
+/// times the client shows a long text by its first and its last 500 characters, with a mark such as
+/// `[...Truncated text #1 +581 lines...]` between them; it is submitted whole (measured with 2.1.197, read in 2.1.330).
 fn left_out(letters: &str) -> Option<(&str, usize, &str)> {
     let (head, rest) = letters.split_once("[...Truncatedtext#")?;
     let (mark, tail) = rest.split_once("lines...]")?;
@@ -237,8 +238,8 @@ fn left_out(letters: &str) -> Option<(&str, usize, &str)> {
     Some((head, lines.parse().ok()?, tail))
 }
 
-/// What can be compared: no blanks, for lines are broken and indented, and none of the characters that terminals and clients
-/// draw in different ways or not at all.
+/// Returns the characters of a text that can be compared: no blanks, for lines are broken and indented, and none that terminals
+/// and clients draw in different ways or not at all.
 fn letters(text: &str) -> String {
     let plain = |c: &char| c.is_alphanumeric() || c.is_ascii_punctuation();
     let letters: String = clean::composed(text).chars().filter(plain).collect();
@@ -248,7 +249,7 @@ fn letters(text: &str) -> String {
     letters
 }
 
-/// How many rows a rule says are beyond it.
+/// Returns the number of rows that a rule reports beyond it.
 fn hidden_rows(rule: &str, arrow: char) -> Option<usize> {
     let rest = rule.trim_start_matches('─').trim_start();
     let (count, _) = rest.strip_prefix(arrow)?.split_once(" more ")?;
@@ -270,12 +271,12 @@ fn mark_of(text: &str) -> Option<char> {
     (chars.next() == Some(BEHIND_MARK)).then_some(mark)
 }
 
-/// Whether a row may be one of a text whose beginning is above the screen.
+/// Reports whether a row may be one of a text whose beginning is above the screen.
 fn is_further(text: &str) -> bool {
     text.trim().is_empty() || text.starts_with("  ")
 }
 
-/// A row without its mark or indent.
+/// Returns a row without its mark or indent.
 fn content(text: &str) -> String {
     text.chars()
         .skip(2)
@@ -288,7 +289,7 @@ fn content(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Rows of a screen, in which `~` begins what is faint.
+    /// Returns the rows of a screen, in which `~` begins the faint part.
     fn rows(screen: &str) -> Vec<Row> {
         let row = |line: &str| {
             let (solid, faint) = line.split_once('~').unwrap_or((line, ""));

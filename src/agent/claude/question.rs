@@ -1,6 +1,6 @@
 //! One question to Claude Code that is answered on stdout: `claude -p`.
 //!
-//! What is said here about the client was measured with 2.1.197 and 2.1.330:
+//! The statements about the client here were measured with 2.1.197 and 2.1.330:
 //!
 //! - The prompt is read from stdin; `--no-session-persistence` leaves no transcript.
 //! - `--tools` decides which tools there are, `--allowedTools` which of them need no asking; no person can be asked.
@@ -14,20 +14,20 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value, json};
 
-/// What decides how the question is asked.
+/// The choices that decide how the question is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question<'a> {
     /// The tools that may be used, as permission rules: `Read`, `Bash(git log:*)`.
     pub tools: &'a [String],
-    /// Which model; none for the client's own choice.
+    /// The model; none for the client's own choice.
     pub model: Option<&'a str>,
-    /// What the answer may cost, in US dollars.
+    /// The highest cost of the answer, in US dollars.
     pub max_cost_usd: f64,
     /// The text of the user's own `--settings`: it may say how to sign in.
     pub user_settings: Option<&'a str>,
 }
 
-/// The arguments; the prompt goes to stdin.
+/// Returns the arguments; the prompt goes to stdin.
 #[must_use]
 pub fn arguments(question: Question<'_>) -> Vec<OsString> {
     let mut names: Vec<&str> = question.tools.iter().map(|rule| name_of(rule)).collect();
@@ -54,7 +54,7 @@ pub fn arguments(question: Question<'_>) -> Vec<OsString> {
     args.into_iter().map(OsString::from).collect()
 }
 
-/// Variables for the client beside those that the hosted one gets.
+/// Returns the variables for the client beside those that the hosted one gets.
 #[must_use]
 pub fn environment() -> Vec<(OsString, OsString)> {
     vec![("CLAUDE_CODE_SAFE_MODE".into(), "1".into())]
@@ -63,9 +63,9 @@ pub fn environment() -> Vec<(OsString, OsString)> {
 /// The longest name of a model that is passed on, in bytes; an ARN is about 120 long.
 const MODEL_CAP: usize = 256;
 
-/// The model of a session, as the client reports it, for a question: without the mark of a large window (`[1m]`). A
-/// question fits into any window, and on some accounts the large one is billed apart. None for what is no model's name:
-/// it comes from outside and becomes an argument.
+/// Returns the model of a session, as the client reports it, for a question: without the mark of a large window (`[1m]`). A
+/// question fits into any window, and on some accounts the large one is billed apart. A text that is no model's name gives
+/// none: it comes from outside and becomes an argument.
 #[must_use]
 pub fn without_window_mark(reported: &str) -> Option<&str> {
     let name = reported.split('[').next()?;
@@ -74,13 +74,13 @@ pub fn without_window_mark(reported: &str) -> Option<&str> {
     (starts_well && name.len() <= MODEL_CAP && name.chars().all(plain)).then_some(name)
 }
 
-/// The tool that a permission rule is about.
+/// Returns the tool that a permission rule is about.
 fn name_of(rule: &str) -> &str {
     rule.split('(').next().unwrap_or(rule).trim()
 }
 
-/// The user's own settings without hooks and status line. Ones that cannot be read would have kept the hosted agent from
-/// starting, so nothing is lost with them.
+/// Returns the user's own settings without hooks and status line. Settings that cannot be read would have kept the hosted agent
+/// from starting, so nothing is lost with them.
 fn settings(user: Option<&str>) -> String {
     let user = user.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
     let mut settings = user.unwrap_or_default();

@@ -1,8 +1,8 @@
 //! The per-run settings file: hooks and status line that call `pitstop`, the permission for the scratchpad, and none for what
 //! the client was given.
 //!
-//! The commands are short, for the client shows them in the chat wherever it mentions a hook. What they need to know stands
-//! in the file's own `env`: a daemon of the client's that runs the session on has the environment of whichever session
+//! The commands are short, for the client shows them in the chat wherever it mentions a hook. The values that they need are
+//! in the file's own `env`: a daemon of the client that continues the session has the environment of whichever session
 //! started it, which may be hosted by another supervisor, but it passes this file on.
 //!
 //! Measured with Claude Code 2.1.197 and 2.1.330:
@@ -46,22 +46,22 @@ pub const OBSERVE_VARIABLE: &str = "PITSTOP_OBSERVE";
 /// counts.
 pub const BRIDGE_VARIABLE: &str = "PITSTOP_BRIDGE";
 
-/// What the settings file points to.
+/// The paths and choices that go into the settings file.
 #[derive(Clone, Copy, Debug)]
 pub struct Injection<'a> {
     /// The `pitstop` executable, absolute.
     pub exe: &'a Path,
     /// The file with the observe right, absolute.
     pub observe: &'a Path,
-    /// The files with the bridge's right, absolute: where it is, and where it would be if the runtime directory were gone.
+    /// The files with the bridge's right, absolute: the present one, and the one that there would be without a runtime directory.
     pub bridge: &'a [PathBuf],
     /// The scratchpad file that the agent may read and edit without asking, absolute.
     pub scratchpad: &'a Path,
-    /// The directory of what the client was given for this session, absolute: the agent may not change it.
+    /// The directory of the files that the client was given for this session, absolute: the agent may not change them.
     pub given: &'a Path,
-    /// Whether the tools of our MCP server are allowed without asking.
+    /// True if the tools of our MCP server are allowed without asking.
     pub server: bool,
-    /// Whether the client is to leave compaction to us, the early kinds included.
+    /// True if the client is to leave compaction to us, the early kinds included.
     pub no_compaction: bool,
 }
 
@@ -78,7 +78,7 @@ pub struct Settings {
     pub user_status_line: Option<String>,
 }
 
-/// Why no settings could be made.
+/// The reason why no settings could be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// The user's own `--settings` is not JSON.
@@ -87,12 +87,12 @@ pub enum SettingsError {
     /// Part of the user's own `--settings` has another form than ours can join.
     #[error("expected `{field}` in --settings to be {expected}")]
     Shape {
-        /// Where.
+        /// The field of the settings.
         field: &'static str,
-        /// What it should be.
+        /// The form that was expected.
         expected: &'static str,
     },
-    /// A path cannot stand in a settings file.
+    /// A path cannot be written in a settings file.
     #[error("expected a path that is valid UTF-8, found {0}")]
     Path(PathBuf),
 }
@@ -100,7 +100,7 @@ pub enum SettingsError {
 /// The name of our MCP server in the client.
 const SERVER: &str = "pitstop";
 
-/// The configuration that adds our MCP server, for the agent of this iteration.
+/// Returns the configuration that adds our MCP server, for the agent of this iteration.
 pub fn mcp_config(exe: &Path, observe: &Path, iteration: u64) -> Result<String, SettingsError> {
     let iteration = iteration.to_string();
     let args = [
@@ -191,7 +191,7 @@ fn inner_list<'a>(
         })
 }
 
-/// One shell command that calls `pitstop` with `words`. Where the variable is lost, it does nothing and succeeds.
+/// Returns one shell command that calls `pitstop` with `words`. If the variable is lost, it does nothing and succeeds.
 fn command(words: &str) -> String {
     format!(r#""${{{PROGRAM_VARIABLE}:-:}}" {words}"#)
 }
@@ -201,7 +201,7 @@ fn utf8(path: &Path) -> Result<&str, SettingsError> {
         .ok_or_else(|| SettingsError::Path(path.to_owned()))
 }
 
-/// An absolute path in a permission rule: a second slash in front, pattern characters escaped.
+/// Writes an absolute path for a permission rule: a second slash in front, pattern characters escaped.
 fn rule_path(path: &Path) -> Result<String, SettingsError> {
     let mut rule = String::from("/");
     for c in utf8(path)?.chars() {
@@ -216,14 +216,14 @@ fn rule_path(path: &Path) -> Result<String, SettingsError> {
     Ok(rule)
 }
 
-/// The status line command in the text of a settings file of the user's.
+/// Returns the status line command in the text of a settings file of the user.
 #[must_use]
 pub fn user_status_line(settings_json: &str) -> Option<String> {
     let root: Map<String, Value> = serde_json::from_str(settings_json).ok()?;
     root.get("statusLine").and_then(status_line_command)
 }
 
-/// What the text of a settings file says of a switch.
+/// Returns the value of a switch in the text of a settings file.
 #[must_use]
 pub fn setting(settings_json: &str, name: &str) -> Option<bool> {
     let root: Map<String, Value> = serde_json::from_str(settings_json).ok()?;
@@ -278,7 +278,7 @@ mod tests {
         );
     }
 
-    /// What the command prints and how it ends, with `program` as the executable.
+    /// Runs the command with `program` as the executable; returns its success and the text that it prints.
     fn run(program: Option<&str>) -> (bool, String) {
         let mut shell = std::process::Command::new("/bin/sh");
         shell.args(["-c", &command("hook Stop")]).env_clear();
