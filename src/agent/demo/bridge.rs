@@ -28,10 +28,10 @@ const PROTOCOL: u32 = 1;
 /// The version of a client that speaks it.
 pub const CLIENT: &str = "2.1.330";
 
-/// How long one call may take: longer than a poll is held.
+/// The time limit of one call: longer than a poll is held.
 const CALL_LIMIT: Duration = Duration::from_secs(30);
 
-/// What the session knows of its bridge.
+/// The state of the session's bridge.
 #[derive(Debug)]
 pub struct Bridge {
     peer: Peer,
@@ -39,11 +39,11 @@ pub struct Bridge {
     draft: String,
     /// The order to replace the conversation at the next step of the turn.
     at_next_step: Option<Value>,
-    /// How many compactions the supervisor was asked about.
+    /// The number of compactions that the supervisor was asked about.
     compactions: u64,
 }
 
-/// A connection to the supervisor, by the first file there is of those that its variable names.
+/// A connection to the supervisor, by the first existing file of those that its variable names.
 #[derive(Clone, Debug)]
 struct Peer {
     files: Vec<PathBuf>,
@@ -105,7 +105,7 @@ impl Peer {
 }
 
 impl Bridge {
-    /// A bridge, if this session is started with one and the supervisor wants it.
+    /// Starts a bridge, if this session is started with one and the supervisor wants it.
     pub fn start(start: &Start, id: SessionId, to: &Sender<Incoming>) -> Option<Self> {
         let files = start.settings["env"]["PITSTOP_BRIDGE"].as_str();
         let files = files.filter(|_| start.mods)?;
@@ -129,7 +129,7 @@ impl Bridge {
     }
 }
 
-/// A draft in the words of the protocol, with the cursor at its end in UTF-16 units.
+/// Writes a draft in the words of the protocol, with the cursor at its end in UTF-16 units.
 fn draft(kind: &str, name: &str, text: &str) -> Value {
     json!({ kind: name, "text": text, "cursor": text.encode_utf16().count() })
 }
@@ -139,14 +139,14 @@ fn failed(why: &str) -> Value {
 }
 
 impl Session {
-    /// Reports a fact, where there is a bridge and something listens.
+    /// Reports a fact, if there is a bridge and something listens.
     pub(super) fn report(&self, fact: Value) {
         if let Some(bridge) = &self.bridge {
             let _ = bridge.peer.post("fact", fact);
         }
     }
 
-    /// The process is in this session now.
+    /// Reports that the process is in this session now.
     pub(super) fn report_session(&mut self, source: &str) {
         if let Some(Bridge { peer, .. }) = &self.bridge {
             *peer.session.lock().unwrap_or_else(PoisonError::into_inner) = self.id;
@@ -155,7 +155,7 @@ impl Session {
         self.report_usage();
     }
 
-    /// This turn has ended so.
+    /// Reports that this turn has ended, with the reason.
     pub(super) fn report_turn_end(&mut self, turn: &str, reason: &str) {
         if let Some(bridge) = &mut self.bridge {
             bridge.at_next_step = None;
@@ -177,7 +177,7 @@ impl Session {
         }));
     }
 
-    /// The prompt box may hold something else than before.
+    /// Reports the text of the prompt box if it is another than before.
     pub(super) fn report_draft(&mut self) {
         if let Some(bridge) = &mut self.bridge
             && bridge.draft != self.draft
@@ -187,7 +187,7 @@ impl Session {
         }
     }
 
-    /// Carries an order out; gives the outcome.
+    /// Carries an order out; returns the outcome.
     pub(super) fn ordered(&mut self, order: &Value) -> Value {
         let refusal = |why: Option<&str>| json!({ "outcome": "filled", "filled": why.is_none(), "refusal": why });
         match (order["kind"].as_str().unwrap_or_default(), &mut self.bridge) {
@@ -221,8 +221,8 @@ impl Session {
         }
     }
 
-    /// Puts what the supervisor gives in the place of the conversation between two steps of the turn, if it has ordered that; says
-    /// whether that was done.
+    /// Replaces the conversation by the supervisor's text between two steps of the turn, if it has ordered that; reports whether
+    /// that was done.
     pub(super) fn replaced_in_turn(&mut self) -> io::Result<bool> {
         let Some(bridge) = &mut self.bridge else {
             return Ok(false);
@@ -240,7 +240,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Puts what the supervisor gives for this order in the place of the conversation, and begins a turn; gives why not, if so.
+    /// Replaces the conversation by the supervisor's text for this order, and begins a turn; returns the reason if it cannot.
     fn replace(&mut self, order: &Value) -> Result<(), String> {
         if order["when"] == "interrupting" {
             self.interrupt();

@@ -11,10 +11,10 @@ use crate::clean::without_escapes;
 /// The renderer with what it has on the terminal.
 #[derive(Debug, Default)]
 pub struct Canvas {
-    /// The width of the terminal, cells.
+    /// The width of the terminal, in cells.
     pub columns: usize,
     rows: usize,
-    /// Widths of the live lines now on the terminal, and the row of the caret among them.
+    /// The widths of the live lines now on the terminal, in cells, and the row of the caret among them.
     drawn: Vec<usize>,
     caret_row: usize,
     title: String,
@@ -64,7 +64,7 @@ impl Canvas {
         write_all(&out)
     }
 
-    /// What takes the live part away and leaves the cursor where it was.
+    /// Returns the sequence that takes the live part away and leaves the cursor where it was.
     pub fn erased(&self) -> String {
         // Lines that a narrower terminal has wrapped take more rows now.
         let rows = |width: &usize| width.div_ceil(self.columns).max(1);
@@ -73,7 +73,7 @@ impl Canvas {
     }
 }
 
-/// A move by so many cells.
+/// Returns the sequence of a move by so many cells.
 fn moved(cells: usize, direction: char) -> String {
     if cells == 0 {
         return String::new();
@@ -81,7 +81,7 @@ fn moved(cells: usize, direction: char) -> String {
     format!("\x1b[{cells}{direction}")
 }
 
-/// The first line of plain text that is broken into lines of at most `width` cells.
+/// Returns the first line of plain text that is broken into lines of at most `width` cells.
 pub fn first_line(text: &str, width: usize) -> String {
     wrap(text, width).swap_remove(0)
 }

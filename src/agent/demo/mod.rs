@@ -46,25 +46,25 @@ mod view;
 /// The variable by which the demo is started with mods, and speaks their protocol.
 pub const BRIDGE_VARIABLE: &str = "PITSTOP_DEMO_BRIDGE";
 
-/// What a fresh session holds before the first word, tokens.
+/// The context of a fresh session before the first word, in tokens.
 const BASE_LOAD: u64 = 18_000;
 
-/// How far below the whole window prompts are refused, tokens: what the client keeps back, and some.
+/// The distance below the whole window at which prompts are refused, in tokens: the part that the client keeps back, and some.
 const REFUSED_BELOW: u64 = 23_000;
 
 /// The pause between two steps.
 const PACE: Duration = Duration::from_millis(300);
 
-/// How many items the plan has.
+/// The number of items in the plan.
 const ITEMS: usize = 24;
 
-/// How many steps of a turn a summary takes.
+/// The time that a summary takes, in steps of a turn.
 const SUMMARY_PACES: u32 = 8;
 
 /// The demo's story as a model would sum it up.
 const SUMMARY: &str = include_str!("../../../assets/demo/summary.md");
 
-/// What the command line and the environment ask for.
+/// The settings that the command line and the environment ask for.
 #[derive(Clone, Debug, Default)]
 struct Start {
     session: Option<SessionId>,
@@ -73,7 +73,7 @@ struct Start {
     model: String,
     print: bool,
     prompt: Option<String>,
-    /// Whether mods were given.
+    /// True if mods were given.
     mods: bool,
     config_dir: PathBuf,
     cwd: PathBuf,
@@ -87,7 +87,7 @@ struct Start {
     growth: Option<u64>,
 }
 
-/// Runs the demo agent with `args`, which do not hold the program's name; gives its exit code.
+/// Runs the demo agent with `args`, which do not hold the program's name; returns its exit code.
 #[must_use]
 pub fn main(args: &[String]) -> i32 {
     let outcome = start(args).and_then(|start| {
@@ -172,7 +172,7 @@ fn switch(start: &mut Start) -> Result<(), String> {
     Ok(())
 }
 
-/// The value of a variable that is set to something.
+/// Returns the value of a variable that is set to something.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -16,12 +16,12 @@ use crate::{
     transcript::{SessionId, usage::Usage},
 };
 
-/// The version the demo reports: its own, so that nothing mistakes it for the real client.
+/// The version that the demo reports: its own, so that nothing mistakes it for the real client.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-demo");
 
-/// A transcript being written.
+/// A transcript that is being written.
 pub struct Record {
-    /// Where it lies.
+    /// The path of its file.
     pub path: PathBuf,
     file: File,
     session: SessionId,
@@ -30,7 +30,7 @@ pub struct Record {
     parent: Option<String>,
 }
 
-/// Where the transcript of `session` lies.
+/// Returns the path of the transcript of `session`.
 pub fn path_of(config_dir: &Path, cwd: &Path, session: SessionId) -> PathBuf {
     let project = config_dir.join("projects").join(project_slug(cwd));
     project.join(format!("{session}.jsonl"))
@@ -63,7 +63,7 @@ impl Record {
         Ok(record)
     }
 
-    /// Writes a prompt of the user's.
+    /// Writes a prompt of the user.
     pub fn prompt(&mut self, text: &str) -> io::Result<()> {
         let message = json!({ "role": "user", "content": text });
         let fields = json!({ "message": message, "permissionMode": "default" });
@@ -130,7 +130,7 @@ impl Record {
     }
 }
 
-/// An object with the fields of another one in addition.
+/// Returns an object with the fields of another one in addition.
 pub fn joined(mut object: Value, fields: Value) -> Value {
     if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), fields) {
         object.extend(fields);
@@ -138,7 +138,7 @@ pub fn joined(mut object: Value, fields: Value) -> Value {
     object
 }
 
-/// Usage as the API words it.
+/// Writes the usage in the form of the API.
 pub fn wire(usage: Usage) -> Value {
     json!({
         "input_tokens": usage.input.0, "cache_creation_input_tokens": usage.cache_creation.0,
@@ -153,12 +153,12 @@ fn lines(path: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// The texts of a conversation, to be shown again after a resume, each with whether the user has said it; and the context in use
-/// at its end, tokens.
+/// The texts of a conversation, to be shown again after a resume, each with true if it is the user's; and the context in use
+/// at its end, in tokens.
 pub type Conversation = (Vec<(bool, String)>, u64);
 
-/// The conversation of an existing transcript; none if nothing was said. Like the real one, it takes a prompt without an answer
-/// for one.
+/// Returns the conversation of an existing transcript; none if nothing was said. Like the real client, the demo takes a prompt
+/// without an answer for a conversation.
 pub fn conversation(path: &Path) -> Option<Conversation> {
     let (mut said, mut context) = (Vec::new(), super::BASE_LOAD);
     for line in lines(path) {

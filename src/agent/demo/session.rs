@@ -28,19 +28,19 @@ use crate::{
     transcript::{SessionId, usage::Usage},
 };
 
-/// The real client waits that long for more events before it runs the status line command.
+/// The time that the real client waits for more events before it runs the status line command.
 const STATUS_DEBOUNCE: Duration = Duration::from_millis(300);
 
-/// How long a second Ctrl-C counts as the second.
+/// The time within which a second Ctrl-C counts as the second.
 const TWICE: Duration = Duration::from_secs(1);
 
-/// How often the spinner turns.
+/// The interval at which the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The marker of a handoff in a prompt.
 const HANDOFF: &str = "pitstop handoff";
 
-/// Everything the session knows.
+/// The session with all of its state.
 pub struct Session {
     pub(super) start: Start,
     pub(super) id: SessionId,
@@ -50,7 +50,7 @@ pub struct Session {
     paste: Vec<u8>,
     incoming: Sender<Incoming>,
     pub(super) bridge: Option<Bridge>,
-    /// Lines to be printed above the live part with the next frame.
+    /// The lines to be printed above the live part with the next frame.
     pub(super) above: Vec<String>,
     pub(super) status: Vec<String>,
     pub(super) hint: &'static str,
@@ -61,19 +61,19 @@ pub struct Session {
     story: Story,
     handed_over: bool,
     pub(super) context: u64,
-    /// What the last call used, once one has.
+    /// The usage of the last call, once there was one.
     pub(super) usage: Option<Usage>,
     pub(super) cost: f64,
     pub(super) last_message: String,
     pub(super) began: Instant,
     status_due: Option<Instant>,
     pub(super) go_on_due: Option<Instant>,
-    /// The key that quits when it is pressed again, and until when.
+    /// The key that quits when it is pressed again, and the time until which it does.
     pub(super) quit_armed: Option<(char, Instant)>,
     exit: Option<(&'static str, i32)>,
 }
 
-/// The id and the transcript's path that a session starts with, and the conversation that it resumes.
+/// Returns the id and the transcript's path that a session starts with, and the conversation that it resumes.
 fn opening(start: &Start) -> Result<(SessionId, PathBuf, Option<Conversation>), String> {
     let path = |id| record::path_of(&start.config_dir, &start.cwd, id);
     if let Some(wanted) = &start.resume {
@@ -91,7 +91,7 @@ fn opening(start: &Start) -> Result<(SessionId, PathBuf, Option<Conversation>), 
     Ok((id, path(id), None))
 }
 
-/// Runs a session to its end; gives the exit code.
+/// Runs a session to its end; returns the exit code.
 pub fn run(mut start: Start) -> Result<i32, String> {
     let (id, path, resumed) = opening(&start)?;
     let session = || -> io::Result<i32> {
@@ -139,7 +139,7 @@ pub fn run(mut start: Start) -> Result<i32, String> {
 }
 
 impl Session {
-    /// Reports the start, submits the start prompt and goes on until something ends the session; gives the exit code.
+    /// Reports the start, submits the start prompt and goes on until something ends the session; returns the exit code.
     fn live(mut self, arrivals: &Receiver<Incoming>) -> io::Result<i32> {
         let source = if self.start.resume.is_some() {
             "resume"
@@ -169,7 +169,7 @@ impl Session {
         Ok(code)
     }
 
-    /// How long nothing needs doing.
+    /// Returns the time for which there is nothing to do.
     fn patience(&self) -> Duration {
         let step = self.turn.as_ref().map(|turn| turn.due);
         let tick = self.turn.as_ref().map(|_| Instant::now() + TICK);
@@ -182,7 +182,7 @@ impl Session {
         })
     }
 
-    /// Whether the story goes on when it is time: it does not interrupt a person who types.
+    /// Reports whether the story goes on when it is time: it does not interrupt a person who types.
     fn may_go_on(&self) -> bool {
         self.draft.is_empty() && self.turn.is_none()
     }
@@ -214,7 +214,7 @@ impl Session {
         match incoming {
             Incoming::Bytes(bytes) => {
                 let mut inputs = self.decoder.feed(&bytes);
-                // Alone in a read it is the key.
+                // An escape character alone in a read is the key.
                 if bytes == b"\x1b" && self.decoder.flush_after().is_some() {
                     inputs.extend(self.decoder.flush());
                 }
@@ -267,7 +267,7 @@ impl Session {
         Ok(())
     }
 
-    /// The first press arms, the second one quits.
+    /// Arms the key at the first press, and quits at the second one.
     fn press_to_quit(&mut self, key: char) {
         if self.quit_armed.is_some_and(|(armed, _)| armed == key) {
             self.exit = Some(("prompt_input_exit", 0));
@@ -294,7 +294,7 @@ impl Session {
         Ok(())
     }
 
-    /// Stops the turn. A prompt that nothing was said to goes back into the box, as measured.
+    /// Stops the turn. A prompt without any answer goes back into the box, as measured.
     pub(super) fn interrupt(&mut self) {
         if let Some(turn) = self.turn.take() {
             if turn.spoke {
@@ -307,7 +307,7 @@ impl Session {
         }
     }
 
-    /// Takes a prompt by this origin, or refuses it when the window is full.
+    /// Takes a prompt of this origin, or refuses it when the window is full.
     pub(super) fn submit(&mut self, prompt: String, origin: &str) -> io::Result<()> {
         self.go_on_due = None;
         let text: String = prompt.chars().take(1_000).collect();
@@ -359,7 +359,7 @@ impl Session {
         steps
     }
 
-    /// The context after a turn, tokens.
+    /// Returns the context after a turn, in tokens.
     fn context_after(&self, prompt: &str) -> u64 {
         let usage = &self.start.usage;
         let scripted = usage.get(self.turns - 1).or(usage.last());
@@ -375,7 +375,7 @@ impl Session {
         self.context + growth + (prompt.chars().count() / 4) as u64
     }
 
-    /// The whole window, tokens: the model's mark decides.
+    /// Returns the whole window, in tokens: the model's mark decides.
     pub(super) fn window(&self) -> u64 {
         if self.start.model.ends_with("[1m]") {
             1_000_000
@@ -384,7 +384,7 @@ impl Session {
         }
     }
 
-    /// `/clear`: the process lives on under a new session.
+    /// Carries out `/clear`: the process lives on under a new session.
     fn start_over(&mut self) -> io::Result<()> {
         self.call_hook("SessionEnd", json!({ "reason": "clear" }));
         self.id = SessionId::new(Uuid::new_v4());
@@ -396,7 +396,7 @@ impl Session {
         Ok(())
     }
 
-    /// The conversation is replaced by a handoff, in a compaction with this trigger.
+    /// Replaces the conversation by a handoff, in a compaction with this trigger.
     pub(super) fn take_over(&mut self, handoff: &str, trigger: &str) -> io::Result<()> {
         self.record.compacted(self.context, trigger)?;
         self.record.prompt(handoff)?;
@@ -409,7 +409,7 @@ impl Session {
         Ok(())
     }
 
-    /// A conversation begins that holds so many tokens; the hooks and the bridge are told.
+    /// Begins a conversation that holds so many tokens, and tells the hooks and the bridge.
     fn begin_with(&mut self, source: &str, context: u64) {
         self.context = context;
         self.usage = None;

@@ -1,4 +1,4 @@
-//! What the demo plays: a small project, item by item, so that a reboot has something to carry on.
+//! The story that the demo plays: a small project, item by item, so that a reboot has something to carry on.
 
 use std::{collections::VecDeque, iter, sync::LazyLock};
 
@@ -16,7 +16,7 @@ pub enum Step {
     Tool(&'static str, Value, Option<String>),
 }
 
-/// A line of a script as steps.
+/// Reads a line of a script as steps.
 pub fn scripted(line: &str) -> VecDeque<Step> {
     line.split('\t')
         .map(|step| match step.split_at_checked(2) {
@@ -45,17 +45,17 @@ static PLAN: LazyLock<Vec<Item>> = LazyLock::new(|| {
     serde_json::from_str(plan).expect("the compiled-in plan is checked by tests")
 });
 
-/// How long the files are that it reads: about half of what a turn adds to the context, so that a trim has
+/// The number of lines in the files that it reads: about half of what a turn adds to the context, so that a trim has
 /// something to remove.
 const FILE_LINES: usize = 600;
 
 /// The prompt the demo gives itself when it goes on alone.
 pub const GO_ON: &str = "Go on with the next item.";
 
-/// Which item of the plan a session goes on with.
+/// The position of a session in the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Story {
-    /// How many items are behind it.
+    /// The number of items that are done.
     pub done: usize,
 }
 
@@ -64,7 +64,7 @@ impl Story {
     /// names as done, else from the start.
     pub fn from_prompt(prompt: &str) -> Self {
         let state = prompt.split("demo_next").skip(1).filter_map(|rest| {
-            // Its value stands right behind it; the name alone says nothing.
+            // Its value comes right behind it; the name alone means nothing.
             let value = rest.trim_start_matches([' ', '=', ':', '`', '*']);
             value
                 .split(|c: char| !c.is_ascii_digit())
@@ -82,7 +82,7 @@ impl Story {
         }
     }
 
-    /// The steps of the next turn.
+    /// Returns the steps of the next turn.
     pub fn turn(&mut self, handed_over: bool) -> VecDeque<Step> {
         let number = self.done;
         self.done += 1;
@@ -152,7 +152,7 @@ impl Story {
     }
 }
 
-/// The last message of a turn, with its signals and now and then the whole scratchpad.
+/// Returns the last message of a turn, with its signals and now and then the whole scratchpad.
 fn summary(number: usize) -> String {
     let (item, done) = (&PLAN[number % PLAN.len()], number + 1);
     let next = PLAN[done % PLAN.len()].title;

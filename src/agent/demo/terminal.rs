@@ -1,4 +1,4 @@
-//! The demo's terminal: raw mode, its modes on and off, and what comes in from it and by signal.
+//! The demo's terminal: raw mode, its modes on and off, and the input from it and by signal.
 
 use std::{
     io::{self, IsTerminal as _, Read as _},
@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::draw::write_all;
 
-/// What reaches the session from outside.
+/// An event that reaches the session from outside.
 #[derive(Debug)]
 pub enum Incoming {
     /// One read from the terminal.
@@ -23,13 +23,13 @@ pub enum Incoming {
     Resized,
     /// The status line command's output.
     StatusLine(String),
-    /// The bridge has an order, and its outcome goes there.
+    /// The bridge has an order, and its outcome goes to this sender.
     Order(Value, Sender<Value>),
 }
 
 /// Switches to raw mode and opens the session's modes.
 pub fn open() -> io::Result<()> {
-    // crossterm would take any other terminal where standard input is none.
+    // If standard input is no terminal, crossterm would take another one.
     if io::stdin().is_terminal() {
         enable_raw_mode()?;
     }

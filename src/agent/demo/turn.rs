@@ -1,4 +1,4 @@
-//! Plays one turn, step by step: what is said and called, written and reported to the hooks.
+//! Plays one turn, step by step: its words and tool calls, the transcript and the reports to the hooks.
 
 use std::{collections::VecDeque, io, time::Instant};
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{session::Session, story::Step};
 use crate::transcript::{Tokens, usage::Usage};
 
-/// Pause between two turns of the story, in steps' paces.
+/// The pause between two turns of the story, in steps' paces.
 const PAUSE_PACES: u32 = 5;
 
 /// A turn being played.
@@ -16,23 +16,23 @@ pub struct Turn {
     /// Its id in the facts of the bridge.
     pub id: String,
     pub steps: VecDeque<Step>,
-    /// What started it; goes back into the box when it is interrupted before a word was said.
+    /// The prompt that started it; it goes back into the box when the turn is interrupted before a word was said.
     pub prompt: String,
-    /// When it began.
+    /// The time at which it began.
     pub began: Instant,
-    /// When the next step is due.
+    /// The time at which the next step is due.
     pub due: Instant,
-    /// Whether anything was said or called.
+    /// True if anything was said or called.
     pub spoke: bool,
-    /// The context at its end, tokens.
+    /// The context at its end, in tokens.
     pub target: u64,
     /// The id of the call that has words and awaits its tool.
     pub call: Option<String>,
-    /// The tool that runs: what the hooks are told of it, its output and since when.
+    /// The tool that runs: its description for the hooks, its output and the time at which it began.
     pub running: Option<(Value, Option<String>, Instant)>,
 }
 
-/// `context` tokens as one call reports them, after one that ended at `before`.
+/// Splits `context` tokens as one call reports them, after one that ended at `before`.
 pub fn split_usage(context: u64, before: u64) -> Usage {
     let output = 400.min(context / 4);
     let input = 3.min(context - output);
@@ -46,7 +46,7 @@ pub fn split_usage(context: u64, before: u64) -> Usage {
     }
 }
 
-/// What a call costs, US dollars: the prices of a large model.
+/// Returns the cost of a call in US dollars, at the prices of a large model.
 pub fn cost(usage: Usage) -> f64 {
     let millions = |tokens: Tokens| tokens.0 as f64 / 1e6;
     millions(usage.input) * 5.0
@@ -97,7 +97,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes a block of an API call, which begins with it unless words of the same answer have begun it; gives the call's id.
+    /// Writes a block of an API call, which begins with it unless words of the same answer have begun it; returns the call's id.
     fn write_block(&mut self, turn: &mut Turn, block: &Value, stop: &str) -> io::Result<String> {
         let begun = turn.call.take();
         if begun.is_none() {

@@ -1,4 +1,4 @@
-//! What the session shows and reports of itself.
+//! The session's screen, and its report for the status line.
 
 use chrono::Utc;
 use serde_json::{Value, json};
@@ -18,11 +18,11 @@ const SPINNER: [char; 6] = ['·', '✢', '✳', '✶', '✻', '✽'];
 /// The frames of the spinner in the title.
 const TITLE_SPINNER: [char; 2] = ['⠂', '⠐'];
 
-/// How many lines of a tool's output, and of a prompt, are shown.
+/// The numbers of lines of a tool's output, and of a prompt, that are shown.
 const SHOWN: (usize, usize) = (3, 12);
 
 impl Session {
-    /// The payload of the status line command.
+    /// Returns the payload of the status line command.
     pub(super) fn status_payload(&self) -> Value {
         let window = self.window();
         let input = |usage: Usage| self.context.saturating_sub(usage.output.0) as f64;
@@ -50,7 +50,7 @@ impl Session {
         })
     }
 
-    /// The width that is left beside so many cells.
+    /// Returns the width that is left beside so many cells.
     fn beside(&self, cells: usize) -> usize {
         self.canvas.columns.saturating_sub(cells)
     }
@@ -76,7 +76,7 @@ impl Session {
         self.above.extend(lines);
         self.above
             .extend([format!("\x1b[38;5;174m╰{rule}╯"), String::new()]);
-        // What was said last is enough to see where one is.
+        // The last messages are enough to recognise the conversation.
         for (by_user, text) in &conversation[conversation.len().saturating_sub(6)..] {
             let mark = if *by_user { "\x1b[2m❯" } else { "⏺" };
             let line = first_line(text, self.beside(4));
@@ -106,7 +106,7 @@ impl Session {
         self.block(marks, &lines, SHOWN.1, "\x1b[2m  ");
     }
 
-    /// Prints what the agent says: heads and marks of Markdown are gone, as with the real client.
+    /// Prints the agent's words: heads and marks of Markdown are gone, as with the real client.
     pub(super) fn show_words(&mut self, text: &str) {
         let lines = text
             .lines()
