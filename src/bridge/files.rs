@@ -25,9 +25,9 @@ macro_rules! asset {
     };
 }
 
-/// Each file's directories below the one that is given to the client, its name, and its text.
+/// The files of the mods: the directories of each below the one that is given to the client, its name, and its text.
 ///
-/// The client writes 1.1 MB of type declarations into each mod, unless something stands in their place (measured with 2.1.330):
+/// The client writes 1.1 MB of type declarations into each mod, unless something is in their place (measured with 2.1.330):
 /// hence the empty file `types`.
 pub const FILES: [([&str; 2], &str, &str); 16] = [
     asset!("pitstop-answer", ".claude-plugin", "plugin.json"),
@@ -48,16 +48,16 @@ pub const FILES: [([&str; 2], &str, &str); 16] = [
     asset!("pitstop", "hooks", "tools.js"),
 ];
 
-/// How both mods speak with the control socket.
+/// The code by which both mods speak with the control socket.
 const SOCKET: &str = include_str!("../../assets/bridge/pitstop/hooks/socket.js");
 
-/// How both mods lower the client's compaction trigger and set it back.
+/// The code by which both mods lower the client's compaction trigger and set it back.
 const TRIGGER: &str = include_str!("../../assets/bridge/pitstop/hooks/trigger.js");
 
-/// The file behind which the list of the tools is written.
+/// The file at whose end the list of the tools is written.
 const TOOLS_FILE: &str = "tools.js";
 
-/// The text of one of the [`FILES`] as it is written: with the agent's tools, or with none.
+/// Returns the text of one of the [`FILES`] as it is written: with the agent's tools, or with none.
 #[must_use]
 pub fn text_of(name: &str, text: &'static str, tools: bool) -> Cow<'static, str> {
     if name != TOOLS_FILE {

@@ -1,4 +1,4 @@
-//! Whether the bridge is in force, and why not.
+//! The state of the bridge: in force, or not and for which reason.
 //!
 //! ```text
 //!   off (known before the start)
@@ -17,10 +17,10 @@ use crate::{
     transcript::{SessionId, Tokens},
 };
 
-/// How long a bridge in force may be silent: it polls every ten seconds.
+/// The longest silence of a bridge in force: it polls every ten seconds.
 pub const SILENCE: Duration = Duration::from_secs(45);
 
-/// Why the bridge is not in force.
+/// The reason why the bridge is not in force.
 #[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Absence {
@@ -28,32 +28,32 @@ pub enum Absence {
     OtherAgent,
     /// The user's configuration says so.
     SwitchedOff,
-    /// A flag of the user's keeps mods out.
+    /// A flag of the user keeps mods out.
     Flag(&'static str),
-    /// Settings switch hooks off, and mods with them: whose they are.
+    /// Settings switch hooks off, and mods with them: the name of the settings.
     HooksOff(&'static str),
     /// The client does not run mods yet: its version.
     TooOld(String),
-    /// The mods could not be written, and why.
+    /// The mods could not be written, for this reason.
     NotWritten(String),
     /// The mods speak another protocol.
     OtherProtocol(u32),
-    /// Nothing has come from it since the session began.
+    /// It has not reported since the session began.
     NoHello,
-    /// Nothing comes from it any more.
+    /// It has ceased to report.
     Silent,
 }
 
 impl Absence {
-    /// A word for scripts.
+    /// Returns a word for scripts.
     #[must_use]
     pub fn word(&self) -> &'static str {
         self.into()
     }
 }
 
-/// Whether a client of this version is too old for mods. One that is not known may be new enough: an old client passes the flag
-/// over (measured with 2.1.197).
+/// Returns the absence if a client of this version is too old for mods. A version that is not known may be new enough: an old
+/// client ignores the flag (measured with 2.1.197).
 #[must_use]
 pub fn too_old(version: Option<&str>) -> Option<Absence> {
     let version = version?;
@@ -89,10 +89,10 @@ impl fmt::Display for Absence {
     }
 }
 
-/// Whether the client's side reports.
+/// The state of the client's side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Link {
-    /// Nothing has been started.
+    /// The client has not been started.
     #[default]
     None,
     /// The client was started with it.
@@ -101,7 +101,7 @@ pub enum Link {
     InForce {
         /// The client's version, by its hello.
         client: String,
-        /// When it last spoke.
+        /// The time of its last report.
         reported: At,
     },
     /// It does not report.
@@ -109,13 +109,13 @@ pub enum Link {
 }
 
 impl Link {
-    /// Whether it reports.
+    /// Reports whether the client's side reports.
     #[must_use]
     pub const fn is_in_force(&self) -> bool {
         matches!(self, Self::InForce { .. })
     }
 
-    /// Whether the client was started with the mods, whatever became of them.
+    /// Reports whether the client was started with the mods, whatever became of them.
     #[must_use]
     pub const fn loads_mods(&self) -> bool {
         match self {
@@ -128,7 +128,7 @@ impl Link {
         }
     }
 
-    /// It has spoken for our session; whether it came into force by that.
+    /// Notes a report for our session; returns true if the bridge came into force by it.
     pub fn received(&mut self, client: &str, at: At) -> bool {
         let before = std::mem::replace(
             self,
@@ -140,7 +140,7 @@ impl Link {
         !before.is_in_force()
     }
 
-    /// Gives up on one that has not reported until now; whether it did.
+    /// Gives up on a bridge that has not reported until now; returns true if it did.
     pub fn give_up(&mut self, why: Absence) -> bool {
         let awaited = *self == Self::Awaited;
         if awaited {
@@ -149,7 +149,7 @@ impl Link {
         awaited
     }
 
-    /// Looks whether it has been silent for too long; whether it is lost by that.
+    /// Checks whether it has been silent for too long; returns true if it is lost by that.
     pub fn look(&mut self, at: At) -> bool {
         let Self::InForce { reported, .. } = self else {
             return false;
@@ -161,7 +161,7 @@ impl Link {
         lost
     }
 
-    /// The word for it in `status --json`.
+    /// Returns the word for it in `status --json`.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -172,27 +172,27 @@ impl Link {
     }
 }
 
-/// What the bridge said last of one session.
+/// The last reports of the bridge about one session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reported {
     /// The session.
     pub session: Option<SessionId>,
     /// The prompt box.
     pub draft: Option<Draft>,
-    /// Whether a turn runs, once that is known.
+    /// True if a turn runs, once that is known.
     pub turn: Option<bool>,
-    /// How many turns it has reported the end of.
+    /// The number of turns whose end it has reported.
     pub turns_ended: u64,
-    /// How many of these a figure has followed.
+    /// The number of these that a figure has followed.
     pub turns_measured: u64,
-    /// Who submitted the last prompt.
+    /// The submitter of the last prompt.
     pub origin: Option<String>,
     /// Its last usage that named categories.
     pub usage: Option<Usage>,
 }
 
 impl Reported {
-    /// What the window holds before a word was said: all in use but the messages.
+    /// Returns the tokens in the window before a word was said: all in use but the messages.
     #[must_use]
     pub fn base(&self) -> Option<Tokens> {
         let rows = &self.usage.as_ref()?.categories;

@@ -1,4 +1,4 @@
-//! What the client's side may say, and what is valid in it. Everything here comes from outside.
+//! The messages of the client's side, and the checks of their validity. Everything here comes from outside.
 
 use std::fmt;
 
@@ -10,34 +10,34 @@ use crate::{
     transcript::{SessionId, Tokens},
 };
 
-/// The largest figure taken for tokens: far above any model, far below where arithmetic ends.
+/// The largest figure taken for tokens: far above any model, far below the end of arithmetic.
 const TOKENS_LIMIT: u64 = 1_000_000_000_000;
 
 /// The largest cost taken, in US dollars.
 const COST_LIMIT: f64 = 1_000_000.0;
 
-/// The most rows of a usage, and the longest name of one in characters; the client has about ten.
+/// The largest number of rows of a usage, and the longest name of a row in characters; the client has about ten rows.
 const CATEGORY_LIMITS: (usize, usize) = (64, 80);
 
-/// The longest draft, in bytes: what the mod cuts it to, in the widest encoding.
+/// The longest draft, in bytes: the length that the mod cuts it to, in the widest encoding.
 pub const DRAFT_LIMIT: usize = 256 * 1024;
 
 /// The longest beginning of a prompt, in bytes.
 const PROMPT_LIMIT: usize = 16 * 1024;
 
-/// The longest word: an id, an origin, a version.
+/// The longest word, in bytes: an id, an origin, a version.
 const WORD_LIMIT: usize = 64;
 
 /// The longest reason, in bytes; a longer one is cut.
 const REASON_LIMIT: usize = 500;
 
-/// A field that is not as it has to be.
+/// A field with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected} as {field}")]
 pub struct Invalid {
     /// Its name.
     pub field: &'static str,
-    /// What was expected.
+    /// The value that was expected.
     pub expected: String,
 }
 
@@ -56,7 +56,7 @@ fn within(field: &'static str, text: &str, most: usize) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// A word of letters, digits, `-`, `_` and `.`, which can stand in a log or on a screen as it is.
+/// Checks for a word of letters, digits, `-`, `_` and `.`, which can be shown in a log or on a screen as it is.
 fn word(field: &'static str, text: &str) -> Result<(), Invalid> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !(1..=WORD_LIMIT).contains(&text.len()) || !text.bytes().all(plain) {
@@ -85,7 +85,7 @@ impl fmt::Display for InstanceName {
     }
 }
 
-/// Who speaks: a part of every message.
+/// The sender of a message: a part of every message.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Sender {
     /// The session as it is now.
@@ -95,7 +95,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// As it was parsed, if it is valid.
+    /// Returns it as it was parsed, if it is valid.
     pub fn check(self) -> Result<Self, Invalid> {
         word("instance", &self.instance.0)?;
         Ok(self)
@@ -112,7 +112,7 @@ pub struct HelloBody {
 }
 
 impl HelloBody {
-    /// As it was parsed, if it is valid.
+    /// Returns it as it was parsed, if it is valid.
     pub fn check(self) -> Result<Self, Invalid> {
         word("client", &self.client)?;
         Ok(self)
@@ -126,7 +126,7 @@ pub struct OrderBody {
     pub order: OrderId,
 }
 
-/// What makes the client compact, by its own words.
+/// The trigger of a compaction, in the client's own words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
@@ -136,12 +136,12 @@ pub enum Trigger {
     Auto,
     /// A mod, ours or another.
     Plugin,
-    /// In a way that we do not know, or one that changes nothing yet.
+    /// A trigger that we do not know, or one that changes nothing yet.
     #[serde(other)]
     Other,
 }
 
-/// A compaction, which no other one of this run is called.
+/// The identity of a compaction, which no other one of this run has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionId {
     /// The process that is about to compact, by the name of its second mod.
@@ -153,15 +153,15 @@ pub struct CompactionId {
 /// The body of `compact`, beside its [`Sender`]: the client is about to compact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct CompactBody {
-    /// Counts the compactions of its process: one is asked about again until it is decided.
+    /// The number of the compaction in its process: the client asks about it again until it is decided.
     pub compaction: u64,
-    /// What makes it compact.
+    /// The trigger of the compaction.
     pub trigger: Trigger,
-    /// The order of ours that does.
+    /// The order of ours that triggers it.
     pub order: Option<OrderId>,
 }
 
-/// What becomes of a compaction.
+/// The decision about a compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
@@ -171,7 +171,7 @@ pub enum Decision {
     Client,
     /// The conversation stays as it is.
     Skip {
-        /// Why, as the client shows it.
+        /// The reason, as the client shows it.
         why: String,
     },
     /// This takes the place of the conversation.
@@ -184,9 +184,9 @@ pub enum Decision {
 /// The prompt box.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Draft {
-    /// What stands in it; nothing under a dialog, too.
+    /// Its text; empty also while a dialog is open.
     pub text: String,
-    /// Where the next character lands, in UTF-16 units.
+    /// The position of the next character, in UTF-16 units.
     pub cursor: usize,
 }
 
@@ -202,18 +202,18 @@ impl Draft {
     }
 }
 
-/// How full the context window is.
+/// The usage of the context window.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Usage {
-    /// Tokens in use, as the client's `/context` counts them; none before the service has answered.
+    /// The tokens in use, as the client's `/context` counts them; none before the service has answered.
     pub used: Option<Tokens>,
-    /// The whole window.
+    /// The whole window, in tokens.
     pub window: Tokens,
-    /// Where the client compacts by itself, if it does before the service refuses a request.
+    /// The number of tokens at which the client compacts by itself, if it does before the service refuses a request.
     pub compacts_at: Option<Tokens>,
-    /// What the session has cost so far, in US dollars, by the client's estimate.
+    /// The cost of the session so far, in US dollars, by the client's estimate.
     pub cost_usd: Option<f64>,
-    /// What the window holds; empty while a turn runs.
+    /// The rows of what the window holds; empty while a turn runs.
     #[serde(default, deserialize_with = "rows_if_any")]
     pub categories: Vec<Category>,
 }
@@ -223,7 +223,7 @@ fn rows_if_any<'de, D: Deserializer<'de>>(rows: D) -> Result<Vec<Category>, D::E
 }
 
 impl Usage {
-    /// Says what is not as it has to be; names are made safe to show.
+    /// Checks its fields; names are made safe to show.
     fn check(&mut self) -> Result<(), Invalid> {
         tokens("used", self.used.unwrap_or_default())?;
         tokens("window", self.window)?;
@@ -252,11 +252,11 @@ pub struct Category {
     pub name: String,
     /// Its tokens.
     pub tokens: Tokens,
-    /// What they are.
+    /// The kind of the tokens.
     pub kind: CategoryKind,
 }
 
-/// What the tokens of a [`Category`] are.
+/// The kind of the tokens of a [`Category`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CategoryKind {
@@ -273,11 +273,11 @@ pub enum CategoryKind {
     Unknown,
 }
 
-/// How a turn ended.
+/// The way in which a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnEnd {
-    /// With an answer.
+    /// It ended with an answer.
     Answer,
     /// The person or a mod stopped it.
     Aborted,
@@ -285,18 +285,18 @@ pub enum TurnEnd {
     Refusal,
     /// An error of the service ended it.
     Error,
-    /// In a way that we do not know.
+    /// It ended in a way that we do not know.
     #[serde(other)]
     Unknown,
 }
 
-/// What has happened in the client: the body of `fact`, beside its [`Sender`].
+/// An event in the client: the body of `fact`, beside its [`Sender`].
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub enum Fact {
     /// The session began, or another one took its place in the same process.
     SessionStarted {
-        /// `startup`, `resume`, `clear`, `compact`, `fork` or another word of the client's.
+        /// The kind of the start: `startup`, `resume`, `clear`, `compact`, `fork` or another word of the client.
         source: String,
     },
     /// A turn of the main conversation began.
@@ -308,24 +308,24 @@ pub enum Fact {
     TurnEnded {
         /// Its id.
         turn: String,
-        /// How.
+        /// The way in which it ended.
         reason: TurnEnd,
     },
     /// A prompt was submitted.
     PromptSubmitted {
-        /// By whom: `composer` is the person at the prompt box, `plugin` a mod; others are the client's own.
+        /// The submitter: `composer` is the person at the prompt box, `plugin` a mod; others are the client's own.
         origin: String,
-        /// How it begins.
+        /// The beginning of the prompt.
         text: String,
     },
-    /// The prompt box holds something else.
+    /// The prompt box holds another text.
     DraftChanged(Draft),
-    /// How full the context window is.
+    /// The usage of the context window was measured.
     Usage(Usage),
 }
 
 impl Fact {
-    /// As it was parsed, if it is valid.
+    /// Returns it as it was parsed, if it is valid.
     pub fn check(mut self) -> Result<Self, Invalid> {
         match &mut self {
             Self::SessionStarted { source } => word("source", source)?,
@@ -341,7 +341,7 @@ impl Fact {
     }
 }
 
-/// Why a text was not taken: nothing was done.
+/// The reason why a text was not taken: nothing was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -353,29 +353,29 @@ pub enum Refusal {
     Unanswered,
     /// The prompt box holds a text that was not submitted.
     Draft,
-    /// For a reason that we do not know.
+    /// The client gives a reason that we do not know.
     #[serde(other)]
     Unknown,
 }
 
-/// What came of an order.
+/// The outcome of an order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The prompt box holds this.
     Draft(Draft),
-    /// The prompt box took the text, or why not.
+    /// The prompt box took the text, or refused it for this reason.
     Filled(Result<(), Refusal>),
     /// The conversation was replaced.
     Replaced {
-        /// Whether the turn behind it was begun: the client takes no command of a mod's once its person has stopped a turn, until
+        /// True if the turn after it was begun: once its person has stopped a turn, the client takes no command of a mod until
         /// they type.
         begun: bool,
     },
-    /// The client's compaction trigger is lowered: it asks for what takes the place of its conversation at its next step.
+    /// The client's compaction trigger is lowered: it asks for the replacement of its conversation at its next step.
     Lowered,
     /// The trigger is where it was.
     Restored,
-    /// Nothing was done, and why.
+    /// The order failed for this reason; nothing was done.
     Failed(String),
 }
 
@@ -405,7 +405,7 @@ const fn begun() -> bool {
 }
 
 impl OutcomeBody {
-    /// The outcome, if it is valid.
+    /// Returns the outcome, if it is valid.
     pub fn check(self) -> Result<Outcome, Invalid> {
         Ok(match self {
             Self::Draft(draft) => {
@@ -428,7 +428,7 @@ impl OutcomeBody {
 mod tests {
     use super::*;
 
-    /// What a body is taken for; `None` if it is refused.
+    /// Returns the fact that a body is taken for; `None` if it is refused.
     fn fact(body: &str) -> Option<Fact> {
         serde_json::from_str::<Fact>(body)
             .ok()?

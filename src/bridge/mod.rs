@@ -1,4 +1,4 @@
-//! The bridge: what the client's own side of a hosted session reports, and what it is asked to do.
+//! The bridge: the reports of the client's own side of a hosted session, and the orders to it.
 //!
 //! Claude Code runs *mods*, handlers inside the client. Ours (`assets/bridge/`) is loaded for one session by `--plugin-dir` and
 //! speaks with the control socket, by a right of its own:
@@ -18,8 +18,8 @@
 //! was replaced speak on the same socket. An order is shown to every poll of its session, and carried out by the one process
 //! that takes it; a poll whose client has died shows an order to no one, and so takes none.
 //!
-//! The room owns the messages, what is valid in them, who may take which order, and whether the bridge is in force. It has no
-//! clock and no socket.
+//! This module owns the messages and their validity, the right of each process to take orders, and the state of the bridge. It
+//! has no clock and no socket.
 
 mod files;
 mod link;
@@ -49,11 +49,11 @@ pub struct Report {
     pub session: SessionId,
     /// The client's version, by its hello.
     pub client: String,
-    /// What it said.
+    /// The content of the report.
     pub said: Said,
 }
 
-/// What was said.
+/// The content of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
     /// It is there and may go on.
@@ -64,10 +64,10 @@ pub enum Said {
     Polled,
     /// Something happened.
     Fact(Fact),
-    /// It has what is to take the place of its conversation, by this order.
+    /// It has received the text that is to replace its conversation, by this order.
     HandedOut(OrderId),
-    /// It is about to compact by itself or by its person's word, and holds that until it is decided what is left.
+    /// It is about to compact by itself or at its person's word, and waits with that until it is decided what is left.
     Compacting(CompactionId, Trigger),
-    /// This came of an order.
+    /// An order had this outcome.
     Answered(OrderId, Outcome),
 }

@@ -5,8 +5,8 @@
 //!                └── cancel ──▶ gone                                  └── nothing more: gone when there are too many
 //! ```
 //!
-//! What replaces a conversation is handed out only when the client asks for it, in mid-compaction, and once: until then the
-//! order can be revoked although it was taken.
+//! The text that replaces a conversation is handed out only when the client asks for it, in mid-compaction, and once: until then
+//! the order can be revoked although it was taken.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -21,13 +21,13 @@ use super::{
 };
 use crate::transcript::SessionId;
 
-/// The most processes that are known at a time: a session, its forks and a spare. The one that has been silent longest goes.
+/// The largest number of processes that are known at a time: a session, its forks and a spare. The one silent for longest goes.
 const INSTANCE_COUNT: usize = 16;
 
-/// The most orders at a time; the core has one or two. The oldest goes: its process has not carried it out, or is gone.
+/// The largest number of orders at a time; the core has one or two. The oldest goes: its process has not carried it out, or is gone.
 const ORDER_COUNT: usize = 16;
 
-/// The most compactions whose decision is remembered: a client asks again about its last one only.
+/// The largest number of compactions whose decision is remembered: a client asks again about its last one only.
 const COMPACTION_COUNT: usize = 16;
 
 /// The number of an order, which no other order of this run has.
@@ -41,7 +41,7 @@ impl fmt::Display for OrderId {
     }
 }
 
-/// What the client's side is to do.
+/// An order to the client's side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Order {
@@ -53,37 +53,37 @@ pub enum Order {
     FillDraft {
         /// The text.
         text: String,
-        /// Where the cursor is to stand, in UTF-16 units.
+        /// The position that the cursor is to have, in UTF-16 units.
         cursor: usize,
     },
     /// Put this in the place of the conversation, then begin a turn.
     ReplaceConversation {
-        /// What the new conversation begins with: handed out once, when the client asks what its compaction leaves.
+        /// The text that the new conversation begins with: handed out once, when the client asks what its compaction leaves.
         #[serde(skip)]
         text: String,
-        /// What stands in the turn's prompt, to know it again.
+        /// A mark in the turn's prompt, to recognise the turn by.
         nonce: String,
-        /// When.
+        /// The moment of the replacement.
         when: ReplaceWhen,
     },
     /// Set the client's compaction trigger back, which an order to replace the conversation in a turn has lowered.
     RestoreTrigger,
 }
 
-/// When a conversation is replaced.
+/// The moment at which a conversation is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplaceWhen {
-    /// Between two turns; then one is begun.
+    /// It is replaced between two turns; then one is begun.
     Idle,
     /// The same, after the running turn was stopped for it, with the shell commands that it runs.
     Interrupting,
-    /// At the next step of the running turn, which goes on.
+    /// It is replaced at the next step of the running turn, which goes on.
     NextStep,
 }
 
 impl Order {
-    /// Whether the outcome is one of this order's.
+    /// Reports whether the outcome is one that this order can have.
     #[must_use]
     pub const fn can_end_in(&self, outcome: &Outcome) -> bool {
         match outcome {
@@ -103,15 +103,15 @@ impl Order {
 pub struct Waiting {
     /// Its number.
     pub id: OrderId,
-    /// What it is.
+    /// The order itself.
     #[serde(flatten)]
     pub order: Order,
-    /// Of one that replaces the conversation: whether the second mod is there. Without it the client would summarize.
+    /// True if the second mod is there; known of an order that replaces the conversation. Without it the client would summarize.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<bool>,
 }
 
-/// Why a message is not taken.
+/// The reason why a message is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// It speaks another protocol.
@@ -132,23 +132,23 @@ pub enum Rejection {
 }
 
 /// The agent's process. Once it has spoken itself no other is accepted, whatever token that has: not a program that the agent
-/// runs, nor a client of the same user in another terminal. Where a program in between starts the client, its process is not
+/// runs, nor a client of the same user in another terminal. If a program in between starts the client, its process is not
 /// known, and the token alone counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Owner {
     process: Option<u32>,
     has_spoken: bool,
-    /// Whether its second mod, which answers compactions, is loaded.
+    /// True if its second mod, which answers compactions, is loaded.
     pub answers: bool,
 }
 
 impl Owner {
-    /// The agent that was just started is this process, which may have reported before its number was known here.
+    /// Notes that the agent that was just started is this process, which may have reported before its number was known here.
     pub const fn becomes(&mut self, process: u32) {
         self.process = Some(process);
     }
 
-    /// This process says something; none where the system does not say which it is.
+    /// Checks that this process may report; none if the system does not tell which one it is.
     pub fn hears(&mut self, process: Option<u32>) -> Result<(), Rejection> {
         self.has_spoken |= process.is_some() && process == self.process;
         if self.has_spoken && process != self.process {
@@ -163,7 +163,7 @@ struct Placed {
     session: SessionId,
     order: Order,
     taken_by: Option<InstanceName>,
-    /// Whether the client has what replaces its conversation.
+    /// True if the client has the text that replaces its conversation.
     is_handed_out: bool,
 }
 
@@ -180,17 +180,17 @@ struct Instance {
 /// The orders, and the processes that may take them.
 #[derive(Debug, Default)]
 pub struct Orders {
-    /// Whose words count.
+    /// The process whose reports count.
     pub owner: Owner,
     placed: BTreeMap<OrderId, Placed>,
     instances: BTreeMap<InstanceName, Instance>,
     messages: u64,
-    /// What was decided of the latest compactions.
+    /// The decisions about the latest compactions.
     decided: VecDeque<(CompactionId, Decision)>,
 }
 
 impl Orders {
-    /// A process has said that it is there.
+    /// Registers a process that says hello.
     pub fn hello(&mut self, sender: &Sender, hello: &HelloBody) -> Result<(), Rejection> {
         if hello.protocol != PROTOCOL {
             self.instances.remove(&sender.instance);
@@ -215,7 +215,7 @@ impl Orders {
         Ok(())
     }
 
-    /// A process has spoken; gives the client's version by its hello.
+    /// Notes that a process has spoken; returns the client's version by its hello.
     pub fn identify(&mut self, sender: &Sender) -> Result<&str, Rejection> {
         self.messages += 1;
         let instance = self
@@ -227,7 +227,7 @@ impl Orders {
         Ok(&instance.client)
     }
 
-    /// A process begins to poll; gives the poll's number. It has spoken already.
+    /// Begins a poll of a process, which has spoken already; returns the poll's number.
     pub fn begin_poll(&mut self, sender: &Sender) -> Result<u64, Rejection> {
         self.messages += 1;
         let instance = self
@@ -238,7 +238,8 @@ impl Orders {
         Ok(instance.poll)
     }
 
-    /// Whether a poll is over although no order waits for it: its process polls again, has changed its session, or is forgotten.
+    /// Reports whether a poll is over although no order waits for it: its process polls again, has changed its session, or is
+    /// forgotten.
     #[must_use]
     pub fn is_poll_over(&self, sender: &Sender, poll: u64) -> bool {
         self.instances
@@ -246,7 +247,7 @@ impl Orders {
             .is_none_or(|instance| instance.poll != poll || instance.session != sender.session)
     }
 
-    /// The oldest order that waits for a session. It goes on waiting until it is taken.
+    /// Returns the oldest order that waits for a session. It goes on waiting until it is taken.
     #[must_use]
     pub fn next(&self, session: SessionId) -> Option<Waiting> {
         let mut waiting = self.placed.iter();
@@ -260,7 +261,7 @@ impl Orders {
         })
     }
 
-    /// A process wants to carry an order out; whether it is to.
+    /// Gives an order to a process that wants to carry it out; returns true if the process is to do so.
     pub fn take(&mut self, sender: &Sender, id: OrderId) -> bool {
         let Some(placed) = self.placed.get_mut(&id) else {
             return false;
@@ -272,7 +273,7 @@ impl Orders {
         true
     }
 
-    /// A process says what came of an order that it has taken.
+    /// Takes a process's outcome of an order that it has taken.
     pub fn answer(
         &mut self,
         sender: &Sender,
@@ -292,7 +293,8 @@ impl Orders {
         Ok(())
     }
 
-    /// The order to replace a session's conversation in its running turn, if one was given and the client has not asked for the text.
+    /// Returns the order to replace a session's conversation in its running turn, if one was given and the client has not asked for
+    /// the text.
     #[must_use]
     pub fn in_turn(&self, session: SessionId) -> Option<OrderId> {
         let mut placed = self.placed.iter();
@@ -309,7 +311,7 @@ impl Orders {
         placed.find(|(_, one)| waits(one)).map(|(id, _)| *id)
     }
 
-    /// The core gives an order.
+    /// Places an order of the core.
     pub fn place(&mut self, id: OrderId, session: SessionId, order: Order) {
         if self.placed.len() >= ORDER_COUNT {
             self.placed.pop_first();
@@ -323,8 +325,8 @@ impl Orders {
         self.placed.insert(id, placed);
     }
 
-    /// The core takes an order back; false if a process has taken it, which may carry it out and answer it still. One that is not
-    /// here any more was answered, and the answer is on its way to the core.
+    /// Takes an order of the core back; returns false if a process has taken it, which may carry it out and answer it still. An
+    /// order that is not here any more was answered, and the answer is on its way to the core.
     pub fn cancel(&mut self, id: OrderId) -> bool {
         let placed = self.placed.get(&id);
         let waits = placed.is_some_and(|placed| placed.taken_by.is_none());
@@ -334,7 +336,7 @@ impl Orders {
         waits
     }
 
-    /// The core takes back what replaces a conversation, although the order was taken; false if the client has it already.
+    /// Takes back the text that replaces a conversation, although the order was taken; returns false if the client has it already.
     pub fn revoke(&mut self, id: OrderId) -> bool {
         let handed_out = self.placed.get(&id).is_none_or(|one| one.is_handed_out);
         if !handed_out {
@@ -343,8 +345,9 @@ impl Orders {
         !handed_out
     }
 
-    /// The client is about to compact because of this order: what takes the place of its conversation, and the client's version by
-    /// the hello of the process that has taken the order. Nothing if it is cancelled, was not taken, or has it already.
+    /// Hands out the text that replaces the conversation, to a client that is about to compact because of this order, with the
+    /// client's version by the hello of the process that has taken the order. It returns none if the order is cancelled, was not
+    /// taken, or has been handed out already.
     pub fn hand_out(&mut self, session: SessionId, id: OrderId) -> Option<(String, String)> {
         let placed = self.placed.get_mut(&id)?;
         let Order::ReplaceConversation { text, when, .. } = &placed.order else {
@@ -366,7 +369,7 @@ impl Orders {
         Some(handed_out)
     }
 
-    /// It is decided what a compaction leaves; the first word on one counts.
+    /// Notes the decision about what a compaction leaves; the first decision about one counts.
     pub fn decide(&mut self, id: CompactionId, decision: Decision) {
         if self.decision(&id).is_some() {
             return;
@@ -377,7 +380,7 @@ impl Orders {
         self.decided.push_back((id, decision));
     }
 
-    /// What was decided of a compaction.
+    /// Returns the decision about a compaction.
     #[must_use]
     pub fn decision(&self, id: &CompactionId) -> Option<&Decision> {
         let mut decided = self.decided.iter();
@@ -386,7 +389,7 @@ impl Orders {
             .map(|(_, decision)| decision)
     }
 
-    /// The client's version, by the hello of a process in this session.
+    /// Returns the client's version, by the hello of a process in this session.
     #[must_use]
     pub fn client_in(&self, session: SessionId) -> Option<&str> {
         let mut instances = self.instances.values();

@@ -1,4 +1,4 @@
-//! The tools that the agent is given: what they are called, what each takes, and what is valid in it.
+//! The tools that the agent is given: their names, their inputs, and the checks of the inputs' validity.
 //!
 //! ```text
 //!   the mod in the client ($.tool.register) ──┐
@@ -14,16 +14,16 @@ use serde_json::{Map, Value};
 use super::message::Invalid;
 use crate::{clean, transcript::SessionId};
 
-/// Their names, descriptions and forms, as both ways give them to the client.
+/// The names, descriptions and forms of the tools, as both ways give them to the client.
 pub const TOOLS: &str = include_str!("../../assets/bridge/tools.json");
 
 /// The longest text of a call, in bytes: that of a line with a signal.
 const TEXT_LIMIT: usize = 2_000;
 
-/// How the agent is given its tools.
+/// The way in which the agent is given its tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolsBy {
-    /// It is not.
+    /// It is given none.
     #[default]
     None,
     /// The mod registers them.
@@ -32,7 +32,7 @@ pub enum ToolsBy {
     Server,
 }
 
-/// Which agent calls: a session that was left may still have a process.
+/// The agent that calls: a session that was left may still have a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Caller {
     /// The session, as the mod knows it.
@@ -44,18 +44,18 @@ pub struct Caller {
 /// The body of a call.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ToolBody {
-    /// Who calls.
+    /// The agent that calls.
     #[serde(flatten)]
     pub caller: Caller,
-    /// What the tool is given.
+    /// The input of the tool.
     #[serde(default)]
     pub input: Map<String, Value>,
 }
 
-/// What the agent calls. Each text is one line.
+/// A call of the agent. Each text is one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// How full the context is.
+    /// Show how full the context is.
     Context,
     /// Keep a fact in the scratchpad.
     Note {
@@ -64,7 +64,7 @@ pub enum Tool {
     },
     /// Keep a decision.
     Decision {
-        /// What was decided.
+        /// The decision.
         text: String,
         /// The reason; may be empty.
         why: String,
@@ -84,7 +84,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// The tool of that name with its input, if that is valid; none if there is no such tool.
+    /// Returns the tool of that name with its input, if that is valid; none if there is no such tool.
     #[must_use]
     pub fn read(name: &str, input: &Map<String, Value>) -> Option<Result<Self, Invalid>> {
         let given = |field| said(input, field);
@@ -110,7 +110,7 @@ fn missing(field: &'static str) -> Invalid {
     Invalid::new(field, "some text")
 }
 
-/// A text of the input on one line, without what a terminal would carry out; none if it is not there, or blank.
+/// Returns a text of the input on one line, without control characters for a terminal; none if it is not there, or blank.
 fn said(input: &Map<String, Value>, field: &'static str) -> Result<Option<String>, Invalid> {
     let text = match input.get(field) {
         None | Some(Value::Null) => return Ok(None),
