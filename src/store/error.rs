@@ -1,8 +1,8 @@
-//! What can go wrong with the store, and what became of a write.
+//! The errors of the store, and the results of a write.
 
 use std::path::PathBuf;
 
-/// What went wrong with the store; what may pass is no error but [`Written::Queued`].
+/// An error of the store; a failure that may pass is no error but [`Written::Queued`].
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database was changed by a newer program.
@@ -15,7 +15,7 @@ pub enum StoreError {
         found: i64,
         /// The newest version we know.
         known: i64,
-        /// Where.
+        /// The place of the database.
         place: String,
     },
     /// The URL names no database of a kind we know. It is not repeated: it may hold a password.
@@ -32,39 +32,39 @@ pub enum StoreError {
     /// The database refused a statement for good.
     #[error("the database refused {what}: {reason}")]
     Refused {
-        /// What was to be done.
+        /// The action that was refused.
         what: &'static str,
-        /// Why not.
+        /// The reason of the database.
         reason: String,
     },
     /// The database cannot be read now.
     #[error("cannot read {what} from the database: {reason}")]
     Unreadable {
-        /// What was to be read.
+        /// The records that were to be read.
         what: &'static str,
-        /// Why not.
+        /// The reason why they cannot be read.
         reason: String,
     },
 }
 
-/// What the human must be shown about an opened store.
+/// A warning about an opened store that the human must be shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreWarning {
     /// The database was corrupt: it was kept under another name and a new one begun.
     #[error("the database was corrupt: it is kept as {} and a new one was begun", .kept.display())]
     SetAside {
-        /// Where the corrupt file is.
+        /// The path of the corrupt file.
         kept: PathBuf,
     },
     /// The database cannot be used: history is kept in memory and written when it can be.
     #[error("the database cannot be used ({reason}): history is kept in memory until it can")]
     InMemory {
-        /// Why not.
+        /// The reason why it cannot be used.
         reason: String,
     },
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a queued write is not safe yet"]
 pub enum Written {

@@ -1,8 +1,8 @@
-//! One supervisor per project: an advisory lock that the kernel lets go when its holder dies.
+//! One supervisor per project: an advisory lock that the kernel releases when its holder dies.
 //!
 //! The lock is on the open file, not on its existence: the file stays for good (removing it would
 //! let two starters lock two different files). It names its holder for the message. It lies in the user's
-//! state directory: what is in the project is removed by a `git clean`.
+//! state directory: a `git clean` would remove a file in the project.
 
 use std::{
     fs::File,
@@ -21,26 +21,26 @@ use crate::store::{FilesError, PrivateDir, private_dir::is_at};
 /// The lock's name in its directory.
 pub const LOCK: &str = "lock";
 
-/// How often, and after which pause, the lock of a dead holder is tried again: two seconds in all.
+/// The number of times that the lock of a dead holder is tried again, and the pause before each: two seconds in all.
 const DEAD_HOLDER_TRIES: u32 = 200;
 const DEAD_HOLDER_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
-/// More than any holder writes about itself.
+/// The largest description of a holder, in bytes: more than any holder writes about itself.
 const HOLDER_BYTES: u64 = 4 * 1024;
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The supervisor's process.
     pub process: ProcessStamp,
-    /// Since when.
+    /// The time since which it holds the lock.
     #[serde(with = "moment")]
     pub since: DateTime<Utc>,
     /// The run it supervises.
     pub run: RunId,
 }
 
-/// Why the lock was not got.
+/// The reason why the lock was not obtained.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another supervisor has it.
@@ -49,12 +49,12 @@ pub enum LockError {
     /// The lock file cannot be used.
     #[error("cannot use the lock file")]
     Files(#[from] FilesError),
-    /// The system said no.
+    /// The system refused.
     #[error("cannot lock {path}")]
     Io {
         /// The lock file.
         path: PathBuf,
-        /// Why not.
+        /// The system's reason.
         source: std::io::Error,
     },
 }
@@ -71,7 +71,7 @@ fn held(holder: Option<&Holder>) -> String {
     }
 }
 
-/// A held lock; dropping it lets it go.
+/// A held lock; dropping it releases it.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -80,7 +80,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock in `dir` for `holder`, or says who has it. It waits for no living holder.
+    /// Takes the lock in `dir` for `holder`, or reports who has it. It waits for no living holder.
     pub fn acquire(dir: &PrivateDir, holder: &Holder) -> Result<Self, LockError> {
         let mut file = dir.open_or_create(LOCK)?;
         let path = dir.path().join(LOCK);
@@ -125,13 +125,13 @@ impl Lock {
         })
     }
 
-    /// The lock's file.
+    /// Returns the path of the lock's file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes the lock's file again where it is gone; whether it was.
+    /// Makes the lock's file again if it is gone; returns true if it was.
     pub fn keep(&mut self) -> Result<bool, LockError> {
         if is_at(&self.file, &self.path) {
             return Ok(false);
@@ -151,8 +151,8 @@ impl Drop for Lock {
     }
 }
 
-/// Who holds the lock of the project with this hash now, if any process does. Only looks: trying the lock for a moment could
-/// turn away a supervisor that starts in that moment.
+/// Returns the process that holds the lock of the project with this hash now, if any does. It only looks: trying the lock for a
+/// moment could turn away a supervisor that starts in that moment.
 pub fn holder(state: &Path, project_hash: &str) -> Result<Option<Holder>, FilesError> {
     let Some(dir) = PrivateDir::find_beside(state, project_hash)? else {
         return Ok(None);
@@ -162,7 +162,7 @@ pub fn holder(state: &Path, project_hash: &str) -> Result<Option<Holder>, FilesE
     Ok(holder.filter(|holder| process::alive(&holder.process)))
 }
 
-/// What the file says of its holder; `None` while it is being written, or when it is nonsense.
+/// Reads the holder from the file; `None` while the file is being written, or if it is nonsense.
 fn read(file: &mut File) -> Option<Holder> {
     let mut text = Vec::new();
     file.seek(SeekFrom::Start(0)).ok()?;
@@ -177,7 +177,7 @@ fn parse(text: &[u8]) -> Option<Holder> {
 fn write(file: &mut File, text: &[u8]) -> std::io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     file.write_all(text)?;
-    // Not before: to give the file's block back and ask for another takes the disk's time.
+    // The file is cut only now: giving its block back before, and asking for another, would take the disk's time.
     file.set_len(text.len() as u64)
 }
 

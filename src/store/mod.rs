@@ -1,11 +1,11 @@
-//! The store: what is kept of runs and sessions, in the database and in private files.
+//! The store: the records of runs and sessions, in the database and in private files.
 //!
-//! This room owns the database ([`Store`]), the private directories and the files in them ([`PrivateDir`], [`run_dir`]),
+//! This module owns the database ([`Store`]), the private directories and the files in them ([`PrivateDir`], [`run_dir`]),
 //! the lock that keeps a second supervisor out ([`lock`]), the registry of agents and the versions of the scratchpad. It
-//! decides nothing: what a run or an iteration is stands in `lineage`.
+//! decides nothing: `lineage` defines what a run or an iteration is.
 //!
 //! One schema and one set of statements serve `SQLite` (a file of the user's own) and Postgres (a server shared by a
-//! fleet). What is promised:
+//! fleet). The store promises:
 //!
 //! - A write that returns [`Written::Durable`] survives the death of the process and, on `SQLite`, of the machine.
 //! - A write that the database cannot take now (locked, full, gone) waits in memory, bounded and in order, returns

@@ -1,4 +1,4 @@
-//! Writes that wait for the database: bounded, in order, and seen by readers meanwhile. Pure.
+//! The writes that wait for the database: bounded, in order, and seen by readers meanwhile. The code is pure.
 
 use std::{cmp::Reverse, collections::VecDeque};
 
@@ -11,10 +11,10 @@ use crate::{
     transcript::SessionId,
 };
 
-/// The most bytes that wait: half of what a full disk may cost in memory.
+/// The largest number of bytes that wait: half of what a full disk may cost in memory.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// The most writes that wait: days of a busy run.
+/// The largest number of writes that wait: days of a busy run.
 const MAX_WRITES: usize = 10_000;
 
 /// The writes that wait, oldest first.
@@ -56,7 +56,7 @@ impl Pending {
         self.bytes
     }
 
-    /// How many writes found no room.
+    /// Returns the number of writes that found no room.
     pub(super) const fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -89,7 +89,7 @@ impl Pending {
         self.make_room();
     }
 
-    /// Drops what can best be spared until the rest fits.
+    /// Drops the writes that can best be spared until the rest fits.
     fn make_room(&mut self) {
         while self.bytes > self.max_bytes || self.writes.len() > self.max_writes {
             let spared = (0..self.writes.len())
@@ -107,7 +107,7 @@ impl Pending {
         self.writes.iter().map(|(write, _)| write)
     }
 
-    /// Lays what waits over the history that was read.
+    /// Lays the waiting writes over the history that was read.
     pub(super) fn over_history(&self, of: &HistoryOf, limit: u32, histories: &mut Vec<RunHistory>) {
         for write in self.writes() {
             match write {
@@ -138,7 +138,7 @@ impl Pending {
         histories.truncate(limit as usize);
     }
 
-    /// Lays what waits over the open journal entry that was read; `ours` recognizes the project's runs.
+    /// Lays the waiting writes over the open journal entry that was read; `ours` recognizes the project's runs.
     pub(super) fn over_journal(
         &self,
         ours: impl Fn(&RunId) -> bool,
@@ -163,7 +163,7 @@ impl Pending {
         open
     }
 
-    /// The newest iteration among what waits that is of this session.
+    /// Returns the newest iteration of this session among the waiting writes.
     pub(super) fn place_of(&self, session: SessionId) -> Option<(RunId, IterationId)> {
         let places = self.writes().filter_map(|write| match write {
             Write::Iteration { run, iteration } if iteration.session_id == Some(session) => {
@@ -174,16 +174,16 @@ impl Pending {
         places.max()
     }
 
-    /// What a session carries, if that waits.
+    /// Returns the state that a session carries, if that waits.
     pub(super) fn carried(&self, of: SessionId) -> Option<serde_json::Value> {
-        // An older one makes room for it.
+        // A newer write has replaced the older one.
         self.writes().find_map(|write| match write {
             Write::Carried { session, state, .. } if *session == of => Some((**state).clone()),
             _ => None,
         })
     }
 
-    /// Lays what waits over the reboots of a run that were read, newest first.
+    /// Lays the waiting writes over the reboots of a run that were read, newest first.
     pub(super) fn over_reboots(&self, of: &RunId, entries: &mut Vec<JournalEntry>) {
         for write in self.writes() {
             if let Write::Journal(entry) = write
@@ -195,7 +195,7 @@ impl Pending {
         }
     }
 
-    /// Lays what waits over the last checkpoint of a session that was read.
+    /// Lays the waiting writes over the last checkpoint of a session that was read.
     pub(super) fn over_checkpoint_of(&self, session: SessionId, found: &mut Option<Checkpoint>) {
         for write in self.writes() {
             if let Write::Checkpoint { checkpoint, .. } = write
@@ -209,7 +209,7 @@ impl Pending {
         }
     }
 
-    /// Lays what waits over the checkpoints that were read.
+    /// Lays the waiting writes over the checkpoints that were read.
     pub(super) fn over_checkpoints(&self, which: &Checkpoints, found: &mut Vec<Checkpoint>) {
         for write in self.writes() {
             if let Write::Checkpoint {
@@ -231,7 +231,7 @@ impl Pending {
         found.truncate(which.limit as usize);
     }
 
-    /// Lays what waits over the agents that were read.
+    /// Lays the waiting writes over the agents that were read.
     pub(super) fn over_agents(&self, ours: impl Fn(&RunId) -> bool, found: &mut Vec<AgentRecord>) {
         for write in self.writes() {
             match write {
@@ -246,7 +246,7 @@ impl Pending {
         }
     }
 
-    /// Adds what waits to the figures that were read.
+    /// Adds the waiting writes to the figures that were read.
     pub(super) fn over_metrics(&self, of: &RunId, found: &mut Vec<Metric>) {
         for write in self.writes() {
             if let Write::Metric { run, metric } = write
@@ -275,7 +275,7 @@ fn put_iteration(iterations: &mut Vec<Iteration>, new: &Iteration) {
     }
 }
 
-/// Whether `new` is a later state of the record `old`.
+/// Reports whether `new` is a later state of the record `old`.
 fn replaces(new: &Write, old: &Write) -> bool {
     match (new, old) {
         (Write::Run(new), Write::Run(old)) => new.run == old.run,
@@ -293,7 +293,7 @@ fn replaces(new: &Write, old: &Write) -> bool {
     }
 }
 
-/// What is dropped last: the runs that all else refers to, then what recovery needs.
+/// Returns the worth of a write; the highest is dropped last: the runs that all else refers to, before them what recovery needs.
 const fn worth(write: &Write) -> u8 {
     match write {
         Write::Metric { .. } | Write::ForgetRun(_) | Write::ForgetCheckpoint(_) => 0,
@@ -306,7 +306,7 @@ const fn worth(write: &Write) -> u8 {
     }
 }
 
-/// About how many bytes of memory a write takes: its texts, and a share for all else.
+/// Returns the number of bytes of memory that a write takes, roughly: its texts, and a share for all else.
 fn size(write: &Write) -> usize {
     512 + write
         .statement()

@@ -1,4 +1,4 @@
-//! What is read: what the database has, and what waits to be written to it.
+//! The reads: the records in the database, and those that wait to be written to it.
 
 use chrono::{DateTime, Utc};
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Store {
-    /// The figures of a run, oldest first, at most the newest 10 000.
+    /// Returns the figures of a run, oldest first, at most the newest 10 000.
     pub async fn metrics(&self, run: &RunId) -> Result<Vec<Metric>, StoreError> {
         const WHAT: &str = "the metrics";
         let read = rows::read_metrics(run);
@@ -30,13 +30,13 @@ impl Store {
         Ok(found)
     }
 
-    /// All figures of these runs, taken together by name.
+    /// Returns all figures of these runs, taken together by name.
     pub async fn totals(&self, of: &HistoryOf) -> Result<Vec<Total>, StoreError> {
         let read = rows::read_totals(of);
         self.records(read, rows::total, "the metrics").await
     }
 
-    /// The runs asked for with their iterations, newest run first, at most `limit` runs.
+    /// Returns the runs asked for with their iterations, newest run first, at most `limit` runs.
     pub async fn history(&self, of: &HistoryOf, limit: u32) -> Result<Vec<RunHistory>, StoreError> {
         const WHAT: &str = "the history";
         let mut histories = Vec::new();
@@ -51,7 +51,7 @@ impl Store {
         Ok(histories)
     }
 
-    /// A session of any run, with what it was given and what it handed over; none if the store knows no such session.
+    /// Returns a session of any run, with the handoffs that it got and gave; none if the store knows no such session.
     pub async fn session(&self, session: SessionId) -> Result<Option<PastSession>, StoreError> {
         let read = rows::read_session(session);
         let found = self.record(read, rows::place, "the session").await?;
@@ -62,7 +62,7 @@ impl Store {
         }
     }
 
-    /// The session of an iteration, with what it was given and what it handed over; none if the store knows no such
+    /// Returns the session of an iteration, with the handoffs that it got and gave; none if the store knows no such
     /// iteration.
     pub async fn past(
         &self,
@@ -119,7 +119,7 @@ impl Store {
         Ok(Some(past))
     }
 
-    /// What a session carries of its lineage; none if the store knows of nothing.
+    /// Returns the state that a session carries of its lineage; none if the store knows of none.
     pub async fn carried(
         &self,
         session: SessionId,
@@ -133,8 +133,8 @@ impl Store {
             .await
     }
 
-    /// The iterations of a project's runs but for one, newest first, at most `limit`: what a list shows, without the record
-    /// of the reboot and without the summary, which may be large. [`Store::past`] has them.
+    /// Returns the iterations of a project's runs except one, newest first, at most `limit`: the part that a list shows, without
+    /// the record of the reboot and without the summary, which may be large. [`Store::past`] has them.
     pub async fn earlier_iterations(
         &self,
         project: &Project,
@@ -146,8 +146,8 @@ impl Store {
             .await
     }
 
-    /// The iterations of a project in which this text stands, whatever the case of its letters: in the run's task, the
-    /// handoffs, the summary, the session's id or the record's words. Newest first, at most `limit`.
+    /// Returns the iterations of a project in which this text occurs, whatever the case of its letters: in the run's task, the
+    /// handoffs, the summary, the session's id or the record's words. The newest come first, at most `limit`.
     pub async fn search(
         &self,
         project: &Project,
@@ -159,7 +159,7 @@ impl Store {
         let small = (!wanted.is_ascii()).then(|| wanted.to_lowercase());
         let mut found = Vec::new();
         let mut behind = None;
-        // What the pattern lets through too much is left out, and another page makes up for it.
+        // A row that only the pattern finds, and not the text, is left out, and another page makes up for it.
         while found.len() < most {
             let statement = rows::search(project, wanted, behind.as_ref(), limit);
             let rows = self.read(statement, WHAT).await?;
@@ -189,7 +189,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Every run of this machine (of this project alone, if one is given) that began before `before`, oldest first.
+    /// Returns every run of this machine (of this project alone, if one is given) that began before `before`, oldest first.
     pub async fn runs_before(
         &self,
         host: &str,
@@ -200,7 +200,7 @@ impl Store {
         self.records(read, rows::run, "the runs").await
     }
 
-    /// Every checkpoint of this machine (of this project alone, if one is given), newest first.
+    /// Returns every checkpoint of this machine (of this project alone, if one is given), newest first.
     pub async fn saved(
         &self,
         host: &str,
@@ -210,7 +210,7 @@ impl Store {
         self.records(read, rows::saved, "the checkpoints").await
     }
 
-    /// The latest reboot of the project that was begun and is not over.
+    /// Returns the latest reboot of the project that was begun and is not over.
     pub async fn journal_open(
         &self,
         project: &Project,
@@ -225,7 +225,7 @@ impl Store {
             .over_journal(|run| waiting.is_of(run, project), open))
     }
 
-    /// The checkpoints asked for, newest first.
+    /// Returns the checkpoints asked for, newest first.
     pub async fn checkpoints(&self, which: &Checkpoints) -> Result<Vec<Checkpoint>, StoreError> {
         let read = rows::read_checkpoints(which);
         let mut found = self
@@ -240,8 +240,8 @@ impl Store {
         Ok(found)
     }
 
-    /// The agents of the project that are not known to have ended, newest first: what a starting
-    /// supervisor sweeps up after one that crashed.
+    /// Returns the agents of the project that are not known to have ended, newest first: those that a starting
+    /// supervisor ends after one that crashed.
     pub async fn last_agents(&self, project: &Project) -> Result<Vec<AgentRecord>, StoreError> {
         let read = rows::read_agents(project);
         let mut found = self.records(read, rows::agent, "the agents").await?;
@@ -254,7 +254,7 @@ impl Store {
 }
 
 impl Store {
-    /// The records in the rows of a statement; the log names them `what`.
+    /// Returns the records in the rows of a statement; the log names them `what`.
     async fn records<T>(
         &self,
         statement: Statement,
@@ -266,7 +266,7 @@ impl Store {
         Ok(found.collect())
     }
 
-    /// The record in the first row.
+    /// Returns the record in the first row.
     async fn record<T>(
         &self,
         statement: Statement,
@@ -278,7 +278,7 @@ impl Store {
     }
 }
 
-/// A row that cannot be read was written by something else: it is left out, and the log says so.
+/// Logs a row that could not be read: it was written by something else, and is left out.
 fn known<T>(record: Option<T>, what: &'static str) -> Option<T> {
     if record.is_none() {
         tracing::warn!(
@@ -289,7 +289,7 @@ fn known<T>(record: Option<T>, what: &'static str) -> Option<T> {
     record
 }
 
-/// Whether one of the texts of a session holds this one, which is in lower case.
+/// Reports whether one of the texts of a session holds this one, which is in lower case.
 fn says(past: &PastSession, wanted: &str) -> bool {
     let handoff = |entry: &Option<JournalEntry>| entry.as_ref().map(|one| one.handoff.clone());
     let texts = [

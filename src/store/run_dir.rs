@@ -19,7 +19,7 @@ pub const SETTINGS: &str = "settings.json";
 /// The recording of an iteration's pane.
 pub const RECORDING: &str = "pane.cast";
 
-/// The directory of one run: `.pitstop/runs/RUN`. It is opened for each use: what was removed meanwhile is made again.
+/// The directory of one run: `.pitstop/runs/RUN`. It is opened for each use: a part that was removed meanwhile is made again.
 #[derive(Clone, Debug)]
 pub struct RunDir {
     project: PathBuf,
@@ -27,7 +27,7 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// The directory of `run`, created where it is missing.
+    /// Opens the directory of `run`, creating it where it is missing.
     pub fn open(project: &PrivateDir, run: &RunId) -> Result<Self, FilesError> {
         project.dir("runs")?.dir(run.as_str())?;
         Ok(Self {
@@ -42,13 +42,13 @@ impl RunDir {
         runs.map_or(Ok(None), |runs| runs.find_dir(run.as_str()))
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.project.join("runs").join(self.run.as_str())
     }
 
-    /// The project's directory that it lies in.
+    /// Opens the project's directory that it lies in.
     pub fn project(&self) -> Result<PrivateDir, FilesError> {
         PrivateDir::open_again(&self.project)
     }
@@ -64,12 +64,12 @@ impl RunDir {
             .write_private(META, redact::json(&json).as_bytes())
     }
 
-    /// The directory of one iteration, `iteration-N`, created where it is missing.
+    /// Opens the directory of one iteration, `iteration-N`, creating it where it is missing.
     pub fn iteration(&self, iteration: IterationId) -> Result<PrivateDir, FilesError> {
         self.dir()?.dir(&format!("iteration-{iteration}"))
     }
 
-    /// The directory of an iteration of this run, or of an earlier one, which is only looked at.
+    /// Opens the directory of an iteration of this run, or of an earlier one, which is not created.
     pub fn iteration_of(
         &self,
         run: &RunId,
@@ -90,7 +90,7 @@ impl RunDir {
     }
 }
 
-/// The directory of a run, looked after. It is held open, and the number of an open directory is given to no other one: so a
+/// The directory of a run, kept in place. It is held open, and the inode of an open directory is given to no other one: so a
 /// directory that was removed differs from the one that the next write of a file made in its place, in which all other files
 /// are missing.
 #[derive(Debug)]
@@ -100,20 +100,20 @@ pub struct KeptRunDir {
 }
 
 impl KeptRunDir {
-    /// Looks after the directory that is there now.
+    /// Keeps the directory that is there now in place.
     #[must_use]
     pub fn new(run: RunDir) -> Self {
         let held = run.dir().ok();
         Self { run, held }
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.run.path()
     }
 
-    /// Makes the directory again where it is gone; whether it was, be there another one by now.
+    /// Makes the directory again if it is gone; returns true if it was, even if there is another one by now.
     pub fn keep(&mut self) -> Result<bool, FilesError> {
         if self.held.as_ref().is_some_and(PrivateDir::is_in_place) {
             return Ok(false);
@@ -123,7 +123,7 @@ impl KeptRunDir {
     }
 }
 
-/// The runs that have a directory in `project`, oldest first.
+/// Returns the runs that have a directory in `project`, oldest first.
 pub fn runs(project: &PrivateDir) -> Result<Vec<RunId>, FilesError> {
     let Some(runs) = project.find_dir("runs")? else {
         return Ok(Vec::new());

@@ -10,10 +10,10 @@ use super::private_dir::{FilesError, PrivateDir, io_error};
 /// The file's name in the project's directory below the state directory.
 const FILE: &str = "scratchpad.jsonl";
 
-/// Beyond so many bytes the file is rewritten, with the versions that are still kept.
+/// The size in bytes beyond which the file is rewritten, with the versions that are still kept.
 const MAX_FILE: usize = MAX_VERSION_BYTES * 4;
 
-/// Where the versions of one project are kept.
+/// The file in which the versions of one project are kept.
 #[derive(Debug)]
 pub struct VersionFile {
     directory: PrivateDir,
@@ -21,8 +21,8 @@ pub struct VersionFile {
 }
 
 impl VersionFile {
-    /// Opens the file in a project's directory below the state directory, and reads it; lines that are no versions are passed
-    /// over.
+    /// Opens the file in a project's directory below the state directory, and reads it; lines that are no versions are
+    /// ignored.
     pub fn open(directory: PrivateDir) -> Result<(Self, Versions), FilesError> {
         let mut versions = Versions::default();
         let bytes = directory.read(FILE, MAX_FILE * 2)?.unwrap_or_default();
@@ -35,7 +35,7 @@ impl VersionFile {
         Ok((file, versions))
     }
 
-    /// Adds one; `all` are those that are kept, it among them.
+    /// Adds a version; `all` are the versions that are kept, this one among them.
     pub fn add(&mut self, version: &Version, all: &Versions) -> Result<(), FilesError> {
         let line = line(version);
         if self.bytes + line.len() > MAX_FILE {
@@ -52,7 +52,7 @@ impl VersionFile {
     }
 }
 
-/// A version as it is written. It begins with a line's end: one that was cut off, on a full disk, must not swallow it.
+/// Returns a version as it is written. It begins with a line end: a line that was cut off, on a full disk, must not swallow it.
 fn line(version: &Version) -> Vec<u8> {
     let mut line = vec![b'\n'];
     // A map of texts and numbers always can be written.

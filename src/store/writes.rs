@@ -1,4 +1,4 @@
-//! What is written: every change that the store takes.
+//! The writes: every change that the store takes.
 
 use chrono::{DateTime, Utc};
 use rustix::process::{Signal, getpid, kill_process};
@@ -51,7 +51,7 @@ impl Store {
 
     /// Writes a reboot step ahead: when it returns [`Written::Durable`] the step may be done.
     ///
-    /// Dies here when the options name this step as their crash point.
+    /// The process dies here when the options name this step as their crash point.
     pub async fn journal_put(&self, entry: &JournalEntry) -> Result<Written, StoreError> {
         self.crash_at(entry.step, Edge::Before);
         let written = self
@@ -61,7 +61,7 @@ impl Store {
         written
     }
 
-    /// Closes a reboot that was recovered or given up, with how it came out.
+    /// Closes a reboot that was recovered or given up, with its outcome.
     pub async fn journal_close(
         &self,
         reboot_id: Uuid,
@@ -89,7 +89,7 @@ impl Store {
         self.write(write, "the checkpoint").await
     }
 
-    /// Keeps what a session carries of its lineage, in the place of what it carried before.
+    /// Keeps the state that a session carries of its lineage, in the place of the one that it carried before.
     pub async fn put_carried(
         &self,
         run: &RunId,
