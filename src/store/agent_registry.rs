@@ -25,10 +25,10 @@ use crate::{
 /// The registry's name in its directory.
 pub const REGISTRY: &str = "agents";
 
-/// The most of a registry that is read, in bytes: thousands of agents, of which one lives.
+/// The largest registry that is read, in bytes: thousands of agents, of which one lives.
 const REGISTRY_BYTES: usize = 1024 * 1024;
 
-/// Begins the registry of a run; gives its path, for the processes that register.
+/// Begins the registry of a run; returns its path, for the processes that register.
 pub fn begin(dir: &PrivateDir) -> Result<PathBuf, FilesError> {
     let path = dir.path().join(REGISTRY);
     dir.open_or_create(REGISTRY)?
@@ -37,7 +37,7 @@ pub fn begin(dir: &PrivateDir) -> Result<PathBuf, FilesError> {
     Ok(path)
 }
 
-/// Every process that has registered since the registry was begun. A line that is cut short or nonsense counts for nothing.
+/// Returns every process that has registered since the registry was begun. A line that is cut short or nonsense is ignored.
 pub fn read(dir: &PrivateDir) -> Result<Vec<ProcessStamp>, FilesError> {
     let text = dir.read(REGISTRY, REGISTRY_BYTES)?.unwrap_or_default();
     let lines = text.split(|byte| *byte == b'\n');

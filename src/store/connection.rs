@@ -28,23 +28,23 @@ use crate::{
     lineage::{Project, RunId},
 };
 
-/// How often an unavailable database is tried again: often enough that a database that is back is in use within five seconds.
+/// The pause between tries of an unavailable database: short enough that a database that is back is in use within five seconds.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How many tries in vain make the connections suspect: the file may have been damaged or replaced
+/// The number of tries in vain that make the connections suspect: the file may have been damaged or replaced
 /// beneath them, which shows only when it is opened again.
 const SUSPECT: u32 = 3;
 
-/// An opened store, and what the human must be shown of it.
+/// An opened store, and the warnings about it for the human.
 #[derive(Debug)]
 pub struct Opened {
     /// The store.
     pub store: Store,
-    /// What to show.
+    /// The warnings to show.
     pub warnings: Vec<StoreWarning>,
 }
 
-/// The database, opened. Clones share it.
+/// The opened database. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -53,12 +53,12 @@ pub struct Store {
 #[derive(Debug)]
 struct Shared {
     options: StoreOptions,
-    /// Held while a write is under way: writes keep the order they were asked in.
+    /// A lock that is held while a write is under way: writes keep the order they were asked in.
     turn: tokio::sync::Mutex<()>,
-    /// None while it could not be opened yet.
+    /// The database; none while it could not be opened yet.
     db: RwLock<Option<Db>>,
     waiting: Mutex<Waiting>,
-    /// Wakes the task that tries again; that task holds it too, but not the rest.
+    /// The signal that wakes the task that tries again; that task holds it too, but not the rest.
     wake: Arc<Notify>,
 }
 
@@ -67,13 +67,13 @@ pub(super) struct Waiting {
     closed: bool,
     pub(super) pending: Pending,
     error: Option<String>,
-    /// Tries in vain since it is unavailable, or since the database was last opened.
+    /// The number of tries in vain since it is unavailable, or since the database was last opened.
     failures: u32,
     refused: u64,
     /// The runs begun here: they show whose project a journal entry that waits belongs to, and are
     /// written again when a corrupt database gave way to an empty one.
     pub(super) begun: Vec<RunRecord>,
-    /// The file was removed, and the task that looks after the store does not know it yet.
+    /// True if the file was removed, and the task that looks after the store does not know it yet.
     removed: bool,
 }
 
@@ -119,14 +119,14 @@ impl Store {
         })
     }
 
-    /// Gives the room of what was forgotten back to the disk, if no other process is at work on the file.
+    /// Gives the room of forgotten records back to the disk, if no other process is at work on the file.
     pub async fn compact(&self) {
         if let Some(db) = self.shared.db() {
             db.compact().await;
         }
     }
 
-    /// Whether the database was removed since this was asked last. It is made again with what was begun here; what else is
+    /// Reports whether the database was removed since the last call. It is made again with the runs begun here; all else that is
     /// known of it is to be [put back](Self::put_back).
     pub async fn was_removed(&self) -> bool {
         // A server that is silent holds the turn for long: it is not waited for without need.
@@ -137,7 +137,7 @@ impl Store {
         std::mem::take(&mut self.shared.waiting().removed)
     }
 
-    /// The database's file, if it is one.
+    /// Returns the database's file, if it is one.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match &self.shared.options.target {
@@ -147,13 +147,13 @@ impl Store {
         }
     }
 
-    /// Why writes wait in memory now, if they do.
+    /// Returns the reason why writes wait in memory now, if they do.
     #[must_use]
     pub fn error(&self) -> Option<String> {
         self.shared.waiting().error.clone()
     }
 
-    /// How the store is, by asking it.
+    /// Returns the state of the store, by asking it.
     pub async fn health(&self) -> Health {
         let schema = match self.shared.db() {
             Some(db) => db.version().await.map_err(|error| chain(&error)),
@@ -170,7 +170,7 @@ impl Store {
         }
     }
 
-    /// Writes what waits, if it can be written, and closes the database; how many writes are lost.
+    /// Writes the waiting writes, if that is possible, and closes the database; returns the number of writes that are lost.
     pub async fn close(&self) -> usize {
         let _turn = self.shared.turn.lock().await;
         self.shared.mend().await;
@@ -218,7 +218,7 @@ impl Store {
         statement: db::Statement,
         what: &'static str,
     ) -> Result<Vec<db::Cells>, StoreError> {
-        // Without a database what waits is all there is.
+        // Without a database the waiting writes are all there is.
         let Some(db) = self.shared.db() else {
             return Ok(Vec::new());
         };
@@ -230,12 +230,12 @@ impl Store {
             })
     }
 
-    /// What waits; held for moments only, never across an await.
+    /// Locks the waiting writes; the lock is held for moments only, never across an await.
     pub(super) fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.shared.waiting()
     }
 
-    /// Where the process is to die, in tests of recovery.
+    /// Returns the point at which the process is to die, in tests of recovery.
     pub(super) fn crash_point(&self) -> Option<CrashPoint> {
         self.shared.options.crash
     }
@@ -249,7 +249,7 @@ impl Shared {
             .clone()
     }
 
-    /// Held for moments only, never across an await.
+    /// Locks the waiting writes, for moments only and never across an await.
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -271,7 +271,7 @@ impl Shared {
         Written::Queued(StoreWarning::InMemory { reason })
     }
 
-    /// Writes what waits, oldest first, as far as the database takes it; whether all is well now.
+    /// Writes the waiting writes, oldest first, as far as the database takes them; returns true if all is well now.
     /// The caller holds the turn.
     async fn flush(&self) -> bool {
         let Some(db) = self.db() else {
@@ -294,7 +294,7 @@ impl Shared {
             match db.execute(write.statement(), Patience::Brief).await {
                 Ok(()) => self.waiting().pending.pop(),
                 Err(DbError::Refused(error)) => {
-                    // It would bar the way of all the others for good.
+                    // It would block all the others for good.
                     tracing::error!(%error, ?write, "the database refused a write that had waited");
                     let mut waiting = self.waiting();
                     waiting.pending.pop();
@@ -332,8 +332,8 @@ impl Shared {
         }
     }
 
-    /// Opens the database if it is not open or has become suspect, and writes what waits; whether
-    /// all is well now. The caller holds the turn.
+    /// Opens the database if it is not open or has become suspect, and writes the waiting writes; returns
+    /// true if all is well now. The caller holds the turn.
     async fn mend(&self) -> bool {
         if self.waiting().closed {
             return true;
@@ -368,7 +368,7 @@ impl Drop for Shared {
 }
 
 impl Waiting {
-    /// An empty database takes the place of the one before, which was removed for this reason if there is one.
+    /// Prepares for an empty database in the place of the one before, which was removed for this reason if there is one.
     fn begin_again(&mut self, removed: Option<String>) {
         let begun = self.begun.clone();
         self.pending.begin_again(begun);

@@ -1,7 +1,7 @@
-//! The one door to `sqlx`: two databases behind the same statements.
+//! The only access to `sqlx`: two databases behind the same statements.
 //!
 //! `$1` placeholders serve both: the `SQLite` driver binds parameters of the form `$N` by their
-//! number. What is sent and what comes back is reduced to text, integers and reals, so that no
+//! number. The values in both directions are reduced to text, integers and reals, so that no
 //! query needs to know which database it speaks to.
 
 #![allow(
@@ -36,7 +36,7 @@ use crate::{
     store::{FilesError, PrivateDir},
 };
 
-/// The schema's steps, oldest first; the version of a database is how many it has taken. A step
+/// The schema's steps, oldest first; the version of a database is the number of steps it has taken. A step
 /// that was released is never edited.
 const MIGRATIONS: [(i64, &str); SCHEMA as usize] = [
     (1, include_str!("migrations/0001-first.sql")),
@@ -46,30 +46,30 @@ const MIGRATIONS: [(i64, &str); SCHEMA as usize] = [
     (5, include_str!("migrations/0005-carried.sql")),
 ];
 
-/// The schema version this program knows.
+/// The schema version that this program knows.
 pub(super) const SCHEMA: i64 = 5;
 
-/// Keeps two supervisors from migrating one Postgres at once; any number does that is ours alone.
+/// The lock that keeps two supervisors from migrating one Postgres at once; any number does that is ours alone.
 #[cfg(feature = "postgres")]
 const MIGRATION_LOCK: i64 = 0x7069_7473_746f_7031;
 
-/// One connection writes (the store lets one write in at a time), the others read meanwhile.
+/// The number of connections: one writes (the store lets one write in at a time), the others read meanwhile.
 const CONNECTIONS: u32 = 3;
 
-/// Files up to this many bytes are checked whole when opened: about 0.1 s for the largest.
+/// The largest file that is checked whole when opened, in bytes: about 0.1 s for that.
 const CHECKED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Keeps a second starter out while the first creates, checks and migrates the file.
+/// The lock file that keeps a second starter out while the first creates, checks and migrates the database.
 const GATE: &str = "opening.lock";
 
-/// How often the gate is tried again.
+/// The interval at which the gate is tried again.
 const GATE_POLL: Duration = Duration::from_millis(20);
 
-/// How long a write waits for a lock while the store is known to be unavailable: it is tried again
+/// The time that a write waits for a lock while the store is known to be unavailable: it is tried again
 /// soon, and the caller must not hang.
 const BRIEF: Duration = Duration::from_millis(200);
 
-/// A value sent to the database; the kind is known even of a null, which Postgres insists on.
+/// A value sent to the database; the kind is known even of a null, as Postgres requires.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Bind {
     Text(Option<String>),
@@ -96,12 +96,12 @@ pub(super) enum Cell {
 /// A row that came back.
 pub(super) type Cells = Vec<Cell>;
 
-/// How long a statement may take.
+/// The time that a statement may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// The store's own: the database is thought to be well.
+    /// The store's own patience: the database is thought to be well.
     Full,
-    /// A try while it is unavailable.
+    /// The patience of a try while it is unavailable.
     Brief,
 }
 
@@ -117,12 +117,12 @@ pub(super) enum Db {
     Postgres {
         pool: PgPool,
         busy: Duration,
-        /// Where it is, for errors.
+        /// The place of the server, for errors.
         place: String,
     },
 }
 
-/// The file that was opened: connections to one that is removed go on as if nothing were, and all they write is lost.
+/// The file that was opened: connections to one that is removed go on as if nothing had happened, and all they write is lost.
 #[derive(Clone, Debug)]
 pub(super) struct DbFile {
     path: PathBuf,
@@ -147,10 +147,10 @@ pub(super) struct OpenedDb {
     pub(super) set_aside: Option<PathBuf>,
 }
 
-/// Why a database could not be used.
+/// The reason why a database could not be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DbError {
-    /// It says no, and will say so again: the statement is at fault.
+    /// It refuses, and will refuse again: the statement is at fault.
     #[error(transparent)]
     Refused(sqlx::Error),
     /// It cannot now and may be able to later: locked, full, gone.
@@ -200,7 +200,7 @@ enum CodeKind {
     Refusal,
 }
 
-/// What an error code means: five characters from Postgres, a number from `SQLite` whose low byte is
+/// Returns the meaning of an error code: five characters from Postgres, a number from `SQLite` whose low byte is
 /// the primary code.
 fn kind(code: &str) -> CodeKind {
     if code.len() == 5 && code.is_ascii() {
@@ -302,7 +302,7 @@ impl Db {
             .map_err(|error| DbError::Unavailable(error.to_string()))?
             .application_name("pitstop")
             .disable_statement_logging();
-        // A pool only says that its time was up: the first connection is made without it, for the cause.
+        // A pool only reports that its time was up: the first connection is made without it, for the cause.
         let first = tokio::time::timeout(busy, options.connect()).await;
         let first = first.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut));
         drop(first.map_err(|error| named(error.into()))?.close().await);
@@ -334,7 +334,7 @@ impl Db {
         }
     }
 
-    /// The first value that a question without values is answered by.
+    /// Returns the first value of the answer to a question without values.
     async fn ask(&self, sql: &'static str) -> Result<Option<Cell>, DbError> {
         let binds = Vec::new();
         let rows = self.query(Statement { sql, binds }).await?;
@@ -392,7 +392,7 @@ impl Db {
         Ok(())
     }
 
-    /// The schema version of the database as it is.
+    /// Returns the schema version of the database as it is.
     pub(super) async fn version(&self) -> Result<i64, DbError> {
         match self.ask(READ_VERSION).await? {
             Some(Cell::Int(version)) => Ok(version),
@@ -465,7 +465,7 @@ impl Db {
         }
     }
 
-    /// The path of the file, if it is gone or another one is there.
+    /// Returns the path of the file, if it is gone or another one is there.
     pub(super) fn removed(&self) -> Option<&Path> {
         match self {
             Self::Sqlite { file, .. } => {
@@ -495,7 +495,7 @@ impl Db {
         }
     }
 
-    /// Makes the file as small as what it holds. A server sees to that by itself.
+    /// Makes the file as small as its content. A server does that by itself.
     pub(super) async fn compact(&self) {
         let vacuumed = match self {
             Self::Sqlite { pool, .. } => sqlx::raw_sql("VACUUM").execute(pool).await.map(drop),
@@ -530,7 +530,7 @@ const CREATE_VERSIONS: &str = "CREATE TABLE IF NOT EXISTS pitstop_schema \
 const READ_VERSION: &str = "SELECT MAX(version) FROM pitstop_schema";
 const WRITE_VERSION: &str = "INSERT INTO pitstop_schema (version, applied_at) VALUES ($1, $2)";
 
-/// The steps that a database of version `found` still has to take, with their numbers.
+/// Returns the steps that a database of version `found` still has to take, with their numbers.
 fn missing(found: Option<i64>) -> Result<impl Iterator<Item = (i64, &'static str)>, DbError> {
     let found = found.unwrap_or(0);
     if found > SCHEMA {
@@ -547,7 +547,7 @@ pub(super) fn postgres_options(url: &str) -> Result<PgConnectOptions, StoreError
     url.parse().map_err(|_| StoreError::Target)
 }
 
-/// Where a server's database is, for people: no user, no password.
+/// Returns the place of a server's database for people: no user, no password.
 #[cfg(feature = "postgres")]
 pub(super) fn postgres_place(url: &str) -> String {
     match postgres_options(url) {
@@ -636,7 +636,7 @@ async fn pass_gate(dir: &PrivateDir, busy: Duration) -> Result<File, DbError> {
     Ok(gate)
 }
 
-/// Makes sure that the file is there, ours and private; its size in bytes.
+/// Makes sure that the file is there, ours and private; returns its size in bytes.
 fn make_private(dir: &PrivateDir, name: &str) -> Result<u64, DbError> {
     use std::os::unix::fs::PermissionsExt;
     let error = |error: std::io::Error| DbError::Unavailable(error.to_string());
@@ -649,7 +649,7 @@ fn make_private(dir: &PrivateDir, name: &str) -> Result<u64, DbError> {
     Ok(metadata.len())
 }
 
-/// Renames a corrupt database and its WAL; where the database went.
+/// Renames a corrupt database and its WAL; returns the new path of the database.
 fn set_aside(path: &Path, now: DateTime<Utc>) -> std::io::Result<PathBuf> {
     let mark = now.format("%Y%m%d-%H%M%S%.3f");
     let renamed = |suffix: &str| {

@@ -33,37 +33,37 @@ use crate::{
 pub const PROJECT_DIR: &str = ".pitstop";
 /// The scratchpad's name in it.
 pub const SCRATCHPAD: &str = "scratchpad.md";
-/// How a file that is being written aside is marked: `.NAME.aside-PID-N`.
+/// The mark of a file that is being written aside: `.NAME.aside-PID-N`.
 const ASIDE: &str = ".aside-";
 
-/// How deep a directory of ours is removed: a run holds iterations, which hold files.
+/// The depth to which a directory of ours is removed: a run holds iterations, which hold files.
 const MAX_DEPTH: usize = 8;
 
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 const PRIVATE_DIR: Mode = Mode::RWXU;
 
-/// What went wrong with a private file.
+/// An error with a private file.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// A link stands where a file or directory of ours was expected.
+    /// There is a link where a file or directory of ours was expected.
     #[error("expected no link at {0}, found one")]
     Link(PathBuf),
-    /// Another user owns what stands there.
+    /// Another user owns the file or directory that is there.
     #[error("expected {path} to belong to user {expected}, found user {found}")]
     Owner {
-        /// Where.
+        /// The path of it.
         path: PathBuf,
         /// Our user id.
         expected: u32,
         /// Its owner.
         found: u32,
     },
-    /// Something else than a file or directory stands there.
+    /// There is something else than the file or directory that was expected.
     #[error("expected {path} to be a {expected}")]
     Kind {
-        /// Where.
+        /// The path of it.
         path: PathBuf,
-        /// What should be there.
+        /// The kind that was expected.
         expected: &'static str,
     },
     /// A name with a slash, or one that leads elsewhere.
@@ -72,25 +72,25 @@ pub enum FilesError {
     /// A file larger than its reader allows.
     #[error("expected {path} to hold at most {limit} bytes")]
     TooLarge {
-        /// Where.
+        /// The path of the file.
         path: PathBuf,
         /// The most that is read, in bytes.
         limit: usize,
     },
-    /// The system said no.
+    /// The system refused.
     #[error("cannot {action} {path}")]
     Io {
-        /// What was tried.
+        /// The action that was tried.
         action: &'static str,
-        /// Where.
+        /// The path of the file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason of the system.
         source: io::Error,
     },
 }
 
 impl FilesError {
-    /// Whether the disk, not the file, is at fault: full, over quota or read-only. The write is
+    /// Reports whether the disk, not the file, is at fault: full, over quota or read-only. The write is
     /// worth another try later, and the old file is whole.
     #[must_use]
     pub fn is_disk_error(&self) -> bool {
@@ -105,7 +105,7 @@ impl FilesError {
         )
     }
 
-    /// Whether the place does not let us make files.
+    /// Reports whether the place does not let us make files.
     #[must_use]
     pub fn is_unwritable(&self) -> bool {
         let Self::Io { source, .. } = self else {
@@ -131,7 +131,7 @@ pub enum WriteStep {
     SyncDirectory,
 }
 
-/// Which side of a step.
+/// A side of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// It is about to be done.
@@ -140,7 +140,7 @@ pub enum Edge {
     After,
 }
 
-/// Looks on at the edges of a write; an error it returns stops the write there.
+/// A watcher that is called at the edges of a write; an error that it returns stops the write there.
 type Watch<'a> = &'a mut dyn FnMut(WriteStep, Edge) -> io::Result<()>;
 
 /// A directory of ours, held open.
@@ -166,13 +166,13 @@ impl PrivateDir {
         absent_is_none(Self::open_in(project, PROJECT_DIR, false))
     }
 
-    /// Opens (creating it) the directory below the state directory that belongs to the project with this hash: for what must
-    /// outlive its `.pitstop`, and for all of it where the project cannot be written.
+    /// Opens (creating it) the directory below the state directory that belongs to the project with this hash: for the files that
+    /// must outlive its `.pitstop`, and for all of its files if the project cannot be written.
     pub fn open_beside(state: &Path, project_hash: &str) -> Result<Self, FilesError> {
         Self::open_path(state)?.dir("projects")?.dir(project_hash)
     }
 
-    /// As [`PrivateDir::open_beside`], only if it is there: for readers, which leave no trace.
+    /// Opens the same directory as [`PrivateDir::open_beside`] only if it is there: for readers, which leave no trace.
     pub fn find_beside(state: &Path, project_hash: &str) -> Result<Option<Self>, FilesError> {
         absent_is_none(Self::open_in(&state.join("projects"), project_hash, false))
     }
@@ -193,7 +193,7 @@ impl PrivateDir {
         Self::open_in(above, name, true)
     }
 
-    /// Opens the directory at the path of one that was open before, and makes it again where it is gone: a `.pitstop`, or one
+    /// Opens the directory at the path of one that was open before, and makes it again if it is gone: a `.pitstop`, or one
     /// of the user's own. A project that is gone is not made again.
     pub fn open_again(path: &Path) -> Result<Self, FilesError> {
         match path.parent() {
@@ -213,12 +213,12 @@ impl PrivateDir {
         Self::open_below(&handle, above, name, create)
     }
 
-    /// The directory `name` in this one, created where it is missing.
+    /// Opens the directory `name` in this one, creating it where it is missing.
     pub fn dir(&self, name: &str) -> Result<Self, FilesError> {
         Self::open_below(&self.handle, &self.path, name, true)
     }
 
-    /// The directory `name` in this one, if it is there.
+    /// Opens the directory `name` in this one, if it is there.
     pub fn find_dir(&self, name: &str) -> Result<Option<Self>, FilesError> {
         absent_is_none(Self::open_below(&self.handle, &self.path, name, false))
     }
@@ -261,13 +261,13 @@ impl PrivateDir {
         Ok(Self { handle, path })
     }
 
-    /// Where it is, for messages and for programs that must be given a path.
+    /// Returns its path, for messages and for programs that must be given a path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether this very directory lies at its path, and no other in its place.
+    /// Reports whether this very directory lies at its path, and no other in its place.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
         is_at(&self.handle, &self.path)
@@ -278,7 +278,7 @@ impl PrivateDir {
         self.write_watched(name, bytes, &mut |_, _| Ok(()))
     }
 
-    /// Writes the file `name` for as long as a process of now needs it: whole for every reader, but not synced. A file that
+    /// Writes the file `name` for as long as a present process needs it: whole for every reader, but not synced. A file that
     /// has these bytes already is left alone.
     pub fn write_for_now(&self, name: &str, bytes: &[u8]) -> Result<(), FilesError> {
         if self.read(name, bytes.len() + 1)?.as_deref() == Some(bytes) {
@@ -292,12 +292,12 @@ impl PrivateDir {
         written.inspect_err(|_| self.forget(&aside))
     }
 
-    /// As [`PrivateDir::write_private`], for a text that repeats what was said elsewhere: its secrets are masked.
+    /// Writes as [`PrivateDir::write_private`] does, for a text that repeats other texts: its secrets are masked.
     pub fn write_masked(&self, name: &str, text: &str) -> Result<(), FilesError> {
         self.write_private(name, redact::redact(text).as_bytes())
     }
 
-    /// As [`PrivateDir::write_private`]; `watch` is called at both edges of each step, and an error
+    /// Writes as [`PrivateDir::write_private`] does; `watch` is called at both edges of each step, and an error
     /// from it stops the write as a crash would, without cleaning up.
     fn write_watched(&self, name: &str, bytes: &[u8], watch: Watch<'_>) -> Result<(), FilesError> {
         let path = self.path.join(plain(name)?);
@@ -402,7 +402,7 @@ impl PrivateDir {
         }
     }
 
-    /// Removes the directory `name` with all that is in it, without following links; gives the bytes of the files
+    /// Removes the directory `name` with all that is in it, without following links; returns the bytes of the files
     /// that were in it. It is no error when there is none.
     pub fn remove_dir(&self, name: &str) -> Result<u64, FilesError> {
         let Some(dir) = self.find_dir(name)? else {
@@ -427,7 +427,7 @@ impl PrivateDir {
             let stat = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)
                 .map_err(|error| io_error("look at", &path, error))?;
             let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
-            // Ours are two deep, and their names are text: what is stranger was put there by another program.
+            // Our directories are two deep, and their names are text: anything else was put there by another program.
             let removed = match name.to_str() {
                 Ok(text) if is_dir && depth < MAX_DEPTH => {
                     let below = Self::open_below(&self.handle, &self.path, text, false)?;
@@ -444,7 +444,7 @@ impl PrivateDir {
         Ok(bytes)
     }
 
-    /// The bytes of the files in the directory `name` and below it; 0 when there is none.
+    /// Returns the bytes of the files in the directory `name` and below it; 0 when there is none.
     #[must_use]
     pub fn size_of(&self, name: &str) -> u64 {
         fn below(dir: &PrivateDir, depth: usize) -> u64 {
@@ -469,7 +469,7 @@ impl PrivateDir {
         dir.map_or(0, |dir| below(&dir, 0))
     }
 
-    /// The names in it that are text, sorted, without `.` and `..`.
+    /// Returns the names in it that are text, sorted, without `.` and `..`.
     pub fn names(&self) -> Result<Vec<String>, FilesError> {
         let mut names = Vec::new();
         for entry in
@@ -485,7 +485,7 @@ impl PrivateDir {
         Ok(names)
     }
 
-    /// Removes what writes that were cut short have left aside, but not what another living process is writing.
+    /// Removes the files that interrupted writes have left aside, but not those that another living process is writing.
     pub fn sweep_asides(&self) -> Result<(), FilesError> {
         for name in self.names()? {
             let writer = name
@@ -507,7 +507,7 @@ impl PrivateDir {
     }
 }
 
-/// For tests of a slow disk: while the file that `PITSTOP_HOLD_SYNC` names is there, no sync returns. Not in release builds.
+/// Holds a sync up while the file that `PITSTOP_HOLD_SYNC` names is there, for tests of a slow disk; not in release builds.
 fn hold_sync() {
     #[cfg(debug_assertions)]
     if let Some(file) = std::env::var_os("PITSTOP_HOLD_SYNC") {
@@ -517,7 +517,7 @@ fn hold_sync() {
     }
 }
 
-/// Whether this very file or directory lies at the path, and no other in its place.
+/// Reports whether this very file or directory lies at the path, and no other in its place.
 #[must_use]
 pub fn is_at(open: impl AsFd, path: &Path) -> bool {
     let (ours, lies) = (rustix::fs::fstat(open), rustix::fs::lstat(path));

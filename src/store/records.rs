@@ -1,4 +1,4 @@
-//! What the store is asked for and what it gives back, as plain data.
+//! The questions to the store and its answers, as plain data.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::lineage::{
 pub struct RunRecord {
     /// Its name.
     pub run: RunId,
-    /// What it works on.
+    /// The project that it works on.
     pub project: Project,
     /// The supervisor's process.
     pub process: ProcessStamp,
@@ -23,11 +23,11 @@ pub struct RunRecord {
     pub version: String,
     /// The task of an autonomous run.
     pub task: Option<String>,
-    /// When it began.
+    /// The time at which it began.
     pub started_at: DateTime<Utc>,
-    /// When it ended; none while it lives, or when it died.
+    /// The time at which it ended; none while it lives, or if it died.
     pub ended_at: Option<DateTime<Utc>>,
-    /// Why it ended.
+    /// The reason why it ended.
     pub end_reason: Option<EndReason>,
 }
 
@@ -40,12 +40,12 @@ pub struct RunHistory {
     pub iterations: Vec<Iteration>,
 }
 
-/// Whose history is asked for.
+/// The choice of the runs whose history is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistoryOf {
-    /// Of one run.
+    /// The history of one run.
     Run(RunId),
-    /// Of every run in a project, newest first.
+    /// The history of every run in a project, newest first.
     Project(Project),
 }
 
@@ -58,18 +58,18 @@ impl HistoryOf {
     }
 }
 
-/// Which checkpoints are asked for; newest first.
+/// The choice of the checkpoints that are asked for; newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoints {
-    /// Only of this environment.
+    /// The only environment, if one is given.
     pub environment: Option<String>,
-    /// Only of this project.
+    /// The only project, if one is given.
     pub project: Option<Project>,
-    /// Only with this tag.
+    /// The tag that they must have, if one is given.
     pub tag: Option<String>,
-    /// Only the one whose id begins so.
+    /// The beginning that their id must have, if one is given.
     pub id: Option<String>,
-    /// At most this many.
+    /// The largest number of checkpoints.
     pub limit: u32,
 }
 
@@ -83,7 +83,7 @@ impl Checkpoints {
     }
 }
 
-/// Whether both are the same directory on the same machine.
+/// Reports whether both are the same directory on the same machine.
 pub(super) fn is_same(one: &Project, other: &Project) -> bool {
     one.hash == other.hash && one.host == other.host
 }
@@ -99,32 +99,32 @@ pub struct AgentRecord {
     pub process: ProcessStamp,
 }
 
-/// A checkpoint as far as it must be known to forget it.
+/// The part of a checkpoint that must be known to forget it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Saved {
     /// Its id.
     pub id: Uuid,
-    /// What it is filed under.
+    /// The environment that it is filed under.
     pub environment: String,
     /// The hash of its project.
     pub project: String,
-    /// When it was saved.
+    /// The time at which it was saved.
     pub created_at: DateTime<Utc>,
 }
 
-/// How the store is.
+/// The state of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Health {
-    /// Where it is, without secrets.
+    /// The place of the database, without secrets.
     pub place: String,
     /// Its schema version; none when it cannot be asked.
     pub schema: Option<i64>,
-    /// Why it cannot be used now.
+    /// The reason why it cannot be used now.
     pub error: Option<String>,
-    /// Writes that wait in memory.
+    /// The number of writes that wait in memory.
     pub queued: usize,
-    /// Bytes that wait in memory.
+    /// The number of bytes that wait in memory.
     pub queued_bytes: usize,
-    /// Writes that found no room to wait in, or that were refused late, and are lost.
+    /// The number of writes that found no room to wait in, or that were refused late, and are lost.
     pub lost: u64,
 }

@@ -1,4 +1,4 @@
-//! Records to statements, and rows back to records: pure, and the only place that knows columns.
+//! Turns records into statements, and rows back into records: pure, and the only place that knows columns.
 
 use std::str::FromStr;
 
@@ -21,7 +21,7 @@ use crate::{
     transcript::{SessionId, Tokens},
 };
 
-/// One change to the database. Each is an upsert or an idempotent update, so that one which may or
+/// A change to the database. Each is an upsert or an idempotent update, so that one which may or
 /// may not have been done (the answer was lost) can be done again.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Write {
@@ -65,7 +65,7 @@ pub(super) enum Write {
 }
 
 impl Write {
-    /// The statement that does it.
+    /// Returns the statement that does it.
     pub(super) fn statement(&self) -> Statement {
         match self {
             Self::Run(run) => write_run(run),
@@ -228,7 +228,7 @@ fn write_journal(entry: &JournalEntry) -> Statement {
     }
 }
 
-/// The column `state` of a checkpoint from format 2 on; format 1 has the preserved state alone there.
+/// The column `state` of a checkpoint from format 2 on; format 1 has only the preserved state there.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct SavedState {
     #[serde(default)]
@@ -270,7 +270,7 @@ fn write_checkpoint(project: &Project, checkpoint: &Checkpoint) -> Statement {
     }
 }
 
-/// The runs asked for, newest first.
+/// Reads the runs asked for, newest first.
 pub(super) fn read_runs(of: &HistoryOf, limit: u32) -> Statement {
     match of {
         HistoryOf::Run(run) => Statement {
@@ -306,7 +306,7 @@ pub(super) fn run(row: &Cells) -> Option<RunRecord> {
     })
 }
 
-/// The runs of a machine that began before a moment, oldest first.
+/// Reads the runs of a machine that began before a moment, oldest first.
 pub(super) fn read_runs_before(
     host: &str,
     project: Option<&Project>,
@@ -325,7 +325,7 @@ pub(super) fn read_runs_before(
     }
 }
 
-/// The checkpoints of a machine without what they hold, newest first.
+/// Reads the checkpoints of a machine without their contents, newest first.
 pub(super) fn read_saved(host: &str, project: Option<&Project>) -> Statement {
     Statement {
         sql: "SELECT id, environment, project_hash, created_at FROM checkpoints \
@@ -348,7 +348,7 @@ pub(super) fn saved(row: &Cells) -> Option<Saved> {
     })
 }
 
-/// The iterations of a run, oldest first.
+/// Reads the iterations of a run, oldest first.
 pub(super) fn read_iterations(run: &RunId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
@@ -358,7 +358,7 @@ pub(super) fn read_iterations(run: &RunId) -> Statement {
     }
 }
 
-/// One iteration of a run.
+/// Reads one iteration of a run.
 pub(super) fn read_iteration(run: &RunId, iteration: IterationId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
@@ -368,7 +368,7 @@ pub(super) fn read_iteration(run: &RunId, iteration: IterationId) -> Statement {
     }
 }
 
-/// The iterations that began with a reboot in which this session ended, newest first.
+/// Reads the iterations that began with a reboot in which this session ended, newest first.
 pub(super) fn read_iterations_after(run: &RunId, session: SessionId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
@@ -379,7 +379,7 @@ pub(super) fn read_iterations_after(run: &RunId, session: SessionId) -> Statemen
     }
 }
 
-/// The iterations of a project's runs but for one, newest first.
+/// Reads the iterations of a project's runs except one, newest first.
 pub(super) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statement {
     Statement {
         sql: "SELECT iterations.run_id, iterations.iteration, iterations.session_id, \
@@ -400,10 +400,10 @@ pub(super) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
     }
 }
 
-/// The iterations in which a text stands, newest first, from behind one of them on. A handoff is kept in its reboot's entry, as
-/// JSON.
+/// Searches for the iterations in which a text occurs, newest first, from after one of them on. A handoff is kept in its reboot's
+/// entry, as JSON.
 ///
-/// `LOWER` of `SQLite` knows ASCII letters alone: for others that have a case any stands, and the caller looks at what was found.
+/// `LOWER` of `SQLite` knows only ASCII letters: for others that have a case the pattern takes any, and the caller checks the hits.
 pub(super) fn search(
     project: &Project,
     wanted: &str,
@@ -438,7 +438,7 @@ pub(super) fn search(
     }
 }
 
-/// A row that begins with the run.
+/// Reads a row that begins with the run.
 pub(super) fn iteration_of_run(row: &Cells) -> Option<(RunId, Iteration)> {
     let mut row = Reader::new(row);
     Some((row.word()?, iteration_in(row)?))
@@ -475,7 +475,7 @@ fn iteration_in(mut row: Reader<'_>) -> Option<Iteration> {
     })
 }
 
-/// Where a session stands: the newest run and iteration that it is of.
+/// Reads the place of a session: the newest run and iteration that it is of.
 pub(super) fn read_session(session: SessionId) -> Statement {
     Statement {
         sql: "SELECT run_id, iteration FROM iterations WHERE session_id = $1 \
@@ -489,7 +489,7 @@ pub(super) fn place(row: &Cells) -> Option<(RunId, IterationId)> {
     Some((row.word()?, IterationId::new(row.number()?)?))
 }
 
-/// The reboots of a run that a session began with or ended with, newest first.
+/// Reads the reboots of a run that a session began with or ended with, newest first.
 pub(super) fn read_reboots(run: &RunId, session: SessionId) -> Statement {
     Statement {
         sql: "SELECT entry FROM journal WHERE run_id = $1 AND (entry LIKE $2 OR entry LIKE $3) \
@@ -502,13 +502,13 @@ pub(super) fn read_reboots(run: &RunId, session: SessionId) -> Statement {
     }
 }
 
-/// A pattern for a field of a record that is kept as JSON.
+/// Returns a pattern for a field of a record that is kept as JSON.
 fn as_written(field: &str, session: SessionId) -> Bind {
     Bind::Text(Some(format!("%\"{field}\":\"{session}\"%")))
 }
 
-/// The last checkpoint that was saved in a session. Between its beginning and its end, because the index is by time: what
-/// is looked at is whole messages.
+/// Reads the last checkpoint that was saved in a session. It is searched for between the iteration's beginning and its end,
+/// because the index is by time, and each row that is looked at holds whole messages.
 pub(super) fn read_checkpoint_of(
     project: &Project,
     iteration: &Iteration,
@@ -531,7 +531,7 @@ pub(super) fn read_checkpoint_of(
     }
 }
 
-/// What a session carries.
+/// Reads the state that a session carries.
 pub(super) fn read_carried(session: SessionId) -> Statement {
     Statement {
         sql: "SELECT state FROM carried WHERE session_id = $1",
@@ -543,7 +543,7 @@ pub(super) fn carried(row: &Cells) -> Option<serde_json::Value> {
     serde_json::from_str(&Reader::new(row).text()?).ok()
 }
 
-/// The latest reboot of the project that is not over.
+/// Reads the latest reboot of the project that is not over.
 pub(super) fn read_journal(project: &Project) -> Statement {
     Statement {
         sql: "SELECT journal.entry FROM journal JOIN runs ON runs.run_id = journal.run_id \
@@ -557,7 +557,7 @@ pub(super) fn journal_entry(row: &Cells) -> Option<JournalEntry> {
     Reader::new(row).json()
 }
 
-/// The checkpoints asked for, newest first.
+/// Reads the checkpoints asked for, newest first.
 pub(super) fn read_checkpoints(which: &Checkpoints) -> Statement {
     let tag = which.tag.as_ref();
     Statement {
@@ -610,7 +610,7 @@ pub(super) fn checkpoint(row: &Cells) -> Option<Checkpoint> {
     })
 }
 
-/// The agents of the project's runs that are not known to have ended, newest run first.
+/// Reads the agents of the project's runs that are not known to have ended, newest run first.
 pub(super) fn read_agents(project: &Project) -> Statement {
     Statement {
         sql: "SELECT agents.run_id, agents.iteration, agents.pid, agents.pid_started \
@@ -630,7 +630,7 @@ pub(super) fn agent(row: &Cells) -> Option<AgentRecord> {
     })
 }
 
-/// The newest figures of a run, newest first.
+/// Reads the newest figures of a run, newest first.
 pub(super) fn read_metrics(run: &RunId) -> Statement {
     Statement {
         sql: "SELECT iteration, name, measured_at, value FROM metrics WHERE run_id = $1 \
@@ -649,7 +649,7 @@ pub(super) fn metric(row: &Cells) -> Option<Metric> {
     })
 }
 
-/// The figures of runs by name: how many, their sum, the largest.
+/// Reads the figures of runs by name: their number, their sum, the largest.
 pub(super) fn read_totals(of: &HistoryOf) -> Statement {
     match of {
         HistoryOf::Run(run) => Statement {
@@ -677,7 +677,7 @@ pub(super) fn total(row: &Cells) -> Option<Total> {
     })
 }
 
-/// A text as it stands in a pattern of `LIKE … ESCAPE '!'`.
+/// Returns a text in the form for a pattern of `LIKE … ESCAPE '!'`.
 fn like(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
@@ -694,7 +694,7 @@ fn like(text: &str) -> String {
     pattern
 }
 
-/// Reads a row's cells in the order of its columns; what does not fit its kind reads as `None`.
+/// A reader of a row's cells in the order of its columns; a cell that does not fit its kind reads as `None`.
 struct Reader<'a>(std::slice::Iter<'a, Cell>);
 
 impl<'a> Reader<'a> {
@@ -740,8 +740,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Every text that comes from elsewhere gets into the database by one of these three, without its secrets; what is looked
-/// for passes them too.
+/// Binds a text without its secrets. Every text that comes from elsewhere gets into the database by `text`, `maybe_text` or
+/// `json`, which mask secrets; a text that is searched for passes them too.
 fn text(value: &impl ToString) -> Bind {
     maybe_text(Some(value.to_string()))
 }
@@ -758,7 +758,7 @@ fn number(value: impl Into<u64>) -> Bind {
     maybe_number(Some(value.into()))
 }
 
-/// A count beyond 63 bits is nonsense from outside: it is kept as the largest that fits.
+/// Binds a count. One beyond 63 bits is nonsense from outside: it is kept as the largest that fits.
 fn maybe_number(value: Option<u64>) -> Bind {
     Bind::Int(value.map(|value| i64::try_from(value).unwrap_or(i64::MAX)))
 }

@@ -1,4 +1,4 @@
-//! Where the database is, and how it is opened.
+//! The place of the database, and the options of its opening.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,10 +14,10 @@ use crate::lineage::{LineageError, journal::Step};
 /// The database's file name in the state directory.
 pub const FILE: &str = "pitstop.db";
 
-/// How long a write waits for another process's lock before it is queued.
+/// The time that a write waits for another process's lock before it is queued.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where the database is.
+/// The place of the database.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoreTarget {
     /// A file; the directory above it is made private.
@@ -28,7 +28,7 @@ pub enum StoreTarget {
 }
 
 impl StoreTarget {
-    /// The target that `[store] url` names, or the file in `state_dir` (the program's own, such as
+    /// Returns the target that `[store] url` names, or the file in `state_dir` (the program's own, such as
     /// `$XDG_STATE_HOME/pitstop`) when it names none.
     pub fn new(url: Option<&str>, state_dir: &Path) -> Result<Self, StoreError> {
         match url {
@@ -54,7 +54,7 @@ impl StoreTarget {
         Err(StoreError::NoPostgres)
     }
 
-    /// Where it is, for people: never with a password.
+    /// Returns the place for people: never with a password.
     #[must_use]
     pub fn place(&self) -> String {
         match self {
@@ -71,13 +71,13 @@ impl std::fmt::Debug for StoreTarget {
     }
 }
 
-/// Where the process kills itself, to show that a reboot is recovered: `PITSTOP_CRASH_AT`, in builds with
-/// debug assertions.
+/// The point at which the process kills itself, to show that a reboot is recovered: `PITSTOP_CRASH_AT`, in
+/// builds with debug assertions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrashPoint {
-    /// At the journal write of this step.
+    /// The step at whose journal write it dies.
     pub step: Step,
-    /// Before the write or after it is durable.
+    /// The side of that write: before it, or after it is durable.
     pub edge: Edge,
 }
 
@@ -102,19 +102,19 @@ impl FromStr for CrashPoint {
     }
 }
 
-/// How to open the store.
+/// The options with which the store is opened.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// Where.
+    /// The place of the database.
     pub target: StoreTarget,
-    /// How long a write waits for a lock: [`PATIENCE`] but in tests.
+    /// The time that a write waits for a lock: [`PATIENCE`] except in tests.
     pub patience: Duration,
-    /// Where to die, in tests of recovery.
+    /// The point at which to die, in tests of recovery.
     pub crash: Option<CrashPoint>,
 }
 
 impl StoreOptions {
-    /// The usual options for `target`.
+    /// Returns the usual options for `target`.
     #[must_use]
     pub const fn new(target: StoreTarget) -> Self {
         Self {
