@@ -26,7 +26,7 @@ pub const SILENCE: Duration = Duration::from_secs(45);
 pub enum Absence {
     /// The agent is not Claude Code.
     OtherAgent,
-    /// The user's configuration says so.
+    /// The user's configuration switches it off.
     SwitchedOff,
     /// A flag of the user keeps mods out.
     Flag(&'static str),

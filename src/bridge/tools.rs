@@ -5,7 +5,7 @@
 //!   `pitstop mcp`, where there is no mod ─────┴─▶ POST /tools/{name} ──▶ the core, which answers in words
 //! ```
 //!
-//! A call is something that was observed: it reads figures and keeps what the agent says, as a signal in its text does. That of
+//! A call is an observation: it reads figures and keeps the agent's words, as a signal in its text does. A call of
 //! `request_reboot` is shown to a person and does nothing else.
 
 use serde::Deserialize;
