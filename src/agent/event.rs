@@ -19,7 +19,7 @@ pub enum AgentEvent {
         /// The path that the transcript will have.
         transcript_path: Option<String>,
     },
-    /// A hook says which permission mode holds.
+    /// A hook names the permission mode that holds.
     ModeSeen {
         /// The session.
         session: SessionId,

@@ -2,7 +2,7 @@
 //!
 //! The trust boundary: a body comes from any process that can reach the socket with the observe right, so
 //! it may be anything. Limits: 1 MiB, 64 levels of nesting, session ids are UUIDs, token figures
-//! are whole numbers up to 10^12, every text is cut. Unknown fields are passed over and unknown
+//! are whole numbers up to 10^12, every text is cut. Unknown fields are ignored and unknown
 //! events become [`AgentEvent::Unknown`], for the client changes fast.
 //!
 //! Shapes as measured with Claude Code 2.1.197.

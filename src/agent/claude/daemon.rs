@@ -9,7 +9,7 @@
 //!   reports the old id again, and the new one first in a status line.
 //! - `claude stop` takes the short name of a worker, not a session's id, prints `stopped NAME` and ends in 0.2 to 0.5 s with 0,
 //!   or with 1 if there is no such worker. By then the worker has run its `SessionEnd`.
-//! - A second worker stands by for the next task, with an id of its own that it reports by `SessionStart` too. It ends with
+//! - A second worker waits for the next task, with an id of its own that it reports by `SessionStart` too. It ends with
 //!   the process in the pane. The daemon, with a process that is ready for the next worker, ends 5 s after the last of both.
 
 use std::path::Path;

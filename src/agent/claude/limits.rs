@@ -632,7 +632,7 @@ mod tests {
         }
         let run_on = "  healthy 16% · $0.13          7% until auto-compact    ⏸ manual mode on";
         assert_eq!(words_on_screen(run_on), Some(Words::Left(7)));
-        // What was said in the conversation is no word of the client's, nor is what a person types.
+        // The text of the conversation is not the client's own words, nor is the text that a person types.
         assert_eq!(
             words_on_screen("auto-compact next\n❯ \n────\n  footer"),
             None

@@ -360,7 +360,7 @@ mod tests {
             "❯ touch it\n\n● Bash(touch x)\n  ⎿  Waiting…\n\n{RULE}\n Bash command\n\n   touch x\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel"
         );
         assert_eq!(read(&permission, (1, 11)), PromptBox::Absent);
-        // Even where all that stands above its rule is indented.
+        // The same holds if all rows above its rule are indented.
         let indented = format!("  ⎿  Waiting…\n\n{RULE}\n Bash command\n ❯ 1. Yes");
         assert_eq!(read(&indented, (1, 4)), PromptBox::Absent);
         let ruled = format!("{RULE}\n ❯ 1. Yes\n{RULE}\n Enter to confirm");
@@ -387,7 +387,7 @@ mod tests {
         let screen = format!("\n❯\u{a0}fix the parser\n  now\n{RULE}\n  ? for shortcuts");
         let found = read(&screen, (5, 2));
         assert!(found.holds("fix the parser\nnow"), "{found:?}");
-        // That nothing stands above it is not seen.
+        // The screen does not show that there is nothing above it.
         let PromptBox::Holds(draft) = found else {
             panic!("no box");
         };
@@ -494,7 +494,7 @@ mod tests {
         assert!(!read(&boxed(&missing.replace("+500", "+x")), (12, 6)).holds(&text));
     }
 
-    /// The rows that the client made of these texts on a screen of 60 columns.
+    /// Checks the rows that the client made of these texts on a screen of 60 columns.
     #[test]
     fn the_text_of_a_draft_is_known_from_its_rows() {
         let draft = |rows: &[&str]| Draft {

@@ -23,7 +23,7 @@ pub struct Question<'a> {
     pub model: Option<&'a str>,
     /// The highest cost of the answer, in US dollars.
     pub max_cost_usd: f64,
-    /// The text of the user's own `--settings`: it may say how to sign in.
+    /// The text of the user's own `--settings`: it may contain the way to sign in.
     pub user_settings: Option<&'a str>,
 }
 

@@ -131,7 +131,7 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     let hooks = inner_object(&mut root, "hooks")?;
     for event in EVENTS {
         let command = command(&format!("hook {event}"));
-        // Nothing of the user's is dropped: hooks of one event run side by side.
+        // The user's own hooks are kept: hooks of one event run side by side.
         inner_list(hooks, event, "hooks")?
             .push(json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5 }] }));
     }

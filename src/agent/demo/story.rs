@@ -60,8 +60,8 @@ pub struct Story {
 }
 
 impl Story {
-    /// Takes up the plan where a handoff says: its `demo_next` state, else behind the last item it
-    /// names as done, else from the start.
+    /// Takes up the plan at the place that a handoff names: its `demo_next` state, else behind the last item
+    /// that it names as done, else from the start.
     pub fn from_prompt(prompt: &str) -> Self {
         let state = prompt.split("demo_next").skip(1).filter_map(|rest| {
             // Its value comes right behind it; the name alone means nothing.
