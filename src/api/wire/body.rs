@@ -1,17 +1,17 @@
-//! The bodies of what is posted, and what is answered to them.
+//! The bodies of POST requests, and the answers to them.
 
 use serde::{Deserialize, Serialize};
 
 use super::FieldError;
 use crate::lineage::Way;
 
-/// How long a text for [`Control::Say`](super::Control::Say) may be, in bytes: a prompt, not a document.
+/// The greatest length of a text for [`Control::Say`](super::Control::Say), in bytes: a prompt, not a document.
 pub const SAY_LIMIT: usize = 64 * 1024;
 
 /// The body of `POST /control/reboot`; it may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RebootBody {
-    /// The way: `fresh`, `in-place` or `trim`; nothing leaves it to the review.
+    /// The way: `fresh`, `in-place` or `trim`; `None` leaves the choice to the review.
     pub way: Option<Way>,
 }
 
@@ -22,17 +22,17 @@ pub struct SayBody {
     pub text: String,
 }
 
-/// What an order is answered with that is carried out.
+/// The answer to an order that is carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderReply {
-    /// `accepted`.
+    /// The status: always `accepted`.
     pub status: String,
-    /// For people: what happens now, and what is theirs to do.
+    /// A message for people: what happens now, and what they have to do.
     pub message: String,
 }
 
 impl OrderReply {
-    /// The order is carried out, and this is what it comes to.
+    /// Creates the answer `accepted` with this message.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self {
@@ -42,27 +42,27 @@ impl OrderReply {
     }
 }
 
-/// The body of `POST /control/save`: what the human adds to the checkpoint.
+/// The body of `POST /control/save`: the human's additions to the checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckpointBody {
-    /// What the work is for; without it the objective as it is known.
+    /// The purpose of the work; `None` means the known objective.
     pub task: Option<String>,
-    /// What is to be done next, before what is known to be pending.
+    /// The next steps, placed before those known to be pending.
     pub next_steps: Vec<String>,
-    /// Marks to find it by.
+    /// The tags by which to find the checkpoint.
     pub tags: Vec<String>,
 }
 
 impl CheckpointBody {
-    /// Nothing added.
+    /// A body that adds nothing.
     pub const EMPTY: Self = Self {
         task: None,
         next_steps: Vec::new(),
         tags: Vec::new(),
     };
 
-    /// What is wrong with it, if anything: texts are short, tags are words.
+    /// Checks the body: texts must be short, and tags must be words.
     pub fn check(&self) -> Result<(), FieldError> {
         let steps = self.next_steps.iter().enumerate();
         let steps = steps.map(|(at, step)| (format!("next_steps[{at}]"), step));
@@ -101,128 +101,128 @@ pub const SAVE_LIST_LIMIT: usize = 50;
 /// The longest tag, in characters: a branch name fits.
 pub const TAG_LIMIT: usize = 100;
 
-/// Whether a text can be a checkpoint's tag: letters and digits of any script, and `-_.:/`.
+/// Reports whether a text can be a checkpoint's tag: letters and digits of any script, and `-_.:/`.
 #[must_use]
 pub fn is_tag(text: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "-_.:/".contains(c);
     (1..=TAG_LIMIT).contains(&text.chars().count()) && text.chars().all(plain)
 }
 
-/// What became of `POST /control/save`; what `pitstop save --json` prints.
+/// The answer to `POST /control/save`, which `pitstop save --json` prints.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointReply {
-    /// `saved`: on disk. `queued`: in memory until the store can be used again; the message says why.
+    /// The checkpoint's status: `saved` (on disk), or `queued` (in memory until the store is usable; the message gives the reason).
     pub status: String,
     /// The checkpoint's id.
     pub checkpoint_id: String,
-    /// What it is filed under.
+    /// The environment under which the checkpoint is filed.
     pub environment: String,
-    /// The session it was saved in; nothing without a supervisor.
+    /// The session in which it was saved; `None` without a supervisor.
     pub session_id: Option<String>,
-    /// What the work is for.
+    /// The purpose of the work.
     pub task: String,
-    /// What is to be done next.
+    /// The next steps.
     pub next_steps: Vec<String>,
-    /// Its tags.
+    /// The checkpoint's tags.
     pub tags: Vec<String>,
-    /// How to go on from it, or why it is not on disk yet.
+    /// A message for people: how to continue from it, or why it is not on disk yet.
     pub message: String,
 }
 
 /// The body of `POST /hooks/git-commit`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitBody {
-    /// The environment that the reporter means. It is kept with what it says; the checkpoint is filed under the supervisor's own.
+    /// The environment that the reporter means. It is kept with the report; the checkpoint is filed under the supervisor's own.
     pub environment: Option<String>,
     /// The commit's id: 7 to 64 hexadecimal digits.
     pub commit_sha: String,
-    /// Its message; the first line is the task of the checkpoint that is saved.
+    /// The commit's message; its first line becomes the task of the checkpoint.
     pub commit_message: Option<String>,
-    /// The branch it was made on; nothing for a detached head.
+    /// The branch on which it was made; `None` for a detached head.
     pub branch: Option<String>,
-    /// How many files it changed.
+    /// The number of files that the commit changed.
     pub files_changed: Option<u64>,
 }
 
 /// The body of `POST /hooks/test-result`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TestBody {
-    /// The environment that the reporter means. It is kept with what it says; the checkpoint is filed under the supervisor's own.
+    /// The environment that the reporter means. It is kept with the report; the checkpoint is filed under the supervisor's own.
     pub environment: Option<String>,
-    /// Whether the run passed.
+    /// True if the run passed.
     pub passed: bool,
-    /// How many tests ran, if known.
+    /// The number of tests that ran, if known.
     pub test_count: Option<u64>,
-    /// How many of them failed, if known.
+    /// The number of tests that failed, if known.
     pub failed_count: Option<u64>,
-    /// How long the run took, in seconds.
+    /// The duration of the run, in seconds.
     pub duration_seconds: Option<f64>,
-    /// The command line that ran them.
+    /// The command line that ran the tests.
     pub test_command: Option<String>,
-    /// The program that ran them, as `pitstop` names it (`pytest`), if known: together with the directory it identifies the owner of the tests.
+    /// The program that ran the tests, as `pitstop` names it (`pytest`), if known: with the directory it identifies the owner of the tests.
     pub runner: Option<String>,
     /// The absolute path of the directory in which the command ran, if known.
     pub directory: Option<String>,
-    /// The names of those that failed, if known: at most [`TEST_NAMES_LIMIT`] of at most [`TEST_NAME_LIMIT`] bytes.
+    /// The names of the failed tests, if known: at most [`TEST_NAMES_LIMIT`] names of at most [`TEST_NAME_LIMIT`] bytes.
     pub failing_tests: Option<Vec<String>>,
-    /// The names of those that passed, if known, within the same limits.
+    /// The names of the passed tests, if known, within the same limits.
     pub passing_tests: Option<Vec<String>>,
 }
 
-/// The most names of failing tests that a report may have: more than a person reads, and a bound for what is kept.
+/// The most names that a list of tests in a report may have: more than a person reads, and a bound for what is kept.
 pub const TEST_NAMES_LIMIT: usize = 1_000;
 
-/// The longest name of a test, in bytes; a longer one cannot be looked for by it.
+/// The longest name of a test, in bytes; a test with a longer name cannot be looked up by it.
 pub const TEST_NAME_LIMIT: usize = 1_000;
 
-/// The body of `POST /context/auto-save`; an empty one will do.
+/// The body of `POST /context/auto-save`; it may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SaveBody {
-    /// The environment that the reporter means. It is kept with what it says; the checkpoint is filed under the supervisor's own.
+    /// The environment that the reporter means. It is kept with the report; the checkpoint is filed under the supervisor's own.
     pub environment: Option<String>,
-    /// How many tokens are in use, as the caller counts them; nothing means the supervisor's own figure.
+    /// The number of tokens in use, as the caller counts them; `None` means the supervisor's own figure.
     pub used_tokens: Option<u64>,
-    /// What the work is for, as the caller understands it: at most [`SAVE_TEXT_LIMIT`] bytes.
+    /// The purpose of the work, as the caller understands it: at most [`SAVE_TEXT_LIMIT`] bytes.
     pub inferred_task: Option<String>,
-    /// Where the work stands, as the caller understands it: at most [`SAVE_CONTEXT_LIMIT`] bytes.
+    /// The state of the work, as the caller understands it: at most [`SAVE_CONTEXT_LIMIT`] bytes.
     pub inferred_context: Option<String>,
 }
 
 /// The longest context that `POST /context/auto-save` takes, in bytes: it goes into a start prompt with the handoff.
 pub const SAVE_CONTEXT_LIMIT: usize = 32 * 1024;
 
-/// What a reported commit or test run is answered with; the field of the other kind is left out.
+/// The answer to a reported commit or test run; the field of the other kind is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotedReply {
-    /// `saved`: a checkpoint of it is kept. `recorded`: none, for those of its kind are switched off, or too many.
+    /// The outcome: `saved` (a checkpoint is kept), or `recorded` (none, because this kind is switched off, or there are too many).
     pub status: String,
-    /// Whether it was seen before.
+    /// True if the commit or test run was seen before.
     pub known: bool,
-    /// The session it belongs to.
+    /// The session to which the report belongs.
     pub session_id: Option<String>,
     /// The first eight digits of the commit's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Whether the tests passed.
+    /// True if the tests passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests_passed: Option<bool>,
 }
 
-/// What `POST /context/auto-save` answers.
+/// The answer to `POST /context/auto-save`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SaveReply {
-    /// `saved`: on disk. `queued`: in memory until the store can be used again; the message says why.
+    /// The checkpoint's status: `saved` (on disk), or `queued` (in memory until the store is usable; the message gives the reason).
     pub status: String,
     /// The checkpoint's id.
     pub checkpoint_id: String,
     /// The session that was saved.
     pub session_id: Option<String>,
-    /// How full the usable window was, in percent; nothing before the first figure.
+    /// The share of the usable window in use, in percent; `None` before the first figure.
     pub percent_at_save: Option<f64>,
-    /// The command that goes on from here.
+    /// The command that continues from this checkpoint.
     pub restart_command: String,
-    /// For people.
+    /// A message for people.
     pub message: String,
 }
 

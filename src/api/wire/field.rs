@@ -1,4 +1,4 @@
-//! What is wrong with one field of a body or query, in words that name it.
+//! The error about one field of a body or query, in words that name the field.
 
 use std::fmt;
 
@@ -9,20 +9,20 @@ use crate::clean;
 /// The longest value that is quoted back, in characters.
 const FOUND_CAP: usize = 80;
 
-/// A field that is not as it has to be.
+/// A field whose value is not acceptable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected} as {field}, found {found}")]
 pub struct FieldError {
-    /// Its name; with its place in a list, such as `tags[1]`.
+    /// The field's name; for a list item with its index, such as `tags[1]`.
     pub field: String,
-    /// What was expected.
+    /// A description of the expected value.
     pub expected: String,
-    /// What was found.
+    /// A description of the found value.
     pub found: String,
 }
 
 impl FieldError {
-    /// A field with what was expected and what was found, which is shortened and made safe to show.
+    /// Creates an error with the expected and the found value; the latter is shortened and made safe to show.
     #[must_use]
     pub fn new(
         field: impl Into<String>,
@@ -36,13 +36,13 @@ impl FieldError {
         }
     }
 
-    /// As [`FieldError::new`] with a text that was found, in quotes.
+    /// Creates an error as [`FieldError::new`] does, with the found text in quotes.
     #[must_use]
     pub fn text(field: impl Into<String>, expected: impl Into<String>, found: &str) -> Self {
         Self::new(field, expected, format_args!("{found:?}"))
     }
 
-    /// As [`FieldError::new`] with a size that was found.
+    /// Creates an error as [`FieldError::new`] does, for a text of `found` bytes where at most `most` are allowed.
     #[must_use]
     pub fn bytes(field: impl Into<String>, most: usize, found: usize) -> Self {
         let expected = format!("a text of at most {most} bytes");
@@ -58,11 +58,11 @@ fn shortened(found: &str) -> String {
     }
 }
 
-/// What is wrong with a body that could not be read; `path` is where the reader stood.
+/// Describes the fault of a body that could not be read; `path` is the field at which the reader stopped.
 ///
 /// # Errors
 ///
-/// The words for what no field is to blame for: the text is no JSON.
+/// Returns a message where no single field is at fault: the text is not JSON.
 pub fn of_json(path: &str, error: &serde_json::Error) -> Result<FieldError, String> {
     let (line, column) = (error.line(), error.column());
     let place = format!("at line {line} column {column}");
@@ -93,7 +93,7 @@ pub fn of_json(path: &str, error: &serde_json::Error) -> Result<FieldError, Stri
     )
 }
 
-/// A type in the words of people who write JSON.
+/// Returns the name of a serde type in words that a JSON author knows.
 fn plain(word: &str) -> &str {
     match word {
         "u64" | "usize" => "a whole number of 0 or more",

@@ -1,4 +1,4 @@
-//! What scripts read as JSON: how things stand, the history, the handoff, how full the context window is.
+//! The reports that scripts read as JSON: the status, the history, the handoff, the use of the context window.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     agent::AgentKind, bridge::Category, handoff::summary::SummaryMade, lineage::TrimRecord,
 };
 
-/// How things stand: what `pitstop status --json` prints.
+/// The status, which `pitstop status --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatusReport {
     /// The supervisor's version.
@@ -23,104 +23,104 @@ pub struct StatusReport {
     pub run_id: Option<String>,
     /// The mode's word: `manual`, `ask` or `auto`.
     pub mode: String,
-    /// Whether the pane has the whole screen.
+    /// True if the pane has the whole screen.
     pub zoomed: bool,
     /// The iteration's number, from 1.
     pub iteration: u32,
-    /// The session the agent is in, once it is known.
+    /// The session in which the agent is, once it is known.
     pub session_id: Option<String>,
     /// The hosted program.
     pub agent: AgentReport,
-    /// How full the context window is.
+    /// The use of the context window.
     pub context: ContextReport,
-    /// How far a reboot is.
+    /// The progress of a reboot.
     pub reboot: RebootReport,
-    /// What the session has cost so far, in US dollars.
+    /// The cost of the session so far, in US dollars.
     pub cost_usd: Option<f64>,
-    /// What one of the last turns has cost, in US dollars.
+    /// The cost of one of the last turns, in US dollars.
     pub turn_cost_usd: Option<f64>,
-    /// What one would cost in a fresh session, in US dollars.
+    /// The cost of a turn in a fresh session, in US dollars.
     pub fresh_turn_cost_usd: Option<f64>,
     /// The prompt cache of the service, if the agent reports it.
     pub prompt_cache: Option<CacheReport>,
     /// The autonomous run, if this is one.
     pub run: Option<RunReport>,
-    /// Why history is kept in memory, while the store cannot be used.
+    /// The reason why history is kept in memory, while the store cannot be used.
     pub store_error: Option<String>,
 }
 
 /// The prompt cache, as part of a [`StatusReport`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheReport {
-    /// Whether the next call can still read from it.
+    /// True if the next call can still read from it.
     pub warm: bool,
-    /// Until when it can, or could.
+    /// The time at which it expires, or expired.
     pub expires_at: Option<DateTime<Utc>>,
-    /// What a call has to write again once it is cold, in tokens.
+    /// The number of tokens that a call has to write again once the cache is cold.
     pub recache_tokens: Option<u64>,
 }
 
 /// An autonomous run, as part of a [`StatusReport`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
-    /// Where it stands.
+    /// The phase of the run.
     pub phase: RunPhase,
     /// The first line of its task.
     pub task: String,
     /// The text that ends it.
     pub stop_phrase: String,
-    /// Whether it runs without a terminal.
+    /// True if the run has no terminal.
     pub headless: bool,
-    /// How many iterations it has had, the present one among them.
+    /// The number of iterations so far, including the present one.
     pub iteration: u64,
-    /// How many it may have.
+    /// The greatest allowed number of iterations.
     pub max_iterations: Option<u32>,
-    /// How many turns have ended.
+    /// The number of turns that have ended.
     pub turns: u64,
-    /// How long it has taken, in seconds.
+    /// The elapsed time, in seconds.
     pub elapsed_s: u64,
-    /// How long it may take, in seconds.
+    /// The longest allowed time, in seconds.
     pub max_time_s: Option<u64>,
-    /// What it has cost, in US dollars.
+    /// The cost so far, in US dollars.
     pub cost_usd: f64,
-    /// What it may cost, in US dollars.
+    /// The highest allowed cost, in US dollars.
     pub max_cost_usd: Option<f64>,
-    /// Who paused it.
+    /// The name of the party that paused the run.
     pub paused_by: Option<String>,
-    /// What it waits for, or the evidence of the breaker that stopped it.
+    /// The condition that the run waits for, or the evidence of the breaker that stopped it.
     pub why: Option<String>,
-    /// When what it waits for is over, if that is known.
+    /// The time at which the wait ends, if that is known.
     pub waits_until: Option<DateTime<Utc>>,
-    /// How many seconds it waits yet, at most.
+    /// The longest remaining wait, in seconds.
     pub waits_s: Option<u64>,
-    /// How many items of its plan are done.
+    /// The number of plan items that are done.
     #[serde(default)]
     pub done: usize,
-    /// How many are open.
+    /// The number of plan items that are open.
     #[serde(default)]
     pub open: usize,
-    /// The first of those.
+    /// The first open item.
     pub next: Option<String>,
-    /// How many reboots it has had.
+    /// The number of reboots so far.
     #[serde(default)]
     pub reboots: usize,
-    /// How many commits were seen.
+    /// The number of commits seen.
     #[serde(default)]
     pub commits: u64,
-    /// How many test runs passed.
+    /// The number of test runs that passed.
     #[serde(default)]
     pub tests_passed: u64,
-    /// How many failed.
+    /// The number of test runs that failed.
     #[serde(default)]
     pub tests_failed: u64,
-    /// How fast its context window fills, and what is left.
+    /// The growth of its context window, and the work that is left.
     pub forecast: Option<ForecastReport>,
-    /// Its newest lines, oldest first.
+    /// The newest lines of the timeline, oldest first.
     #[serde(default)]
     pub timeline: Vec<RunLine>,
 }
 
-/// Where an autonomous run stands.
+/// The phase of an autonomous run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -133,44 +133,44 @@ pub enum RunPhase {
     Paused,
     /// A breaker has stopped it.
     Tripped,
-    /// It is over.
+    /// The run has ended.
     Ended,
 }
 
-/// A line of a run's timeline: what `pitstop run --headless` prints.
+/// A line of a run's timeline, as `pitstop run --headless` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunLine {
-    /// When it was printed, UTC.
+    /// The time at which it was printed, UTC.
     pub at: DateTime<Utc>,
-    /// What it says.
+    /// The text of the line.
     pub text: String,
 }
 
 /// The hosted program, as part of a [`StatusReport`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentReport {
-    /// Which program it is.
+    /// The kind of the program.
     pub kind: AgentKind,
-    /// The command it was started by.
+    /// The command that started the program.
     pub command: String,
-    /// The version it reported.
+    /// The version that the program reported.
     pub version: Option<String>,
-    /// What it is doing.
+    /// The program's activity.
     pub state: AgentState,
-    /// What it asks or waits for, or why its state is not known.
+    /// The subject of its question or wait, or the reason why its state is unknown.
     pub reason: Option<String>,
-    /// When the usage limit that holds it starts again, if that is known, UTC.
+    /// The time at which the usage limit that holds it is reset, if that is known, UTC.
     pub limit_reset: Option<DateTime<Utc>>,
-    /// Whether any of its hooks has arrived in this iteration.
+    /// True if any of its hooks has arrived in this iteration.
     #[serde(default)]
     pub hooked: bool,
-    /// Whether it keeps a to-do list.
+    /// The state of its to-do list.
     #[serde(default)]
     pub todo_list: TodoList,
-    /// Its own side of the session.
+    /// The bridge: the client's own side of the session.
     #[serde(default)]
     pub bridge: BridgeReport,
-    /// How it reaches pitstop's tools.
+    /// The way in which it reaches pitstop's tools.
     #[serde(default)]
     pub tools: AgentTools,
 }
@@ -178,32 +178,32 @@ pub struct AgentReport {
 /// The bridge, as part of an [`AgentReport`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BridgeReport {
-    /// Where it stands: `awaited`, `in_force` or `absent`.
+    /// The state of the bridge: `awaited`, `in_force` or `absent`.
     pub state: String,
-    /// Why it is absent, as a word: `other_agent`, `switched_off`, `flag`, `hooks_off`, `too_old`, `not_written`,
+    /// The reason for its absence, as a word: `other_agent`, `switched_off`, `flag`, `hooks_off`, `too_old`, `not_written`,
     /// `other_protocol`, `no_hello` or `silent`.
     pub why: Option<String>,
-    /// The same in words; of one in force, why it answers no compaction, if so.
+    /// The same reason in a sentence; for a bridge in force, the reason why it answers no compaction, if it does not.
     pub reason: Option<String>,
-    /// How long ago it last spoke, in milliseconds.
+    /// The time since its last message, in milliseconds.
     pub age_ms: Option<u64>,
-    /// Whether a turn runs.
+    /// True if a turn is running.
     pub turn_runs: Option<bool>,
-    /// Who submitted the last prompt: `composer` is the person at the prompt box.
+    /// The origin of the last prompt: `composer` is the person at the prompt box.
     pub prompt_origin: Option<String>,
-    /// How long the text in the prompt box is, in characters.
+    /// The length of the text in the prompt box, in characters.
     pub draft_characters: Option<u64>,
-    /// What the window held before a word was said, in tokens, by the last usage that named categories.
+    /// The size of the window before the conversation began, in tokens, by the last usage that named categories.
     pub base_tokens: Option<u64>,
-    /// What the window holds.
+    /// The contents of the window, by category.
     pub categories: Vec<Category>,
 }
 
-/// How full the context window is, as part of a [`StatusReport`]; before the first figure all but the lines and the client's
+/// The use of the context window, as part of a [`StatusReport`]; before the first figure all but the lines and the client's
 /// limit are `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContextReport {
-    /// Tokens in use.
+    /// The number of tokens in use.
     pub used: Option<u64>,
     /// The whole window in tokens.
     pub window: Option<u64>,
@@ -211,194 +211,194 @@ pub struct ContextReport {
     pub usable: Option<u64>,
     /// `used` as a percentage of `usable`.
     pub percent: Option<f64>,
-    /// The level's word: `healthy`, `warning`, `critical` or `overflow`.
+    /// The name of the level: `healthy`, `warning`, `critical` or `overflow`.
     pub level: Option<String>,
-    /// Where the figure is from: `bridge`, `status_line`, `transcript` or `estimate`.
+    /// The source of the figure: `bridge`, `status_line`, `transcript` or `estimate`.
     pub source: Option<String>,
-    /// How old the figure is, in milliseconds.
+    /// The age of the figure, in milliseconds.
     pub age_ms: Option<u64>,
-    /// Where the lines lie.
+    /// The positions of the lines.
     pub lines: Option<LinesReport>,
-    /// Where the client itself acts, if that is known.
+    /// The point at which the client itself acts, if that is known.
     pub client_limit: Option<ClientLimitReport>,
-    /// How fast it fills, and what is left.
+    /// The growth of the window, and the work that is left.
     pub forecast: Option<ForecastReport>,
 }
 
-/// How fast the context window fills, and what is left to the compact line at that growth, as part of a [`ContextReport`]. What is
-/// not known yet is `null`, and past the line nothing is left.
+/// The growth of the context window, and the work that is left before the compact line at that growth, as part of a
+/// [`ContextReport`]. An unknown figure is `null`, and so is the work left past the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForecastReport {
-    /// The unit that fits, in which the screen says what is left.
+    /// The fitting unit, in which the screen shows the work that is left.
     pub unit: Option<ForecastUnit>,
-    /// Tokens that a minute of the agent's work adds.
+    /// The number of tokens that a minute of the agent's work adds.
     pub growth_per_minute: Option<u64>,
-    /// Tokens that a tool call adds.
+    /// The number of tokens that a tool call adds.
     pub growth_per_call: Option<u64>,
-    /// Tokens that a turn adds: half of the last ones added less.
+    /// The number of tokens that a turn adds: the median of the last turns.
     pub growth_per_turn: Option<u64>,
-    /// Minutes of work left.
+    /// The number of minutes of work that are left.
     pub minutes_left: Option<u32>,
-    /// Tool calls left.
+    /// The number of tool calls that are left.
     pub calls_left: Option<u32>,
-    /// Turns left, where several fit.
+    /// The number of turns that are left, where several fit.
     pub turns_left: Option<TurnsLeft>,
 }
 
-/// What the rest of the window is counted in.
+/// The unit in which the rest of the window is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ForecastUnit {
-    /// Turns: several fit.
+    /// The rest is counted in turns, because several fit.
     Turns,
-    /// Minutes of work.
+    /// The rest is counted in minutes of work.
     Minutes,
-    /// Tool calls: time says nothing yet.
+    /// The rest is counted in tool calls, because too little work time is known yet.
     Calls,
 }
 
-/// How many turns are left, as part of a [`ForecastReport`].
+/// The number of turns that are left, as part of a [`ForecastReport`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnsLeft {
-    /// If they grow as the larger ones of the last.
+    /// The number of turns if they grow as the larger ones of the last turns did.
     pub least: u32,
-    /// If they grow as the smaller ones.
+    /// The number of turns if they grow as the smaller ones did.
     pub most: u32,
 }
 
-/// What a tool says to the agent: the answer to `POST /tools/{tool}`.
+/// A tool's answer to the agent: the answer to `POST /tools/{tool}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolReply {
-    /// Its words.
+    /// The text of the answer.
     pub text: String,
 }
 
-/// Where the lines lie, in tokens, as part of a [`ContextReport`].
+/// The positions of the lines, in tokens, as part of a [`ContextReport`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinesReport {
-    /// From here on the gauge leaves `healthy`.
+    /// The line from which on the gauge leaves `healthy`.
     pub notice: u64,
-    /// From here on a checkpoint is kept.
+    /// The line from which on a checkpoint is kept.
     pub warn: u64,
-    /// From here on a reboot is advised.
+    /// The line from which on a reboot is advised.
     pub compact: u64,
-    /// From here on `auto` interrupts a turn.
+    /// The line from which on `auto` interrupts a turn.
     pub force: u64,
-    /// Whether they were moved below the point where the client itself acts.
+    /// True if the lines were moved below the point at which the client itself acts.
     pub lowered: bool,
 }
 
-/// Where the client itself acts on a full window, as part of a [`ContextReport`].
+/// The point at which the client itself acts on a full window, as part of a [`ContextReport`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientLimitReport {
-    /// From how many tokens in use on.
+    /// The number of tokens in use from which on it acts.
     pub at: u64,
-    /// What it does: `compacts` or `refuses prompts`.
+    /// The client's action: `compacts` or `refuses prompts`.
     pub act: String,
-    /// Where that is known from, such as `--autocompact`.
+    /// The source of this knowledge, such as `--autocompact`.
     pub origin: String,
 }
 
-/// How far a reboot is, as part of a [`StatusReport`].
+/// The progress of a reboot, as part of a [`StatusReport`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RebootReport {
     /// The state machine's phase: `idle`, `armed`, `drafting`, `review` and so on. In `review` the handoff is drafted and waits
-    /// for an approval; a person may look at it, or a line on the screen says that they can. In `idle` `held` may say why there
-    /// is none.
+    /// for an approval; a person may be looking at it, or a line on the screen offers to show it. In `idle`, `held` may give the
+    /// reason why there is no reboot.
     pub phase: String,
-    /// What asked for the reboot, while there is one; else why the last one was refused or failed.
+    /// The cause of the reboot, while there is one; else the reason why the last one was refused or failed.
     pub reason: Option<String>,
-    /// What has to end before the reboot can go on.
+    /// The activities that have to end before the reboot can continue.
     pub blocked_by: Vec<String>,
-    /// How the context goes over in the reboot under way: `fresh`, `in-place`, `on-the-fly` or `trim`.
+    /// The way in which the present reboot carries the context over: `fresh`, `in-place`, `on-the-fly` or `trim`.
     #[serde(default)]
     pub way: Option<String>,
-    /// What holds an automatic reboot back that is due, for as long as it does.
+    /// The obstacle to an automatic reboot that is due, for as long as it exists.
     #[serde(default)]
     pub held: Option<HeldReport>,
 }
 
-/// What holds an automatic reboot back, as part of a [`RebootReport`].
+/// An obstacle to an automatic reboot, as part of a [`RebootReport`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldReport {
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
-    /// When it is over by itself, UTC; nothing if it is over once the session gets something done.
+    /// The time at which the obstacle ends by itself, UTC; `None` if it ends once the session gets something done.
     pub until: Option<DateTime<Utc>>,
 }
 
-/// The iterations of a run, oldest first: what `pitstop history --json` prints.
+/// The iterations of a run, oldest first, as `pitstop history --json` prints them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HistoryReport {
     /// The run's id.
     pub run_id: Option<String>,
-    /// Its iterations, oldest first.
+    /// The run's iterations, oldest first.
     pub iterations: Vec<IterationReport>,
 }
 
 /// One life of the pane, as part of a [`HistoryReport`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IterationReport {
-    /// Its number, from 1.
+    /// The number of the iteration, from 1.
     pub iteration: u32,
-    /// The session it ran in.
+    /// The session in which it ran.
     pub session_id: Option<String>,
-    /// The session it was rebooted from.
+    /// The session from which it was rebooted.
     pub previous_session_id: Option<String>,
-    /// When it began, UTC.
+    /// The time at which it began, UTC.
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended, UTC; nothing while it runs.
+    /// The time at which it ended, UTC; `None` while it runs.
     pub ended_at: Option<DateTime<Utc>>,
-    /// How long it has lasted, in milliseconds.
+    /// The duration so far, in milliseconds.
     pub duration_ms: u64,
-    /// Why it ended: `natural`, `context_limit`, `user_reboot` and so on; nothing while it runs.
+    /// The reason for its end: `natural`, `context_limit`, `user_reboot` and so on; `None` while it runs.
     pub end_reason: Option<String>,
-    /// What began it: `start`, or the trigger of the reboot before it.
+    /// The cause of the iteration: `start`, or the trigger of the reboot before it.
     pub cause: Option<String>,
-    /// Its tokens.
+    /// The iteration's tokens.
     pub tokens: IterationTokens,
-    /// How many turns ended in it; null where that was not counted.
+    /// The number of turns that ended in it; `None` where that was not counted.
     #[serde(default)]
     pub turns: Option<u32>,
-    /// How often the client compacted its context.
+    /// The number of times that the client compacted its context.
     #[serde(default)]
     pub compactions: u32,
-    /// What it has cost, in US dollars.
+    /// The cost of the iteration, in US dollars.
     pub cost_usd: Option<f64>,
-    /// How long each step of the reboot that began it took, in milliseconds by the step's word.
+    /// The duration of each step of the reboot that began it, in milliseconds, by the step's name.
     pub transition_time_ms: BTreeMap<String, u64>,
-    /// What was preserved over that reboot, where it is still known.
+    /// The state that was preserved over that reboot, where it is still known.
     #[serde(default)]
     pub preserved_state: Option<serde_json::Value>,
-    /// The size of the handoff it was given, in bytes; nothing for the first one and after a trim.
+    /// The size of the handoff that it was given, in bytes; `None` for the first iteration and after a trim.
     pub handoff_bytes: Option<u64>,
-    /// How the context went over in the reboot that began it: `fresh` or `trim`.
+    /// The way in which the reboot that began it carried the context over: `fresh` or `trim`.
     pub way: Option<String>,
-    /// What a trim removed.
+    /// The content that a trim removed.
     pub trim: Option<TrimRecord>,
-    /// What was done in it, in a sentence or two.
+    /// A summary of the work done in it, in a sentence or two.
     pub summary: Option<String>,
-    /// Who wrote the summary, what that cost, and why it is not a model's.
+    /// The writer of the summary, its cost, and the reason if no model wrote it.
     pub summary_made: Option<SummaryMade>,
 }
 
 /// The tokens of one iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IterationTokens {
-    /// In the context window at its first answer.
+    /// The number of tokens in the context window at the first answer.
     pub at_start: Option<u64>,
-    /// In the context window at its end, or now.
+    /// The number of tokens in the context window at the end, or now.
     pub at_end: Option<u64>,
-    /// Sent to the model in all.
+    /// The total number of tokens sent to the model.
     pub input: Option<u64>,
-    /// Written by the model in all.
+    /// The total number of tokens written by the model.
     pub output: Option<u64>,
 }
 
 /// The handoff as data, and as the message that would be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffReport {
-    /// When it was made, UTC.
+    /// The time at which it was made, UTC.
     pub generated_at: Option<DateTime<Utc>>,
     /// The objective.
     pub task_title: Option<String>,
@@ -407,35 +407,35 @@ pub struct HandoffReport {
     pub current_hat: Option<String>,
     /// The git branch.
     pub branch: Option<String>,
-    /// The commit the branch points at.
+    /// The commit to which the branch points.
     pub head_commit: Option<String>,
-    /// What is done.
+    /// The completed items.
     pub completed_items: Vec<String>,
-    /// What is left to do.
+    /// The items that are left to do.
     pub remaining_items: Vec<String>,
-    /// What stands in the way.
+    /// The issues that block the work.
     pub blocking_issues: Vec<String>,
-    /// Files changed since the run began.
+    /// The files changed since the run began.
     pub modified_files: Vec<String>,
-    /// Files created since the run began.
+    /// The files created since the run began.
     pub created_files: Vec<String>,
-    /// Files deleted since the run began.
+    /// The files deleted since the run began.
     pub deleted_files: Vec<String>,
-    /// Files of which git says that something in them is not committed now, whoever changed them.
+    /// The files that have uncommitted changes now according to git, whoever made the changes.
     pub uncommitted_files: Vec<String>,
-    /// What is to be done next.
+    /// The next step.
     pub next_step: Option<String>,
-    /// Decisions with their reasons.
+    /// The decisions with their reasons.
     pub key_decisions: Vec<KeyDecision>,
-    /// The same as texts.
+    /// The decisions with their reasons, as texts.
     #[serde(default)]
     pub key_decision_texts: Vec<String>,
     /// The closing instruction.
     pub continuation_prompt: Option<String>,
-    /// The session it was made in.
+    /// The session in which it was made.
     pub session_id: Option<String>,
-    /// `present`: as it would be sent now. Of a session that has ended: `given` (what it handed over), `checkpoint` (the last
-    /// one saved in it), `received` (what it was given itself), or `summary`.
+    /// The kind of handoff: `present` (as it would be sent now), or for a session that has ended `given` (the one it handed over),
+    /// `checkpoint` (the last one saved in it), `received` (the one it was given itself) or `summary`.
     #[serde(default)]
     pub kind: String,
     /// The whole message, byte for byte as it would be sent, or as it was.
@@ -444,96 +444,96 @@ pub struct HandoffReport {
     pub tokens: u64,
     /// The message's size in bytes.
     pub bytes: u64,
-    /// What was cut to keep within the size.
+    /// The parts that were cut to stay within the size limit.
     pub left_out: Vec<String>,
-    /// What a reader should know before it is sent.
+    /// The warnings that a reader should know before it is sent.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Every item it was made of, with its source.
+    /// All items of which it was made, with their sources.
     #[serde(default)]
     pub sources: Vec<SourcedItem>,
-    /// Whether the agent's to-do list is among the sources.
+    /// The state of the agent's to-do list, which may be among the sources.
     #[serde(default)]
     pub todo_list: TodoList,
-    /// What it does not say of its session, where that is known.
+    /// The gaps of the handoff with respect to its session, where they are known.
     pub check: Option<HandoffCheck>,
 }
 
-/// What a handoff does not say of its session.
+/// The gaps of a handoff with respect to its session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffCheck {
-    /// Whether nothing is missing.
+    /// True if the handoff has no gaps.
     pub complete: bool,
     /// The finding in one line.
     pub finding: String,
-    /// How many prompts of the human there are.
+    /// The number of prompts of the human.
     pub prompts: u64,
-    /// Those that are missing, whole.
+    /// The prompts that are missing, in full.
     pub missing_prompts: Vec<String>,
-    /// How many recent facts of the work there are.
+    /// The number of recent facts of the work.
     pub facts: u64,
-    /// Those that are missing.
+    /// The facts that are missing.
     pub missing_facts: Vec<MissingFact>,
-    /// Its lines that claim what does not stand in the transcript; `pitstop handoff --check` alone looks for them.
+    /// The lines with claims that are not in the transcript; only `pitstop handoff --check` looks for them.
     #[serde(default)]
     pub unfounded: Option<Vec<UnfoundedLine>>,
 }
 
-/// A line of a handoff that claims what does not stand in its session.
+/// A line of a handoff with claims that are not in its session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnfoundedLine {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub line: u64,
-    /// The line.
+    /// The text of the line.
     pub text: String,
-    /// What of it was not found.
+    /// The claims that were not found.
     pub claims: Vec<String>,
 }
 
 /// A recent fact of the work that is not in the handoff.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingFact {
-    /// `file`, `identifier`, `reference`, `command` or `failure`.
+    /// The class of the fact: `file`, `identifier`, `reference`, `command` or `failure`.
     pub class: String,
-    /// What it is.
+    /// The text of the fact.
     pub text: String,
 }
 
-/// Something that was decided.
+/// A decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyDecision {
-    /// What.
+    /// The decision itself.
     pub text: String,
-    /// Why, if that was said.
+    /// The reason, if one was given.
     pub reason: Option<String>,
-    /// When, if that is known, UTC.
+    /// The time of the decision, if that is known, UTC.
     pub decided_at: Option<DateTime<Utc>>,
 }
 
 /// An item of the preserved state with its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourcedItem {
-    /// The list it stands in, by its name in the preserved state.
+    /// The list that holds the item, by its name in the preserved state.
     pub field: String,
-    /// What was said.
+    /// The text of the item.
     pub text: String,
-    /// `human`, `signal`, `scratchpad`, `todo`, `git` or `tests`.
+    /// The source of the item: `human`, `signal`, `scratchpad`, `todo`, `git` or `tests`.
     pub source: String,
 }
 
-/// Which figures `GET /context/usage` asks about; nothing means the measured ones.
+/// The figures about which `GET /context/usage` asks; `None` means the measured ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageQuery {
-    /// Tokens in use.
+    /// The number of tokens in use.
     pub used_tokens: Option<u64>,
     /// The whole window in tokens.
     pub max_tokens: Option<u64>,
 }
 
-/// How full the context window is and what to do about it; figures are `null` before the first one.
+/// The use of the context window and the advised action; the figures are `null` before the first one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UsageReply {
-    /// Tokens in use.
+    /// The number of tokens in use.
     pub used: Option<u64>,
     /// The whole window in tokens.
     pub max: Option<u64>,
@@ -541,21 +541,21 @@ pub struct UsageReply {
     pub usable: Option<u64>,
     /// `used` as a percentage of `usable`.
     pub percent: Option<f64>,
-    /// The level's word.
+    /// The name of the level.
     pub status: Option<String>,
-    /// What to do.
+    /// The advised action.
     pub action: UsageAction,
 }
 
-/// What to do about a [`UsageReply`].
+/// The advised action of a [`UsageReply`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageAction {
-    /// Its kind.
+    /// The kind of the action.
     #[serde(rename = "type")]
     pub kind: UsageActionKind,
     /// The advice for people.
     pub message: String,
-    /// Whether the supervisor does it by itself.
+    /// True if the supervisor does it by itself.
     pub auto: bool,
 }
 
@@ -563,18 +563,18 @@ pub struct UsageAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageActionKind {
-    /// Nothing to do.
+    /// The advice is to do nothing.
     None,
-    /// Save.
+    /// The advice is to save.
     Save,
-    /// Save and begin a fresh session.
+    /// The advice is to save and to begin a fresh session.
     SaveAndRestart,
 }
 
-/// What `POST /statusline` answers.
+/// The answer to `POST /statusline`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusLineReply {
-    /// One line of plain text: level word, percent of usable, what is left, cost. May be empty.
+    /// One line of plain text: level name, percent of usable, remaining work, cost. It may be empty.
     pub line: String,
 }
 
