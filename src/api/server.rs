@@ -1,29 +1,29 @@
-//! The control socket and the loopback port: who may speak, how much, and how long it may take.
+//! The control socket and the loopback port, with the rights, sizes and times that are allowed there.
 //!
 //! # Trust boundary
 //!
-//! A client is a stranger until proven: on the Unix socket the kernel gives the peer's user
-//! id, which must be ours, and both doors want a bearer token besides. One token *observes* (posts
+//! A client is not trusted until it has proved itself: on the Unix socket the kernel gives the peer's user
+//! id, which must be ours, and both doors require a bearer token too. One token *observes* (posts
 //! events, reads the usage figure) and is all that the hosted agent's hooks get; one is the *bridge's*,
-//! which observes too and answers what it is asked; the third one *controls*. A web page in the user's browser is the classic enemy of local servers, so any
-//! `Origin` is refused, the port checks `Host`, a change of state needs `application/json`, and no
-//! `GET` changes anything.
+//! which observes too and answers orders; the third one *controls*. A web page in the user's browser is
+//! the classic enemy of local servers, so any `Origin` is refused, the port checks `Host`, a change of
+//! state needs `application/json`, and no `GET` changes anything.
 //!
 //! # Wire format
 //!
-//! HTTP/1.1, one request a connection, JSON both ways, but for the text of `/metrics` and the events of `/events`.
-//! Every answer that is not a success carries `{"error", "hint"}`, and `"field"` where one is wrong, but for requests too broken to be HTTP, which hyper
-//! answers with a bare code. `assets/openapi.json` describes it all.
+//! HTTP/1.1, one request per connection, JSON both ways, except for the text of `/metrics` and the events of `/events`.
+//! Every answer that is not a success carries `{"error", "hint"}`, and `"field"` where one is wrong, except to requests too
+//! broken to be HTTP, which hyper answers with a bare status code. `assets/openapi.json` describes all of it.
 //!
 //! # Order
 //!
-//! An observation is answered once it stands in the loop's one queue. A hook is a process of its own that ends when it has
-//! its answer, and the agent goes on when the hook has ended: so of two hooks of which the agent waits for the first before
-//! it starts the second, the first comes first. Hooks that it runs side by side have no order to begin with.
+//! An observation is answered once it is in the loop's one queue. A hook is a process of its own that ends when it has
+//! its answer, and the agent continues when the hook has ended: so if the agent waits for one hook before it starts
+//! the next, the loop gets the two in that order. Hooks that the agent runs in parallel have no order in the first place.
 //!
 //! # Limits
 //!
-//! They stand below, each with its reason.
+//! The limits are the constants below, each with its reason.
 
 mod bridge;
 mod door;
@@ -58,56 +58,56 @@ pub use stream::STREAM_COUNT;
 use super::metrics::HookTimes;
 use super::wire::{Reply, Request};
 
-/// The longest body, in bytes: the largest hook payloads seen are a file's text, and one that is
-/// longer is cut by our own hook client to just this.
+/// The longest body, in bytes: the largest hook payloads seen are a file's text, and our own hook client
+/// cuts longer ones to exactly this length.
 pub const BODY_LIMIT: usize = 1024 * 1024;
 
 /// The most header lines of a request: browsers send about 20.
 pub const HEADER_LIMIT: usize = 64;
 
-/// The longest request line and headers together, in bytes: hyper's least.
+/// The longest request line and headers together, in bytes: the least that hyper accepts.
 const HEAD_BYTES: usize = 16 * 1024;
 
-/// How long a request may take to arrive whole, counted from the connection.
+/// The longest time a request may take to arrive completely, counted from the connection.
 pub const READ_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a connection may last altogether: reading, the loop's answer, and a slow reader.
+/// The longest total time of a connection: reading, the loop's answer, and a slow reader.
 const CONNECTION_LIMIT: Duration = Duration::from_secs(15);
 
-/// The most connections of one door at a time, of the 1 024 descriptors that a process usually may have. Others wait in the kernel's
-/// queue, no longer than [`READ_LIMIT`] behind a crowd that sends nothing.
+/// The most connections of one door at a time, out of the 1 024 descriptors that a process usually may have. Others wait in the
+/// kernel's queue, no longer than [`READ_LIMIT`] behind connections that send nothing.
 pub const CONNECTION_COUNT: usize = 256;
 
-/// How long a call may wait for room in the loop's queue: a hook has 300 ms for everything.
+/// The longest wait of a call for room in the loop's queue: a hook has 300 ms for everything.
 const QUEUE_LIMIT: Duration = Duration::from_millis(100);
 
-/// How long the loop may take to answer a call.
+/// The longest time the loop may take to answer a call.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long the loop may take to word the status line; its client has 300 ms for everything.
+/// The longest time the loop may take to write the status line; its client has 300 ms for everything.
 const LINE_LIMIT: Duration = Duration::from_millis(150);
 
-/// How long the loop may take to refuse a hook; [`crate::cli::hook`] waits a little longer for the answer.
+/// The longest time the loop may take to refuse a hook; [`crate::cli::hook`] waits a little longer for the answer.
 const REFUSAL_LIMIT: Duration = Duration::from_millis(1_500);
 
-/// How long answers under way may take once the door closes.
+/// The longest time for pending answers to finish once the door closes.
 const CLOSING_LIMIT: Duration = Duration::from_millis(500);
 
-/// How long to wait after a failed accept, which means that file descriptors have run out.
+/// The pause after a failed accept, which means that file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A request on its way to the loop, with the way back.
+/// A request on its way to the loop, with the channel for its answer.
 ///
-/// For an observation no caller may be waiting: then sending the reply fails, which is to be ignored.
+/// The caller of an observation may not wait: then sending the reply fails, and that must be ignored.
 #[derive(Debug)]
 pub struct Call {
-    /// What is wanted.
+    /// The request.
     pub request: Request,
-    /// Where the answer goes.
+    /// The sender for the answer.
     pub reply: oneshot::Sender<Reply>,
 }
 
-/// Why a door could not be opened or its secrets not be written.
+/// The reason why a door could not be opened or its secrets not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// The socket's path does not fit the kernel's address.
@@ -117,25 +117,25 @@ pub enum ApiError {
     PathTooLong {
         /// The path.
         path: PathBuf,
-        /// How many bytes it may have.
+        /// The greatest allowed length, in bytes.
         most: usize,
-        /// How many bytes it has.
+        /// The length of the path, in bytes.
         found: usize,
     },
-    /// The directory is not one that only we can write to.
+    /// The directory is not one to which only we can write.
     #[error("`{path}` must be a directory of our own with mode 0700, but {found}")]
     UnsafeDirectory {
         /// The directory.
         path: PathBuf,
-        /// What was found instead.
+        /// A description of the unsafe state that was found.
         found: String,
     },
-    /// Something stands at the path that is not a socket of ours.
+    /// The path is occupied by something other than a socket of ours.
     #[error("expected no file or an old socket at `{path}`, but found {found}")]
     Occupied {
         /// The path.
         path: PathBuf,
-        /// What was found.
+        /// A description of the thing that was found.
         found: String,
     },
     /// Another supervisor answers on that socket.
@@ -144,10 +144,10 @@ pub enum ApiError {
         /// The socket's path.
         path: PathBuf,
     },
-    /// The address is one that others can reach.
+    /// The address is one that other machines can reach.
     #[error("the API listens on loopback addresses only (127.0.0.1 or [::1]), not on {address}")]
     NotLoopback {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
     },
     /// A path or command cannot be written into the secrets' line format.
@@ -156,12 +156,12 @@ pub enum ApiError {
         /// The offending path.
         path: PathBuf,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("cannot {act} `{path}`")]
     Io {
-        /// What was tried, as a verb.
+        /// The action that failed, as a verb.
         act: &'static str,
-        /// On what.
+        /// The path of the action.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
@@ -180,15 +180,15 @@ impl ApiError {
 pub struct RequestQueue {
     /// The loop's queue.
     pub calls: mpsc::Sender<Call>,
-    /// What happens, for `GET /events`.
+    /// The feed of events, for `GET /events`.
     pub feed: Feed,
-    /// Orders for the client's own side of the session.
+    /// The orders for the client's own side of the session.
     pub mailbox: Mailbox,
     hooks: Arc<Mutex<HookTimes>>,
 }
 
 impl RequestQueue {
-    /// A queue whose calls go to the loop by `calls`.
+    /// Creates a queue whose calls go to the loop through `calls`.
     #[must_use]
     pub fn new(calls: mpsc::Sender<Call>, feed: Feed) -> Self {
         Self {
@@ -199,17 +199,17 @@ impl RequestQueue {
         }
     }
 
-    /// How long hooks have taken so far.
+    /// Returns the times that hooks have taken so far.
     fn hooks(&self) -> MutexGuard<'_, HookTimes> {
         // Figures are whole between any two statements, so a panic elsewhere cannot have torn them.
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Serves one door until `shutdown` resolves, then lets answers under way finish and removes the socket.
+/// Serves one door until `shutdown` resolves, then lets pending answers finish and removes the socket.
 ///
-/// Observations are answered as soon as the loop's queue has taken them, in the order in which they came; a
-/// queue that stays full is answered with 503, never waited for.
+/// Observations are answered as soon as the loop's queue has taken them, in order of arrival; if the queue
+/// stays full, the answer is 503 and not a longer wait.
 pub async fn serve(
     listening: Listening,
     keys: Keys,
@@ -317,12 +317,12 @@ async fn attend(stream: Box<dyn Stream>, router: Router, process: Option<u32>) {
 /// A connection as the endpoints know it.
 #[derive(Debug)]
 struct Connection {
-    /// The process at its other end, where the system says so.
+    /// The id of the process at its other end, where the system reports it.
     process: Option<u32>,
-    /// When it was accepted.
+    /// The time at which it was accepted.
     came: Instant,
-    /// Whether it is a stream of events, which lives for as long as it is read.
+    /// True if it is a stream of events, which lives for as long as it is read.
     streams: AtomicBool,
-    /// Notified when its stream is not read any more.
+    /// A notice that its stream is not read any more.
     lost: Notify,
 }

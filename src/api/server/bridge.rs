@@ -5,7 +5,7 @@
 //!                        └── what it said ──▶ the loop's queue
 //! ```
 //!
-//! Polls are answered out of the mailbox, so they cost the loop nothing. A fact is answered once it stands in the loop's
+//! Polls are answered from the mailbox, so they cost the loop nothing. A fact is answered once it is in the loop's
 //! queue, as a hook is.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,10 +31,10 @@ use crate::bridge::{
 };
 use crate::transcript::{SessionId, record::mended};
 
-/// How long a poll waits for an order: below the client's limit of 30 s for one call, and below a connection's.
+/// The longest wait of a poll for an order: below the client's limit of 30 s for one call, and below a connection's limit.
 const HOLD: Duration = Duration::from_secs(10);
 
-/// The most polls of one door at a time: a session, its forks, a spare process, and those whose client has died.
+/// The most polls of one door at a time: of a session, its forks, a spare process, and clients that have died.
 pub const POLL_COUNT: usize = 16;
 
 /// The orders for the client's side. All doors and the loop share one.
@@ -57,7 +57,7 @@ impl Default for Mailbox {
 }
 
 impl Mailbox {
-    /// Gives an order to the client's side.
+    /// Places an order for the client's side.
     pub fn place(&self, id: OrderId, session: SessionId, order: Order) {
         self.change(|orders| orders.place(id, session, order));
     }
@@ -68,23 +68,23 @@ impl Mailbox {
         self.lock().cancel(id)
     }
 
-    /// Takes the order to replace the conversation back; false if the client has the text.
+    /// Takes back the order to replace the conversation; false if the client has the text.
     #[must_use]
     pub fn revoke(&self, id: OrderId) -> bool {
         self.lock().revoke(id)
     }
 
-    /// Decides what a compaction leaves.
+    /// Records the decision on the result of a compaction.
     pub fn decide(&self, id: CompactionId, decision: Decision) {
         self.change(|orders| orders.decide(id, decision));
     }
 
-    /// An agent is about to be started: nothing of the one before counts for it.
+    /// Notes that an agent is about to be started: facts about the one before do not count for it.
     pub fn agent_starts(&self) {
         self.lock().owner = Owner::default();
     }
 
-    /// The agent runs as this process from now on.
+    /// Notes that the agent runs as this process from now on.
     pub fn owned_by(&self, process: u32) {
         self.lock().owner.becomes(process);
     }
@@ -94,14 +94,14 @@ impl Mailbox {
         self.0.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the orders and has all polls look again.
+    /// Changes the orders and makes all polls check them again.
     fn change<T>(&self, change: impl FnOnce(&mut Orders) -> T) -> T {
         let result = change(&mut self.lock());
         self.0.changed.send_replace(());
         result
     }
 
-    /// A process has spoken; gives the client's version.
+    /// Identifies the sender of a message and returns the client's version.
     fn identify(&self, sender: &Sender) -> Result<String, Rejection> {
         self.change(|orders| orders.identify(sender).map(str::to_owned))
     }
@@ -181,7 +181,7 @@ async fn hello(state: &ServerState, sender: &Sender, hello: HelloBody) -> Answer
     ))
 }
 
-/// Passes on what was said.
+/// Passes a message on to the loop.
 async fn said(state: &ServerState, session: SessionId, client: String, said: Said) -> Answered {
     let report = Report {
         session,
@@ -193,7 +193,7 @@ async fn said(state: &ServerState, session: SessionId, client: String, said: Sai
     Ok(accepted())
 }
 
-/// A place for a call that is held.
+/// Takes a place for a call that is held.
 fn place(state: &ServerState) -> Result<SemaphorePermit<'_>, HttpError> {
     state.polls.try_acquire().map_err(|_| {
         HttpError::new(
@@ -220,7 +220,7 @@ async fn poll(state: &ServerState, sender: &Sender, connection: &Connection) -> 
     Ok(exact(&json!({ "order": order })))
 }
 
-/// Holds a call until the orders say how it is answered, or for as long as one may take: then there is no answer.
+/// Holds a call until the orders yield its answer; `None` if there is none within the longest time for a call.
 async fn held<T>(
     state: &ServerState,
     connection: &Connection,
@@ -243,7 +243,7 @@ async fn held<T>(
     }
 }
 
-/// The client is about to compact, and asks what is to be left of its conversation.
+/// Answers a client that is about to compact and asks for the replacement of its conversation.
 async fn compact(
     state: &ServerState,
     sender: Sender,
@@ -251,7 +251,7 @@ async fn compact(
     connection: &Connection,
 ) -> Answered {
     let mailbox = &state.requests.mailbox;
-    // One that the client begins by itself comes before the order that is on its way to it, and is answered by that.
+    // A compaction that the client begins by itself precedes a pending order, and is answered with that order.
     let by_itself = || mailbox.lock().in_turn(sender.session);
     let order = asked
         .order
@@ -269,7 +269,7 @@ async fn compact(
     Ok(exact(&Decision::Replace { text }))
 }
 
-/// Holds a compaction that is not ours until it is decided what it leaves, or for as long as one call may take.
+/// Holds a compaction that is not ours until its result is decided, or for the longest time of one call.
 async fn hold(
     state: &ServerState,
     sender: Sender,
@@ -295,7 +295,7 @@ async fn hold(
     Ok(exact(&decided.unwrap_or(Decision::Wait)))
 }
 
-/// An answer in JSON as it is: what goes into the prompt box or the conversation must arrive exactly.
+/// Returns an answer in JSON without masking: text for the prompt box or the conversation must arrive exactly.
 fn exact(value: &impl Serialize) -> Response {
     // Plain data with text keys always becomes JSON.
     let text = serde_json::to_string(value).unwrap_or_default();

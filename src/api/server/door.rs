@@ -1,6 +1,6 @@
-//! Opening a door: the directory it stands in, a socket's leftovers, the addresses that may be bound.
+//! Opening a door: its directory, the leftovers of an old socket, the addresses that may be bound.
 //!
-//! The directory does the work: it is ours, no link, mode 0700, so from the moment it has been
+//! The directory does the work: it is ours, not a link, and has mode 0700, so from the moment it has been
 //! checked no other user can plant, swap or reach anything in it. That is why the socket's own mode may
 //! be set after the bind: there is no process but ours that could connect in between.
 
@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, UnixListener};
 use super::{ApiError, Stream};
 use crate::api::client;
 
-/// The longest path the kernel takes for a socket, in bytes without the closing NUL.
+/// The longest path that the kernel accepts for a socket, in bytes without the closing NUL.
 const PATH_LIMIT: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 
 /// A door that is open but not served yet.
@@ -38,7 +38,7 @@ enum Kind {
 }
 
 impl Listening {
-    /// The address of a loopback door, with the port that the system chose.
+    /// Returns the address of a loopback door, with the port that the system chose.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         match self.kind {
@@ -47,13 +47,13 @@ impl Listening {
         }
     }
 
-    /// The port that a request's `Host` has to name; none on the Unix socket.
+    /// Returns the port that a request's `Host` has to name; `None` on the Unix socket.
     pub(super) fn port(&self) -> Option<u16> {
         self.address().map(|address| address.port())
     }
 
-    /// Waits for the next connection that may be listened to at all; gives the number of the process at its other end, where the
-    /// system says so.
+    /// Waits for the next connection of our own user, and returns it with the id of the process at its other end, where the
+    /// system reports it.
     pub(super) async fn accept(&self) -> io::Result<(Box<dyn Stream>, Option<u32>)> {
         let listener = match &self.kind {
             Kind::Tcp { listener, .. } => return Ok((Box::new(listener.accept().await?.0), None)),
@@ -74,7 +74,7 @@ impl Listening {
 
     /// Removes the socket's file, unless another one was put there.
     ///
-    /// The listener lives until then: so no other supervisor takes the file for a dead one's, and no
+    /// The listener lives until then, so that no other supervisor takes the file for a dead one's, and no
     /// later file can have its inode number.
     pub(super) fn remove(self) {
         if let Kind::Unix { file, .. } = &self.kind {
@@ -91,23 +91,23 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
-    /// Where it was made.
+    /// Returns the path at which it was made.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is still there, so that clients find it.
+    /// Reports whether it is still there, so that clients find it.
     #[must_use]
     pub fn is_there(&self) -> bool {
         is_still(&self.path, self.inode)
     }
 }
 
-/// Opens the control socket at `path`, in a directory that is private or is made so.
+/// Opens the control socket at `path`, in a directory that is private or is created as such.
 ///
 /// A socket on which no process answers is a dead supervisor's and is replaced; one on which a process
-/// does is [`ApiError::Live`]. Needs a tokio runtime. Gives the socket's file besides.
+/// answers is [`ApiError::Live`]. It needs a tokio runtime. It returns the socket's file too.
 pub fn bind_control_socket(path: &Path) -> Result<(Listening, SocketFile), ApiError> {
     if SocketAddrUnix::new(path).is_err() {
         return Err(ApiError::PathTooLong {
@@ -151,8 +151,8 @@ pub async fn bind_loopback(address: SocketAddr) -> Result<Listening, ApiError> {
     })
 }
 
-/// Makes `path` a directory that only we can enter, or says why it is none; it is never repaired,
-/// for the process that got the mode wrong may have put something into it already.
+/// Creates `path` as a directory that only we can enter, or returns the reason why it is none; a wrong mode is never
+/// repaired, because the process that set it may have put something into the directory already.
 pub(super) fn ensure_private_directory(path: &Path) -> Result<(), ApiError> {
     let refuse = |found: String| ApiError::UnsafeDirectory {
         path: path.to_owned(),
@@ -161,7 +161,7 @@ pub(super) fn ensure_private_directory(path: &Path) -> Result<(), ApiError> {
     let mut builder = DirBuilder::new();
     builder.mode(0o700);
     let mut made = builder.create(path);
-    // At logout the system may remove the whole runtime directory: what is above ours is the user's own too.
+    // At logout the system may remove the whole runtime directory: the one above ours is the user's own too.
     if made
         .as_ref()
         .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
@@ -198,7 +198,7 @@ pub(super) fn ensure_private_directory(path: &Path) -> Result<(), ApiError> {
     }
 }
 
-/// What about a directory lets others swap our directory in it for one of theirs.
+/// Describes the fault, if any, by which others could swap our directory in `parent` for one of theirs.
 fn unsafe_parent(parent: &Metadata) -> Option<String> {
     let (mode, uid) = (parent.mode(), parent.uid());
     if uid != our_uid() && uid != 0 {
@@ -235,7 +235,7 @@ fn clear_leftover(path: &Path) -> Result<(), ApiError> {
     fs::remove_file(path).map_err(ApiError::io("remove", path))
 }
 
-/// Removes a file if it is still the one that was made; a fault is not worth more than a log line.
+/// Removes a file if it is still the one that was made; a failure is only logged.
 pub(super) fn remove_if_still(path: &Path, inode: u64) {
     if is_still(path, inode)
         && let Err(error) = fs::remove_file(path)
@@ -244,7 +244,7 @@ pub(super) fn remove_if_still(path: &Path, inode: u64) {
     }
 }
 
-/// Whether the file that was made is the one at the path.
+/// Reports whether the file at the path is still the one that was made.
 pub(super) fn is_still(path: &Path, inode: u64) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.ino() == inode)
 }

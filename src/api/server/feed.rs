@@ -1,4 +1,4 @@
-//! The feed of events: one writer, the loop; any number of readers, one for each open `GET /events`.
+//! The feed of events, with one writer, the loop, and any number of readers, one for each open `GET /events`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::api::events::{ApiEvent, Ring};
 
-/// What happens, for those who listen. Clones are the same feed.
+/// The feed of events for all listeners. Clones are the same feed.
 #[derive(Clone, Debug)]
 pub struct Feed(Arc<Inner>);
 
@@ -18,7 +18,7 @@ struct Inner {
 }
 
 impl Feed {
-    /// An empty feed. The mark distinguishes it from any other supervisor's: letters and digits.
+    /// Creates an empty feed. The mark, of letters and digits, distinguishes it from any other supervisor's.
     #[must_use]
     pub fn new(mark: &str) -> Self {
         let plain = mark.chars().filter(char::is_ascii_alphanumeric);
@@ -34,33 +34,33 @@ impl Feed {
         self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends to all listeners. It never waits: a slow one misses something and is notified of that.
+    /// Sends an event to all listeners. It never waits: a slow listener misses events and is notified of that.
     pub fn publish(&self, event: ApiEvent) {
         let newest = self.ring().push(event);
         self.0.newest.send_replace(newest);
     }
 
-    /// The number of the newest.
+    /// Returns the number of the newest event.
     pub(super) fn newest(&self) -> u64 {
         self.ring().newest()
     }
 
-    /// What came after number `seen`; none if some of it is gone.
+    /// Returns the events after number `seen`; `None` if some of them are gone.
     pub(super) fn after(&self, seen: u64, limit: usize) -> Option<Vec<(u64, ApiEvent)>> {
         self.ring().after(seen, limit)
     }
 
-    /// Notifies of every new number.
+    /// Returns a receiver that is notified of every new number.
     pub(super) fn watch(&self) -> watch::Receiver<u64> {
         self.0.newest.subscribe()
     }
 
-    /// A number as a listener sees it.
+    /// Returns a number in the form that listeners see.
     pub(super) fn id(&self, number: u64) -> String {
         format!("{}-{number}", self.0.mark)
     }
 
-    /// The number of an id that this feed gave out.
+    /// Returns the number of an id that this feed gave out.
     pub(super) fn number(&self, id: &str) -> Option<u64> {
         let (mark, number) = id.rsplit_once('-')?;
         (mark == self.0.mark).then(|| number.parse().ok()).flatten()

@@ -1,4 +1,4 @@
-//! The endpoints: which request becomes which call, and which checks it passes on the way.
+//! The endpoints: the mapping from requests to calls, with the checks on the way.
 //!
 //! ```text
 //!   front (shape: Origin, Host, URI, size)  →  route  →  enter (token, lane)  →  body  →  the loop
@@ -43,33 +43,33 @@ use crate::api::wire::{
 use crate::bridge::{Tool, ToolBody};
 use crate::{clean, redact};
 
-/// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
+/// The word for the present session in `GET /api/sessions/{id}/handoff`.
 const PRESENT_SESSION: &str = "current";
 
-/// The longest session id taken, in bytes: a UUID has 36.
+/// The longest accepted session id, in bytes: a UUID has 36.
 const SESSION_ID_LIMIT: usize = 64;
 
-/// The largest figure taken for tokens: far above any model, far below where arithmetic ends.
+/// The largest accepted number of tokens: far above any model, far below an overflow.
 const TOKENS_LIMIT: u64 = 1_000_000_000_000;
 
-/// The largest count taken of tests or files.
+/// The largest accepted count of tests or files.
 const COUNT_LIMIT: u64 = 1_000_000_000;
 
-/// How many unknown fields are named, and with how many characters.
+/// The most unknown fields that are named, and the most characters of each name.
 const NAMED: usize = 80;
 
-/// What every endpoint needs.
+/// The state that all endpoints of a door share.
 #[derive(Clone, Debug)]
 pub(super) struct ServerState {
     pub requests: RequestQueue,
     pub keys: Keys,
-    /// The port a `Host` must name; none on the Unix socket, where no browser can come from.
+    /// The port that a `Host` must name; `None` on the Unix socket, which no browser can reach.
     pub port: Option<u16>,
-    /// Places for streams of events.
+    /// The places for streams of events.
     pub streams: Arc<Semaphore>,
-    /// Places for the bridge's polls, which wait for an order.
+    /// The places for the bridge's polls, which wait for an order.
     pub polls: Arc<Semaphore>,
-    /// Becomes true when the door closes.
+    /// A value that becomes true when the door closes.
     pub closing: watch::Receiver<bool>,
 }
 
@@ -107,10 +107,10 @@ fn handler(endpoint: Endpoint) -> MethodRouter<ServerState> {
     }
 }
 
-/// What a handler comes to.
+/// The result of a handler.
 pub(super) type Answered = Result<Response, HttpError>;
 
-/// Why a request is not answered as it wished.
+/// An error answer to a request.
 #[derive(Debug)]
 pub(super) struct HttpError {
     status: StatusCode,
@@ -151,7 +151,7 @@ impl From<FieldError> for HttpError {
     }
 }
 
-/// An answer in JSON, its secrets masked.
+/// An answer in JSON with its secrets masked.
 struct Json<T>(T);
 
 impl<T: Serialize> IntoResponse for Json<T> {
@@ -214,7 +214,7 @@ fn check_shape(request: &HttpRequest, port: Option<u16>) -> Result<(), HttpError
     Ok(())
 }
 
-/// Refuses every `Host` but the loopback names with the right port: a page whose own name has been
+/// Refuses every `Host` except the loopback names with the right port: a page whose own name has been
 /// made to resolve to 127.0.0.1 still sends that name.
 fn check_host(headers: &HeaderMap, port: u16) -> Result<(), HttpError> {
     let mut hosts = headers.get_all(header::HOST).iter();
@@ -234,7 +234,7 @@ fn check_host(headers: &HeaderMap, port: u16) -> Result<(), HttpError> {
     ))
 }
 
-/// Forbids to keep any answer or to guess its type.
+/// Adds headers that forbid clients to store an answer or to guess its type.
 async fn private(request: HttpRequest, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -258,7 +258,7 @@ async fn wrong_method() -> HttpError {
     )
 }
 
-/// Lets a request in that may use the endpoint.
+/// Admits a request whose token may use the endpoint.
 async fn enter(
     State((state, endpoint)): State<(ServerState, Endpoint)>,
     request: HttpRequest,
@@ -312,7 +312,7 @@ async fn hook(
         .ok_or_else(|| FieldError::new("event", "a name of 1 to 40 letters", "something else"))?;
     let came = connection_of(&request).came;
     let body = read_body(request).await?;
-    // The payload goes on unparsed, valid or not: what to make of a torn one is the loop's to say,
+    // The payload is passed on unparsed, valid or not: the loop decides how to treat a broken one,
     // and even then the event's name counts.
     let refusable = event == REFUSABLE_EVENT;
     let queued = send(&state, Request::Hook { event, body }).await;
@@ -328,7 +328,7 @@ async fn hook(
     })
 }
 
-/// Counts a hook and how long it took until the loop had it.
+/// Counts a hook, and notes the time it took to reach the loop.
 fn count(state: &ServerState, came: Instant, taken: bool) {
     let mut hooks = state.requests.hooks();
     if taken {
@@ -343,7 +343,7 @@ async fn status_line(State(state): State<ServerState>, request: HttpRequest) -> 
     let answer = send(&state, Request::StatusLine { body }).await?;
     Ok(match timeout(LINE_LIMIT, answer).await {
         Ok(Ok(Reply::StatusLine(line))) => Json(line).into_response(),
-        // The figure has been taken; a line that comes late is worth nothing.
+        // The figure has been taken; a late line is of no use.
         _ => accepted(),
     })
 }
@@ -366,8 +366,8 @@ async fn usage(
     Ok(respond(reply, unknown))
 }
 
-/// The fields that an endpoint does not know. They are passed over, for a newer or older caller may send some, and its answer
-/// names them, for one may be misspelt.
+/// Returns the fields that an endpoint does not know. They are ignored, because a newer or older caller may send some, and the
+/// answer names them, because one may be misspelt.
 fn unknown(given: impl Iterator<Item = String>, read: &impl Serialize) -> Vec<String> {
     let known = serde_json::to_value(read).unwrap_or_default();
     let unknown = given.filter(|name| known.get(name).is_none());
@@ -379,7 +379,7 @@ fn unknown(given: impl Iterator<Item = String>, read: &impl Serialize) -> Vec<St
 #[derive(Serialize, Deserialize)]
 struct NoBody {}
 
-/// Reads a body, and has the loop answer what was made of it and name what was not.
+/// Reads a body, has the loop answer the request made from it, and names the fields that were not used.
 async fn ask_by<T: DeserializeOwned + Serialize>(
     state: &ServerState,
     body: &[u8],
@@ -388,7 +388,7 @@ async fn ask_by<T: DeserializeOwned + Serialize>(
 ) -> Answered {
     let read: T = parse(body)?;
     check(&read)?;
-    // What they hold need not even be valid.
+    // The fields' values are skipped: only their names matter here.
     #[allow(clippy::zero_sized_map_values, reason = "only a map reads an object")]
     let given: BTreeMap<String, IgnoredAny> = parse(body)?;
     let unknown = unknown(given.into_keys(), &read);
@@ -396,7 +396,7 @@ async fn ask_by<T: DeserializeOwned + Serialize>(
     Ok(respond(reply, unknown))
 }
 
-/// The number of tokens of that name in a query, if it is given.
+/// Returns the number of tokens of that name in a query, if it is given.
 fn figure(given: &[(String, String)], name: &str, least: u64) -> Result<Option<u64>, FieldError> {
     let mut values = given.iter().filter(|(have, _)| have == name);
     let Some((_, value)) = values.next() else {
@@ -655,8 +655,8 @@ fn too_large() -> HttpError {
     )
 }
 
-/// Whether exactly one content type is given and it is JSON: a web form cannot say so without asking
-/// us first by a preflight, which is refused.
+/// Reports whether exactly one content type is given and it is JSON: a web page cannot send that type without
+/// a preflight request, which is refused.
 fn is_json(headers: &HeaderMap) -> bool {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(kind), None) = (types.next(), types.next()) else {
@@ -669,7 +669,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, HttpError> {
-    // A list of the fields' values would be taken for the object, too.
+    // Serde would also accept a list of the fields' values for the object.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(HttpError::bad(
             "expected a JSON object, found something else",
@@ -717,7 +717,7 @@ async fn ask(state: &ServerState, request: Request) -> Answered {
     Ok(respond(reply, Vec::new()))
 }
 
-/// Has the loop answer a request, within the limit of time.
+/// Sends a request to the loop and waits for its reply, within the time limit.
 pub(super) async fn call(state: &ServerState, request: Request) -> Result<Reply, HttpError> {
     let answer = send(state, request).await?;
     match timeout(ANSWER_LIMIT, answer).await {
@@ -735,7 +735,7 @@ fn late(limit: Duration) -> HttpError {
     )
 }
 
-/// An answer that names the fields of the request that are not known.
+/// An answer that names the unknown fields of the request.
 #[derive(Serialize)]
 struct Naming<T> {
     #[serde(flatten)]
@@ -771,7 +771,7 @@ fn respond(reply: Reply, unknown: Vec<String>) -> Response {
         Reply::Noted(noted) => (StatusCode::ACCEPTED, naming(noted, unknown)).into_response(),
         Reply::Saved(saved) => (StatusCode::ACCEPTED, naming(saved, unknown)).into_response(),
         Reply::Tool(said) => Json(said).into_response(),
-        // Only its own endpoint asks for these, and words them as text.
+        // Only the metrics endpoint asks for these, and it formats them as text itself.
         Reply::Metrics(_) => HttpError::ending().into_response(),
     }
 }

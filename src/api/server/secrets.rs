@@ -1,4 +1,4 @@
-//! The tokens, and the files by which those who may know them learn them.
+//! The tokens, and the files through which the authorized processes learn them.
 //!
 //! ```text
 //!   HASH.control    socket path LF control token LF
@@ -8,7 +8,7 @@
 //!
 //! A token is never an argument, a part of a URL, or a variable: a child of ours gets the *path* of
 //! the observe and of the bridge file, and only we know the path of the third. All files are created with
-//! mode 0600 and never get it afterwards, so there is no moment at which they are open to others.
+//! mode 0600 rather than changed to it later, so there is no moment at which they are open to others.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
@@ -51,7 +51,7 @@ impl Keys {
         })))
     }
 
-    /// What the bearer of `token` may do.
+    /// Returns the right of the bearer of `token`.
     pub(super) fn right_of(&self, token: &[u8]) -> Option<Right> {
         // All are compared always, so that the time taken shows nothing about any.
         let rights = [
@@ -67,7 +67,7 @@ impl Keys {
 
 fn random_token() -> io::Result<String> {
     let mut bytes = [0_u8; TOKEN_BYTES];
-    // The kernel's generator by its oldest door: it is there on every Unix and needs no crate.
+    // The oldest interface of the kernel's generator: every Unix has it, and it needs no crate.
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     let mut token = String::with_capacity(2 * TOKEN_BYTES);
     for byte in bytes {
@@ -76,7 +76,7 @@ fn random_token() -> io::Result<String> {
     Ok(token)
 }
 
-/// Whether two byte strings are equal, in a time that depends on their lengths only.
+/// Reports whether two byte strings are equal, in a time that depends on their lengths only.
 fn is_same(secret: &[u8], guess: &[u8]) -> bool {
     let mut difference = u8::from(secret.len() != guess.len());
     for (a, b) in secret.iter().zip(guess) {
@@ -91,23 +91,23 @@ pub struct Secrets {
     keys: Keys,
     project: String,
     status_line: Option<OsString>,
-    /// Where they stand.
+    /// The directories that hold the files.
     dirs: Vec<SecretsDir>,
 }
 
-/// The files in one directory.
+/// The secrets' files in one directory.
 #[derive(Debug)]
 struct SecretsDir {
     dir: PathBuf,
-    /// The socket that they name.
+    /// The socket that the files name.
     socket: PathBuf,
     observe: SecretFile,
     control: SecretFile,
     bridge: SecretFile,
 }
 
-/// A file that we made, kept open: while it is, no later file can have its inode number, so that a later supervisor's can be
-/// distinguished from ours and left alone.
+/// A file that we made and keep open: as long as it is open, no later file can have its inode number, so that a later
+/// supervisor's file can be distinguished from ours and left alone.
 #[derive(Debug)]
 struct SecretFile {
     path: PathBuf,
@@ -117,8 +117,8 @@ struct SecretFile {
 impl Secrets {
     /// Makes new tokens and writes `<project>.control`, `.observe` and `.bridge` into `dir`.
     ///
-    /// `project` is the project's hash, `dir` the runtime directory (made with mode 0700 if it is not
-    /// there, refused if others may write to it), `socket` what the files are to name, and
+    /// `project` is the project's hash, `dir` the runtime directory (created with mode 0700 if it does not
+    /// exist, refused if others may write to it), `socket` the path for the files to name, and
     /// `status_line` the user's own status line command, which ours runs.
     pub fn create(
         dir: &Path,
@@ -136,7 +136,7 @@ impl Secrets {
         Ok(secrets)
     }
 
-    /// Makes sure that the files stand in `dir` and name this socket; whether they had to be written.
+    /// Makes sure that the files exist in `dir` and name this socket; returns whether they had to be written.
     pub fn keep(&mut self, dir: &Path, socket: &Path) -> Result<bool, ApiError> {
         let known = self.dirs.iter().position(|found| found.dir == dir);
         if let Some(known) = known {
@@ -164,7 +164,7 @@ impl Secrets {
             })
         });
         let found = written.inspect_err(|_| {
-            // Half of them would keep clients from those in another directory.
+            // An incomplete set would keep clients from using the files in another directory.
             for ending in ["control", "observe", "bridge"] {
                 let _ = fs::remove_file(path(ending));
             }
@@ -176,37 +176,37 @@ impl Secrets {
         Ok(true)
     }
 
-    /// Whether the files were written in `dir`, and should stand there.
+    /// Reports whether the files were written in `dir` and should still be there.
     #[must_use]
     pub fn is_kept_in(&self, dir: &Path) -> bool {
         self.dirs.iter().any(|found| found.dir == dir)
     }
 
-    /// The files, wherever they were written.
+    /// Returns the paths of the files in all directories.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let files = self.dirs.iter().flat_map(SecretsDir::files);
         files.map(|(file, _)| file)
     }
 
-    /// The tokens, for [`super::serve`].
+    /// Returns the tokens, for [`super::serve`].
     #[must_use]
     pub fn keys(&self) -> Keys {
         self.keys.clone()
     }
 
-    /// The file whose path hook commands are given.
+    /// Returns the file whose path is given to hook commands.
     #[must_use]
     pub fn observe_file(&self) -> &Path {
         &self.current().observe.path
     }
 
-    /// The file that the user's own commands read; its path is never given to the hosted agent.
+    /// Returns the file that the user's own commands read; its path is never given to the hosted agent.
     #[must_use]
     pub fn control_file(&self) -> &Path {
         &self.current().control.path
     }
 
-    /// The first place where they stand.
+    /// Returns the first directory in which all files exist, or else the first of all.
     fn current(&self) -> &SecretsDir {
         let mut standing = self.dirs.iter().filter(|found| found.is_there());
         standing
@@ -237,7 +237,7 @@ impl Drop for Secrets {
     }
 }
 
-/// Rewrites one file and returns it open; what an earlier run left there is removed first.
+/// Rewrites one file and returns it open; a file of an earlier run is removed first.
 fn write_secret(
     path: PathBuf,
     socket: &Path,

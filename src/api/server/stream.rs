@@ -4,9 +4,9 @@
 //!   feed ──► feeder task ── bounded channel ──► body ──► socket
 //! ```
 //!
-//! The feeder waits for its reader no longer than [`READER_LIMIT`], and never while the ring turns past it: then the
-//! connection is closed, and the reader may come back with the id it saw last (`Last-Event-ID`). A stream keeps its
-//! connection for as long as it lives, so there are few of them.
+//! The feeder waits for its reader no longer than [`READER_LIMIT`], and never while the ring overtakes it: then the
+//! connection is closed, and the reader may reconnect with the id it saw last (`Last-Event-ID`). A stream keeps its
+//! connection for as long as it lives, so few are allowed.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -29,19 +29,19 @@ use crate::api::wire::{Reply, Request};
 /// The most streams of one door at a time.
 pub const STREAM_COUNT: usize = 16;
 
-/// How long a reader may take for what is sent before it is given up.
+/// The longest time a reader may take for a piece before it is dropped.
 const READER_LIMIT: Duration = Duration::from_secs(5);
 
-/// How often a silent stream shows that it lives; it is also how soon a reader who has gone is noticed.
+/// The interval at which a silent stream shows that it lives; it also bounds the time to notice that a reader has gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// How many events go out in one piece.
+/// The most events that are sent in one piece.
 const BATCH: usize = 64;
 
-/// How many pieces may wait for the reader.
+/// The most pieces that may wait for the reader.
 const PIECES: usize = 4;
 
-/// Where a reader stands.
+/// The state of one reader.
 struct Reader {
     feed: Feed,
     seen: u64,
@@ -73,7 +73,7 @@ pub(super) async fn events(State(state): State<ServerState>, request: HttpReques
         Some(seen) => (seen, String::new()),
         None => begin(&state, last.is_some()).await?,
     };
-    // From here on its time is not limited.
+    // From here on the connection has no time limit.
     connection.streams.store(true, Ordering::Release);
     let (out, pieces) = mpsc::channel(PIECES);
     let reader = Reader {
@@ -95,9 +95,9 @@ pub(super) async fn events(State(state): State<ServerState>, request: HttpReques
     Ok(response)
 }
 
-/// The number to go on from and the first events: how things stand, after a note if something is missing.
+/// Returns the number from which to continue and the first events: the status, after a gap event if events are missing.
 async fn begin(state: &ServerState, missing: bool) -> Result<(u64, String), HttpError> {
-    // Before the status is taken: what happens in between is sent twice rather than not at all.
+    // The number is taken before the status: an event in between is sent twice rather than not at all.
     let seen = state.requests.feed.newest();
     let mut first = String::new();
     if missing {
@@ -152,7 +152,7 @@ impl Reader {
         }
     }
 
-    /// False once there is no reader.
+    /// Sends a piece; returns false once there is no reader.
     async fn send(&self, piece: String) -> bool {
         if let Ok(sent) = timeout(READER_LIMIT, self.out.send(piece)).await {
             return sent.is_ok();
