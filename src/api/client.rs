@@ -1,4 +1,4 @@
-//! The small client that `hook`, `statusline`, `status` and `ctl` speak through.
+//! The small client through which `hook`, `statusline`, `status` and `ctl` talk to the supervisor.
 //!
 //! One request, one answer, over the control socket, without a runtime: a hook's time is added to the
 //! session it reports from, so this path starts no threads, parses no JSON and never waits past the
@@ -40,42 +40,42 @@ const ANSWER_LIMIT: usize = 16 * 1024 * 1024;
 /// The longest head of an answer, in bytes.
 const HEAD_LIMIT: usize = 16 * 1024;
 
-/// How long to wait before connecting again to a socket whose backlog is full.
+/// The pause before another attempt to connect to a socket whose backlog is full.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(2);
 
-/// How long a supervisor may take to let a mere connection in before it counts as alive but busy.
+/// The longest time a supervisor may take to accept a connection before it counts as alive but busy.
 const PROBE_LIMIT: Duration = Duration::from_millis(50);
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No process listens: there is no secrets file, no socket, or no process behind it.
+    /// There is no listening process: the secrets file, the socket, or the process behind it is missing.
     #[error("no supervisor answers at `{path}`")]
     NoSupervisor {
         /// The secrets file or the socket.
         path: PathBuf,
     },
-    /// The secrets file is not to be trusted, or not one.
+    /// The file cannot be trusted, or is not a secrets file.
     #[error("expected `{path}` to be a file of our own with mode 0600, but {found}")]
     BadFile {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the file.
         found: &'static str,
     },
     /// The deadline passed.
     #[error("the supervisor did not answer in time")]
     Late,
-    /// The answer was not the HTTP we speak.
+    /// The answer was not in the HTTP format that we read.
     #[error("expected an HTTP/1.1 answer, found {found}")]
     Garbled {
-        /// What was found.
+        /// A description of the found text.
         found: &'static str,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("cannot {act}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         act: &'static str,
         /// The system's reason.
         source: io::Error,
@@ -88,12 +88,12 @@ impl ClientError {
     }
 }
 
-/// An answer as it came.
+/// An answer as it was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The HTTP status code.
     pub status: u16,
-    /// The body.
+    /// The body as bytes.
     pub body: Vec<u8>,
 }
 
@@ -141,13 +141,13 @@ impl ApiClient {
         })
     }
 
-    /// The socket's path.
+    /// Returns the socket's path.
     #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// The user's own status line command, if an observe file names one.
+    /// Returns the user's own status line command, if an observe file names one.
     #[must_use]
     pub fn status_line(&self) -> Option<&OsStr> {
         self.status_line.as_deref()
@@ -196,7 +196,7 @@ impl ApiClient {
     }
 }
 
-/// Whether a process listens on the socket at `path`; one whose backlog is full counts as alive.
+/// Reports whether a process listens on the socket at `path`; one whose backlog is full counts as alive.
 #[must_use]
 pub fn is_answered(path: &Path) -> bool {
     let outcome = connect(path, Instant::now() + PROBE_LIMIT);
@@ -259,7 +259,7 @@ fn connect(path: &Path, deadline: Instant) -> Result<UnixStream, ClientError> {
     }
 }
 
-/// A non-blocking socket; made in three calls because macOS has no flags for it.
+/// Creates a non-blocking socket, in three calls because macOS has no flags for it.
 fn new_socket() -> Result<OwnedFd, Errno> {
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
     rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
@@ -285,7 +285,7 @@ fn write_all(
     Ok(())
 }
 
-/// Waits until the stream is ready, or says that the deadline has passed.
+/// Waits until the stream is ready, or fails if the deadline has passed.
 fn wait_for(stream: &UnixStream, flags: PollFlags, deadline: Instant) -> Result<(), ClientError> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
@@ -330,7 +330,7 @@ fn garbled(found: &'static str) -> ClientError {
     ClientError::Garbled { found }
 }
 
-/// The answer, once it is there as a whole; `ended` says that no more will come.
+/// Returns the answer once it is complete; `ended` tells that no more bytes will come.
 fn parse_answer(bytes: &[u8], ended: bool) -> Result<Option<Answer>, ClientError> {
     let Some(end) = memchr::memmem::find(bytes, b"\r\n\r\n") else {
         if bytes.len() > HEAD_LIMIT {

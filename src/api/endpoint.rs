@@ -1,84 +1,85 @@
-//! The endpoints as data: what the server routes, what the `OpenAPI` description says, what the tests walk through.
+//! The endpoints as data, for the routes of the server, the `OpenAPI` description and the tests.
 
-/// What a bearer may do; the greater right includes the lesser.
+/// The right of a token's bearer; a greater right includes the lesser ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Right {
-    /// Report what was seen, read figures: all that the hosted agent's hooks get.
+    /// The right to report observations and to read figures: all that the hosted agent's hooks get.
     Observe,
-    /// That, and to answer what it is asked: what the client's own side of the hosted session gets. It orders nothing.
+    /// The right to observe and to answer the supervisor's orders: the client's own side of the hosted session gets it. It gives
+    /// no orders.
     Bridge,
-    /// Everything: the user's own.
+    /// The right to do everything, which the user has.
     Control,
 }
 
 impl Right {
-    /// The word for it, as in the `OpenAPI` description's security schemes.
+    /// Returns the right's name, as in the `OpenAPI` description's security schemes.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 }
 
-/// The methods that are served.
+/// A method that is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "UPPERCASE")]
 pub enum Method {
-    /// Asks, and changes nothing.
+    /// Asks and changes nothing.
     Get,
     /// Reports or orders.
     Post,
 }
 
 impl Method {
-    /// The method as HTTP spells it.
+    /// Returns the method as HTTP spells it.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 }
 
-/// One endpoint.
+/// An endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::VariantArray)]
 pub enum Endpoint {
     /// A hook of the hosted agent.
     Hook,
     /// The hosted agent's status line.
     StatusLine,
-    /// How full the context window is.
+    /// The use of the context window.
     Usage,
-    /// Saves everything.
+    /// The order to save everything, as an observation.
     AutoSave,
     /// The client's own side of the hosted session.
     Bridge,
     /// A tool that the hosted agent calls.
     Tool,
-    /// A commit was made.
+    /// The report of a commit.
     GitCommit,
-    /// A test run has ended.
+    /// The report of a test run that has ended.
     TestResult,
     /// The figures for monitoring.
     Metrics,
-    /// How things stand.
+    /// The status.
     Status,
     /// The iterations of this run.
     History,
-    /// What happens, as it happens.
+    /// The stream of events as they happen.
     Events,
     /// A session's handoff.
     Handoff,
-    /// Types a prompt.
+    /// The order to type a prompt.
     Say,
-    /// Every other order.
+    /// All other orders.
     Order,
 }
 
 impl Endpoint {
-    /// All of them.
+    /// All endpoints.
     pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
-    /// Its path, its method and its right. What changes something is a POST. Figures without words may be read by every caller that
-    /// may report, and by a tool the agent may read the beginning of its own handoff.
+    /// Returns the path, the method and the right. An endpoint that changes something is a POST. Every caller that may report may
+    /// also read plain figures, and the agent may read the beginning of its own handoff by a tool.
     const fn row(self) -> (&'static str, Method, Right) {
         use Method::{Get, Post};
         use Right::{Bridge, Control, Observe};
@@ -101,19 +102,19 @@ impl Endpoint {
         }
     }
 
-    /// Its path, with `{names}` for what varies.
+    /// Returns the path, with `{names}` for the variable parts.
     #[must_use]
     pub const fn path(self) -> &'static str {
         self.row().0
     }
 
-    /// Its one method.
+    /// Returns the only method.
     #[must_use]
     pub const fn method(self) -> Method {
         self.row().1
     }
 
-    /// What it takes to use it.
+    /// Returns the right that its use requires.
     #[must_use]
     pub const fn right(self) -> Right {
         self.row().2

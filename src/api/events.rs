@@ -1,4 +1,4 @@
-//! What happens, as `GET /events` sends it: the kinds, and the ring in which the latest wait for late listeners.
+//! The events that `GET /events` sends: their kinds, and the ring that keeps the latest for late listeners.
 //!
 //! ```text
 //!   id: 5f3a9c01-17        the feed's mark and the number within it
@@ -6,8 +6,8 @@
 //!   data: {"phase":"review","reason":"breakpoint","blocked_by":[]}
 //! ```
 //!
-//! The mark changes with each supervisor, so that a listener who comes back to another one learns that something is missing
-//! instead of being given other events by the same numbers.
+//! The mark changes with each supervisor, so that a listener that reconnects to another one learns that events are missing
+//! instead of being given other events under the same numbers.
 
 use std::collections::VecDeque;
 
@@ -15,30 +15,30 @@ use serde_json::Value;
 
 use crate::redact;
 
-/// How many events are kept for listeners who come back: minutes of a busy session.
+/// The number of events kept for listeners that reconnect: minutes of a busy session.
 pub const KEPT: usize = 1024;
 
-/// What kind of thing happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum ApiEventKind {
     /// The whole status: the first event of every stream, and after every [`ApiEventKind::Gap`].
     Status,
-    /// Events are missing here: they were no longer kept.
+    /// Events are missing here, because they were no longer kept.
     Gap,
     /// A hook of the agent fired.
     Hook,
-    /// The agent does something else now.
+    /// The agent's state has changed.
     Agent,
     /// Another session or iteration began.
     Session,
-    /// The figure has changed.
+    /// The figure for the context window has changed.
     Context,
-    /// Another level was reached.
+    /// The context level has changed.
     Level,
-    /// The mode was changed, or a pause.
+    /// The mode or the pause has changed.
     Mode,
-    /// The reboot is a step further.
+    /// The reboot has advanced by a step.
     Reboot,
     /// A commit was made.
     Commit,
@@ -46,34 +46,34 @@ pub enum ApiEventKind {
     Tests,
     /// A checkpoint is being kept.
     Checkpoint,
-    /// A model was asked for a summary in vain.
+    /// A model was asked for a summary but gave none.
     Summary,
-    /// What the footer says.
+    /// The text that the footer shows.
     Notice,
 }
 
 impl ApiEventKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
-    /// The event's name in the stream.
+    /// Returns the event's name in the stream.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiEvent {
-    /// What kind.
+    /// The kind of the event.
     pub kind: ApiEventKind,
-    /// What exactly, as JSON.
+    /// The details, as JSON.
     pub data: Value,
 }
 
 impl ApiEvent {
-    /// The event as the stream carries it; without an id for one that has no place of its own in the feed.
+    /// Returns the event as the stream carries it; without an id if it has no place of its own in the feed.
     #[must_use]
     pub fn to_event(&self, id: Option<&str>) -> String {
         // JSON on one line holds no line break, so nothing in it can end the event or begin another.
@@ -88,12 +88,12 @@ impl ApiEvent {
 #[derive(Debug, Default)]
 pub struct Ring {
     kept: VecDeque<ApiEvent>,
-    /// The number of the newest; 0 before the first.
+    /// The number of the newest event; 0 before the first.
     newest: u64,
 }
 
 impl Ring {
-    /// Adds one and gives its number; the oldest goes when there are more than [`KEPT`].
+    /// Adds an event and returns its number; the oldest is dropped when there are more than [`KEPT`].
     pub fn push(&mut self, event: ApiEvent) -> u64 {
         if self.kept.len() >= KEPT {
             self.kept.pop_front();
@@ -103,14 +103,14 @@ impl Ring {
         self.newest
     }
 
-    /// The number of the newest; 0 before the first.
+    /// Returns the number of the newest event; 0 before the first.
     #[must_use]
     pub const fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// At most `limit` of what came after number `seen`, with their numbers; none if some of that is no longer kept, or if
-    /// there never was such a number.
+    /// Returns at most `limit` of the events after number `seen`, with their numbers; `None` if some of them are no longer kept,
+    /// or if there never was such a number.
     #[must_use]
     pub fn after(&self, seen: u64, limit: usize) -> Option<Vec<(u64, ApiEvent)>> {
         let oldest = self.newest - self.kept.len() as u64;

@@ -1,6 +1,6 @@
 //! The figures for monitoring, and their text in the Prometheus exposition format (version 0.0.4).
 //!
-//! Figures and our own words only: no path, prompt, branch or session is in them, so the observe token may read them.
+//! The text has only figures and our own words: it contains no path, prompt, branch or session, so the observe token may read it.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::guard::Level;
 /// The content type of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The upper bounds of the hook histogram, in microseconds: the contract's 10 ms and what lies around it.
+/// The upper bounds of the hook histogram, in microseconds: the promised 10 ms and the range around it.
 pub const HOOK_BOUNDS: [u64; 10] = [
     500, 1_000, 2_500, 5_000, 10_000, 20_000, 50_000, 100_000, 250_000, 1_000_000,
 ];
@@ -21,7 +21,7 @@ pub struct MetricsReport {
     pub version: String,
     /// The agent's kind.
     pub agent: String,
-    /// Tokens in the context window; nothing before the first figure, as the three below.
+    /// The number of tokens in the context window; `None` before the first figure, as are the three below.
     pub used: Option<u64>,
     /// The whole window in tokens.
     pub window: Option<u64>,
@@ -31,39 +31,39 @@ pub struct MetricsReport {
     pub percent: Option<f64>,
     /// The level, once there is a figure.
     pub level: Option<Level>,
-    /// How old the figure is, in seconds.
+    /// The age of the figure, in seconds.
     pub age_seconds: Option<f64>,
     /// The iteration's number.
     pub iteration: u64,
-    /// Turns that have ended since the supervisor started.
+    /// The number of turns that have ended since the supervisor started.
     pub turns: u64,
-    /// What the run has cost, in US dollars, as the agent reports it.
+    /// The cost of the run, in US dollars, as the agent reports it.
     pub cost_usd: f64,
-    /// Reboots that have ended, by cause and outcome.
+    /// The number of reboots that have ended, by cause and outcome.
     pub reboots: Vec<(&'static str, &'static str, u64)>,
-    /// Seconds spent in each step of the reboots of this run, and how many reboots had it.
+    /// The seconds spent in each step of the reboots of this run, and the number of reboots that had the step.
     pub transitions: Vec<(&'static str, f64, u64)>,
-    /// Commits seen.
+    /// The number of commits seen.
     pub commits: u64,
-    /// Test runs seen that passed, and that failed.
+    /// The numbers of test runs seen that passed and that failed.
     pub tests: (u64, u64),
-    /// Checkpoints ordered.
+    /// The number of checkpoints ordered.
     pub checkpoints: u64,
 }
 
-/// How long hooks took, from their connection to the moment the loop had them.
+/// The times that hooks took, from their connection to the moment at which the loop had them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookTimes {
-    /// How many took no longer than each of [`HOOK_BOUNDS`], not counting those of the bounds before; the last are beyond all.
+    /// The number of hooks up to each of [`HOOK_BOUNDS`] and above the bound before; the last count is of those beyond all bounds.
     pub counts: [u64; HOOK_BOUNDS.len() + 1],
-    /// All of them together, in microseconds.
+    /// The sum of all times, in microseconds.
     pub total: u64,
-    /// Hooks that were turned away because the loop was not there for them.
+    /// The number of hooks that were rejected because the loop did not take them.
     pub lost: u64,
 }
 
 impl HookTimes {
-    /// Notes one that took so many microseconds.
+    /// Notes a hook that took `micros` microseconds.
     pub fn note(&mut self, micros: u64) {
         let place = HOOK_BOUNDS.partition_point(|bound| *bound < micros);
         self.counts[place] += 1;
@@ -71,7 +71,7 @@ impl HookTimes {
     }
 }
 
-/// One family after the other, as text.
+/// The text of the metric families, one after the other.
 #[derive(Default)]
 struct Exposition(String);
 
@@ -94,7 +94,7 @@ impl Exposition {
         let _ = writeln!(self.0, "{close} {value}");
     }
 
-    /// A family of one sample, which is left out while it is not known; a counter by its name, or a gauge.
+    /// Writes a family of one sample, or nothing while the value is unknown; the name tells a counter from a gauge.
     fn one(&mut self, name: &str, help: &str, value: Option<f64>) {
         if let Some(value) = value {
             let is_counter = name.ends_with("_total");
@@ -111,7 +111,7 @@ fn escaped(text: &str) -> String {
         .replace('\n', "\\n")
 }
 
-/// The whole text.
+/// Returns the whole text.
 #[must_use]
 pub fn text(report: &MetricsReport, hooks: &HookTimes) -> String {
     let mut out = Exposition::default();

@@ -1,7 +1,7 @@
 //! Requests and replies as data, shared by the server, the client and the core.
 //!
 //! This file is the wire format and nothing else: no socket, no clock, no channel. A [`Request`] is
-//! what a caller outside wants of the supervisor, a [`Reply`] is the loop's answer, and the
+//! what an outside caller asks of the supervisor, a [`Reply`] is the loop's answer, and the
 //! `…Report` types are what a script reads as JSON. Their field names are a promise: scripts depend
 //! on them, so a figure that is not known yet is `null` rather than absent.
 //!
@@ -13,7 +13,7 @@
 //!         Reply   ◄──────────────────────
 //! ```
 //!
-//! Nothing that was *observed* (hooks, status line, reports of commits and tests) is ever an order;
+//! An *observation* (a hook, the status line, a report of commits or tests) is never an order;
 //! orders are [`Control`], and the server lets them through for the control token only.
 
 mod body;
@@ -44,68 +44,68 @@ pub use super::{
 };
 use crate::{bridge, lineage::Way};
 
-/// How deeply a JSON body may be nested, in brackets; deeper ones are refused before they are parsed.
+/// The greatest nesting depth of a JSON body, in brackets; deeper bodies are refused before they are parsed.
 pub const DEPTH_LIMIT: usize = 64;
 
-/// The fewest and the most digits of a commit's id: what git abbreviates to, and SHA-256.
+/// The fewest and the most digits of a commit's id: the length git abbreviates to, and that of SHA-256.
 pub const SHA_DIGITS: std::ops::RangeInclusive<usize> = 7..=64;
 
-/// How long the name of a hook event may be, in characters; the longest known one has 18.
+/// The greatest length of a hook event's name, in characters; the longest known one has 18.
 pub const EVENT_NAME_LIMIT: usize = 40;
 
-/// What a caller outside wants of the supervisor.
+/// A request of an outside caller to the supervisor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// A hook of the hosted agent fired; the body is what it got on its standard input, unparsed. Answered with
+    /// A hook of the hosted agent fired; the body is its standard input, unparsed. The loop answers with
     /// [`Reply::Accepted`], or with [`Reply::Blocked`] where the hook can refuse.
     Hook {
         /// The event's name as in `POST /hooks/claude/{event}`: 1 to 40 ASCII letters.
         event: String,
-        /// The payload as sent, at most 1 MiB; it may be cut short or no JSON at all.
+        /// The payload as sent, at most 1 MiB; it may be truncated or not JSON at all.
         body: Vec<u8>,
     },
-    /// The agent's status line was redrawn; answered with [`Reply::StatusLine`].
+    /// The agent's status line was redrawn; the loop answers with [`Reply::StatusLine`].
     StatusLine {
-        /// The payload as sent, at most 1 MiB; it may be cut short or no JSON at all.
+        /// The payload as sent, at most 1 MiB; it may be truncated or not JSON at all.
         body: Vec<u8>,
     },
-    /// An order by the user; answered with [`Reply::Ordered`] or [`Reply::Checkpoint`].
+    /// An order of the user; the loop answers with [`Reply::Ordered`] or [`Reply::Checkpoint`].
     Control(Control),
-    /// How things stand; answered with [`Reply::Status`].
+    /// A query for the status; the loop answers with [`Reply::Status`].
     Status,
-    /// The iterations of this run; answered with [`Reply::History`].
+    /// A query for the iterations of this run; the loop answers with [`Reply::History`].
     History,
-    /// A session's handoff: of the present one as it would be sent now, of any other that the store knows as it was; answered
-    /// with [`Reply::Handoff`] or [`Reply::NotFound`].
+    /// A query for a session's handoff: for the present session as it would be sent now, for any other in the store as it was. The
+    /// loop answers with [`Reply::Handoff`] or [`Reply::NotFound`].
     Handoff {
-        /// The session it is asked for; nothing means the present one.
+        /// The session whose handoff is wanted; `None` means the present one.
         session: Option<String>,
     },
-    /// How full the context window is; answered with [`Reply::Usage`].
+    /// A query for the use of the context window; the loop answers with [`Reply::Usage`].
     Usage(UsageQuery),
-    /// Something worth a checkpoint was seen; answered with what was [`Reply::Noted`] or [`Reply::Saved`].
+    /// An event worth a checkpoint was observed; the loop answers with [`Reply::Noted`] or [`Reply::Saved`].
     Reported(Report),
-    /// The client's own side of the session said something.
+    /// The client's own side of the session sent a message.
     Bridge(Box<bridge::Report>),
-    /// The hosted agent calls a tool; answered with [`Reply::Tool`].
+    /// The hosted agent calls a tool; the loop answers with [`Reply::Tool`].
     Tool(bridge::Caller, bridge::Tool),
-    /// The figures for monitoring; answered with [`Reply::Metrics`].
+    /// A query for the monitoring figures; the loop answers with [`Reply::Metrics`].
     Metrics,
 }
 
-/// Something seen from outside that is worth a checkpoint. It is an observation, never an order.
+/// An outside event that is worth a checkpoint. It is an observation, never an order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Report {
     /// A commit was made.
     Commit(CommitBody),
     /// A test run has ended.
     Tests(TestBody),
-    /// Everything is to be saved.
+    /// The caller wants everything to be saved.
     AutoSave(SaveBody),
 }
 
 impl Report {
-    /// The environment that the reporter believes to speak to, if it says one.
+    /// Returns the environment that the reporter means, if it names one.
     #[must_use]
     pub fn environment(&self) -> Option<&str> {
         match self {
@@ -116,62 +116,62 @@ impl Report {
     }
 }
 
-/// The one hook event whose agent waits for our word; of all others only the event is wanted.
+/// The one hook event whose agent waits for our verdict; all others only report an event.
 pub const REFUSABLE_EVENT: &str = "PreCompact";
 
-/// What a hook answers its agent, as Claude Code reads it.
+/// The answer of a hook to its agent, in the form that Claude Code reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookVerdict {
-    /// `block`.
+    /// The decision: always `block`.
     pub decision: String,
-    /// Why, for the agent's user.
+    /// The reason, for the agent's user.
     pub reason: String,
 }
 
 impl HookVerdict {
-    /// The word that blocks.
+    /// The decision that blocks the agent.
     pub const BLOCK: &str = "block";
 }
 
 /// The loop's answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// It has been noted.
+    /// The request has been noted.
     Accepted,
-    /// The order is carried out.
+    /// The order is being carried out.
     Ordered(OrderReply),
-    /// The hook is to stop what its agent was about to do.
+    /// The hook must stop what its agent was about to do.
     Blocked {
         /// The reason, for the agent's user.
         reason: String,
     },
-    /// It will not be done.
+    /// The request is refused.
     Refused {
-        /// The reason, for people, with what would have to be true.
+        /// The reason, for people, with the condition that would have to hold.
         why: String,
     },
-    /// What was asked for does not exist.
+    /// The requested thing does not exist.
     NotFound {
         /// The reason, for people.
         why: String,
     },
     /// The line that the agent shows under its prompt.
     StatusLine(StatusLineReply),
-    /// How things stand.
+    /// The status.
     Status(Box<StatusReport>),
     /// The iterations of this run.
     History(HistoryReport),
-    /// The handoff as it would be sent now.
+    /// The handoff as it would be sent now, or of another session as it was.
     Handoff(Box<HandoffReport>),
-    /// How full the context window is.
+    /// The use of the context window.
     Usage(UsageReply),
     /// A checkpoint was saved.
     Checkpoint(Box<CheckpointReply>),
-    /// The report was taken.
+    /// The report has been taken.
     Noted(NotedReply),
     /// Everything is being saved.
     Saved(SaveReply),
-    /// What the tool says to the agent.
+    /// The tool's answer to the agent.
     Tool(ToolReply),
     /// The figures for monitoring.
     Metrics(Box<MetricsReport>),
@@ -181,33 +181,33 @@ pub enum Reply {
 #[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Control {
-    /// Begin a reboot: its handoff is drafted and waits for an approval.
+    /// Begins a reboot: its handoff is drafted and waits for an approval.
     Reboot,
-    /// Begin a reboot and choose its way: [`Control::Reboot`] with a [`RebootBody`] that names one.
+    /// Begins a reboot in a chosen way: [`Control::Reboot`] with a [`RebootBody`] that names one.
     #[strum(serialize = "reboot")]
     RebootBy(Way),
-    /// Approve the reboot that waits for it.
+    /// Approves the reboot that waits for an approval.
     Approve,
-    /// Put the reboot off.
+    /// Defers the reboot.
     Defer,
-    /// Save a checkpoint now; answered with [`Reply::Checkpoint`] once it is on disk.
+    /// Saves a checkpoint now; the answer is [`Reply::Checkpoint`], once it is on disk.
     Save(CheckpointBody),
-    /// Let no reboot begin by itself.
+    /// Keeps reboots from beginning automatically.
     Pause,
-    /// Take back a pause.
+    /// Ends a pause.
     Resume,
-    /// End the new session and resume the one before the last reboot.
+    /// Ends the new session and resumes the one before the last reboot.
     Undo,
-    /// Forget the preserved state, after a checkpoint of it; [`Control::Undo`] brings it back.
+    /// Clears the preserved state after a checkpoint of it; [`Control::Undo`] restores it.
     ClearState,
-    /// End the agent cleanly, and the supervisor.
+    /// Ends the agent, cleanly, and the supervisor.
     Stop,
-    /// Type this text as a prompt.
+    /// Types this text as a prompt.
     Say(String),
 }
 
 impl Control {
-    /// The orders that need no text, by the names they have in URLs and on the command line.
+    /// The orders that need no text, with their names in URLs and on the command line.
     pub const PLAIN: [(&'static str, Self); 9] = [
         ("reboot", Self::Reboot),
         ("approve", Self::Approve),
@@ -220,13 +220,13 @@ impl Control {
         ("stop", Self::Stop),
     ];
 
-    /// The order's name in URLs and on the command line.
+    /// Returns the order's name in URLs and on the command line.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.into()
     }
 
-    /// The order of that name, if it is one that needs no text.
+    /// Returns the order of that name, if that order needs no text.
     #[must_use]
     pub fn plain(name: &str) -> Option<Self> {
         Self::PLAIN
@@ -236,40 +236,40 @@ impl Control {
     }
 }
 
-/// What the hosted agent is doing.
+/// The activity of the hosted agent.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum AgentState {
-    /// Started, has not reported yet that it is ready.
+    /// The agent has started but not reported yet that it is ready.
     #[default]
     Starting,
-    /// Waits for a prompt.
+    /// The agent waits for a prompt.
     Idle,
-    /// A turn runs.
+    /// A turn is running.
     Busy,
-    /// Asks the human something.
+    /// The agent asks the human a question.
     Dialog,
-    /// What it does cannot be known just now.
+    /// The agent's activity cannot be known at present.
     Unknown,
-    /// Waits for a prompt, while another process goes on with its session.
+    /// The agent waits for a prompt while another process continues its session.
     Elsewhere,
-    /// Held by a usage limit.
+    /// A usage limit holds the agent.
     Limit,
-    /// Its process is gone.
+    /// The agent's process has ended.
     Exited,
 }
 
 impl AgentState {
-    /// The word for it in JSON.
+    /// Returns the state's word in JSON.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 
-    /// The word for it for people.
+    /// Returns the state's name for people.
     #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
@@ -285,22 +285,22 @@ impl AgentState {
     }
 }
 
-/// Whether the agent keeps a to-do list that a handoff can carry over.
+/// The state of the agent's to-do list, which a handoff can carry over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TodoList {
-    /// It has written one in this run.
+    /// The agent has written a list in this run.
     Kept,
-    /// It could; nothing has been seen.
+    /// The agent could keep a list, but none has been seen.
     Empty,
-    /// Its tools are not switched on, and nothing has been seen.
+    /// The agent's to-do tools are off, and no list has been seen.
     Off,
-    /// The agent has none.
+    /// The agent has no to-do list.
     #[default]
     None,
 }
 
-/// How the agent reaches pitstop's tools.
+/// The way in which the agent reaches pitstop's tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentTools {
@@ -310,7 +310,7 @@ pub enum AgentTools {
     Mcp,
     /// The mod has not reported yet.
     Awaited,
-    /// Not at all.
+    /// The agent cannot reach them.
     #[default]
     None,
 }
@@ -318,16 +318,16 @@ pub enum AgentTools {
 /// The body of every answer that is not a success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {
-    /// What was expected and what was found.
+    /// The expected and the found value, or the reason, for people.
     pub error: String,
-    /// What to do about it; may be empty.
+    /// The suggested remedy; it may be empty.
     pub hint: String,
-    /// The field of the body or query that is wrong, where one is.
+    /// The wrong field of the body or query, if one is to blame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
 }
 
-/// Whether a text can be the name of a hook event: 1 to [`EVENT_NAME_LIMIT`] ASCII letters.
+/// Reports whether a text can be the name of a hook event: 1 to [`EVENT_NAME_LIMIT`] ASCII letters.
 ///
 /// The name goes into a URL path on the client's side, so nothing else may pass.
 #[must_use]
@@ -337,13 +337,13 @@ pub fn is_event_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Whether a text can be a commit's id: [`SHA_DIGITS`] hexadecimal digits.
+/// Reports whether a text can be a commit's id: [`SHA_DIGITS`] hexadecimal digits.
 #[must_use]
 pub fn is_sha(text: &str) -> bool {
     SHA_DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether some JSON is nested no deeper than [`DEPTH_LIMIT`]; brackets inside strings do not count.
+/// Reports whether JSON is nested no deeper than [`DEPTH_LIMIT`]; brackets inside strings do not count.
 ///
 /// The check is cheap and needs no valid JSON: it only guards the parser's stack.
 #[must_use]
