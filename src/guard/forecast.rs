@@ -1,37 +1,37 @@
-//! Growth per turn, turns left, and when turns are a unit at all.
+//! The growth per turn, the turns left, and the condition for turns to be a unit.
 //!
 //! A turn may read one file or fifty, so a mean is worthless: growth is the median over the last turns and its spread the quartiles.
-//! Turns in which the client compacted, or the figure fell by much, say nothing about growth and are left out.
-//! Where the newest turn has grown so much that no several more of its kind fit, turns are no unit: see [`super::pace`].
+//! Turns in which the client compacted, or the figure fell by much, tell nothing about growth and are left out.
+//! If the newest turn has grown so much that several more of its kind do not fit, turns are not the unit: see [`super::pace`].
 
 use std::{collections::VecDeque, ops::RangeInclusive};
 
 use crate::transcript::Tokens;
 
-/// Turns kept for the sparkline.
+/// The number of turns kept for the sparkline.
 const HISTORY: usize = 128;
 
-/// Turns that the growth is taken from: enough for a median, few enough to follow a change of work.
+/// The number of turns from which the growth is taken: enough for a median, few enough to follow a change of work.
 const RECENT: usize = 12;
 
-/// A fall by more than this share between two figures is a compaction, in percent.
+/// The share, in percent, above which a fall between two figures may be a compaction.
 const FALL: u64 = 30;
 
-/// Turns that must fit before the line for turns to be the unit: with fewer the next one may well reach it.
+/// The number of turns that must fit before the line for turns to be the unit: with fewer the next one may well reach it.
 const SEVERAL: u32 = 3;
 
-/// More turns than this are not worth counting.
+/// The most turns that are worth counting.
 const MANY_TURNS: u32 = 999;
 
-/// How the context window fills, turn by turn.
+/// The history of the context window, turn by turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forecast {
     turns: VecDeque<Turn>,
     base: Option<Tokens>,
-    /// The figure that the newest turn began with, or that was left of it when it fell.
+    /// The figure with which the newest turn began, or the remaining figure when it fell.
     newest_from: Tokens,
     resumed: bool,
-    /// A compaction was reported, and no figure has come since.
+    /// True if a compaction was reported and no figure has come since.
     compacting: bool,
 }
 
@@ -40,22 +40,22 @@ pub struct Forecast {
 pub struct Turn {
     /// The turn's number in its iteration.
     pub number: u64,
-    /// Tokens in the context window at its end, or now if it still runs.
+    /// The number of tokens in the context window at its end, or now if it still runs.
     pub used: Tokens,
-    /// The client compacted within it.
+    /// True if the client compacted within it.
     pub compacted: bool,
-    /// The figure fell by much within it, whatever the reason: it says nothing about growth.
+    /// True if the figure fell by much within it, whatever the reason: such a turn tells nothing about growth.
     pub fell: bool,
 }
 
-/// How much a turn adds.
+/// The number of tokens that a turn adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// Half of the last turns added less.
+    /// The median: half of the last turns added less.
     pub median: Tokens,
-    /// A quarter of the last turns added less.
+    /// The lower quartile: a quarter of the last turns added less.
     pub low: Tokens,
-    /// A quarter of the last turns added more.
+    /// The upper quartile: a quarter of the last turns added more.
     pub high: Tokens,
 }
 
@@ -74,7 +74,7 @@ impl Forecast {
             });
             return false;
         };
-        // In wide arithmetic: a figure from outside may be anything.
+        // The arithmetic is wide because a figure from outside may have any value.
         let fell = u128::from(used.0) * 100 < u128::from(last.used.0) * u128::from(100 - FALL);
         if number > last.number {
             self.newest_from = last.used;
@@ -100,19 +100,19 @@ impl Forecast {
         fell
     }
 
-    /// Notes that the client has compacted: the next figure may have fallen by less than what is noticed by itself.
+    /// Notes that the client has compacted: the next figure may have fallen by less than is detected without this note.
     pub const fn note_compaction(&mut self) {
         self.compacting = true;
     }
 
-    /// Notes that the fall which was just observed was a compaction.
+    /// Notes that the fall that was just observed was a compaction.
     pub fn note_fall(&mut self) {
         if let Some(last) = self.turns.back_mut() {
             last.compacted = true;
         }
     }
 
-    /// Notes that the session goes on from an earlier life: what it carried at first is no base load.
+    /// Notes that the session is resumed: its first figure is not the base load.
     pub const fn note_resume(&mut self) {
         self.resumed = true;
     }
@@ -123,21 +123,21 @@ impl Forecast {
         self.turns.iter().copied()
     }
 
-    /// Returns the first figure of the iteration: what a fresh session carries before any work. A resumed one reports
+    /// Returns the first figure of the iteration: the load of a fresh session before any work. A resumed session reports
     /// nothing about that.
     #[must_use]
     pub const fn base(&self) -> Option<Tokens> {
         if self.resumed { None } else { self.base }
     }
 
-    /// Returns the growth per turn; none before three turns, because two points make any line.
+    /// Returns the growth per turn; `None` before three turns, because two points fit any line.
     #[must_use]
     pub fn growth(&self) -> Option<Growth> {
         let pairs = self.turns.iter().zip(self.turns.iter().skip(1));
         let grown = pairs
             .filter(|(_, later)| !later.compacted && !later.fell)
             .map(|(earlier, later)| {
-                // Turns that failed, or whose figure was missed, have grown along.
+                // The growth includes turns in between that failed or whose figure was missed.
                 let turns = later.number.saturating_sub(earlier.number).max(1);
                 later.used.0.saturating_sub(earlier.used.0) / turns
             });
@@ -147,7 +147,7 @@ impl Forecast {
         }
         last.sort_unstable();
         let quantile = |share: usize| {
-            // Between two turns in proportion.
+            // A quantile between two turns is interpolated.
             let scaled = (last.len() - 1) * share;
             let (index, quarters) = (scaled / 4, (scaled % 4) as u64);
             let step = last[(index + 1).min(last.len() - 1)] - last[index];
@@ -160,13 +160,13 @@ impl Forecast {
         })
     }
 
-    /// Returns the range of turns left before `used` reaches `line`; none if growth is unknown or nil.
+    /// Returns the range of turns left before `used` reaches `line`; `None` if growth is unknown or nil.
     #[must_use]
     pub fn turns_left(&self, used: Tokens, line: Tokens) -> Option<RangeInclusive<u32>> {
         let growth = self.growth().filter(|growth| growth.high.0 > 0)?;
         let left = line.0.saturating_sub(used.0);
         let turns = |step: u64| left.div_ceil(step.max(1)).min(u64::from(MANY_TURNS)) as u32;
-        // A quarter of turns without growth would make the range endless; no more than four times the median.
+        // A quarter of turns without growth would make the range endless, so it is at most four times that of the median.
         let slow = growth
             .low
             .0
@@ -175,8 +175,8 @@ impl Forecast {
         Some(turns(growth.high.0)..=turns(slow))
     }
 
-    /// Returns the same where several turns fit, also of the kind of the newest, whether that runs or has ended; else turns
-    /// are not the unit to count in.
+    /// Returns the same range if several turns fit, also of the newest's size, whether that runs or has ended; else turns
+    /// are not the unit in which to count.
     #[must_use]
     pub fn several_turns_left(&self, used: Tokens, line: Tokens) -> Option<RangeInclusive<u32>> {
         let newest = self.turns.back()?.used.0.saturating_sub(self.newest_from.0);

@@ -1,7 +1,7 @@
-//! How full the context window is, and what to advise.
+//! The guard: it measures the use of the context window, and advises.
 //!
 //! The guard takes [`Reading`]s from every source, decides which one counts, and measures it against the usable
-//! window. It advises and never acts: what a crossing leads to is the business of the core.
+//! window. It advises and never acts: the core decides what follows from a crossing.
 //!
 //! ```text
 //!   Reading ──▶ Readings ──▶ used ─┐
@@ -26,25 +26,25 @@ pub use threshold::{Level, Lines, Room, Threshold, ThresholdError, Thresholds};
 
 use reading::{Readings, WindowEvidence};
 
-/// What the client keeps back of the window for its own answers and summaries, in tokens (measured).
+/// The part of the window that the client reserves for its own answers and summaries, in tokens (measured).
 pub const DEFAULT_RESERVE: Tokens = Tokens(20_000);
 
-/// What the user may set.
+/// The settings of the guard that the user may change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GuardSettings {
-    /// Where the levels begin.
+    /// The points at which the levels begin.
     pub thresholds: Thresholds,
-    /// What the client keeps back of the window.
+    /// The part of the window that the client reserves, in tokens.
     pub reserve: Tokens,
-    /// The whole window, if the user knows better than the evidence.
+    /// The whole window in tokens, if the user knows better than the evidence.
     pub window_override: Option<Tokens>,
 }
 
-/// What a session at work has at least in its window: the instructions and tools alone are several times as much.
+/// The least use of a window by a session at work, in tokens: the instructions and tools alone are several times as much.
 const LEAST: Tokens = Tokens(2_000);
 
-/// How far below its line the figure must fall before a threshold may fire again, in percent of usable: sources differ by a
-/// point or two, and a trimmed answer can take back a little more.
+/// The distance that the figure must fall below a line before its threshold may fire again, in percent of usable: sources
+/// differ by a point or two, and a trimmed answer can lower the figure a little more.
 const HYSTERESIS: f64 = 5.0;
 
 impl Default for GuardSettings {
@@ -57,15 +57,15 @@ impl Default for GuardSettings {
     }
 }
 
-/// What the guard advises.
+/// The advice of the guard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Advice {
-    /// Carry on.
+    /// The advice is to carry on.
     #[default]
     None,
-    /// Write a checkpoint and draft the handoff.
+    /// The advice is to write a checkpoint and to draft the handoff.
     Save,
-    /// Reboot at the next good moment.
+    /// The advice is to reboot at the next good moment.
     SaveAndReboot,
 }
 
@@ -79,34 +79,34 @@ impl From<Level> for Advice {
     }
 }
 
-/// What a figure means in a window of known size.
+/// The meaning of a figure in a window of known size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assessment {
-    /// Tokens in use.
+    /// The number of tokens in use.
     pub used: Tokens,
-    /// The whole window.
+    /// The whole window, in tokens.
     pub window: Tokens,
-    /// The window less the reserve.
+    /// The window less the reserve, in tokens.
     pub usable: Tokens,
     /// The share of the usable window in use, in percent; over 100 when the reserve is used too.
     pub percent: f64,
     /// The last threshold passed.
     pub level: Level,
-    /// What to do.
+    /// The advice for this level.
     pub advice: Advice,
-    /// Where the thresholds and the refusal lie, in tokens.
+    /// The positions of the thresholds and of the refusal, in tokens.
     pub lines: Lines,
 }
 
 impl Assessment {
-    /// Whether an unattended run interrupts the turn.
+    /// Reports whether an unattended run interrupts the turn.
     #[must_use]
     pub fn is_forced(&self) -> bool {
         self.used >= self.lines.at(Threshold::Force)
     }
 }
 
-/// Measures `used` against a window of this size, whose client itself acts at `client`, if that is known.
+/// Measures `used` against a window of this size, in tokens; the client itself acts at `client`, if that is known.
 #[must_use]
 pub fn assess(
     used: Tokens,
@@ -128,7 +128,7 @@ pub fn assess(
     }
 }
 
-/// The window less the reserve. No client keeps back half of its window or more: one so small counts whole.
+/// Returns the window less the reserve. A reserve of half of the window or more is ignored, because no client keeps so much.
 fn usable(window: Tokens, reserve: Tokens) -> Tokens {
     let kept = Some(reserve.0).filter(|&kept| kept < window.0 / 2);
     Tokens(window.0 - kept.unwrap_or(0))
@@ -141,85 +141,85 @@ fn share(used: Tokens, usable: Tokens) -> f64 {
 /// The figure that counts now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// Tokens in use.
+    /// The number of tokens in use.
     pub used: Tokens,
-    /// The whole window.
+    /// The whole window, in tokens.
     pub window: Tokens,
-    /// The window less the reserve.
+    /// The window less the reserve, in tokens.
     pub usable: Tokens,
     /// The share of the usable window in use, in percent.
     pub percent: f64,
     /// The last threshold passed.
     pub level: Level,
-    /// What to do.
+    /// The advice for this level.
     pub advice: Advice,
-    /// Where the thresholds and the refusal lie, in tokens.
+    /// The positions of the thresholds and of the refusal, in tokens.
     pub lines: Lines,
-    /// Who says so.
+    /// The source of the figure.
     pub source: Source,
-    /// How long ago it was said.
+    /// The age of the figure.
     pub age: Duration,
-    /// Said longer ago than this source usually is silent.
+    /// True if the source has been silent for longer than usual.
     pub stale: bool,
-    /// Another source says something else.
+    /// A disagreement of another source, if there is one.
     pub disagreement: Option<Disagreement>,
 }
 
 /// A source that differs from the one that counts by more than [`DISAGREEMENT`] points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Disagreement {
-    /// Who differs.
+    /// The source that differs.
     pub source: Source,
-    /// What it says.
+    /// The figure of that source.
     pub used: Tokens,
-    /// By how much it lies above (or, negative, below) the figure that counts, in points of the usable window.
+    /// The distance above (or, negative, below) the figure that counts, in percent points of the usable window.
     pub points: f64,
 }
 
-/// The difference between two sources from which on it is shown, in percent points of the usable window.
+/// The difference between two sources above which it is shown, in percent points of the usable window.
 pub const DISAGREEMENT: f64 = 5.0;
 
-/// A threshold was passed upwards.
+/// An upward passage of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossing {
-    /// The highest one passed.
+    /// The highest threshold that was passed.
     pub threshold: Threshold,
     /// The figure that passed it.
     pub figure: Figure,
 }
 
-/// How fast the window fills, and what is left to the compact line at that growth. What is not known yet, or does not grow, is
-/// left out.
+/// The growth of the window, and the work that is left before the compact line at that growth. A figure that is not known yet,
+/// or does not grow, is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlook {
-    /// Growth per minute of work.
+    /// The growth per minute of work.
     pub per_minute: Option<Tokens>,
-    /// Growth per tool call of the main conversation.
+    /// The growth per tool call of the main conversation.
     pub per_call: Option<Tokens>,
-    /// Growth per turn.
+    /// The growth per turn.
     pub per_turn: Option<Growth>,
-    /// Whole minutes of work left; none past the line, where there is nothing to count down.
+    /// The number of whole minutes of work left; `None` past the line, where there is nothing to count down.
     pub minutes_left: Option<u32>,
-    /// Whole tool calls left; none past the line.
+    /// The number of whole tool calls left; `None` past the line.
     pub calls_left: Option<u32>,
-    /// Turns left, where several fit.
+    /// The number of turns left, where several fit.
     pub turns_left: Option<RangeInclusive<u32>>,
 }
 
-/// What the rest of the window is counted in.
+/// The unit in which the rest of the window is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum Unit {
-    /// Turns: several fit.
+    /// The rest is counted in turns, because several fit.
     Turns,
-    /// Minutes of work.
+    /// The rest is counted in minutes of work.
     Minutes,
-    /// Tool calls: time says nothing yet.
+    /// The rest is counted in tool calls, because too little work time is known yet.
     Calls,
 }
 
 impl Outlook {
-    /// Returns the unit that fits; none while nothing is known.
+    /// Returns the unit that fits; `None` while nothing is known.
     #[must_use]
     pub fn unit(&self) -> Option<Unit> {
         let turns = self.turns_left.as_ref().map(|_| Unit::Turns);
@@ -230,22 +230,22 @@ impl Outlook {
     }
 }
 
-/// Watches the context window of one iteration after the other.
+/// The observer of the context window over successive iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
     settings: GuardSettings,
     readings: Readings,
-    /// Figures of the conversation before, which sources that are behind may repeat.
+    /// The figures of the previous conversation, which sources that lag behind may repeat.
     void: Vec<Tokens>,
     evidence: WindowEvidence,
     forecast: Forecast,
     pace: Pace,
-    /// Who said the last figure of the history.
+    /// The source of the last figure of the history.
     heard: Option<Source>,
     turn: u64,
-    /// The highest threshold that has fired and is not armed again.
+    /// The highest threshold that has fired and is not armed again yet.
     fired: Option<Threshold>,
-    /// From where on the client itself acts, if that is known.
+    /// The number of tokens from which on the client itself acts, if that is known.
     client: Option<Tokens>,
 }
 
@@ -270,7 +270,7 @@ impl Guard {
         }
     }
 
-    /// Takes over new settings and keeps what was seen; what they newly put behind a line may fire.
+    /// Takes over new settings and keeps the observations; a threshold that they put below the figure may fire.
     pub fn set_settings(&mut self, settings: GuardSettings) {
         self.evidence.user = settings.window_override;
         self.settings = settings;
@@ -282,7 +282,7 @@ impl Guard {
         &self.settings
     }
 
-    /// Takes what a source says; returns whether the figure fell so far that the client may have compacted.
+    /// Takes the reading of a source; returns whether the figure fell so far that the client may have compacted.
     pub fn observe(&mut self, reading: Reading) -> bool {
         if matches!(reading.source, Source::Bridge | Source::StatusLine) {
             self.evidence.report_window(reading.window);
@@ -298,15 +298,15 @@ impl Guard {
             return false;
         }
         self.readings.observe(reading);
-        // Only the source that counts makes history: two that differ would look like growth.
+        // Only the source that counts enters the history: the difference of two sources would look like growth.
         match self.readings.best() {
             Some(best) if best.source == reading.source => self.follow(best),
             _ => false,
         }
     }
 
-    /// Whether a figure can be that of the session: a report that is damaged or odd must not empty the gauge in the middle of
-    /// one, nor pass for a larger window. An estimate may be anything.
+    /// Reports whether a figure can be that of the session: a damaged or odd report must not empty the gauge in the middle of a
+    /// session, nor prove a larger window. An estimate may have any value.
     #[must_use]
     pub fn can_be(&self, reading: &Reading) -> bool {
         let (used, known) = (reading.used, self.readings.best());
@@ -327,7 +327,7 @@ impl Guard {
         self.forecast.observe(self.turn, best.used)
     }
 
-    /// Notes whether the agent works from this moment on: only such time counts for the growth per minute.
+    /// Notes whether the agent works from this moment on: only working time counts for the growth per minute.
     pub fn note_work(&mut self, at: At, works: bool) {
         self.pace.note_work(at.since_start, works);
     }
@@ -347,23 +347,23 @@ impl Guard {
         self.evidence.name_model(id);
     }
 
-    /// Notes that the client has compacted: the step to the next figure is no growth, whatever it is.
+    /// Notes that the client has compacted: the step to the next figure is not growth, whatever it is.
     pub fn note_compaction(&mut self) {
         self.forecast.note_compaction();
         self.pace.begin_anew();
     }
 
-    /// Notes that the fall which was just observed was a compaction.
+    /// Notes that the fall that was just observed was a compaction.
     pub fn note_fall(&mut self) {
         self.forecast.note_fall();
     }
 
-    /// Notes that the session goes on from an earlier life: its first figure is not that of a fresh one.
+    /// Notes that the session is resumed: its first figure is not that of a fresh session.
     pub const fn note_resume(&mut self) {
         self.forecast.note_resume();
     }
 
-    /// Drops a source that has gone or whose figure is void.
+    /// Drops a source that has gone or whose figure is invalid.
     pub fn forget(&mut self, source: Source) {
         self.readings.forget(source);
     }
@@ -373,7 +373,7 @@ impl Guard {
         self.turn += 1;
     }
 
-    /// Begins a new iteration: a fresh session, of which nothing is known but what the user set.
+    /// Begins a new iteration: a fresh session, of which only the user's settings are known.
     pub fn start_iteration(&mut self) {
         *self = Self {
             // The next session is started with the same arguments and settings.
@@ -382,7 +382,7 @@ impl Guard {
         };
     }
 
-    /// Begins a new iteration in a session whose conversation was replaced: what its sources said last is void.
+    /// Begins a new iteration in a session whose conversation was replaced: the last figures of its sources are invalid.
     pub fn start_replaced(&mut self) {
         let sources = [Source::Bridge, Source::StatusLine, Source::Transcript];
         let said = sources.into_iter().filter_map(|one| self.readings.of(one));
@@ -391,18 +391,18 @@ impl Guard {
         self.void = void;
     }
 
-    /// Takes from where on the client itself acts, in tokens; lines that this puts behind the figure may fire.
+    /// Sets the number of tokens from which on the client itself acts; a threshold that this puts below the figure may fire.
     pub const fn set_client_limit(&mut self, at: Option<Tokens>) {
         self.client = at;
     }
 
-    /// Returns from where on the client itself acts, in tokens, if that is known.
+    /// Returns the number of tokens from which on the client itself acts, if that is known.
     #[must_use]
     pub const fn client_limit(&self) -> Option<Tokens> {
         self.client
     }
 
-    /// Measures a figure of ours, in tokens, against the window and the lines of now.
+    /// Measures a figure of ours, in tokens, against the present window and lines.
     #[must_use]
     pub fn assess(&self, used: Tokens) -> Assessment {
         assess(used, self.window(), &self.settings, self.client)
@@ -414,13 +414,13 @@ impl Guard {
         self.evidence.model.as_deref()
     }
 
-    /// Returns the whole window by the evidence there is.
+    /// Returns the whole window according to the evidence, in tokens.
     #[must_use]
     pub fn window(&self) -> Tokens {
         self.evidence.window()
     }
 
-    /// Returns the figure that counts; none while no source has spoken.
+    /// Returns the figure that counts; `None` while there is no reading.
     #[must_use]
     pub fn figure(&self, at: At) -> Option<Figure> {
         let best = self.readings.best()?;
@@ -456,18 +456,18 @@ impl Guard {
         })
     }
 
-    /// Returns the tokens of the client's last call, once it says nothing more.
+    /// Returns the tokens of the client's last call, once the client reports no more.
     #[must_use]
     pub fn last_used(&self) -> Option<Tokens> {
         Some(self.readings.last()?.used)
     }
 
     /// Returns the threshold that was passed upwards since the last call: each fires once, and again only after the figure
-    /// has fallen clearly below it.
+    /// has fallen clearly below its line.
     pub fn crossing(&mut self, at: At) -> Option<Crossing> {
         let figure = self.figure(at)?;
         let slack = Tokens((figure.usable.0 as f64 * HYSTERESIS / 100.0) as u64);
-        // Armed again: every line that the figure, were it higher by the slack, would still not reach.
+        // A line is armed again if the figure, raised by the slack, would still not reach it.
         let held = figure
             .lines
             .reached(Tokens(figure.used.0.saturating_add(slack.0)));
@@ -487,7 +487,7 @@ impl Guard {
         &self.forecast
     }
 
-    /// Returns how fast the window fills and what is left to the compact line; none without a figure.
+    /// Returns the growth of the window and the work left before the compact line; `None` without a figure.
     #[must_use]
     pub fn outlook(&self, at: At) -> Option<Outlook> {
         let figure = self.figure(at)?;
@@ -751,7 +751,7 @@ mod tests {
         assert_eq!(guard.forecast().base(), Some(Tokens(108_400)));
     }
 
-    /// A turn of this many calls, one each ten seconds, that add so many tokens each.
+    /// Simulates a turn of this many calls, one every ten seconds, that add `each` tokens each.
     fn long_turn(guard: &mut Guard, from: (u64, u64), calls: u64, each: u64) {
         let (second, used) = from;
         guard.begin_turn();

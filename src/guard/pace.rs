@@ -1,6 +1,6 @@
-//! How fast the context window fills while the agent works: per minute of work and per tool call.
+//! The growth of the context window while the agent works: per minute of work and per tool call.
 //!
-//! A real session is two to four turns, one of which makes a hundred tool calls, so growth per turn says nothing within it. The
+//! A real session is two to four turns, one of which makes a hundred tool calls, so growth per turn tells nothing within it. The
 //! figures cut the work into steps instead, and the last steps tell how fast it grows:
 //!
 //! ```text
@@ -9,45 +9,45 @@
 //!   growth of the last steps, without the excess of the largest  ÷  their minutes, their tool calls
 //! ```
 //!
-//! Only time in which the agent works counts: a lunch break between two turns is no slow growth. The few large steps are the
-//! files that were read: without their excess, the time left in the long sessions of five real transcripts is foretold within a
+//! Only time in which the agent works counts: a lunch break between two turns is not slow growth. The few large steps are the
+//! files that were read: without their excess, the time left in the long sessions of five real transcripts is predicted within a
 //! factor of 1.6 at half of all figures; by a plain sum within 1.8, by the median step, which nearly ignores them, within 2.2.
 
 use std::{collections::VecDeque, time::Duration};
 
 use crate::transcript::Tokens;
 
-/// Steps that the pace is taken from. Fewer follow a change of work faster and mislead more often: with 48 the mean error over
-/// the real sessions is the least.
+/// The number of steps from which the pace is taken. Fewer follow a change of work faster and mislead more often: with 48 the
+/// mean error over the real sessions is the least.
 const WINDOW: usize = 48;
 
-/// Steps before anything is said, because two or three make any line.
+/// The fewest steps from which a rate is given, because two or three fit any line.
 const FEWEST: usize = 5;
 
-/// Work before minutes are said: what a few seconds show is the speed of one answer.
+/// The least work from which minutes are given: a few seconds show only the speed of one answer.
 const SHORTEST: Duration = Duration::from_secs(60);
 
-/// Work that makes a step where no tool has run: figures that follow each other by the second are one event.
+/// The least work that makes a step where no tool has run: figures that follow each other within seconds are one event.
 const ONE_EVENT: Duration = Duration::from_secs(10);
 
-/// The most that one step is taken to work: beyond that the agent waits for a build or for the service, or the machine slept.
+/// The most work that counts for one step: beyond that the agent waits for a build or for the service, or the machine slept.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// A fall by more than this share is no rounding between two figures: something was taken out of the conversation, percent.
+/// The share, in percent, above which a fall between two figures is not a rounding: part of the conversation was taken out.
 const TAKEN_OUT: u128 = 5;
 
-/// How fast the context window fills while the agent works.
+/// The pace at which the context window fills while the agent works.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     steps: VecDeque<Step>,
-    /// The figure at which the step that is open began.
+    /// The figure at which the open step began.
     base: Option<Tokens>,
     /// The last figure.
     last: Option<Tokens>,
-    /// Work and tool calls since the open step began.
+    /// The work since the open step began; `calls` are the tool calls since then.
     worked: Duration,
     calls: u32,
-    /// While the agent works: up to which monotonic moment its work is counted.
+    /// The monotonic time up to which work is counted; `None` while the agent does not work.
     counted_to: Option<Duration>,
 }
 
@@ -56,18 +56,18 @@ pub struct Pace {
 struct Step {
     worked: Duration,
     calls: u32,
-    /// How much the figure has risen; negative where the client has counted a little less.
+    /// The rise of the figure, in tokens; negative where the client has counted a little less.
     growth: i128,
 }
 
-/// The growth of a number of steps and what they took.
+/// The growth over a number of steps, with their work and tool calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Tokens added, without the excess of the largest steps; more than 0.
+    /// The number of tokens added, without the excess of the largest steps; more than 0.
     grown: u128,
-    /// Work, in milliseconds.
+    /// The work, in milliseconds.
     worked: u128,
-    /// Tool calls.
+    /// The number of tool calls.
     calls: u128,
 }
 
@@ -83,13 +83,13 @@ impl Pace {
         self.calls = self.calls.saturating_add(1);
     }
 
-    /// Takes a figure of `now`.
+    /// Takes the figure at `now`.
     pub fn observe(&mut self, now: Duration, used: Tokens) {
         self.count_to(now);
         let Some((base, last)) = self.base.zip(self.last) else {
             return self.begin_at(used);
         };
-        // In wide arithmetic: a figure from outside may be anything.
+        // The arithmetic is wide because a figure from outside may have any value.
         if u128::from(used.0) * 100 < u128::from(last.0) * (100 - TAKEN_OUT) {
             self.steps.clear();
             return self.begin_at(used);
@@ -109,13 +109,13 @@ impl Pace {
         self.begin_at(used);
     }
 
-    /// Takes a figure of another source than before: the step to it would be a difference between the two, and no growth.
+    /// Takes a figure of another source than before: the step to it would be a difference between the two, not growth.
     pub fn change_source(&mut self, now: Duration, used: Tokens) {
         self.count_to(now);
         self.begin_at(used);
     }
 
-    /// Forgets all growth: the client has compacted.
+    /// Forgets all growth, because the client has compacted.
     pub fn begin_anew(&mut self) {
         *self = Self {
             counted_to: self.counted_to,
@@ -123,7 +123,7 @@ impl Pace {
         };
     }
 
-    /// Returns how fast the window fills; none while too little is known or nothing grows.
+    /// Returns the rate at which the window fills; `None` while too little is known or nothing grows.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         if self.steps.len() < FEWEST {
@@ -161,27 +161,27 @@ impl Pace {
 }
 
 impl Rate {
-    /// Returns the growth per minute of work; none where too little work was seen.
+    /// Returns the growth per minute of work; `None` where too little work was seen.
     #[must_use]
     pub fn per_minute(&self) -> Option<Tokens> {
         let worked = self.known_work()?;
         Some(rounded(self.grown * 60_000 / worked))
     }
 
-    /// Returns the growth per tool call; none where too few calls were seen.
+    /// Returns the growth per tool call; `None` where too few calls were seen.
     #[must_use]
     pub fn per_call(&self) -> Option<Tokens> {
         Some(rounded(self.grown / self.known_calls()?))
     }
 
-    /// Returns in how many minutes of work so many tokens are added.
+    /// Returns the number of minutes of work that add `left` tokens.
     #[must_use]
     pub fn minutes_for(&self, left: Tokens) -> Option<u32> {
         let minutes = u128::from(left.0) * self.known_work()? / self.grown / 60_000;
         Some(u32::try_from(minutes).unwrap_or(u32::MAX))
     }
 
-    /// Returns by how many tool calls so many tokens are added.
+    /// Returns the number of tool calls that add `left` tokens.
     #[must_use]
     pub fn calls_for(&self, left: Tokens) -> Option<u32> {
         let calls = u128::from(left.0) * self.known_calls()? / self.grown;
@@ -211,7 +211,7 @@ mod tests {
         Duration::from_secs(count)
     }
 
-    /// An agent at work that makes a call of this growth every ten seconds, from 20 000 tokens and the start on.
+    /// Simulates an agent that makes a call of each growth every ten seconds, from the start and 20 000 tokens on.
     fn working(growths: &[u64]) -> (Pace, Duration, u64) {
         let mut pace = Pace::default();
         let (mut now, mut used) = (Duration::ZERO, 20_000);
@@ -225,7 +225,7 @@ mod tests {
         (pace, now, used)
     }
 
-    /// Growth per minute and per call.
+    /// Returns the growth per minute and per call.
     fn grows(pace: &Pace) -> (Option<u64>, Option<u64>) {
         let rate = pace.rate();
         let tokens = |found: Option<Tokens>| found.map(|tokens| tokens.0);

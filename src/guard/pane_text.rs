@@ -1,8 +1,8 @@
-//! How much text a pane has shown: the measure of an agent that reports nothing.
+//! The amount of text that a pane has shown: the measure of an agent that reports nothing.
 //!
-//! Bytes say little. A program that redraws its screen ten times a second writes megabytes and says nothing, and one
-//! that counts seconds says it once. So lines are counted and not bytes, each as often as it was ever in sight at once,
-//! without its figures and its ornaments:
+//! Bytes tell little. A program that redraws its screen ten times a second writes megabytes without new text, and one
+//! that counts seconds has new text only once. So lines are counted and not bytes, each as often as it was ever visible at
+//! the same time, without its figures and its ornaments:
 //!
 //! ```text
 //!   in sight before      in sight now           new
@@ -12,25 +12,25 @@
 //!                        the parser is done     the parser is done
 //! ```
 //!
-//! Known limits: what passes between two looks is not seen, a line that is wrapped again is another one, and one that has
-//! long gone and is said again is not counted twice.
+//! Known limits: text that passes between two looks is not seen, a line that is wrapped differently counts again, and a line
+//! that comes back after a long time is not counted twice.
 
 use std::{
     collections::{HashMap, VecDeque},
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-/// The most different lines remembered: far more than any screen's history that is looked through.
+/// The most different lines that are remembered: far more than the history that is read of any screen.
 const REMEMBERED: usize = 20_000;
 
-/// How many of the last lines may still be growing while they are written.
+/// The number of last lines that may still be growing while they are written.
 const GROWING: usize = 4;
 
 /// The text that a pane has shown so far.
 #[derive(Clone, Debug, Default)]
 pub struct PaneText {
     characters: u64,
-    /// By a line's hash, how often it was in sight at once.
+    /// The most times that a line was visible at once, by the line's hash.
     seen: HashMap<u64, u32>,
     /// The keys of `seen`, oldest first.
     order: VecDeque<u64>,
@@ -39,13 +39,13 @@ pub struct PaneText {
 }
 
 impl PaneText {
-    /// How many characters it was so far.
+    /// Returns the number of characters shown so far.
     #[must_use]
     pub const fn characters(&self) -> u64 {
         self.characters
     }
 
-    /// Takes in what is in sight: the screen with the lines above it.
+    /// Takes in the visible text: the screen with the lines above it.
     pub fn look(&mut self, text: &str) {
         let mut in_sight: HashMap<u64, u32> = HashMap::new();
         for line in text.lines().map(str::trim) {
@@ -80,7 +80,7 @@ impl PaneText {
         }
     }
 
-    /// The characters of a line with its end, without those that were counted while it was shorter.
+    /// Returns the number of characters of a line with its end, without those that were counted while it was shorter.
     fn length(&self, line: &str) -> u64 {
         let grows = |last: &&String| line.len() > last.len() && line.starts_with(*last);
         let counted = self.last.iter().filter(grows);
@@ -89,7 +89,7 @@ impl PaneText {
     }
 }
 
-/// What makes two lines the same one: their letters, and where figures stand; none for a line without either.
+/// Returns the key by which lines are equal: the hash of their letters and the places of figures; `None` without either.
 fn key_of(line: &str) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let (mut any, mut in_figure) = (false, false);

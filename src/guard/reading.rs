@@ -1,4 +1,4 @@
-//! A figure with its source and age; which source wins.
+//! The readings: figures with their sources and ages, and the choice of the source that wins.
 //!
 //! ```text
 //!   bridge      ──▶ what the client's `/context` says, pushed     best
@@ -7,14 +7,14 @@
 //!   estimate    ──▶ counted from text; only while there is no other source
 //! ```
 //!
-//! A source that has stopped speaking does not win for ever: when a lower one is clearly newer and says something else, the
+//! A source that has stopped reporting does not win for ever: when a lower one is clearly newer and reports another figure, the
 //! session has moved on and the better source has not noticed.
 
 use std::time::Duration;
 
 use crate::{clock::At, transcript::Tokens};
 
-/// Where a figure comes from; the better source first. Its words are shown beside the figure.
+/// The source of a figure; the better source first. Its name is shown beside the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum Source {
@@ -25,7 +25,7 @@ pub enum Source {
     StatusLine,
     /// The usage recorded in the transcript.
     Transcript,
-    /// Counted from text.
+    /// A figure that is estimated from the amount of text.
     Estimate,
 }
 
@@ -34,58 +34,58 @@ impl Source {
     pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 }
 
-/// What one source said once.
+/// One report of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Tokens in the context window.
+    /// The number of tokens in the context window.
     pub used: Tokens,
-    /// The whole window, if the source reports it.
+    /// The whole window in tokens, if the source reports it.
     pub window: Option<Tokens>,
-    /// Who said it.
+    /// The source of the reading.
     pub source: Source,
-    /// When it was said; a source that is asked again and has nothing new has said nothing.
+    /// The time of the report; a source that is asked again and has nothing new has reported nothing.
     pub at: At,
 }
 
-/// Estimates tokens from text: four characters a token.
+/// Estimates the tokens of a text from its length: four characters per token.
 #[must_use]
 pub const fn estimate(characters: u64) -> Tokens {
     Tokens(characters.div_ceil(4))
 }
 
-/// How much newer a lower source must be before it is believed against a better one.
+/// The time by which a lower source must be newer before it overrules a better one.
 ///
 /// The status line is debounced by 300 ms and the transcript is written late; within a few seconds the two are one event.
 const MOVED_ON: Duration = Duration::from_secs(5);
 
-/// How long two sources may differ before it is called a disagreement: the slower one gets this long to follow.
+/// The time for which two sources may differ before it counts as a disagreement: the slower one gets this long to follow.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// The shortest and longest usual interval assumed of a source.
+/// The shortest and the longest usual interval that is assumed of a source.
 ///
-/// The status line speaks after messages and tools, several times a minute at work; a source that really speaks every second
-/// is not called stale for being silent during one long thought.
+/// The status line reports after messages and tools, several times a minute at work; a source that really reports every second
+/// is not called stale for its silence during one long thought.
 const USUAL: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
 
-/// The last word of one source and the rhythm it speaks in.
+/// The last reading of one source and its usual interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Voice {
     reading: Reading,
     usual: Duration,
 }
 
-/// The last word of every source.
+/// The last reading of every source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readings {
     voices: [Option<Voice>; Source::ALL.len()],
 }
 
 impl Readings {
-    /// Takes what a source says.
+    /// Takes the reading of a source.
     pub fn observe(&mut self, reading: Reading) {
         let slot = &mut self.voices[reading.source as usize];
         let usual = slot.map_or(USUAL.0, |voice| {
-            // A smoothed interval, so that one pause does not pass for the rhythm.
+            // The interval is smoothed, so that one pause does not count as the rhythm.
             let gap = reading.at.since(voice.reading.at).min(USUAL.1);
             (voice.usual * 3 + gap) / 4
         });
@@ -100,7 +100,7 @@ impl Readings {
         self.voices[source as usize] = None;
     }
 
-    /// Returns the last word of a source.
+    /// Returns the last reading of a source.
     #[must_use]
     pub fn of(&self, source: Source) -> Option<Reading> {
         self.voices[source as usize].map(|voice| voice.reading)
@@ -109,7 +109,7 @@ impl Readings {
     /// Returns the reading that counts.
     #[must_use]
     pub fn best(&self) -> Option<Reading> {
-        // The estimate counts from text and is always the newest: it never overrules a real figure.
+        // The estimate is made from text and is always the newest: it never overrules a real figure.
         let real = [Source::Bridge, Source::StatusLine, Source::Transcript];
         let best = real.into_iter().filter_map(|source| self.of(source));
         best.reduce(|better, lower| {
@@ -119,7 +119,7 @@ impl Readings {
         .or(self.of(Source::Estimate))
     }
 
-    /// Returns the last figure of a client that says nothing more. The better source may have missed the last call: its word
+    /// Returns the last figure of a client that reports no more. The better source may have missed the last call: its report
     /// comes a little later, and a client that has ended does not send it any more.
     #[must_use]
     pub fn last(&self) -> Option<Reading> {
@@ -130,16 +130,16 @@ impl Readings {
         missed.or(Some(best))
     }
 
-    /// Whether a source has been silent for more than twice its usual interval.
+    /// Reports whether a source has been silent for more than twice its usual interval.
     #[must_use]
     pub fn is_stale(&self, source: Source, at: At) -> bool {
         self.voices[source as usize]
             .is_some_and(|voice| at.since(voice.reading.at) > voice.usual * 2)
     }
 
-    /// Returns the reading that speaks against `best`, once both have had time to settle.
+    /// Returns the reading to compare with `best`, once both have had time to settle.
     ///
-    /// Estimates are not asked: they are wrong by nature.
+    /// Estimates are not compared: they are wrong by nature.
     #[must_use]
     pub fn dissent(&self, best: Reading, at: At) -> Option<Reading> {
         let other = match best.source {
@@ -152,27 +152,27 @@ impl Readings {
     }
 }
 
-/// Whether two figures differ by more than what the sources leave out or round.
+/// Reports whether two figures differ by more than the sources omit or round.
 fn differ(a: Reading, b: Reading) -> bool {
     a.used.0.abs_diff(b.used.0) > 1_000.max(a.used.0.max(b.used.0) / 100)
 }
 
-/// The window assumed when nothing is known, in tokens.
+/// The window that is assumed when nothing is known, in tokens.
 pub const DEFAULT_WINDOW: Tokens = Tokens(200_000);
 
 /// The large window, in tokens.
 const LARGE_WINDOW: Tokens = Tokens(1_000_000);
 
-/// Everything that shows how large the window is.
+/// The evidence for the size of the window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindowEvidence {
-    /// What the user set.
+    /// The window that the user set.
     pub user: Option<Tokens>,
-    /// What the status line or the bridge last said.
+    /// The window that the status line or the bridge last reported.
     pub status_line: Option<Tokens>,
     /// The model as `SessionStart` or the transcript names it.
     pub model: Option<String>,
-    /// The most that was ever seen in use.
+    /// The most tokens that were ever seen in use.
     pub most_used: Tokens,
 }
 
@@ -183,14 +183,14 @@ impl WindowEvidence {
         self.status_line = possible.or(self.status_line);
     }
 
-    /// Returns the most that can be in use: more than the window that the client reports cannot.
+    /// Returns the most tokens that can be in use: the window that the client reports is the limit.
     #[must_use]
     pub fn most(&self) -> Tokens {
         let guessed = LARGE_WINDOW.max(self.user.unwrap_or_default());
         self.status_line.unwrap_or(guessed)
     }
 
-    /// Returns the window: user, then status line, then model, then the default; never less than was seen in use.
+    /// Returns the window by the user, else the status line, else the model, else the default; never less than was seen in use.
     #[must_use]
     pub fn window(&self) -> Tokens {
         let assumed = self
@@ -220,14 +220,14 @@ impl WindowEvidence {
     }
 }
 
-/// How the client marks a model whose large window is switched on.
+/// The suffix by which the client marks a model whose large window is switched on.
 const LARGE_MARK: &str = "[1m]";
 
-/// The first generation of each family that has the large window from the start, as major and minor number. A family that
-/// is not here, and every name the client does not know, has the large one (measured with 2.1.330).
+/// The first generation of each family that has the large window by default, as major and minor number. A family that
+/// is not listed, and every name that the client does not know, has the large one (measured with 2.1.330).
 const LARGE_FROM: [(&str, (u8, u8)); 3] = [("opus", (4, 7)), ("sonnet", (5, 0)), ("haiku", (5, 5))];
 
-/// Returns the window of a model by its id; none where there is no id.
+/// Returns the window of a model by its id, in tokens; `None` if the id is empty.
 ///
 /// The mark wins. Without it the family and its generation decide; dates and cloud prefixes around the name do not matter.
 #[must_use]

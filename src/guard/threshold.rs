@@ -6,23 +6,23 @@
 //!                                 save            save and reboot   interrupt
 //! ```
 //!
-//! They are shares of the *usable* window: of the whole one less what the client keeps back. On the whole window a
-//! threshold of 90 % would lie behind the point where the client refuses prompts. Each may also have a cap in tokens, for those who
-//! find that a model gets worse long before a large window is full; the lower of the two counts.
+//! They are shares of the *usable* window: of the whole one less the client's reserve. In the whole window a threshold
+//! of 90 % would lie behind the point at which the client refuses prompts. Each may also have a cap in tokens, for users
+//! who find that a model gets worse long before a large window is full; the lower of the two counts.
 
 use crate::transcript::Tokens;
 
-/// How full the context window is: the last threshold that was passed.
+/// The level of the context window: the last threshold that was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Level {
-    /// Below the notice line.
+    /// The figure is below the notice line.
     Healthy,
-    /// From the notice line on.
+    /// The figure has reached the notice line.
     Warning,
-    /// From the warn line on: worth saving.
+    /// The figure has reached the warn line: it is worth saving.
     Critical,
-    /// From the compact line on: time for a reboot.
+    /// The figure has reached the compact line: it is time for a reboot.
     Overflow,
 }
 
@@ -33,7 +33,7 @@ impl Level {
         self.into()
     }
 
-    /// The level's name for people: the last line passed.
+    /// Returns the level's name for people: the last line passed.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -60,43 +60,43 @@ pub enum Threshold {
 }
 
 impl Threshold {
-    /// All four, in order.
+    /// All four thresholds, in order.
     pub const ALL: [Self; 4] = [Self::Notice, Self::Warn, Self::Compact, Self::Force];
 }
 
-/// Why thresholds were refused.
+/// The reason why thresholds were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
-    /// A share that is no share.
+    /// A share is not from 1 to 100 percent.
     #[error("{threshold} must be from 1 to 100 percent of the usable window, found {found}")]
     OutOfRange {
-        /// Which one.
+        /// The threshold with that share.
         threshold: Threshold,
-        /// What was given.
+        /// The given share, in percent.
         found: u8,
     },
-    /// Two shares in the wrong order.
+    /// Two shares are in the wrong order.
     #[error(
         "{lower} must lie below {upper}, found {lower} at {lower_at} and {upper} at {upper_at} percent"
     )]
     Disordered {
-        /// The one that must lie below.
+        /// The threshold that must lie below.
         lower: Threshold,
-        /// The one that must lie above.
+        /// The threshold that must lie above.
         upper: Threshold,
-        /// Where the first lies, in percent.
+        /// The share of the first, in percent.
         lower_at: u8,
-        /// Where the second lies, in percent.
+        /// The share of the second, in percent.
         upper_at: u8,
     },
-    /// Two caps in the wrong order, or one of nothing.
+    /// Two caps are in the wrong order, or one is zero.
     #[error("the token cap of {threshold} must be above {above} tokens, found {found}")]
     CapDisordered {
-        /// Which one.
+        /// The threshold with the wrong cap.
         threshold: Threshold,
-        /// The next lower cap, or zero.
+        /// The next lower cap in tokens, or zero.
         above: u64,
-        /// What was given.
+        /// The given cap, in tokens.
         found: u64,
     },
 }
@@ -127,7 +127,7 @@ impl Thresholds {
             }
         }
         for (names, at) in Threshold::ALL.windows(2).zip(shares.windows(2)) {
-            // Who reboots at compact in any case sets both to one figure.
+            // A user who wants a reboot at compact in any case sets both to one figure.
             let most = at[1] - u8::from(names[1] != Threshold::Force);
             if at[0] > most {
                 return Err(ThresholdError::Disordered {
@@ -144,7 +144,7 @@ impl Thresholds {
         })
     }
 
-    /// Adds caps in tokens, in the order notice, warn, compact, force; those given must rise.
+    /// Adds caps in tokens, in the order notice, warn, compact, force; the given caps must rise.
     pub fn with_caps(mut self, caps: [Option<Tokens>; 4]) -> Result<Self, ThresholdError> {
         let mut above = 0;
         for (threshold, cap) in Threshold::ALL.into_iter().zip(caps) {
@@ -162,10 +162,10 @@ impl Thresholds {
         Ok(self)
     }
 
-    /// Returns where the thresholds lie in a room of this kind.
+    /// Returns the positions of the thresholds in a given room.
     ///
-    /// Where the client itself acts before the compact line, or so soon behind it that one turn reaches both, the lines are
-    /// lowered: each becomes the same share of what there is up to that point.
+    /// If the client itself acts before the compact line, or so soon behind it that one turn reaches both, the lines are
+    /// lowered: each becomes the same share of the tokens up to that point.
     #[must_use]
     pub fn lines(&self, room: Room) -> Lines {
         let mut at = self.shares_of(room.usable, room.refusal);
@@ -194,12 +194,12 @@ impl Thresholds {
         }
     }
 
-    /// The shares and caps in so many tokens, none of them above `end`.
+    /// Returns the positions for the shares and caps of `whole` tokens, none of them above `end`.
     fn shares_of(&self, whole: Tokens, end: Tokens) -> [Tokens; 4] {
-        // In a small window the force line would lie behind the refusal line, where it is of no use.
+        // In a small window the force line would lie behind the refusal line, where it would be useless.
         let mut ceiling = end.max(Tokens(1));
         let mut at = [Tokens::default(); 4];
-        // From the top down, so that a cap on one line never leaves a lower one above it.
+        // The order is from the top down, so that a cap on one line never leaves a lower one above it.
         for (slot, (share, cap)) in at.iter_mut().zip(self.shares.iter().zip(self.caps)).rev() {
             // Rounded up: the line is the first figure that is at least the share.
             let line = Tokens((whole.0.saturating_mul(u64::from(*share))).div_ceil(100));
@@ -210,18 +210,18 @@ impl Thresholds {
     }
 }
 
-/// What the client refuses prompts below the end of its whole window, in tokens (measured: from 177 000 of 200 000 on, and
-/// from 977 000 of a million).
+/// The distance from the end of the whole window at which the client begins to refuse prompts, in tokens (measured: from
+/// 177 000 of 200 000 on, and from 977 000 of a million).
 const REFUSAL_MARGIN: u64 = 23_000;
 
-/// The same, below the end of the usable window, in tokens.
+/// The least such distance from the end of the usable window, in tokens.
 const LEAST_REFUSAL_MARGIN: u64 = 3_000;
 
-/// The least distance of the compact line from the point where the client itself acts, in tokens: a large turn.
+/// The least distance of the compact line from the point at which the client itself acts, in tokens: a large turn.
 const LEAST_MARGIN: u64 = 10_000;
 
-/// How far below the point where the client acts the compact line must lie at least, in tokens. Of a low point it is a
-/// twentieth, so that the lines are not crowded.
+/// Returns the least distance of the compact line below the point at which the client acts, in tokens. For a low point it is
+/// a twentieth of that, so that the lines are not crowded.
 const fn margin(client: Tokens) -> u64 {
     let share = client.0 / 20;
     if share < LEAST_MARGIN {
@@ -231,24 +231,24 @@ const fn margin(client: Tokens) -> u64 {
     }
 }
 
-/// What the lines are drawn in.
+/// The room in which the lines are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// The window less the reserve.
+    /// The window less the reserve, in tokens.
     pub usable: Tokens,
-    /// From where on a client without auto-compaction refuses prompts.
+    /// The number of tokens from which on a client without auto-compaction refuses prompts.
     pub refusal: Tokens,
-    /// From where on the client itself acts, if that is known.
+    /// The number of tokens from which on the client itself acts, if that is known.
     pub client: Option<Tokens>,
 }
 
 impl Room {
-    /// The room in a window of this size, in tokens, with so much kept back.
+    /// Creates the room of a window of this size with this usable part, in tokens.
     #[must_use]
     pub fn new(window: Tokens, usable: Tokens, client: Option<Tokens>) -> Self {
         Self {
             usable,
-            // In a window so small that half of it is kept back, no line would be left below the measured point.
+            // In a window so small that the reserve would be half of it, no line would be left below the measured point.
             refusal: Tokens(window.0.saturating_sub(REFUSAL_MARGIN))
                 .max(Tokens(usable.0.saturating_sub(LEAST_REFUSAL_MARGIN))),
             client,
@@ -256,7 +256,7 @@ impl Room {
     }
 }
 
-/// Where the thresholds lie in a window of known size; they never fall from one to the next.
+/// The positions of the thresholds in a window of known size; they never fall from one to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lines {
     at: [Tokens; 4],
@@ -266,31 +266,31 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Returns where a threshold lies.
+    /// Returns the position of a threshold.
     #[must_use]
     pub const fn at(&self, threshold: Threshold) -> Tokens {
         self.at[threshold as usize]
     }
 
-    /// Returns from where on a client without auto-compaction refuses prompts.
+    /// Returns the number of tokens from which on a client without auto-compaction refuses prompts.
     #[must_use]
     pub const fn refusal(&self) -> Tokens {
         self.refusal
     }
 
-    /// Returns from where on the client itself acts, if that is known.
+    /// Returns the number of tokens from which on the client itself acts, if that is known.
     #[must_use]
     pub const fn client(&self) -> Option<Tokens> {
         self.client
     }
 
-    /// Whether the lines were lowered because the client acts before them.
+    /// Reports whether the lines were lowered because the client acts before them.
     #[must_use]
     pub const fn are_lowered(&self) -> bool {
         self.lowered
     }
 
-    /// Whether `used` has come near the point where the client itself acts: as near as the compact line may lie.
+    /// Reports whether `used` is near the point at which the client itself acts: as near as the compact line may lie.
     #[must_use]
     pub fn is_near_client(&self, used: Tokens) -> bool {
         self.client
