@@ -188,7 +188,7 @@ impl ApiClient {
         if matches!(sent, Err(ClientError::Late)) {
             return Err(ClientError::Late);
         }
-        // A server that has read enough answers and closes while we still write: its answer says why.
+        // A server that refuses a request may answer and close while we still write: its answer gives the reason.
         match (read_answer(&mut stream, deadline), sent) {
             (Err(_), Err(unsent)) => Err(unsent),
             (answer, _) => answer,

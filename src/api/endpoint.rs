@@ -48,7 +48,7 @@ pub enum Endpoint {
     StatusLine,
     /// The use of the context window.
     Usage,
-    /// The order to save everything, as an observation.
+    /// The report that everything should be saved.
     AutoSave,
     /// The client's own side of the hosted session.
     Bridge,

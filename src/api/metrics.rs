@@ -27,7 +27,7 @@ pub struct MetricsReport {
     pub window: Option<u64>,
     /// The usable window in tokens.
     pub usable: Option<u64>,
-    /// `used` as a percentage of `usable`.
+    /// The share of `usable` in use, in percent.
     pub percent: Option<f64>,
     /// The level, once there is a figure.
     pub level: Option<Level>,

@@ -295,7 +295,7 @@ async fn attend(stream: Box<dyn Stream>, router: Router, process: Option<u32>) {
         .header_read_timeout(READ_LIMIT)
         .max_headers(HEADER_LIMIT)
         .max_buf_size(HEAD_BYTES)
-        // A client that has said everything may close its side and still wait for the answer.
+        // A client that has sent everything may close its side and still wait for the answer.
         .half_close(true)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);

@@ -188,7 +188,7 @@ async fn said(state: &ServerState, session: SessionId, client: String, said: Sai
         client,
         said,
     };
-    // Nothing is answered but that it has been taken.
+    // The answer tells only that the message has been taken.
     send(state, Request::Bridge(Box::new(report))).await?;
     Ok(accepted())
 }
@@ -264,7 +264,7 @@ async fn compact(
         let why = "pitstop has taken the order back".to_owned();
         return Ok(exact(&Decision::Skip { why }));
     };
-    // The core knows of it before the client does: what the client does next is because of it.
+    // The core is told before the client, because the client's next actions result from this answer.
     said(state, sender.session, client, Said::HandedOut(order)).await?;
     Ok(exact(&Decision::Replace { text }))
 }
@@ -277,7 +277,7 @@ async fn hold(
     connection: &Connection,
 ) -> Answered {
     let mailbox = &state.requests.mailbox;
-    // Where the first mod has not reported, the session is not known.
+    // If no process of this session has sent its hello, the session is not known.
     let client = mailbox.lock().client_in(sender.session).map(str::to_owned);
     let Some(client) = client else {
         return Ok(exact(&Decision::Client));

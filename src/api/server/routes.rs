@@ -323,7 +323,7 @@ async fn hook(
     }
     Ok(match timeout(REFUSAL_LIMIT, answer).await {
         Ok(Ok(reply @ Reply::Blocked { .. })) => respond(reply, Vec::new()),
-        // The hook no longer waits: the agent does as it likes.
+        // The hook no longer waits, so the agent proceeds.
         _ => accepted(),
     })
 }

@@ -53,7 +53,7 @@ impl Keys {
 
     /// Returns the right of the bearer of `token`.
     pub(super) fn right_of(&self, token: &[u8]) -> Option<Right> {
-        // All are compared always, so that the time taken shows nothing about any.
+        // All tokens are always compared, so that the time taken reveals nothing about any.
         let rights = [
             (&self.0.control, Right::Control),
             (&self.0.bridge, Right::Bridge),

@@ -48,7 +48,7 @@ struct Reader {
     out: mpsc::Sender<String>,
     closing: watch::Receiver<bool>,
     connection: Arc<Connection>,
-    /// Held for as long as the stream lives.
+    /// The place of the stream, held for as long as the stream lives.
     _place: OwnedSemaphorePermit,
 }
 

@@ -19,7 +19,7 @@ pub struct StatusReport {
     pub pid: u32,
     /// The project directory.
     pub project: String,
-    /// This run's id.
+    /// The id of this run.
     pub run_id: Option<String>,
     /// The mode's word: `manual`, `ask` or `auto`.
     pub mode: String,
@@ -209,7 +209,7 @@ pub struct ContextReport {
     pub window: Option<u64>,
     /// The window less the client's reserve, in tokens.
     pub usable: Option<u64>,
-    /// `used` as a percentage of `usable`.
+    /// The share of `usable` in use, in percent.
     pub percent: Option<f64>,
     /// The name of the level: `healthy`, `warning`, `critical` or `overflow`.
     pub level: Option<String>,
@@ -539,7 +539,7 @@ pub struct UsageReply {
     pub max: Option<u64>,
     /// The window less the client's reserve, in tokens.
     pub usable: Option<u64>,
-    /// `used` as a percentage of `usable`.
+    /// The share of `usable` in use, in percent.
     pub percent: Option<f64>,
     /// The name of the level.
     pub status: Option<String>,
