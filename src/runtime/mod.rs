@@ -112,9 +112,9 @@ pub struct Setup {
     pub store_writer: mpsc::Sender<Job>,
     /// The channel for answers from tasks.
     pub answers: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
-    /// The calls that reach us through the endpoints.
+    /// The calls that reach us through the doors.
     pub calls: mpsc::Receiver<Call>,
-    /// The feed of events for those who listen at an endpoint.
+    /// The feed of events for those who listen at a door.
     pub feed: Feed,
     /// The orders for the client's own side of the session.
     pub mailbox: Mailbox,

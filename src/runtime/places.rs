@@ -37,7 +37,7 @@ use crate::{
 
 use super::notices::Notices;
 
-/// The time that the endpoint may take to close.
+/// The time that the door may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 
 /// The places, as they were made at the start.

@@ -1,5 +1,5 @@
 //! The services beside the loop (the database, the transcript, git, the watched files, side processes), and the calls that come
-//! through the endpoints.
+//! through the doors.
 
 use std::{
     collections::HashMap,
@@ -84,7 +84,7 @@ impl Services {
     }
 }
 
-/// The callers and listeners at the endpoints.
+/// The callers and listeners at the doors.
 pub(super) struct Calls {
     pub feed: Feed,
     /// The orders for the client's own side of the session.
@@ -138,7 +138,7 @@ fn hook_event(event: &str, parsed: &AgentEvent) -> ApiEvent {
 }
 
 impl Shell {
-    /// Handles a call that reached us through an endpoint.
+    /// Handles a call that reached us through a door.
     pub(super) fn called(&mut self, call: Call) {
         let Call { request, reply } = call;
         self.core.set_time(self.at());

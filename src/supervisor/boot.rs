@@ -423,7 +423,7 @@ fn first_effects(
     model.take_effects()
 }
 
-/// Has everything written, closes the endpoints, and releases the lock last.
+/// Has everything written, closes the doors, and releases the lock last.
 async fn close(
     ran: Option<io::Result<(i32, Model)>>,
     store_writer: &mpsc::Sender<Job>,

@@ -1,4 +1,4 @@
-//! The endpoints: the control socket with its tokens, and the port on loopback, if one is configured.
+//! The doors of the API: the control socket with its tokens, and the port on loopback, if one is configured.
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -27,7 +27,7 @@ const CALLS_IN_FLIGHT: usize = 1024;
 /// The time that the port may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 
-/// The opened endpoints, with their channels.
+/// The opened doors, with their channels.
 pub(super) struct Opened {
     /// The calls that reach us.
     pub calls: mpsc::Receiver<Call>,
@@ -37,18 +37,18 @@ pub(super) struct Opened {
     pub mailbox: Mailbox,
     /// The file with the right to report, for hooks.
     pub observe: PathBuf,
-    /// The handle that closes the endpoints.
+    /// The handle that closes the doors.
     pub doors: Doors,
 }
 
-/// The open endpoints, and the places that are looked after, the project's lock among them.
+/// The open doors, and the places that are looked after, the project's lock among them.
 pub(super) struct Doors {
     port: Option<JoinHandle<()>>,
     stop: watch::Sender<bool>,
     places: Watch,
 }
 
-/// The plan for opening the endpoints.
+/// The plan for opening the doors.
 pub(super) struct DoorPlan<'a> {
     pub paths: &'a Paths,
     /// The address on which the port listens, if there should be one.
@@ -108,7 +108,7 @@ impl Doors {
         })
     }
 
-    /// Closes the endpoints, and releases the project's lock.
+    /// Closes the doors, and releases the project's lock.
     pub async fn close(self) {
         let _ = self.stop.send(true);
         self.places.close().await;
