@@ -6,8 +6,8 @@
 //!     └──── pty (writer thread, bounded queue) ◀────────┴ replies + keys::encode_*
 //! ```
 //!
-//! The room refuses to know who the child is. Only `pty` and `recording` touch the world; the emulator is `terminal`, whose
-//! names are found here too.
+//! This module does not depend on what the child program is. Only `pty` and `recording` use the operating system; the emulator
+//! is `terminal`, whose names are re-exported here.
 
 pub mod pty;
 pub mod recording;
@@ -20,7 +20,7 @@ pub use crate::terminal::{
     ColourScheme, HostPalette, Modes, MouseTracking, PaneSize, Rgb, copy, input, keys, screen,
 };
 
-/// What to run in a pane, where and with what.
+/// The program to run in a pane, with its arguments, environment and directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaneSpec {
     /// The program: a path, or a name looked up in the `PATH` of `env`.
@@ -29,6 +29,6 @@ pub struct PaneSpec {
     pub args: Vec<OsString>,
     /// The complete environment: nothing is inherited.
     pub env: Vec<(OsString, OsString)>,
-    /// The directory it starts in.
+    /// The directory that it starts in.
     pub cwd: PathBuf,
 }

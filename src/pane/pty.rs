@@ -1,4 +1,4 @@
-//! The PTY behind a pane: spawn, read, write, resize, signal, and the report of its end.
+//! The PTY of a pane: spawn, read, write, resize, signal, and the report of its end.
 //!
 //! ```text
 //!            reader thread ── Output, OutputEnded ──▶┐
@@ -9,11 +9,11 @@
 //!
 //! - The reader never writes and never waits for drawing; when the channel is full it gathers one more
 //!   batch and then stops reading, so a flood slows the child.
-//! - The terminal is never waited for by the caller of [`Pty::try_write`]: a key is written at once, and what
-//!   finds no room goes through one queue with one writer. A child that does not read fills the
-//!   queue; the caller gets an error and goes on. What is queued by one call is never joined with what
-//!   another call queued: Claude Code takes Enter only as a write of its own.
-//! - The exit is learned from the process, not from the end of output: a grandchild may hold the
+//! - The caller of [`Pty::try_write`] never waits for the terminal: a key is written at once, and the bytes that
+//!   the terminal has no room for go through one queue with one writer. A child that does not read fills the
+//!   queue; the caller gets an error and continues. The bytes that one call queues are never joined with the bytes
+//!   of another call: Claude Code takes Enter only as a write of its own.
+//! - The exit is detected from the process, not from the end of output: a grandchild may hold the
 //!   PTY open for ever.
 //! - The dead child is left unreaped until [`Pty::release`], so that its process group's number
 //!   cannot pass to another process while we may still signal it.
@@ -42,30 +42,30 @@ use super::{PaneSize, PaneSpec};
 /// less than half a millisecond.
 const READ_BUFFER: usize = 16 * 1024;
 
-/// How many messages may wait for the loop: with [`READ_BUFFER`] at most 48 KiB of output are on their way, the
-/// batch in the reader's hand included. What a flood has in flight is what the echo of a key waits for.
+/// The number of messages that may wait for the loop: with [`READ_BUFFER`] at most 48 KiB of output are in flight, the
+/// batch that the reader holds included. The echo of a key waits for all output in flight.
 const CHANNEL_CAPACITY: usize = 2;
 
-/// How long the writer waits for room before it looks whether its work was cancelled.
+/// The time that the writer waits for room before it checks whether its work was cancelled.
 const WRITER_PATIENCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 250_000_000,
 };
 
-/// The most bytes that may wait for the child: a 4 MiB paste, and keys typed meanwhile.
+/// The most bytes that may wait for the child: a 4 MiB paste, and the keys typed meanwhile.
 pub const WRITE_QUEUE_LIMIT: usize = 5 << 20;
 
-/// The most bytes of one write: what a PTY's line discipline holds. A write that blocks is given
-/// up at such a border.
+/// The most bytes of one write: the capacity of a PTY's line discipline. A write that blocks is abandoned
+/// at such a boundary.
 const WRITE_CHUNK: usize = 4096;
 
-/// Why a pane could not be started or resized.
+/// The reason why a pane could not be started or resized.
 #[derive(Debug, thiserror::Error)]
 pub enum PtyError {
-    /// No PTY could be opened.
+    /// The PTY could not be opened.
     #[error("could not open a pseudo-terminal")]
     Open(#[source] Source),
-    /// The working directory is none.
+    /// The working directory does not exist or is not a directory.
     #[error("the working directory {} does not exist or is no directory", .0.display())]
     Directory(PathBuf),
     /// The program could not be started.
@@ -87,24 +87,24 @@ pub enum PtyError {
 /// The cause of a [`PtyError`].
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a signal was not sent.
+/// The reason why a signal was not sent.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SignalError {
     /// The child is gone and its number may belong to another process.
     #[error("the process is gone")]
     Gone,
-    /// The system refused.
+    /// The system refused the signal.
     #[error("could not signal the process group")]
     Refused(#[source] Errno),
 }
 
-/// Why bytes were not queued for the child.
+/// The reason why bytes were not queued for the child.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum WriteRefused {
     /// The child does not read; this many bytes wait already.
     #[error("the program in the pane does not read: {queued} bytes wait for it")]
     Full {
-        /// Bytes waiting.
+        /// The number of bytes that wait.
         queued: usize,
     },
     /// The PTY is closed.
@@ -112,21 +112,21 @@ pub enum WriteRefused {
     Closed,
 }
 
-/// What a pane's threads send to the loop; each message names the iteration it belongs to.
+/// A message from a pane's threads to the loop; it names the iteration that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PtyMessage {
-    /// As handed to [`spawn`].
+    /// The iteration number that was passed to [`spawn`].
     pub iteration: u64,
-    /// What happened.
+    /// The event itself.
     pub event: PtyEvent,
 }
 
-/// What happened in a pane.
+/// An event in a pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PtyEvent {
-    /// The child wrote.
+    /// The child wrote these bytes.
     Output(Vec<u8>),
-    /// Nothing will be written any more: all who had the terminal open are gone.
+    /// The output has ended: every process that had the terminal open is gone.
     OutputEnded,
     /// The child was stopped by a signal of this number and waits for [`Signal::CONT`].
     Stopped(i32),
@@ -134,7 +134,7 @@ pub enum PtyEvent {
     Exited(PaneExit),
 }
 
-/// How a child ended: with an exit code, or by a signal.
+/// The end of a child: an exit code or a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PaneExit {
     /// The exit code, if it ended by itself.
@@ -143,16 +143,16 @@ pub struct PaneExit {
     pub signal: Option<i32>,
 }
 
-/// The channel of a pane's messages, bounded so that little output is on its way.
+/// Returns the channel of a pane's messages, bounded so that little output is in flight.
 #[must_use]
 pub fn channel() -> (mpsc::Sender<PtyMessage>, mpsc::Receiver<PtyMessage>) {
     mpsc::channel(CHANNEL_CAPACITY)
 }
 
-/// A running (or just ended) pane. Dropping it closes the terminal: who is left gets SIGHUP.
+/// A running (or just ended) pane. Dropping it closes the terminal: the processes that are left get SIGHUP.
 pub struct Pty {
     master: Box<dyn MasterPty + Send>,
-    /// The same, to read and write: neither ever waits.
+    /// The same terminal, open to read and write without blocking.
     bytes: Arc<File>,
     terminal: Option<PathBuf>,
     queue: Arc<Queue>,
@@ -181,7 +181,7 @@ impl Life {
     }
 }
 
-/// A lock that a panic elsewhere does not take away: the data is valid between statements.
+/// Locks the mutex even if another thread panicked while it held the lock: the data is valid between statements.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -197,7 +197,7 @@ pub fn spawn(
     iteration: u64,
     messages: &mpsc::Sender<PtyMessage>,
 ) -> Result<Pty, PtyError> {
-    // portable-pty would silently start in the home directory instead.
+    // Without this check portable-pty would silently start in the home directory.
     if !spec.cwd.is_dir() {
         return Err(PtyError::Directory(spec.cwd));
     }
@@ -212,7 +212,7 @@ pub fn spawn(
     let mut child = slave
         .spawn_command(command(&spec))
         .map_err(|error| failed(error.into()))?;
-    // Our own copy would keep the terminal open behind the child's back.
+    // Our own copy would keep the terminal open when the child has closed it.
     drop(slave);
     let pid = child
         .process_id()
@@ -243,7 +243,7 @@ pub fn spawn(
     Ok(pty)
 }
 
-/// Our side of the terminal, so that reading and writing never wait.
+/// Opens our side of the terminal such that reading and writing never block.
 fn without_waits(master: &dyn MasterPty) -> Result<File, PtyError> {
     let open = |error: Source| PtyError::Open(error);
     let raw = master
@@ -276,7 +276,7 @@ fn pty_size(size: PaneSize) -> PtySize {
     }
 }
 
-/// The channel with the iteration's mark.
+/// The sending end of the channel, with the iteration that marks each message.
 #[derive(Clone)]
 struct Sender {
     iteration: u64,
@@ -284,12 +284,12 @@ struct Sender {
 }
 
 impl Sender {
-    /// Whether the loop has as much to do as may wait for it.
+    /// Reports whether the channel to the loop is full.
     fn is_full(&self) -> bool {
         self.messages.capacity() == 0
     }
 
-    /// False if the loop is gone.
+    /// Sends an event to the loop; returns false if the loop is gone.
     fn send(&self, event: PtyEvent) -> bool {
         self.messages
             .blocking_send(PtyMessage {
@@ -318,22 +318,22 @@ impl Pty {
         start_thread("pane-wait", move || await_end(pid, &life, &to_loop))
     }
 
-    /// Writes bytes to the child, as they are and by a write of their own; queues what finds no room.
+    /// Writes bytes to the child unchanged and in a write of their own; queues those that the terminal has no room for.
     pub fn try_write(&self, bytes: Vec<u8>) -> Result<(), WriteRefused> {
         self.queue
             .push(bytes, |bytes| rustix::io::write(&*self.bytes, bytes))
     }
 
-    /// How many bytes wait for the child.
+    /// Returns the number of bytes that wait for the child.
     #[must_use]
     pub fn queued_bytes(&self) -> usize {
         locked(&self.queue.state).bytes
     }
 
-    /// Forgets what waits for a child that does not read, and gives the number of bytes dropped.
+    /// Discards the bytes that wait for a child that does not read, and returns their number.
     ///
     /// The kernel's buffer is emptied too, or the writer would stay blocked. A paste may have lost
-    /// its end mark: queue one behind it.
+    /// its end mark: the caller must queue one after it.
     #[allow(clippy::must_use_candidate)] // called for what it does
     pub fn cancel_writes(&self) -> usize {
         let dropped = self.queue.cancel();
@@ -343,20 +343,20 @@ impl Pty {
         dropped
     }
 
-    /// Sends the child its size.
+    /// Sets the size of the terminal, which the child is told.
     pub fn resize(&self, size: PaneSize) -> Result<(), PtyError> {
         self.master
             .resize(pty_size(size))
             .map_err(|error| PtyError::Resize(error.into()))
     }
 
-    /// The child's process id, which is also its session's and its process group's.
+    /// Returns the child's process id, which is also the id of its session and its process group.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Signals the child's whole process group, also what is left of it when the child is dead.
+    /// Signals the child's whole process group, also the rest of it when the child is dead.
     pub fn signal(&self, signal: Signal) -> Result<(), SignalError> {
         let life = locked(&self.life);
         if life.reaped {
@@ -368,7 +368,7 @@ impl Pty {
         })
     }
 
-    /// Gives the child's process number back, at once if it is dead, else when it dies. From then
+    /// Lets the child be reaped, which frees its process number: at once if it is dead, else when it dies. From then
     /// on a dead child's group cannot be signalled.
     pub fn release(&self) {
         let mut life = locked(&self.life);
@@ -376,21 +376,21 @@ impl Pty {
         life.reap_if_done();
     }
 
-    /// The child's side of the terminal. While we hold the other side, the name is ours.
+    /// Opens the child's side of the terminal. While we hold the other side, the name cannot pass to another terminal.
     fn open_terminal(&self) -> Option<OwnedFd> {
         open_terminal(self.terminal.as_deref()?)
             .inspect_err(|error| tracing::debug!(%error, "the pane's terminal cannot be opened"))
             .ok()
     }
 
-    /// Frees reader and writer from calls that would never return.
+    /// Wakes the reader and the writer from calls that would never return.
     fn wake_threads(&self) {
         let Some(terminal) = self.open_terminal() else {
             return;
         };
         let _ = rustix::termios::tcflush(&terminal, QueueSelector::IFlush);
-        // A byte from this side ends the reader's read, though a grandchild may hold the terminal
-        // open without a word.
+        // A byte from this side ends the reader's read, even if a grandchild holds the terminal
+        // open and writes nothing.
         let _ = rustix::termios::tcflow(&terminal, Action::OOn);
         let _ = rustix::io::write(&terminal, b"\0");
     }
@@ -462,11 +462,11 @@ fn read_all(bytes: &File, closing: &AtomicBool, sender: &Sender) {
 /// Waits until the terminal can be read or written, or the time is up.
 fn await_terminal(bytes: &File, what: PollFlags, limit: Option<&Timespec>) {
     let terminal = bytes.as_fd();
-    // Whatever this says, the next read or write shows it.
+    // The result is not needed: the next read or write shows the same error.
     let _ = poll(&mut [PollFd::new(&terminal, what)], limit);
 }
 
-/// What waits to be written.
+/// The bytes that wait to be written.
 #[derive(Default)]
 struct Queue {
     state: Mutex<QueueState>,
@@ -476,15 +476,15 @@ struct Queue {
 #[derive(Default)]
 struct QueueState {
     parts: VecDeque<Vec<u8>>,
-    /// All bytes not written yet, those in the writer's hand included.
+    /// The number of all bytes not written yet, those that the writer holds included.
     bytes: usize,
-    /// Counts the cancellations, so that the writer drops what it has in hand.
+    /// The number of cancellations, so that the writer drops the part that it holds.
     cancellations: u64,
     closed: bool,
 }
 
 impl Queue {
-    /// Writes what is short by `write`, which never waits, if nothing else waits; queues the rest.
+    /// Writes a short input with `write`, which never blocks, if nothing else waits; queues the rest.
     fn push(
         &self,
         mut bytes: Vec<u8>,
@@ -494,14 +494,14 @@ impl Queue {
         if state.closed {
             return Err(WriteRefused::Closed);
         }
-        // The writer finds out about errors.
+        // An error is left to the writer thread, which meets the same one.
         if state.bytes == 0
             && (1..=WRITE_CHUNK).contains(&bytes.len())
             && let Ok(count) = write(&bytes)
         {
             bytes.drain(..count);
         }
-        // A key or the end mark of a paste still finds room behind a queue that a paste has filled.
+        // A key or the end mark of a paste still finds room in a queue that a paste has filled.
         let reserve = if bytes.len() <= 64 { 4096 } else { 0 };
         if state.bytes + bytes.len() > WRITE_QUEUE_LIMIT + reserve {
             return Err(WriteRefused::Full {
@@ -529,7 +529,7 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// The next part with the number of cancellations so far; waits for one, `None` when closed.
+    /// Waits for the next part and returns it with the number of cancellations so far; `None` when the queue is closed.
     fn next(&self) -> Option<(Vec<u8>, u64)> {
         let mut state = locked(&self.state);
         loop {
@@ -546,7 +546,7 @@ impl Queue {
         }
     }
 
-    /// Takes note of written bytes; false if they were cancelled meanwhile.
+    /// Counts bytes as written; returns false if they were cancelled meanwhile.
     fn written(&self, count: usize, cancellations: u64) -> bool {
         let mut state = locked(&self.state);
         let current = state.cancellations == cancellations;
@@ -584,7 +584,7 @@ fn await_end(pid: Pid, life: &Mutex<Life>, sender: &Sender) {
     let exit = loop {
         match rustix::process::waitid(WaitId::Pid(pid), end) {
             Ok(Some(status)) if status.stopped() => {
-                // Take the report of the stop, or the next wait would return it again.
+                // Consume the report of the stop, or the next wait would return it again.
                 let take = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
                 let _ = rustix::process::waitid(WaitId::Pid(pid), take);
                 sender.send(PtyEvent::Stopped(

@@ -1,16 +1,16 @@
 //! The pane's output over time, as an asciicast v2 file.
 //!
-//! One JSON line a chunk: `[seconds, "o", text]`, after a header line; `"i"` for input, which is recorded only where the user
+//! Each chunk is one JSON line, `[seconds, "o", text]`, after a header line; `"i"` for input, which is recorded only if the user
 //! wants it, line by line and with secrets masked, `"r"` for a change of size. Output is what the screen has shown, secrets
 //! included. The format is text, so a character cut by the end of a chunk waits for its
 //! rest, and bytes that are no UTF-8 become U+FFFD.
 //!
 //! ```text
-//!   loop ── batches of chunks, so many at most ──▶ recording thread: JSON, write
+//!   loop ── a bounded number of batches of chunks ──▶ recording thread: JSON, write
 //! ```
 //!
-//! A recording is a convenience: the loop never waits for its disk. What comes while too much waits for a slow one is lost, which
-//! the log says, and when the disk fails (it is full), that is reported once, and the pane goes on.
+//! A recording is a convenience: the loop never waits for its disk. Output that arrives while too much waits for a slow disk is
+//! lost, which the log reports; a disk that fails (because it is full) is reported once, and the pane continues.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -30,31 +30,31 @@ use crate::private_file::{self, OpenError};
 use crate::redact::typed::Typed;
 use crate::terminal::begun_character;
 
-/// Handed over in batches of this many bytes, so that a flood of small chunks costs few calls and wakes no thread.
+/// The number of bytes at which a batch is handed over, so that a flood of small chunks costs few calls and wakes no thread.
 const BATCH: usize = 64 * 1024;
 
-/// How many batches may be on their way to the disk: 16 MiB, at the rate of a flood the fifth of a second that a busy disk
-/// stalls.
+/// The number of batches that may be on their way to the disk: 16 MiB, which at the rate of a flood covers the fifth of a second
+/// that a busy disk stalls.
 const WAITING: usize = 256;
 
-/// How long the end of a recording waits for the disk to take what is left.
+/// The time that the end of a recording waits for the disk to take the rest.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Why there is no recording, or no more of it.
+/// The reason why there is no recording, or why it has ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The file could not be made, or the thread that writes it.
+    /// The file, or the thread that writes it, could not be created.
     #[error("could not create the recording {}", .path.display())]
     Create {
         /// The file.
         path: PathBuf,
-        /// The cause; a symbolic link in its place is one.
+        /// The cause; a symbolic link at its path is one.
         source: io::Error,
     },
-    /// What is at its place is not a file.
+    /// The path is that of something other than a regular file.
     #[error("expected a regular file for the recording at {}", .0.display())]
     NoFile(PathBuf),
-    /// It could not be written.
+    /// The recording could not be written.
     #[error("could not write the recording {}", .path.display())]
     Write {
         /// The file.
@@ -67,31 +67,31 @@ pub enum RecordingError {
     Hangs(PathBuf),
 }
 
-/// A recording being made. Dropping it writes what is left, and waits for that unless the disk hangs: not on the loop.
+/// A recording being made. Dropping it writes the rest and waits for that unless the disk hangs: do not drop it on the loop.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
     batch: Batch,
     writer: Option<Writer>,
-    /// How many batches were lost since the last one that was not.
+    /// The number of batches lost since the last one that was not.
     lost: usize,
 }
 
-/// Chunks that belong together on their way to the file.
+/// A group of chunks that are handed to the writing thread together.
 #[derive(Debug, Default)]
 struct Batch {
-    /// The bytes of all outputs and inputs, one after the other.
+    /// The bytes of all outputs and inputs, concatenated.
     bytes: Vec<u8>,
     chunks: Vec<(Duration, Chunk)>,
-    /// Dropped when they are written, or never will be.
+    /// The sender for a caller that waits; it is dropped when the chunks are written, or never will be.
     wanted: Option<Sender<()>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Chunk {
-    /// So many of the batch's bytes.
+    /// A chunk of output, as a number of the batch's bytes.
     Output(usize),
-    /// So many of them, sent to the pane.
+    /// A chunk of input that was sent to the pane, as a number of the batch's bytes.
     Input(usize),
     Resize(PaneSize),
 }
@@ -100,27 +100,27 @@ enum Chunk {
 #[derive(Debug)]
 struct Writer {
     batches: SyncSender<Batch>,
-    /// Its end is the end of the thread.
+    /// The receiver that disconnects when the thread ends.
     ended: Receiver<()>,
-    /// Whether everything went into the file, within its limit.
+    /// The thread itself; it returns true if everything went into the file, within its limit.
     thread: JoinHandle<io::Result<bool>>,
 }
 
-/// What was recorded until [`Recording::flush`] is on its way to the file.
+/// A handle to wait until everything recorded before [`Recording::flush`] is in the file.
 #[derive(Debug)]
 pub struct Flushing(Receiver<()>);
 
 impl Flushing {
-    /// Waits until it is there, or is known never to be. This may take as long as the disk takes.
+    /// Waits until it is in the file, or is known never to be. This may take as long as the disk takes.
     pub fn wait(self) {
-        // Nothing is ever sent: its end is the message.
+        // Nothing is ever sent: the disconnection is the message.
         let _ = self.0.recv();
     }
 }
 
 impl Recording {
-    /// Starts a recording in a file only the user can read, never through a symbolic link; what was
-    /// in the file is lost. `started` is in seconds since 1970; at `limit` bytes it ends.
+    /// Starts a recording in a file that only the user can read, never through a symbolic link; the previous
+    /// content of the file is lost. `started` is in seconds since 1970; the recording ends at `limit` bytes.
     pub fn create(
         path: &Path,
         size: PaneSize,
@@ -178,13 +178,13 @@ impl Recording {
         })
     }
 
-    /// Records output of the pane, `at` this time since the start. An error is reported once, when it is known; after it,
+    /// Records output of the pane; `at` is the time since the start. An error is reported once, when it is known; after it,
     /// as after the limit, nothing is recorded.
     pub fn output(&mut self, at: Duration, bytes: &[u8]) -> Result<(), RecordingError> {
         self.add(at, bytes, Chunk::Output)
     }
 
-    /// Records what the human sent to the pane, likewise.
+    /// Records what the human sent to the pane, in the same way as output.
     pub fn input(&mut self, at: Duration, bytes: &[u8]) -> Result<(), RecordingError> {
         self.add(at, bytes, Chunk::Input)
     }
@@ -213,13 +213,13 @@ impl Recording {
         }
     }
 
-    /// Where it is written.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Sends everything recorded so far on its way to the file.
+    /// Sends everything recorded so far to the thread that writes the file.
     pub fn flush(&mut self) -> Result<Flushing, RecordingError> {
         let (wanted, written) = channel();
         self.batch.wanted = Some(wanted);
@@ -227,7 +227,7 @@ impl Recording {
         Ok(Flushing(written))
     }
 
-    /// Ends it and waits until all is written. False if it has reached its limit.
+    /// Ends the recording and waits until all is written. Returns false if it has reached its limit.
     pub fn close(mut self) -> Result<bool, RecordingError> {
         self.hand_over()?;
         self.end()
@@ -252,7 +252,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Says how much is missing, once that is known.
+    /// Logs how many batches are missing, once that is known.
     fn tell_lost(&mut self) {
         let batches = std::mem::take(&mut self.lost);
         if batches > 0 {
@@ -267,7 +267,7 @@ impl Recording {
             return Ok(false);
         };
         drop(writer.batches);
-        // What waits for a disk that hangs is written if ever it can be.
+        // The batches that wait for a disk that hangs are written when the disk recovers, if it does.
         if writer.ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             return Err(RecordingError::Hangs(self.path.clone()));
         }
@@ -288,25 +288,25 @@ impl Drop for Recording {
     }
 }
 
-/// The file, and what the thread that writes it knows.
+/// The file, and the state of the thread that writes it.
 struct CastFile {
     file: File,
-    /// What is written next.
+    /// The bytes that are written next.
     lines: Vec<u8>,
-    /// How many bytes more the file may have.
+    /// The number of bytes that the file may still grow by.
     left: u64,
     /// The first bytes of a character cut by the end of a chunk of output.
     carried: Vec<u8>,
-    /// The same of input.
+    /// The same for input.
     carried_input: Vec<u8>,
-    /// Input whose line is not over: its secrets can be seen in whole lines only.
+    /// The input whose line is not complete: secrets can be recognised in whole lines only.
     typed: Typed,
-    /// When the last of it was typed.
+    /// The time at which the last of it was typed, in seconds since the start.
     typed_at: f64,
 }
 
 impl CastFile {
-    /// Writes what comes until no order can come any more, or the limit is reached: false then.
+    /// Writes the batches until the channel is closed, or until the limit is reached, in which case it returns false.
     fn write_all(mut self, batches: &Receiver<Batch>) -> io::Result<bool> {
         self.write()?;
         for batch in batches {
@@ -331,11 +331,11 @@ impl CastFile {
         Ok(())
     }
 
-    /// Makes lines of a batch. False when there is no room for one of them.
+    /// Appends the lines of a batch. Returns false when there is no room for one of them.
     fn batch(&mut self, batch: &Batch) -> io::Result<bool> {
         let mut rest = batch.bytes.as_slice();
         for (at, chunk) in &batch.chunks {
-            // Microseconds are what players read; more digits only cost room.
+            // Players read microseconds; more digits only cost space.
             let seconds = at.as_micros() as f64 / 1e6;
             let has_room = match chunk {
                 Chunk::Output(length) | Chunk::Input(length) => {
@@ -385,7 +385,7 @@ impl CastFile {
         self.line(&(seconds, code, line))
     }
 
-    /// False, and nothing of it, if there is no room for it.
+    /// Appends a line; if there is no room for it, appends nothing and returns false.
     fn line(&mut self, value: &impl Serialize) -> io::Result<bool> {
         let begin = self.lines.len();
         serde_json::to_writer(&mut self.lines, value)?;
@@ -519,7 +519,7 @@ mod tests {
         assert_eq!(lines(&target).len(), 1);
     }
 
-    /// What the loop gets until nothing is recorded any more.
+    /// Returns the error that the loop gets before the recording ends.
     fn failure(path: &str, file: File) -> RecordingError {
         let path = Path::new(path);
         let mut recording = Recording::start(path, file, &json!({}), u64::MAX).unwrap();

@@ -1,12 +1,12 @@
-//! A recording played back: the bytes of an asciicast, fed to a screen of its own.
+//! The playback of a recording: the bytes of an asciicast, fed to a screen of its own.
 //!
 //! ```text
 //!   file ──read──▶ Cast ──▶ Replay ──feed──▶ Screen ──▶ cells
-//!                             ▲ tick: at most a bounded piece of work each time
+//!                             ▲ tick: a bounded piece of work each time
 //! ```
 //!
-//! The file is as hostile as the program that was recorded: lines that are no event are passed over and counted, times
-//! never go back, sizes are clamped, and a jump far ahead is done piece by piece, so that the keys never wait for it.
+//! The file is as untrusted as the program that was recorded: lines that are not an event are skipped and counted, times
+//! never go back, sizes are clamped, and a jump far ahead is done piece by piece, so that keys never wait for it.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,32 +16,32 @@ use serde_json::Value;
 use super::PaneSize;
 use super::screen::{Screen, Scroll};
 
-/// The most events that are kept; the rest is not played.
+/// The largest number of events that are kept; the rest are not played.
 const EVENT_LIMIT: usize = 2_000_000;
 
-/// The most bytes fed in one tick: some 20 ms of work.
+/// The largest number of bytes fed in one tick: about 20 ms of work.
 const PIECE: usize = 512 * 1024;
 
-/// The longest pause that is played; a longer one is passed over.
+/// The longest pause that is played; a longer one is shortened to it.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// How far a frame may reach over the moment that is shown: a frame is not shown half drawn.
+/// The time that a frame may extend past the moment that is shown: a frame is not shown half drawn.
 const FRAME_REACH: Duration = Duration::from_millis(150);
 
-/// How many lines the replay keeps above its screen.
+/// The number of lines that the replay keeps above its screen.
 const SCROLLBACK: usize = 1000;
 
-/// The slowest and the fastest playing, as powers of two.
+/// The slowest and the fastest speed, as powers of two.
 const SPEEDS: std::ops::RangeInclusive<i32> = -2..=6;
 
-/// A recording as read.
+/// A recording as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cast {
     size: PaneSize,
     events: Vec<CastEvent>,
-    /// Lines that were no events.
+    /// The number of lines that were not events.
     pub skipped: usize,
-    /// Whether there was more than is kept.
+    /// True if the file had more events than are kept.
     pub cut: bool,
 }
 
@@ -57,19 +57,19 @@ enum What {
     Resize(PaneSize),
 }
 
-/// Why a file cannot be played.
+/// The reason why a file cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CastError {
     /// Its first line is not the header of an asciicast.
     #[error("expected the header of an asciicast v2 in the first line, found {0}")]
     Header(String),
-    /// Nothing was recorded.
+    /// The recording is empty.
     #[error("nothing was recorded")]
     Empty,
 }
 
 impl Cast {
-    /// Reads an asciicast v2. A line that was cut off at the end, as a crash leaves it, is passed over.
+    /// Reads an asciicast v2. A line that was cut off at the end, as a crash leaves it, is skipped.
     pub fn parse(bytes: &[u8]) -> Result<Self, CastError> {
         let mut lines = bytes.split(|byte| *byte == b'\n');
         let first = lines.next().unwrap_or_default();
@@ -94,7 +94,7 @@ impl Cast {
                     last = last.max(at);
                     cast.events.push(CastEvent { at: last, what });
                 }
-                // Marks and input have nothing to show.
+                // Markers and input have nothing to show.
                 Some((_, None)) => {}
                 None => cast.skipped += 1,
             }
@@ -105,7 +105,7 @@ impl Cast {
         Ok(cast)
     }
 
-    /// How long it lasts.
+    /// Returns how long the recording lasts.
     #[must_use]
     pub fn length(&self) -> Duration {
         self.events.last().map_or(Duration::ZERO, |event| event.at)
@@ -124,7 +124,7 @@ fn header(line: &[u8]) -> Option<PaneSize> {
     Some(PaneSize::new(side("width")?, side("height")?))
 }
 
-/// The time and the matter of an event; `None` in the second place for one of a kind that is not shown.
+/// Returns the time and the content of an event; the content is `None` for a kind that is not shown.
 fn event(line: &[u8]) -> Option<(Duration, Option<What>)> {
     let (at, kind, data): (f64, String, String) = serde_json::from_slice(line).ok()?;
     let at = Duration::try_from_secs_f64(at).ok()?;
@@ -145,13 +145,13 @@ pub struct Replay {
     screen: Screen,
     /// The next event to be fed.
     next: usize,
-    /// How much of its text has been fed.
+    /// The number of bytes of its text that have been fed.
     fed: usize,
-    /// The moment that is shown, or that is on its way to be.
+    /// The moment that is shown, or that the ticks work towards.
     clock: Duration,
     playing: bool,
     speed: i32,
-    /// How many rows a view that is too low for the screen was moved up by.
+    /// The number of rows by which a view with fewer rows than the screen was moved up.
     lifted: u16,
 }
 
@@ -166,7 +166,7 @@ impl fmt::Debug for Replay {
 }
 
 impl Replay {
-    /// At the beginning, playing.
+    /// Creates a replay at the beginning of the recording, playing.
     #[must_use]
     pub fn new(cast: Cast) -> Self {
         Self {
@@ -181,43 +181,43 @@ impl Replay {
         }
     }
 
-    /// The recording.
+    /// Returns the recording.
     #[must_use]
     pub const fn cast(&self) -> &Cast {
         &self.cast
     }
 
-    /// What is shown.
+    /// Returns the screen that is shown.
     #[must_use]
     pub const fn screen(&self) -> &Screen {
         &self.screen
     }
 
-    /// The moment that is shown.
+    /// Returns the moment that is shown.
     #[must_use]
     pub const fn clock(&self) -> Duration {
         self.clock
     }
 
-    /// Whether time goes on.
+    /// Reports whether the replay is playing.
     #[must_use]
     pub const fn is_playing(&self) -> bool {
         self.playing
     }
 
-    /// Whether the moment that is wanted has not been reached yet.
+    /// Reports whether the wanted moment has not been reached yet.
     #[must_use]
     pub fn is_behind(&self) -> bool {
         self.due().is_some()
     }
 
-    /// Whether there is anything to do at the next tick.
+    /// Reports whether there is anything to do at the next tick.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.playing || self.is_behind()
     }
 
-    /// How fast time goes: `×1`, `×¼`, `×16`.
+    /// Returns the speed as text: `×1`, `×¼`, `×16`.
     #[must_use]
     pub fn speed(&self) -> String {
         match self.speed {
@@ -227,7 +227,7 @@ impl Replay {
         }
     }
 
-    /// Stops time, or lets it go on; from the end it begins again.
+    /// Pauses the replay or continues it; at the end, continuing starts again from the beginning.
     pub fn toggle(&mut self) {
         self.playing = !self.playing;
         if self.playing && self.clock >= self.cast.length() {
@@ -240,7 +240,7 @@ impl Replay {
         self.speed = (self.speed + by).clamp(*SPEEDS.start(), *SPEEDS.end());
     }
 
-    /// Goes to a moment; the ticks after it do the work.
+    /// Goes to a moment; the following ticks do the work.
     pub fn seek(&mut self, to: Duration) {
         let to = to.min(self.cast.length());
         if to < self.clock || self.next == 0 {
@@ -253,7 +253,7 @@ impl Replay {
         self.screen.scroll(Scroll::Bottom);
     }
 
-    /// Goes ahead or back by a span of time.
+    /// Goes forward, or back where negative, by a number of seconds.
     pub fn skip(&mut self, seconds: i64) {
         let span = Duration::from_secs(seconds.unsigned_abs());
         self.seek(if seconds < 0 {
@@ -263,7 +263,7 @@ impl Replay {
         });
     }
 
-    /// Stops, and goes to the next moment at which something happened, or to the one before this.
+    /// Pauses, and goes to the next moment at which something happened, or to the previous one.
     pub fn step(&mut self, forward: bool) {
         self.playing = false;
         let clock = self.clock;
@@ -280,12 +280,12 @@ impl Replay {
         }
     }
 
-    /// Goes to a tenth of the whole, 0 to 10.
+    /// Goes to a tenth of the length, 0 to 10.
     pub fn seek_tenth(&mut self, tenth: u32) {
         self.seek(self.cast.length() * tenth.min(10) / 10);
     }
 
-    /// How many rows of the screen do not fit into a view of this height: those above what was written last.
+    /// Returns how many rows of the screen do not fit into a view of this height: those above the last written row.
     #[must_use]
     pub fn hidden(&self, height: u16) -> u16 {
         let cursor = usize::from(self.screen.cursor().row) + 1;
@@ -295,13 +295,13 @@ impl Replay {
             .saturating_sub(height)
     }
 
-    /// How many of the hidden rows the view was moved up by.
+    /// Returns the number of hidden rows by which the view was moved up.
     #[must_use]
     pub const fn lifted(&self) -> u16 {
         self.lifted
     }
 
-    /// Moves a view of this height up, or down where negative: over the rows that it hides, then over what was scrolled out.
+    /// Moves a view of this height up, or down where negative: over the rows that it hides, then over those scrolled out.
     pub fn scroll(&mut self, up: i32, height: u16) {
         let hidden = i32::from(self.hidden(height));
         let lifted = i32::from(self.lifted).min(hidden);
@@ -317,7 +317,7 @@ impl Replay {
         self.screen.scroll(Scroll::Lines(beyond));
     }
 
-    /// Time has passed: goes on, but no further than a tick's worth of work.
+    /// Advances by the time that has passed, but does no more than one tick's worth of work.
     pub fn tick(&mut self, passed: Duration) {
         if self.playing && !self.is_behind() {
             self.advance(passed);
@@ -340,14 +340,14 @@ impl Replay {
                 }
                 What::Resize(size) => {
                     self.screen.resize(*size);
-                    // A grid that reflows costs as much as many bytes.
+                    // Reflowing a grid costs as much as feeding many bytes.
                     room = room.saturating_sub(PIECE / 16);
                 }
             }
             self.next += 1;
             self.fed = 0;
         }
-        // No caller waits for its answers.
+        // Nobody reads the replies and facts of a replay.
         self.screen.take_replies();
         self.screen.take_facts();
         if self.clock >= self.cast.length() && !self.is_behind() {
@@ -367,7 +367,7 @@ impl Replay {
         }
     }
 
-    /// The event that has to be fed next, if its time has come, or if it ends a frame that is half drawn.
+    /// Returns the index of the event to be fed next, if its time has come, or if it ends a frame that is half drawn.
     fn due(&self) -> Option<usize> {
         let event = self.cast.events.get(self.next)?;
         let reach = if self.screen.is_in_frame() {

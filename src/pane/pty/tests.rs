@@ -1,4 +1,4 @@
-//! A real PTY with `sh`, `cat` and `stty` behind it.
+//! Tests of a real PTY that runs `sh`, `cat` and `stty`.
 
 #![allow(clippy::disallowed_methods, reason = "real programs take real time")]
 
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Long enough for a loaded machine; only a failing test waits it out.
+/// The longest wait, enough for a loaded machine; only a failing test waits so long.
 const LIMIT: Duration = Duration::from_secs(30);
 
 struct Pane {
@@ -180,7 +180,7 @@ fn a_mebibyte_of_any_bytes_arrives_unchanged() {
     }
     pane.until_said("done");
     assert!(std::fs::read(pane.file("got")).unwrap() == sent);
-    // The child has all of it a moment before its writer has counted the last part.
+    // The child has read all of it a moment before the writer thread has counted the last part.
     let end = Instant::now() + Duration::from_secs(10);
     while pane.pty.queued_bytes() > 0 && Instant::now() < end {
         thread::yield_now();
