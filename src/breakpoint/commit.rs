@@ -1,36 +1,36 @@
-//! Recognises commits in what an agent's shell commands printed.
+//! Recognises commits in the output of an agent's shell commands.
 //!
 //! Git reports a commit in one line, `[main 1a2b3c4] the subject`, and often its size in the next. Only the output of
-//! command lines that commit is read: a log that shows such a line is no commit.
+//! command lines that commit is read: a log that shows such a line is not a commit.
 
 use crate::clean;
 
 /// The longest subject or branch kept, in characters.
 const TEXT_CAP: usize = 300;
 
-/// The longest message kept, in bytes: long ones are documents, and the commit has them.
+/// The longest message kept, in bytes: longer ones are documents, and the commit itself has them.
 const MESSAGE_CAP: usize = 8 * 1024;
 
-/// The most output that is read, in bytes: of a longer one the end.
+/// The most output that is read, in bytes; if it is longer, its end is read.
 const OUTPUT_CAP: usize = 256 * 1024;
 
 /// A commit, as far as its observer could know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Made {
-    /// Its id, whole or abbreviated, in lower case.
+    /// The commit's id, whole or abbreviated, in lower case.
     pub sha: String,
-    /// The branch; none when the head is detached.
+    /// The branch; `None` when the head is detached.
     pub branch: Option<String>,
     /// The first line of its message, safe to show.
     pub subject: String,
     /// The whole message as far as it is known, safe to show.
     pub message: String,
-    /// How many files it changed, if reported.
+    /// The number of files that it changed, if reported.
     pub files: Option<u64>,
 }
 
 impl Made {
-    /// A commit by what a caller outside says of it: shortened and made safe to show.
+    /// Creates a commit from the data that an external caller reports, shortened and made safe to show.
     #[must_use]
     pub fn reported(sha: &str, branch: Option<&str>, message: &str, files: Option<u64>) -> Self {
         let branch = branch.map(str::trim).filter(|name| !name.is_empty());
@@ -45,20 +45,20 @@ impl Made {
         }
     }
 
-    /// The id as people write it.
+    /// Returns the id in the short form of seven digits that people write.
     #[must_use]
     pub fn short(&self) -> &str {
         self.sha.get(..7).unwrap_or(&self.sha)
     }
 
-    /// Whether two ids, of which each may be abbreviated, can be the same commit's.
+    /// Reports whether two ids, either of which may be abbreviated, can belong to the same commit.
     #[must_use]
     pub fn is(&self, sha: &str) -> bool {
         self.sha.starts_with(sha) || sha.starts_with(&self.sha)
     }
 }
 
-/// The commits that a shell command line has made, in order, by what it printed.
+/// Returns the commits that a shell command line has made, in order, according to its output.
 #[must_use]
 pub fn seen(command: &str, printed: &str) -> Vec<Made> {
     if !commits(command) {
@@ -77,8 +77,8 @@ pub fn seen(command: &str, printed: &str) -> Vec<Made> {
     found
 }
 
-/// Whether the line runs git with a verb that makes commits. Quotes are not read: a wrong guess costs no more than a look
-/// at the output.
+/// Reports whether the line runs git with a verb that makes commits. Quotes are not parsed: a wrong guess costs no more than
+/// one search of the output.
 fn commits(line: &str) -> bool {
     const VERBS: [&str; 6] = ["commit", "merge", "cherry-pick", "revert", "rebase", "am"];
     line.split(['&', '|', ';', '\n', '(', ')', '`'])
@@ -103,7 +103,7 @@ fn read_line(line: &str) -> Option<Made> {
     Some(Made::reported(sha, branch, subject, None))
 }
 
-/// The number in ` 2 files changed, 3 insertions(+)`.
+/// Returns the number of files in ` 2 files changed, 3 insertions(+)`.
 fn files_in(line: &str) -> Option<u64> {
     let (count, rest) = line.strip_prefix(' ')?.split_once(' ')?;
     let found = rest.starts_with("file changed") || rest.starts_with("files changed");

@@ -1,19 +1,19 @@
-//! Asks git: one thin runner, pure parsing beside it.
+//! Queries git: a thin runner and pure parsing functions.
 //!
-//! The repository is not trusted. Its config can name programs for nearly everything git does, so the runner switches
-//! each of those doors off for its own questions (`status`, `log` and `diff`):
+//! The repository is not trusted. Its config can name programs for nearly everything git does, so the runner closes
+//! each of these entry points for its own queries (`status`, `log` and `diff`):
 //!
-//! | door | shut by |
+//! | entry point | closed by |
 //! |---|---|
 //! | hooks, file system monitor, external diff, pager | settings on the command line |
 //! | clean filters, which `status` runs to compare content | each filter found in the config is set to nothing |
 //! | signature checks of `log` (`gpg.program`) | `log.showSignature` off |
 //! | fetching of missing objects (`core.sshCommand`, transports) | no lazy fetch, no protocol allowed |
-//! | submodules, whose own config counts inside | not entered |
+//! | submodules, whose own config applies inside | not entered |
 //! | `GIT_*` variables, a relative `PATH` | environment built from nothing, `git` found in absolute directories only |
 //!
-//! A file under a filter such as git-lfs may be listed as modified when only its time stamp changed; that is the price.
-//! Every answer is bounded in time and size, and no repository, no git and no commits are answers, not errors.
+//! A file under a filter such as git-lfs may be listed as modified when only its time stamp changed; that is the cost.
+//! Every answer is bounded in time and size. A missing repository, a missing git and a lack of commits are answers, not errors.
 
 use std::{
     env,
@@ -35,67 +35,67 @@ use tokio::{
 
 use crate::clean;
 
-/// How long git may take for everything; a cold cache on a large repository needs a second or two.
+/// The time that git may take for all queries together; a cold cache on a large repository needs a second or two.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 
-/// How much git may print for one question, in bytes.
+/// The most output that git may print for one query, in bytes.
 const OUTPUT_CAP: usize = 4 * 1024 * 1024;
 
-/// How much of git's complaint is read, in bytes.
+/// The most of git's error output that is kept, in bytes.
 const COMPLAINT_CAP: usize = 16 * 1024;
 
-/// How many files each list holds; a longer one helps no reader.
+/// The most files that each list holds; a longer list does not help a reader.
 const FILES_CAP: usize = 2_000;
 
-/// How many filters are switched off one by one; a repository with more is not asked.
+/// The most filters that are switched off one by one; a repository with more is not queried.
 const FILTERS_CAP: usize = 200;
 
-/// What git says about a directory.
+/// The answer of git about a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GitState {
-    /// It is in a repository.
+    /// The directory is in a repository.
     Facts(Box<GitFacts>),
-    /// It is in none.
+    /// The directory is not in a repository.
     NoRepository,
-    /// There is no git here.
+    /// The `git` program was not found.
     NoGit,
-    /// Git was asked and did not answer; the reason is safe to show.
+    /// Git was queried and did not answer; the reason is safe to show.
     Unreadable(String),
 }
 
-/// What matters of a repository. All names are safe to show, so a name with unsafe characters is not a path any more.
+/// The facts about a repository. All names are made safe to show, so a name that had unsafe characters is no longer a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GitFacts {
-    /// The branch; none when the head is detached.
+    /// The branch; `None` when the head is detached.
     pub branch: Option<String>,
     /// The full id of the head commit; none before the first commit.
     pub head: Option<String>,
-    /// The head is on no branch.
+    /// True if the head is not on a branch.
     pub detached: bool,
-    /// The top of the work tree, if it is one beside the repository's first.
+    /// The top of the work tree, if it is a linked one and not the repository's main one.
     pub work_tree: Option<String>,
     /// The last commits, newest first.
     pub commits: Vec<Commit>,
-    /// Changed files, relative to the top of the repository as all others here; conflicts count too.
+    /// The changed files, relative to the top of the repository like all other files here; conflicts are included.
     pub modified: Vec<String>,
-    /// New files, tracked or not.
+    /// The new files, tracked or not.
     pub created: Vec<String>,
-    /// Files that are gone.
+    /// The files that are gone.
     pub deleted: Vec<String>,
-    /// Files that moved.
+    /// The files that moved.
     pub renamed: Vec<Renamed>,
-    /// Files with conflicts that are not resolved, which count as changed, too.
+    /// The files with unresolved conflicts, which are also listed as changed.
     pub conflicts: Vec<String>,
-    /// What git is in the middle of: `rebase of topic, step 2 of 5`, `merge`.
+    /// The operation that is in progress: `rebase of topic, step 2 of 5`, `merge`.
     pub operation: Option<String>,
-    /// There were more files than the lists hold, or than git may print.
+    /// True if there were more files than the lists hold, or than git may print.
     pub truncated: bool,
-    /// What differs from where the run began, committed or not; none where that is not known, as in another repository.
+    /// The changes since the run began, committed or not; `None` if they are not known, as in another repository.
     pub since_start: Option<Changes>,
 }
 
 impl GitFacts {
-    /// The files of which git says that something in them is not committed, those that are gone too.
+    /// Returns the files that git reports as having uncommitted changes, including those that are gone.
     pub fn uncommitted(&self) -> impl Iterator<Item = &String> {
         let renamed = self.renamed.iter().map(|one| &one.to);
         let lists = [&self.modified, &self.created, &self.deleted];
@@ -103,25 +103,25 @@ impl GitFacts {
     }
 }
 
-/// Files that git tracks and that differ between two states, relative to the top of the repository.
+/// The tracked files that differ between two states, relative to the top of the repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Changes {
-    /// Files that are in both.
+    /// The files that are in both states.
     pub modified: Vec<String>,
-    /// Files that are in the later one only.
+    /// The files that are in the later state only.
     pub created: Vec<String>,
-    /// Files that are in the earlier one only.
+    /// The files that are in the earlier state only.
     pub deleted: Vec<String>,
-    /// Files that have another name in the later one.
+    /// The files that have another name in the later state.
     pub renamed: Vec<Renamed>,
 }
 
-/// The repository as it was when a run began.
+/// The state of the repository when a run began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunStart {
     /// The full id of the head commit; none before the first commit.
     pub head: Option<String>,
-    /// The files that were not committed then.
+    /// The files with uncommitted changes then.
     pub uncommitted: Vec<String>,
 }
 
@@ -134,30 +134,30 @@ impl From<&GitFacts> for RunStart {
     }
 }
 
-/// The tree without a file, which git knows in every repository.
+/// The id of the empty tree, which git knows in every repository.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Commit {
-    /// Its full id.
+    /// The commit's full id.
     pub sha: String,
     /// The first line of its message.
     pub subject: String,
-    /// When it was committed.
+    /// The time at which it was committed.
     pub at: DateTime<Utc>,
 }
 
 /// A file that moved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Renamed {
-    /// Where it was.
+    /// The former path.
     pub from: String,
-    /// Where it is.
+    /// The current path.
     pub to: String,
 }
 
-/// Asks git about `dir` and its last `commits` commits, and what differs from where the run began.
+/// Queries git for the state of `dir`, its last `commits` commits and the changes since the run began.
 pub async fn facts(dir: &Path, commits: usize, start: Option<&RunStart>) -> GitState {
     let Some(program) = find_git() else {
         return GitState::NoGit;
@@ -178,7 +178,7 @@ pub async fn facts(dir: &Path, commits: usize, start: Option<&RunStart>) -> GitS
     }
 }
 
-/// Why git gave no answer.
+/// The reason why git gave no answer.
 #[derive(Debug, thiserror::Error)]
 enum GitError {
     #[error("not in a git repository")]
@@ -193,7 +193,7 @@ enum GitError {
     Untamable,
 }
 
-/// Why reading git's output ended early.
+/// The reason why reading git's output ended early.
 enum Stopped {
     Full,
     Io(io::Error),
@@ -205,7 +205,7 @@ impl From<io::Error> for Stopped {
     }
 }
 
-/// What a run of git printed.
+/// The output of a run of git.
 struct Printed {
     stdout: Vec<u8>,
     truncated: bool,
@@ -215,7 +215,7 @@ struct Runner<'a> {
     program: PathBuf,
     dir: &'a Path,
     deadline: Instant,
-    /// Names of the filters that the config defines.
+    /// The names of the filters that the config defines.
     filters: Vec<OsString>,
 }
 
@@ -274,7 +274,7 @@ impl Runner<'_> {
         Ok(facts)
     }
 
-    /// What differs from where the run began. Git refuses where that commit is not known: in another repository, or a pruned one.
+    /// Returns the changes since the run began. Git refuses if that commit is not known: in another repository, or after pruning.
     async fn changes_since(&self, start: &RunStart) -> Result<Option<Changes>, GitError> {
         let head = start.head.as_deref().unwrap_or(EMPTY_TREE);
         let Some(head) = sha(head.as_bytes()) else {
@@ -307,8 +307,8 @@ impl Runner<'_> {
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("no pipes").into());
         };
-        // Both at once, else a full pipe of one blocks git while we wait at the other; and no longer than until
-        // stdout is full, because then git waits for us.
+        // Read both at once, else a full pipe of one blocks git while we wait for the other; and stop when stdout
+        // reaches its cap, because then git waits for us.
         let reading = async {
             tokio::try_join!(
                 async {
@@ -381,9 +381,9 @@ impl Runner<'_> {
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
-            // Set and empty: no protocol at all, whatever the config allows.
+            // A variable that is set but empty allows no protocol at all, whatever the config allows.
             .env("GIT_ALLOW_PROTOCOL", "");
-        // By variables and not by `-c`, which cannot name a filter with an equals sign in it.
+        // Pass these by variables and not by `-c`, which cannot name a filter with an equals sign in it.
         let mut count = 0;
         for filter in &self.filters {
             for (key, value) in [
@@ -406,14 +406,14 @@ impl Runner<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own, so that whatever it starts ends with it.
+            // Give it a process group of its own, so that all processes that it starts end with it.
             .process_group(0)
             .kill_on_drop(true);
         command
     }
 }
 
-/// Reads until the end or the cap; returns whether there is more than the cap.
+/// Reads until the end or the cap, in bytes; returns whether there is more than the cap.
 async fn read_capped(
     from: impl AsyncRead + Unpin,
     into: &mut Vec<u8>,
@@ -425,7 +425,7 @@ async fn read_capped(
     Ok(full)
 }
 
-/// Reads to the end, and keeps what fits under the cap.
+/// Reads to the end, and keeps the bytes below the cap.
 pub(crate) async fn read_all(
     mut from: impl AsyncRead + Unpin,
     into: &mut Vec<u8>,
@@ -451,7 +451,7 @@ async fn kill(child: &mut Child) {
     }
 }
 
-/// The search path without relative entries: one of those would let the repository bring its own `git`.
+/// Returns the search path without relative entries: a relative one would let the repository supply its own `git`.
 fn absolute_path() -> OsString {
     let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let absolute = env::split_paths(&path).filter(|entry| entry.is_absolute());
@@ -467,7 +467,7 @@ fn find_git() -> Option<PathBuf> {
         })
 }
 
-/// Returns what git is in the middle of, by the files that it keeps for that in its directory.
+/// Returns the operation that is in progress, according to the files that git keeps for it in its directory.
 fn operation_in(directory: &Path) -> Option<String> {
     const LONGEST: usize = 256;
     let has = |name: &str| directory.join(name).exists();
@@ -509,7 +509,7 @@ fn operation_in(directory: &Path) -> Option<String> {
     found.map(|(_, what)| what.to_owned())
 }
 
-/// The top of the work tree whose own directory this is in the repository, as git notes it there.
+/// Returns the top of the linked work tree that this git directory belongs to, as git records it there.
 fn work_tree_of(directory: &Path) -> Option<String> {
     const LONGEST: u64 = 4096;
     let trees = directory.parent()?.file_name()?;
@@ -520,7 +520,7 @@ fn work_tree_of(directory: &Path) -> Option<String> {
     (trees == "worktrees" && top.starts_with(b"/")).then(|| clean::name(top))
 }
 
-/// The names of all filters in a list of config keys, each ended by NUL.
+/// Returns the names of all filters in a list of config keys that are each ended by NUL.
 fn filters_in(keys: &[u8]) -> Vec<OsString> {
     let mut names: Vec<OsString> = keys
         .split(|&byte| byte == 0)
@@ -537,7 +537,7 @@ fn filters_in(keys: &[u8]) -> Vec<OsString> {
     names
 }
 
-/// Reads what `git status --porcelain=v2 --branch -z` prints.
+/// Parses the output of `git status --porcelain=v2 --branch -z`.
 ///
 /// ```text
 ///   # branch.oid <id>|(initial)          # branch.head <name>|(detached)
@@ -547,7 +547,7 @@ fn filters_in(keys: &[u8]) -> Vec<OsString> {
 #[must_use]
 fn parse_status(printed: &[u8]) -> GitFacts {
     let mut facts = GitFacts::default();
-    // What stands behind the last NUL was cut off by the cap.
+    // The entry after the last NUL was cut off by the cap.
     let Some(end) = printed.iter().rposition(|&byte| byte == 0) else {
         return facts;
     };
@@ -564,7 +564,7 @@ fn parse_status(printed: &[u8]) -> GitFacts {
                     note(&mut facts.conflicts, path, &mut facts.truncated);
                 }
             }
-            // Another repository or work tree is no file of this one.
+            // Another repository or work tree is not a file of this one.
             b"? " if rest.ends_with(b"/") => {}
             b"? " => note(&mut facts.created, rest, &mut facts.truncated),
             _ => {}
@@ -577,7 +577,7 @@ fn header(rest: &[u8], facts: &mut GitFacts) {
     if let Some(oid) = rest.strip_prefix(b"branch.oid ") {
         facts.head = sha(oid);
     } else if let Some(name) = rest.strip_prefix(b"branch.head ") {
-        // A branch cannot be called so: parentheses are allowed in names, but git itself prints this one for none.
+        // This is never taken for a branch: names may have parentheses, but git itself prints this name when there is no branch.
         facts.detached = name == b"(detached)";
         facts.branch = (!facts.detached).then(|| clean::name(name));
     }
@@ -588,7 +588,7 @@ fn changed(rest: &[u8], facts: &mut GitFacts) {
         return;
     };
     let list = match (index, tree) {
-        // Added and gone again: nothing is left of it.
+        // The file was added and then deleted: nothing is left of it.
         (b'A', b'D') => return,
         (b'A', _) | (_, b'A') => &mut facts.created,
         (b'D', _) | (_, b'D') => &mut facts.deleted,
@@ -612,7 +612,7 @@ fn moved(rest: &[u8], from: &[u8], facts: &mut GitFacts) {
     }
 }
 
-/// What stands behind the first `skipped` words; it may hold spaces itself.
+/// Returns the rest after the first `skipped` words; it may itself contain spaces.
 fn field(rest: &[u8], skipped: usize) -> Option<&[u8]> {
     rest.splitn(skipped + 1, |&byte| byte == b' ').nth(skipped)
 }
@@ -625,7 +625,7 @@ fn note(list: &mut Vec<String>, path: &[u8], truncated: &mut bool) {
     }
 }
 
-/// Reads what `git diff --name-status -z --find-renames` prints: a letter and a path in turn, of a rename two paths.
+/// Parses the output of `git diff --name-status -z --find-renames`: a letter and a path in turn, and two paths for a rename.
 fn parse_diff(printed: &[u8]) -> Changes {
     let mut changes = Changes::default();
     let Some(end) = printed.iter().rposition(|&byte| byte == 0) else {
@@ -653,7 +653,7 @@ fn parse_diff(printed: &[u8]) -> Changes {
     changes
 }
 
-/// Reads what `git log -z --format=%H%x00%ct%x00%s` prints.
+/// Parses the output of `git log -z --format=%H%x00%ct%x00%s`.
 fn parse_log(printed: &[u8]) -> Vec<Commit> {
     let fields: Vec<&[u8]> = printed.split(|&byte| byte == 0).collect();
     let commit = |fields: &[&[u8]]| {
@@ -668,7 +668,7 @@ fn parse_log(printed: &[u8]) -> Vec<Commit> {
     fields.chunks_exact(3).filter_map(commit).collect()
 }
 
-/// An object id: 40 hexadecimal digits, or 64 in newer repositories.
+/// Returns the text if it is an object id: 40 hexadecimal digits, or 64 in newer repositories.
 fn sha(text: &[u8]) -> Option<String> {
     let plausible = matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit);
     plausible.then(|| String::from_utf8_lossy(text).into_owned())

@@ -1,7 +1,7 @@
 //! Good moments to stop.
 //!
-//! A reboot costs least right after something was finished: what is committed need not be explained, and tests that pass say
-//! where the work stands. This room names such moments and asks git what is there; it decides nothing.
+//! A reboot costs least right after something was finished: committed work need not be explained, and tests that pass show
+//! the state of the work. This module names such moments and asks git for the state of the repository; it decides nothing.
 
 use crate::clock::At;
 
@@ -9,7 +9,7 @@ pub mod commit;
 pub mod git;
 pub mod test_run;
 
-/// Something that just happened and may make this a good moment.
+/// An event that just happened and may make this a good moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BreakpointKind {
     /// A commit was made.
@@ -21,29 +21,29 @@ pub enum BreakpointKind {
     },
     /// A test run passed.
     TestsPassed {
-        /// How many tests ran, if reported.
+        /// The number of tests that ran, if reported.
         count: Option<u64>,
     },
     /// A test run failed.
     TestsFailed {
-        /// How many tests failed, if reported.
+        /// The number of tests that failed, if reported.
         failed: Option<u64>,
     },
 }
 
 impl BreakpointKind {
-    /// Whether something was just finished, so that this is a good moment for a reboot.
+    /// Reports whether something was just finished, so that this is a good moment for a reboot.
     #[must_use]
     pub const fn is_good(&self) -> bool {
         !matches!(self, Self::TestsFailed { .. })
     }
 }
 
-/// What happened and when.
+/// An event of this kind, with its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breakpoint {
-    /// What happened.
+    /// The event itself.
     pub kind: BreakpointKind,
-    /// When it happened.
+    /// The time at which it happened.
     pub at: At,
 }

@@ -1,15 +1,15 @@
 //! Recognises a test run and its outcome in shell output.
 //!
-//! The text is whatever a tool printed: coloured, cut, several runs in one, or no run at all. A runner is known by its
-//! own lines (a start line, a verdict line, a summary), and what its tests print is separated as far as the runner
-//! does so. Nothing is executed and nothing can fail: what is not understood is no test run.
+//! The text is whatever a tool printed: coloured, cut, several runs in one, or no run at all. A runner is recognised by its
+//! own lines (a start line, a verdict line, a summary), and the output of its tests is separated as far as the runner
+//! does so. Nothing is executed and nothing can fail: output that is not understood is not a test run.
 //!
 //! - `table`: the runners, and the patterns of their lines
 //! - `reader`: reads lines by the table
 //! - `command`: which tests a command line asks for, and where it runs
 //!
-//! A test belongs to an [`Owner`]: its runner and the directory that this ran in (`command`), for two programs of one
-//! repository may have tests of the same name.
+//! A test belongs to an [`Owner`]: its runner and the directory that the runner ran in (`command`), because two programs of
+//! one repository may have tests of the same name.
 
 mod command;
 mod reader;
@@ -34,10 +34,10 @@ const NAME_CAP: usize = 300;
 /// The longest command line that is quoted back, in characters.
 const COMMAND_CAP: usize = 200;
 
-/// The longest command line that identifies an owner, in characters: of two longer ones the starts may be the same.
+/// The longest command line that identifies an owner, in characters; it is long because two long ones may start alike.
 const OWNER_COMMAND_CAP: usize = 2_000;
 
-/// The most output that is read, in bytes: of a longer one the end, where the summary is.
+/// The most output that is read, in bytes; if it is longer, its end is read, where the summary is.
 const OUTPUT_CAP: usize = 4 * 1024 * 1024;
 
 /// A program that runs tests.
@@ -75,23 +75,23 @@ impl Runner {
         row.expect("every runner has a row, as a test shows")
     }
 
-    /// The command that people know it by.
+    /// Returns the command that people know it by.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.row().word
     }
 }
 
-/// Whose a test is: that of a runner in a directory. Two tests of one name and different owners are two tests.
+/// The owner of a test: a runner in a directory. Two tests of one name and different owners are two tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Owner {
     /// The runner, by the command that people know it by; empty if it is not known.
     pub runner: String,
-    /// The directory that it ran in; none if that is not known.
+    /// The directory that it ran in; `None` if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// The command line, where runner or directory is not known: then only the very same command has the same tests.
+    /// The command line, if the runner or the directory is not known: then only the very same command has the same tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
@@ -99,7 +99,7 @@ pub struct Owner {
 impl Owner {
     fn new(runner: &str, directory: Option<&str>, command: &str) -> Self {
         let unknown = runner.is_empty() || directory.is_none();
-        // What this runs, it reports by its own words.
+        // `pitstop test` itself reports the command that it runs without this prefix.
         let command = command.trim_start_matches("pitstop test -- ");
         Self {
             runner: runner.to_owned(),
@@ -114,40 +114,40 @@ impl Owner {
 pub struct Shell<'a> {
     /// The command line; without one the output alone decides.
     pub command: Option<&'a str>,
-    /// The directory in which the shell was when the command began.
+    /// The working directory of the shell when the command began.
     pub directory: Option<&'a str>,
-    /// Whether it is known to have failed.
+    /// True if it is known to have failed.
     pub failed: bool,
 }
 
-/// What one test run showed.
+/// The outcome of one test run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestOutcome {
-    /// What ran the tests.
+    /// The program that ran the tests.
     pub runner: Runner,
-    /// Whose tests they are.
+    /// The owner of the tests.
     pub owner: Owner,
     /// The command line as it is quoted; empty if it is not known.
     pub command: String,
-    /// Whether the tests could be built or collected; if not, the counts mean little.
+    /// True if the tests could be built or collected; if not, the counts mean little.
     pub built: bool,
-    /// Whether the run reported its end; if not, the output was cut or the run stopped.
+    /// True if the run reported its end; if not, the output was cut or the run stopped.
     pub complete: bool,
-    /// Whether all tests of the owner were asked for, as far as the command and the output show.
+    /// True if all tests of the owner were requested, as far as the command and the output show.
     pub whole: bool,
-    /// The paths below which all tests were asked for: their names begin with them.
+    /// The paths below which all tests were requested: the names of these tests begin with them.
     pub below: Vec<String>,
-    /// Whether the command failed though no test did: something else of it may have, so this is no success.
+    /// True if the command failed though no test did: another part of it may have failed, so this is not a success.
     pub spoilt: bool,
-    /// How many tests passed, if reported.
+    /// The number of tests that passed, if reported.
     pub passed: Option<u64>,
-    /// How many tests failed, if reported.
+    /// The number of tests that failed, if reported.
     pub failed: Option<u64>,
     /// The tests that passed, by name, as far as reported.
     pub passing: Vec<String>,
     /// The tests that failed, by name; a file or package whose tests could not be built counts as one.
     pub failing: Vec<String>,
-    /// Files or packages all of whose tests passed, where the runner names no more than those.
+    /// The files or packages all of whose tests passed, if the runner names only those and not the tests.
     pub passing_groups: Vec<String>,
 }
 
@@ -170,7 +170,7 @@ impl TestOutcome {
         }
     }
 
-    /// Whether every test that ran passed, and at least one did.
+    /// Reports whether at least one test ran and every test that ran passed.
     #[must_use]
     pub fn is_success(&self) -> bool {
         let ran = self.passed.unwrap_or(0) > 0
@@ -184,20 +184,20 @@ impl TestOutcome {
             && self.failing.is_empty()
     }
 
-    /// Whether something failed or could not be built.
+    /// Reports whether something failed or could not be built.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         !self.built || self.failed.unwrap_or(0) > 0 || !self.failing.is_empty()
     }
 
-    /// How many tests ran, as far as reported.
+    /// Returns the number of tests that ran, as far as reported.
     #[must_use]
     pub fn ran(&self) -> u64 {
         let known = |reported: Option<u64>, names: usize| reported.unwrap_or(0).max(names as u64);
         known(self.passed, self.passing.len()) + known(self.failed, self.failing.len())
     }
 
-    /// Whether a run to its end was to run the test of this name.
+    /// Reports whether a complete run would include the test of this name.
     #[must_use]
     pub fn covers(&self, name: &str) -> bool {
         let name = name.trim_start_matches("./");
@@ -216,7 +216,7 @@ impl TestOutcome {
         keep(&mut self.failing, name);
     }
 
-    /// Drops doubles, and lets a failure win over a pass of the same name.
+    /// Removes duplicates, and lets a failure take precedence over a pass of the same name.
     fn settle(mut self) -> Self {
         let mut seen = BTreeSet::new();
         self.failing.retain(|name| seen.insert(name.clone()));
@@ -225,18 +225,18 @@ impl TestOutcome {
     }
 }
 
-/// What all test runs of one command came to.
+/// The total of all test runs of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Total {
-    /// Whether every one of them passed.
+    /// True if every one of them passed.
     pub passed: bool,
-    /// How many tests ran, if reported.
+    /// The number of tests that ran, if reported.
     pub count: Option<u64>,
-    /// How many of them failed, if reported.
+    /// The number of tests that failed, if reported.
     pub failed: Option<u64>,
 }
 
-/// Sums up the runs of one command; nothing if none of them ran to its end or failed.
+/// Sums up the runs of one command; returns `None` if none of them passed or failed.
 #[must_use]
 pub fn total(outcomes: &[TestOutcome]) -> Option<Total> {
     let settled: Vec<&TestOutcome> = outcomes
@@ -263,16 +263,16 @@ fn keep(names: &mut Vec<String>, text: &str) {
     }
 }
 
-/// A test's name as it is kept: on one line, safe to show and of a bounded length.
+/// Returns a test's name as it is kept: on one line, safe to show and of a bounded length.
 #[must_use]
 pub fn name(text: &str) -> String {
     let name = clean::one_line(text.trim());
     name[..name.floor_char_boundary(NAME_CAP)].to_owned()
 }
 
-/// Whose tests a command line runs that is known without its output, and whether it asks for all of them.
+/// Returns the owner of the tests that a command line runs, without its output, and whether it requests all of them.
 ///
-/// The runner may be known by its word. The directory is that of the shell.
+/// The runner may be given by its word. The directory is that of the shell.
 #[must_use]
 pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) -> (Owner, bool) {
     let commands = command::read(command, directory);
@@ -285,7 +285,7 @@ pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) ->
     };
     let runs = runs_of(&commands, runner);
     let (place, scope) = if runs.is_empty() {
-        // A command that only shows a text, and was reported as a test run all the same.
+        // The command only shows a text, but was reported as a test run.
         let first = commands.first().and_then(|one| one.directory.clone());
         (first, Scope::Some)
     } else {
@@ -298,7 +298,7 @@ pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) ->
     )
 }
 
-/// The commands that are most surely runs of this runner.
+/// Returns the commands that are most certainly runs of this runner.
 fn runs_of(commands: &[Command], runner: Runner) -> Vec<&Command> {
     let acting = commands.iter().filter(|command| !command.only_shows());
     let surest = acting.clone().map(|one| one.asks(runner).0).max();
@@ -307,14 +307,14 @@ fn runs_of(commands: &[Command], runner: Runner) -> Vec<&Command> {
         .collect()
 }
 
-/// Where these commands run, if that is one place, and which tests they ask for.
+/// Returns the directory that these commands run in, if it is a single one, and the tests that they request.
 fn place(runs: &[&Command], runner: Runner, failed: bool) -> (Option<String>, Scope) {
     let Some(first) = runs.first() else {
         return (None, Scope::Some);
     };
     let one_place = runs.iter().all(|one| one.directory == first.directory);
     let mut scopes = runs.iter().map(|one| one.asks(runner).1);
-    // A failure may have kept those behind it from running.
+    // A failure may have kept the later commands from running.
     let is_all = |scope: Scope| scope == Scope::All;
     let all = if failed {
         scopes.all(is_all)
@@ -329,13 +329,13 @@ fn place(runs: &[&Command], runner: Runner, failed: bool) -> (Option<String>, Sc
     (first.directory.clone().filter(|_| one_place), scope)
 }
 
-/// A command line as it is kept and quoted.
+/// Returns a command line as it is kept and quoted.
 #[must_use]
 pub fn quote(command: &str) -> String {
     clean::stripped(command, COMMAND_CAP)
 }
 
-/// The outcomes of the test runs in what a command printed in a directory that is not known.
+/// Returns the outcomes of the test runs in the output of a command whose directory is not known.
 #[must_use]
 pub fn recognise(command: Option<&str>, output: &str) -> Vec<TestOutcome> {
     let shell = Shell {
@@ -346,9 +346,9 @@ pub fn recognise(command: Option<&str>, output: &str) -> Vec<TestOutcome> {
 }
 
 impl Shell<'_> {
-    /// The outcomes of the test runs in the output of this command, in order of the runners.
+    /// Returns the outcomes of the test runs in the output of this command, in order of the runners.
     ///
-    /// `output` is what it printed, standard output and standard error one behind the other.
+    /// `output` is its standard output followed by its standard error.
     #[must_use]
     pub fn recognise(&self, output: &str) -> Vec<TestOutcome> {
         let line = self.command.unwrap_or_default();
@@ -372,7 +372,7 @@ impl Shell<'_> {
                 .entry(one.runner)
                 .and_modify(|nth| *nth += 1)
                 .or_insert(0);
-            // As many as the command has: each is its own. Of fewer nobody knows which is missing.
+            // If there are as many runs as commands, each belongs to its own; if there are fewer, it is unknown which is missing.
             let own = match runs.get(nth..=nth) {
                 Some(own) if runs.len() == counts[&one.runner] => own,
                 _ => &runs[..],

@@ -1,19 +1,19 @@
-//! What a shell line asks for: which commands it has, where each of them runs, and which tests it asks a runner for.
+//! Parses a shell line: the commands in it, the directory of each, and the tests that each requests of a runner.
 //!
 //! Directories are followed as far as the line itself shows them: `cd`, subshells, `sh -c`, and the flags by which a program
-//! changes its directory. What depends on a variable, a pattern, a here-document or another machine is not known, and what is
-//! not known is never taken for equal.
+//! changes its directory. A directory that depends on a variable, a pattern, a here-document or another machine is not known,
+//! and unknown directories are never taken as equal.
 
 use super::Runner;
 
-/// Programs that do nothing but show text or change the shell: a log of a test run is no run.
+/// The programs that only show text or change the shell: a log of a test run is not a run.
 const SHOW: &str =
     "cat head tail less more grep rg sed awk echo printf git cd ls find bat pushd popd tee export";
 
-/// Programs behind which a command runs on another machine, or in a place that they alone know.
+/// The programs that run a command on another machine, or in a directory that only they know.
 const FOREIGN: &str = "docker docker-compose podman kubectl ssh nix";
 
-/// Flags by which a program changes its directory, each behind the program that has it; any may have it if that is empty.
+/// The flags by which a program changes its directory, each after its program; an empty program means any program.
 #[rustfmt::skip]
 const DIRECTORY_FLAGS: [(&str, &str); 13] = [
     ("", "-C"), ("", "--directory"), ("", "--chdir"), ("", "--manifest-path"), ("npm", "--prefix"), ("pnpm", "--dir"),
@@ -23,13 +23,13 @@ const DIRECTORY_FLAGS: [(&str, &str); 13] = [
 
 const PACKAGE_MANAGERS: &str = "npm pnpm yarn bun";
 
-/// Words by which a package manager runs a script in other packages than that of the directory.
+/// The words by which a package manager runs a script in other packages than that of the directory.
 const WORKSPACE_WORDS: &str = "-w --workspace --workspaces --filter -F -r workspace workspaces";
 
-/// Words before a runner's name that make it an argument.
+/// The words that make a runner's name after them an argument.
 const NO_RUN: &str = "install add remove uninstall update which -v";
 
-/// Flags that choose some of the tests.
+/// The flags that select some of the tests.
 const NARROW: &str = "-k -m -p --package --lib --test --bin --doc --example -E -run -t --testNamePattern --lf \
     --last-failed --ff --skip --grep -g -e --tag --filter --only --group --test-name-pattern --test-only";
 
@@ -41,20 +41,20 @@ fn is_among(list: &str, word: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
     words: Vec<String>,
-    /// Where it runs, without a slash at its end; none if that is not known.
+    /// The directory that it runs in, without a trailing slash; `None` if that is not known.
     pub(super) directory: Option<String>,
-    /// Whether it may not have run, because it follows `||`.
+    /// True if it may not have run, because it follows `||`.
     doubtful: bool,
 }
 
-/// The tests that a command asks a runner for.
+/// The tests that a command requests of a runner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     /// Every test.
     All,
     /// The tests whose names begin with one of these paths.
     Below(Vec<String>),
-    /// Some tests; which ones is not known.
+    /// Some tests; it is not known which ones.
     Some,
 }
 
@@ -68,14 +68,14 @@ pub(super) fn read(line: &str, directory: Option<&str>) -> Vec<Command> {
     reader.commands
 }
 
-/// Whether a line may change the directory of the shell that it runs in.
+/// Reports whether a line may change the directory of the shell that it runs in.
 #[must_use]
 pub fn changes_directory(line: &str) -> bool {
     line.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_')
         .any(|word| matches!(word, "cd" | "pushd" | "popd"))
 }
 
-/// Follows a line sign by sign.
+/// A reader of a line, character by character.
 #[derive(Default)]
 struct Reader {
     commands: Vec<Command>,
@@ -165,7 +165,7 @@ impl Reader {
             }
             _ => {}
         }
-        // The lines of a here-document would be taken for commands.
+        // The lines of a here-document would be taken for commands, so the directory is no longer known.
         if words.iter().any(|word| word.contains("<<")) {
             self.directory = None;
         }
@@ -180,7 +180,7 @@ impl Reader {
 }
 
 impl Command {
-    /// Whether it does nothing but show text.
+    /// Reports whether it only shows text or changes the shell.
     pub(super) fn only_shows(&self) -> bool {
         is_among(SHOW, &self.words[0])
     }
@@ -189,7 +189,7 @@ impl Command {
         self.words.iter().any(|word| base(word) == program)
     }
 
-    /// Takes out the flags that change the directory, and changes it.
+    /// Removes the flags that change the directory, and applies them.
     fn take_directory(&mut self) {
         let packages = is_among(PACKAGE_MANAGERS, base(&self.words[0]));
         let elsewhere = |word: &String| {
@@ -219,7 +219,7 @@ impl Command {
         }
     }
 
-    /// The flag at this word, and its value if that is part of the same word.
+    /// Returns the directory flag at this word, and its value if that is part of the same word.
     fn directory_flag(&self, at: usize) -> Option<(&'static str, Option<String>)> {
         let word = &self.words[at];
         DIRECTORY_FLAGS.iter().find_map(|(program, flag)| {
@@ -242,7 +242,7 @@ impl Command {
         })
     }
 
-    /// How surely it runs this runner, and which tests it asks for: 0 is a script that may run anything.
+    /// Returns the certainty, 0 to 2, that it runs this runner, and the tests that it requests; 0 is a script that may run anything.
     pub(super) fn asks(&self, runner: Runner) -> (u8, Scope) {
         if self.only_shows() {
             return (0, Scope::Some);
@@ -258,7 +258,7 @@ impl Command {
         if let Some(at) = at {
             return (2, self.scope(&self.words[at + 1..], row.plain));
         }
-        // `npm test` and its like run what the project calls all.
+        // `npm test` and similar commands run what the project defines as all tests.
         let last = self
             .words
             .last()
@@ -304,7 +304,7 @@ impl Command {
     }
 }
 
-/// `path` as seen from `base`, without `.`, `..` and a slash at its end; none if it is not plain or `base` is not known.
+/// Returns `path` relative to `base`, without `.`, `..` and a trailing slash; `None` if it is not plain or `base` is not known.
 fn joined(base: Option<&str>, path: &str) -> Option<String> {
     if path.is_empty() || path.contains(['$', '`', '*', '?', '[', '{', '~']) || path == "-" {
         return None;
@@ -325,7 +325,7 @@ fn joined(base: Option<&str>, path: &str) -> Option<String> {
     Some(format!("/{}", parts.join("/")))
 }
 
-/// The name of a program without its directories.
+/// Returns the name of a program without its directories.
 fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
@@ -334,7 +334,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether a word is a bunch of short flags with this one in it: `-lc`.
+/// Reports whether a word is a group of short flags that contains this one: `-lc`.
 fn is_flag_with(word: &str, flag: char) -> bool {
     word.strip_prefix('-')
         .is_some_and(|flags| flags.chars().all(char::is_alphabetic) && flags.contains(flag))
@@ -344,7 +344,7 @@ fn is_flag_with(word: &str, flag: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Where each command of a line runs that does more than show text.
+    /// Returns the directory of each command of a line that does more than show text.
     fn places(line: &str) -> Vec<String> {
         read(line, Some("/p"))
             .into_iter()
@@ -384,7 +384,7 @@ mod tests {
             ("./gradlew -p app test", &["/p/app"]),
             ("ctest --test-dir build -C Release", &["/p/build"]),
             ("npx vitest run --root web", &["/p/web"]),
-            // What is not known is not guessed.
+            // A directory that is not known is not guessed.
             ("cd $DIR && pytest", &["?"]),
             ("cd ~/x && pytest", &["?"]),
             ("cd - && pytest", &["?"]),

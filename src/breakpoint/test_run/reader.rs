@@ -1,4 +1,4 @@
-//! Reads what a command printed by the [table](super::table) of runners.
+//! Parses the output of a command by the [table](super::table) of runners.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -15,7 +15,7 @@ static ALL: LazyLock<RegexSet> = LazyLock::new(|| {
 
 static EACH: [OnceLock<Regex>; PATTERNS.len()] = [const { OnceLock::new() }; PATTERNS.len()];
 
-/// `3 passed`, and where a line has no such count `Passed: 3` and `pass 3`.
+/// The patterns of a count: `3 passed`, and if a line has no such count, `Passed: 3` and `pass 3`.
 static COUNTS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     let counts = [
         r"(?<count>[0-9]+) (?<word>[a-z]+)",
@@ -24,15 +24,15 @@ static COUNTS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     counts.map(|one| Regex::new(one).expect("a valid pattern"))
 });
 
-/// The most runs of one runner that are distinguished: each is taken into the state by itself, and a command has a handful.
+/// The most runs of one runner that are distinguished: each is added to the state separately, and a command has only a few.
 pub(super) const RUNS_CAP: usize = 16;
 
-/// How a test that failed is counted: `timed out` and `exec failed` are nextest's.
+/// The words that count failed tests: `timed out` and `exec failed` are those of nextest.
 const FAILED: [&str; 9] = [
     "failed", "failing", "failure", "failures", "fail", "error", "errors", "timed", "exec",
 ];
 
-/// The runs in these lines, in order of the runners.
+/// Returns the runs in these lines, in order of the runners.
 pub(super) fn read(lines: &[&str]) -> Vec<TestOutcome> {
     let fits = lines
         .iter()
@@ -59,7 +59,7 @@ pub(super) fn read(lines: &[&str]) -> Vec<TestOutcome> {
             }
         }
         reader.close();
-        // A test of nextest's prints what `cargo test` prints.
+        // A test that nextest runs prints the same lines as `cargo test`.
         if let (Runner::Nextest, Some((first, last))) = (row.runner, own) {
             let built = reader.found.iter().all(|one| one.built);
             fits[if built { first } else { 0 }..=last].fill(Vec::new());
@@ -70,7 +70,7 @@ pub(super) fn read(lines: &[&str]) -> Vec<TestOutcome> {
     found
 }
 
-/// Reads the runs of one runner, line by line.
+/// A reader of the runs of one runner, line by line.
 struct Reader {
     row: &'static Row,
     found: Vec<TestOutcome>,
@@ -78,23 +78,23 @@ struct Reader {
     run: Run,
 }
 
-/// What else is known of the run that is being read.
+/// The other data about the run that is being read.
 #[derive(Default)]
 struct Run {
     part: Part,
     seen: bool,
-    /// Whether a summary has come, and none is open.
+    /// True if a summary has come and no later start.
     ended: bool,
-    /// How many tests there are by the summary, which may not say how many passed; 0 if it does not say.
+    /// The number of tests according to the summary, which may lack the number that passed; 0 if the summary lacks this number.
     all: Option<u64>,
-    /// Whether tests were left out.
+    /// True if tests were left out.
     narrowed: bool,
     listed: Vec<String>,
     said: Vec<String>,
-    /// Tests whose package is not known yet, and whether they passed.
+    /// The tests whose package is not known yet, each with whether it passed.
     waiting: Vec<(bool, String)>,
     file: String,
-    /// The blocks around a line of a tree, each with its indentation.
+    /// The blocks that enclose a line of a tree, each with its indentation in bytes.
     path: Vec<(usize, String)>,
 }
 
@@ -190,7 +190,7 @@ impl Reader {
         }
     }
 
-    /// A test whose line is its count; its package may be named behind it.
+    /// Counts one test by its line; its package may be named on a later line.
     fn one(&mut self, passed: bool, package: &str, name: &str) {
         self.run.seen = true;
         let outcome = &mut self.now;
@@ -232,7 +232,7 @@ impl Reader {
         }
     }
 
-    /// A file with its outcome; a tree of its tests may follow.
+    /// Records a file with its outcome; a tree of its tests may follow.
     fn file(&mut self, meaning: Meaning, file: &str) {
         self.begin();
         self.run.path.clear();
@@ -266,7 +266,7 @@ impl Reader {
         }
     }
 
-    /// Ends the run that is being read, and begins with the next.
+    /// Ends the run that is being read, and begins the next.
     fn close(&mut self) {
         let mut run = std::mem::take(&mut self.run);
         let mut now = std::mem::replace(&mut self.now, TestOutcome::new(self.row.runner));
@@ -281,7 +281,7 @@ impl Reader {
                 run.said.push(name);
             }
         }
-        // Lines with a verdict may be something that a test has printed; the list at the end is the runner's own.
+        // A test may have printed lines that look like verdicts; the list at the end is the runner's own.
         if !run.listed.is_empty() && now.failed == Some(run.listed.len() as u64) {
             run.said.clear();
         }

@@ -1,7 +1,7 @@
-//! The table of runners: how a command line calls each of them, and what its lines look like.
+//! The table of runners: the words by which a command line calls each of them, and the patterns of its lines.
 //!
-//! A line means what the first pattern says that fits it and holds in the part of the output where it stands. To add a runner,
-//! add a row and its patterns, each with a line as an example, which a test holds against it.
+//! The meaning of a line is that of the first pattern that matches it and applies in the current part of the output. To add a
+//! runner, add a row and its patterns, each with an example line, which a test checks against it.
 
 use Meaning::{
     Broken, Ended, FileFailed, FilePassed, Listed, More, Nothing, OneFailed, OnePassed,
@@ -15,59 +15,59 @@ use super::Runner;
 /// A part of a runner's output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Anywhere; as what follows a line, where it is.
+    /// Any part; as the part that follows a line, no change.
     Any,
-    /// Before, between and after the tests.
+    /// The part before, between and after the tests.
     #[default]
     Outside,
-    /// Verdicts come in.
+    /// The part in which verdicts arrive.
     Running,
-    /// What tests have printed: none of it is the runner's.
+    /// The output of tests: none of it is the runner's.
     Printed,
-    /// The list of what failed, or the lines of the totals.
+    /// The list of failures, or the lines of the totals.
     List,
 }
 
-/// What a line means. The group `name` of its pattern is the test's name, or the file's or the package's.
+/// The meaning of a line. The group `name` of its pattern is the name of the test, the file or the package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A run begins, or another of its binaries.
     Start,
-    /// There is a run, which may have begun without a line.
+    /// A run exists, which may have begun without a start line.
     Seen,
     /// The run has ended, with these counts.
     Summary,
-    /// Some more counts of a run that has ended.
+    /// More counts of a run that has ended.
     More,
-    /// The run has ended, and nothing was counted.
+    /// The run has ended, and the line has no counts.
     Ended,
     /// The tests could not be built or collected.
     Broken,
     /// A test has passed.
     Passed,
-    /// A test has passed, whatever its earlier tries did.
+    /// A test has passed, even if its earlier tries failed.
     PassedAfterAll,
-    /// A test has failed, as a line says that a test may have printed.
+    /// A test has failed, according to a line that a test may have printed.
     Said,
-    /// A test has failed, as the runner's own list says.
+    /// A test has failed, according to the runner's own list.
     Listed,
-    /// A test has passed whose package is named behind it; it is counted by its line.
+    /// A test has passed whose package is named after it; it is counted by its line.
     OnePassed,
-    /// A test has failed whose package is named behind it; it is counted by its line.
+    /// A test has failed whose package is named after it; it is counted by its line.
     OneFailed,
     /// A package whose tests all passed.
     PackagePassed,
-    /// A package with a test that failed, or that came to no test.
+    /// A package with a test that failed, or one that failed before any test.
     PackageFailed,
     /// A package with no tests.
     PackageEnded,
     /// A file whose tests all passed.
     FilePassed,
-    /// A line of a tree of tests: `passed` or `failed` is a test, `block` what others stand in.
+    /// A line of a tree of tests: `passed` or `failed` is a test, `block` is the parent of other lines.
     Tree,
     /// A file of which a test failed, whose tests follow.
     FileFailed,
-    /// Nothing: it only looks like another line.
+    /// A line without meaning that only looks like another one.
     Nothing,
 }
 
@@ -76,17 +76,17 @@ pub(super) struct Row {
     pub(super) runner: Runner,
     /// The command that people know it by.
     pub(super) word: &'static str,
-    /// How a command line calls it: the program, if that is another word, and the word itself.
+    /// The words by which a command line calls it: the program, if that is another word, and the word itself.
     pub(super) called: (&'static str, &'static str),
-    /// Arguments that choose no tests.
+    /// The arguments that do not select tests.
     pub(super) plain: &'static [&'static str],
-    /// Whether a package manager's `test` script may run it.
+    /// True if a package manager's `test` script may run it.
     pub(super) by_script: bool,
-    /// Whether one run has many summaries: then two runs cannot be told apart by what they print.
+    /// True if one run has many summaries: then two runs cannot be distinguished by their output.
     pub(super) many: bool,
 }
 
-/// Nextest comes first, because the lines between its first and its last are its own.
+/// The rows of all runners. Nextest comes first, because the lines between its first and its last line are its own.
 #[rustfmt::skip]
 pub(super) const ROWS: [Row; 12] = [
     Row { runner: Runner::Nextest, word: "cargo nextest", called: ("cargo", "nextest"), plain: &["run"], by_script: false, many: false },
@@ -103,7 +103,7 @@ pub(super) const ROWS: [Row; 12] = [
     Row { runner: Runner::Mix, word: "mix test", called: ("mix", "test"), plain: &[], by_script: false, many: false },
 ];
 
-/// A pattern: whose line it is, where it holds, what it means, what part follows, the expression, and an example.
+/// A pattern: its runner, the part in which it applies, its meaning, the part that follows, the expression, and an example.
 pub(super) struct Pattern(
     pub(super) Runner,
     pub(super) Part,

@@ -354,7 +354,7 @@ fn two_runs_of_a_runner_in_one_command_have_each_their_directory() {
             [failed, passed].concat(),
             &[(Some("/p"), false), (Some("/p"), true)],
         ),
-        // One of the two has left nothing, or what they print does not show where the second begins.
+        // One of the two left no result, or their output does not show where the second begins.
         (
             "cd api && pytest -q; cd ../web && pytest -q",
             failed.to_owned(),
@@ -404,7 +404,7 @@ fn a_command_line_alone_may_show_whose_tests_it_runs() {
             false,
         ),
         ("go test -run TestParse", "go test", "/p", false),
-        // It could be any runner's, and installing one is no run of it.
+        // The command could belong to any runner, and installing a runner is not a run of it.
         ("npm test", "", "/p", false),
         ("make test", "", "/p", false),
         ("pip install pytest && make check", "", "/p", false),
@@ -451,7 +451,7 @@ fn a_failed_command_has_no_run_that_passed_unless_another_one_failed() {
         run("cargo test && go test ./...", &both, true),
         (Some(false), true)
     );
-    // What says that it failed has failed, whatever the command's end.
+    // A run that reports a failure has failed, whatever the command's exit status.
     for command in [
         "go test ./... | tail",
         "go test ./... || true",
