@@ -1,162 +1,162 @@
-//! Scroll and copy mode as data: what can be asked of a screen that is being read, and what it answers.
+//! Scroll and copy mode as data: the orders that a screen in copy mode takes, and the outcomes that it returns.
 //!
 //! ```text
 //!   keys, mouse ──▶ app::copy ──CopyOrder──▶ Screen::copy ──CopyOutcome──▶ app::copy ──▶ clipboard
 //! ```
 //!
-//! The screen keeps a still of the grid while it is read: output goes on behind it, and nothing that is being
-//! selected moves or changes under the reader's hand.
+//! The screen keeps a still, a frozen copy of the grid, while it is read: output continues behind it, and the text that is
+//! being selected neither moves nor changes.
 
-/// What can be asked of a screen that is read.
+/// An order to a screen in copy mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CopyOrder {
-    /// Take a still of the screen and its scrollback; the cursor begins at the child's.
+    /// Takes a still of the screen and its scrollback; the cursor begins at the child's.
     Enter,
-    /// Show the living screen again.
+    /// Shows the live screen again.
     Leave,
-    /// Take a new still, with what was written since.
+    /// Takes a new still that includes the output since the last one.
     Refresh,
-    /// Move the cursor; a selection follows it.
+    /// Moves the cursor; a selection follows it.
     Move(Motion),
-    /// Begin a selection at the cursor, change its kind, or drop it if it is of this kind already.
+    /// Begins a selection at the cursor, changes its kind, or drops it if it is of this kind already.
     Select(SelectionKind),
-    /// Change the ends of the selection, so that the other one moves.
+    /// Swaps the ends of the selection, so that the other one moves.
     SwapEnds,
-    /// Drop the selection.
+    /// Drops the selection.
     Unselect,
-    /// Remember the place: a search is being typed.
+    /// Remembers the position, because a search is being typed.
     SearchBegin,
-    /// Go to the nearest match from the remembered place.
+    /// Goes to the match nearest to the remembered position.
     SearchFor {
         /// A regular expression.
         pattern: String,
-        /// Whether to look towards the past.
+        /// True to search towards the past.
         backward: bool,
     },
-    /// The search has been typed; if it is not kept, everything is as before it.
+    /// Ends the typing of a search; if it is not kept, the state from before it is restored.
     SearchEnd {
-        /// Whether it is kept.
+        /// True if it is kept.
         keep: bool,
     },
-    /// Go to the next match of the last search.
+    /// Goes to the next match of the last search.
     SearchAgain {
-        /// Whether against its direction.
+        /// True to go against its direction.
         reverse: bool,
     },
-    /// Give the selected text.
+    /// Returns the selected text.
     Copy,
-    /// Give the text of the line with the cursor.
+    /// Returns the text of the line with the cursor.
     CopyLine,
-    /// The mouse was pressed on a cell of the pane.
+    /// Handles a press of the mouse on a cell of the pane.
     Press {
-        /// Column from 0.
+        /// The column, from 0.
         column: u16,
-        /// Row from 0.
+        /// The row, from 0.
         row: u16,
-        /// 1 puts the cursor there, 2 selects the word, 3 the line.
+        /// The number of clicks: 1 puts the cursor there, 2 selects the word, 3 the line.
         clicks: u8,
     },
-    /// The mouse was moved with its button down; outside the pane it scrolls.
+    /// Handles a move of the mouse with its button down; outside the pane it scrolls.
     Drag {
-        /// Column from 0.
+        /// The column, from 0.
         column: u16,
-        /// Row from 0; negative above the pane.
+        /// The row, from 0; negative above the pane.
         row: i32,
     },
 }
 
-/// Where the cursor goes.
+/// A motion of the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Motion {
-    /// One cell left.
+    /// Moves one cell left.
     Left,
-    /// One cell right.
+    /// Moves one cell right.
     Right,
-    /// One row up.
+    /// Moves one row up.
     Up,
-    /// One row down.
+    /// Moves one row down.
     Down,
-    /// To the beginning of the next word.
+    /// Moves to the beginning of the next word.
     WordForward(Words),
-    /// To the beginning of this or the previous word.
+    /// Moves to the beginning of this or the previous word.
     WordBack(Words),
-    /// To the end of this or the next word.
+    /// Moves to the end of this or the next word.
     WordEnd(Words),
-    /// To the first cell of the line, over its wrapped rows.
+    /// Moves to the first cell of the line, across its wrapped rows.
     LineStart,
-    /// To the first text of the line.
+    /// Moves to the first text of the line.
     LineText,
-    /// To the last text of the line.
+    /// Moves to the last text of the line.
     LineEnd,
-    /// To the oldest line.
+    /// Moves to the oldest line.
     Oldest,
-    /// To the newest line with text.
+    /// Moves to the newest line with text.
     Newest,
-    /// To the top row of the view.
+    /// Moves to the top row of the view.
     High,
-    /// To its middle row.
+    /// Moves to the middle row of the view.
     Middle,
-    /// To its bottom row.
+    /// Moves to the bottom row of the view.
     Low,
-    /// To the empty line above.
+    /// Moves to the empty line above.
     ParagraphBack,
-    /// To the empty line below.
+    /// Moves to the empty line below.
     ParagraphForward,
-    /// This many rows towards the past (positive) or the present, view and cursor together.
+    /// Moves view and cursor by this many rows towards the past (positive) or the present.
     Rows(i32),
-    /// This many half pages towards the past (positive) or the present, view and cursor together.
+    /// Moves view and cursor by this many half pages towards the past (positive) or the present.
     HalfPages(i32),
-    /// The view alone by this many rows; the cursor stays in it.
+    /// Moves the view alone by this many rows; the cursor stays in it.
     View(i32),
 }
 
-/// What a word is.
+/// The definition of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
-    /// Letters, digits and underscores, or a run of other signs (vi's `w`).
+    /// A run of letters, digits and underscores, or a run of other characters (vi's `w`).
     Small,
     /// Everything between blanks (vi's `W`).
     Big,
 }
 
-/// How much a selection takes.
+/// The shape of a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum SelectionKind {
-    /// From one cell to another, in reading order.
+    /// The cells from one to another, in reading order.
     Characters,
-    /// Whole lines, over their wrapped rows.
+    /// Whole lines, with all their wrapped rows.
     Lines,
     /// A rectangle.
     Block,
 }
 
 impl SelectionKind {
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 }
 
-/// What an order has led to.
+/// The outcome of an order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyOutcome {
-    /// What is being selected.
+    /// The kind of the current selection.
     pub selecting: Option<SelectionKind>,
-    /// The text to be copied, if that was asked.
+    /// The text to be copied, if the order was to copy.
     pub copied: Option<String>,
-    /// Why something was not done, or what to know about it, in the reader's words.
+    /// A note to the reader, such as the reason why something was not done.
     pub said: Option<String>,
-    /// Whether the pattern could not be read.
+    /// True if the pattern could not be parsed.
     pub bad_pattern: bool,
 }
 
-/// How a part of the view stands out.
+/// The kind of highlight of a part of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyMark {
-    /// The search has found it.
+    /// A match of the search.
     Found,
-    /// It is selected.
+    /// The selection.
     Selected,
 }

@@ -1,7 +1,7 @@
-//! The host terminal's bytes to keys, pastes, mouse events and answers. Pure: no clock, no file.
+//! The decoding of the host terminal's bytes to keys, pastes, mouse events and replies. It is pure: no clock, no file.
 //!
-//! **Byte-exactness** is the point: what is typed goes to the pane as it came, so every item keeps
-//! its raw bytes, and those of all items joined are exactly the bytes fed in. What is not understood
+//! **Byte-exactness** is the aim: typed input goes to the pane unchanged, so every item keeps
+//! its raw bytes, and those of all items joined are exactly the bytes fed in. A sequence that is not understood
 //! comes out raw, never lost, as soon as it is certain that it will not be understood.
 //!
 //! ```text
@@ -32,20 +32,20 @@ use reply::{colour_reply, sequence_reply};
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 
-/// How long an ESC, alone or with one key, may be the start of a sequence. Terminals send a sequence in one piece.
+/// The time for which an ESC, alone or with one key, may be the start of a sequence. Terminals send a sequence in one piece.
 const KEY_TIME: Duration = Duration::from_millis(25);
 
-/// How long the rest of a sequence may take that no person can have typed: a busy machine or a slow link cuts it anywhere, and
-/// a lost packet is sent again within a second.
+/// The time that the rest of a sequence may take if no person can have typed it: a busy machine or a slow link cuts it
+/// anywhere, and a lost packet is sent again within a second.
 const SEQUENCE_TIME: Duration = Duration::from_secs(1);
 
 /// The longest control sequence waited for, in bytes. Keys with text are the longest real ones.
 const SEQUENCE_LIMIT: usize = 256;
 
-/// The longest string answer waited for, in bytes: a colour or a version has a few dozen.
+/// The longest string reply waited for, in bytes: a colour or a version has a few dozen.
 const STRING_LIMIT: usize = 4096;
 
-/// One thing the host terminal sent.
+/// An item of the host terminal's input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostInput {
     /// A key.
@@ -63,7 +63,7 @@ pub enum HostInput {
     PasteEnd,
     /// The mouse; column and row are the host terminal's, from 0.
     Mouse {
-        /// What it did.
+        /// The event.
         event: MouseEvent,
         /// Its bytes.
         raw: Vec<u8>,
@@ -72,7 +72,7 @@ pub enum HostInput {
     OtherButton {
         /// Its number in the mouse protocols, with the bits of modifiers (4, 8, 16) and of motion (32).
         number: u16,
-        /// Whether it went down or is down; else it was released.
+        /// True if it went down or is down; false if it was released.
         pressed: bool,
         /// The column.
         column: u16,
@@ -83,9 +83,9 @@ pub enum HostInput {
     },
     /// The host terminal gained or lost the focus.
     Focus(bool),
-    /// An answer of the host terminal, or what can be nothing else.
+    /// A reply of the host terminal, or bytes that can be nothing else.
     Reply {
-        /// The answer.
+        /// The reply.
         reply: HostReply,
         /// Its bytes.
         raw: Vec<u8>,
@@ -94,7 +94,7 @@ pub enum HostInput {
     Raw(Vec<u8>),
 }
 
-/// The colours a terminal can be asked for.
+/// A colour that a terminal can be queried for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostColour {
     /// OSC 10.
@@ -107,12 +107,12 @@ pub enum HostColour {
     Palette(u8),
 }
 
-/// The host terminal's answers.
+/// A reply of the host terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostReply {
     /// A colour.
     Colour {
-        /// Which one.
+        /// The colour that the query named.
         which: HostColour,
         /// Its value.
         rgb: Rgb,
@@ -125,19 +125,19 @@ pub enum HostReply {
     ModeReport {
         /// The private mode.
         mode: u16,
-        /// 0 unknown, 1 set, 2 reset, 3 always set, 4 always reset.
+        /// The state: 0 unknown, 1 set, 2 reset, 3 always set, 4 always reset.
         value: u8,
     },
     /// The kitty keyboard flags in force.
     KittyFlags(u8),
-    /// The colour scheme, asked for or changed.
+    /// The colour scheme, as queried or changed.
     ColourScheme(ColourScheme),
-    /// An answer to no question of ours, or a fragment of one: no key is written so.
+    /// A reply to a query that is not ours, or a fragment of one: no key is encoded this way.
     Unasked,
 }
 
 impl HostInput {
-    /// The bytes it came as.
+    /// Returns the raw bytes of the item.
     #[must_use]
     pub fn raw(&self) -> &[u8] {
         match self {
@@ -155,25 +155,25 @@ impl HostInput {
     }
 }
 
-/// Cuts the host terminal's bytes into items. Holds at most 4 KiB back.
+/// A decoder that cuts the host terminal's bytes into items. It holds back at most 4 KiB.
 #[derive(Debug, Default)]
 pub struct Decoder {
     held: Vec<u8>,
     in_paste: bool,
-    /// A string answer was longer than what is waited for, and goes on.
+    /// True if a string reply is longer than the limit and continues.
     in_string: bool,
 }
 
-/// What the next bytes are.
+/// The result of decoding the next bytes.
 enum Step {
     /// An item of this many bytes.
     Item(usize, HostInput),
-    /// Nothing certain yet.
+    /// More bytes are needed to decide.
     Wait,
 }
 
 impl Decoder {
-    /// Takes bytes and gives the items that are certain.
+    /// Takes bytes and returns the items that are certain.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<HostInput> {
         let mut items = Vec::new();
         if self.held.is_empty() {
@@ -203,7 +203,7 @@ impl Decoder {
             let Step::Item(length, item) = step else {
                 break;
             };
-            // Its end has a control character, which no more of it follows.
+            // A string ends with a control character, and no more of the string follows that.
             let goes_on = self.in_string && is_printable(rest[0]);
             let begins = matches!(&item, HostInput::Reply { .. }) && length == STRING_LIMIT;
             self.in_string = (goes_on || begins)
@@ -220,8 +220,8 @@ impl Decoder {
         used
     }
 
-    /// How long what is held back waits for what follows it; none if nothing is held back, or if its end is sure to come: a
-    /// paste has one. Given up in its middle the end mark would be text, and all keys behind it would be pasted.
+    /// Returns how long the held bytes wait for more; `None` if no bytes are held, or if the end is certain to come, as in a
+    /// paste. If a paste were given up in the middle, the end mark would be text, and all later keys would be pasted.
     #[must_use]
     pub fn flush_after(&self) -> Option<Duration> {
         match &self.held[..] {
@@ -232,7 +232,7 @@ impl Decoder {
         }
     }
 
-    /// Gives what was held back: nothing followed it.
+    /// Returns the bytes that were held back, because nothing followed them.
     pub fn flush(&mut self) -> Vec<HostInput> {
         let mut items = Vec::new();
         self.in_string = false;
@@ -251,7 +251,7 @@ impl Decoder {
     }
 }
 
-/// A sequence that did not go on: a lone ESC, Alt with the introducer's key, or nothing known.
+/// Decodes a sequence that did not continue: a lone ESC, Alt with the introducer's key, or an unknown one.
 fn cut_short(held: &[u8]) -> (HostInput, usize) {
     match held {
         [ESC] => (key_item(KeyCode::Esc, KeyModifiers::NONE, held), 1),
@@ -279,7 +279,7 @@ fn key_item(code: KeyCode, modifiers: KeyModifiers, raw: &[u8]) -> HostInput {
     }
 }
 
-/// In a paste everything is text up to the end mark.
+/// Decodes bytes inside a paste, where everything is text up to the end mark.
 fn paste_step(bytes: &[u8]) -> Step {
     let mut from = 0;
     loop {
@@ -314,7 +314,7 @@ fn step(bytes: &[u8]) -> Step {
         [ESC, b'[', ..] => control_sequence(bytes),
         [ESC, b'O', ..] => single_shift(bytes),
         [ESC, b']' | b'P' | b'_', ..] => string(bytes),
-        // ESC twice: the first is the key, or Alt with the key behind it; the bytes are the same.
+        // ESC twice: the first is the key, or Alt with the key after it; the bytes are the same.
         [ESC, ESC, ..] => Step::Item(1, key_item(KeyCode::Esc, KeyModifiers::NONE, &bytes[..1])),
         [ESC, rest @ ..] => alt_key(rest),
         _ => plain_key(bytes),
@@ -325,7 +325,7 @@ fn raw(bytes: &[u8]) -> Step {
     Step::Item(bytes.len(), HostInput::Raw(bytes.to_vec()))
 }
 
-/// A character or a control character.
+/// Decodes a character or a control character.
 fn plain_key(bytes: &[u8]) -> Step {
     match character(bytes) {
         Character::Whole(c, length) => {
@@ -377,7 +377,7 @@ fn character(bytes: &[u8]) -> Character {
         .map_or(Character::Begun, |c| Character::Whole(c, c.len_utf8()))
 }
 
-/// The key that types this character.
+/// Returns the key that types this character.
 fn key_of(c: char) -> (KeyCode, KeyModifiers) {
     let control = |key: char| (KeyCode::Char(key), KeyModifiers::CONTROL);
     match c {
@@ -393,7 +393,7 @@ fn key_of(c: char) -> (KeyCode, KeyModifiers) {
     }
 }
 
-/// `SS3`: function, cursor and keypad keys.
+/// Decodes an `SS3` sequence: function, cursor and keypad keys.
 fn single_shift(bytes: &[u8]) -> Step {
     let Some(&letter) = bytes.get(2) else {
         return Step::Wait;
@@ -425,9 +425,9 @@ fn single_shift(bytes: &[u8]) -> Step {
     )
 }
 
-/// A string answer: `ESC ]`, `ESC P` or `ESC _` up to its end.
+/// Decodes a string reply: `ESC ]`, `ESC P` or `ESC _` up to its end.
 fn string(bytes: &[u8]) -> Step {
-    // No answer begins with anything else, so this is Alt with the introducer's key.
+    // No reply begins with anything else, so this is Alt with the introducer's key.
     match bytes.get(2) {
         None => return Step::Wait,
         Some(b'0'..=b'9' | b'>' | b'!' | b'$' | b'+' | b'|' | b'G') => {}
@@ -452,12 +452,12 @@ fn string(bytes: &[u8]) -> Step {
     }
 }
 
-/// Whether a byte may stand in a string answer.
+/// Reports whether a byte may be part of a string reply.
 const fn is_printable(byte: u8) -> bool {
     matches!(byte, 0x20..=0x7e)
 }
 
-/// The rest of a string answer that is longer than what is waited for, up to its end: it is never typed text.
+/// Decodes the rest of a string reply that is longer than the limit, up to its end: it is never typed text.
 fn string_rest(bytes: &[u8]) -> Step {
     let text = bytes.iter().take_while(|byte| is_printable(**byte)).count();
     let end = match &bytes[text..] {
@@ -490,7 +490,7 @@ fn reply_item(reply: Option<HostReply>, whole: &[u8]) -> HostInput {
     }
 }
 
-/// `CSI`: keys, mouse, focus, paste marks and answers.
+/// Decodes a `CSI` sequence: keys, mouse, focus, paste marks and replies.
 fn control_sequence(bytes: &[u8]) -> Step {
     // The Linux console's F1 to F5 are `CSI [ letter`.
     match bytes.get(2..) {
@@ -515,7 +515,7 @@ fn control_sequence(bytes: &[u8]) -> Step {
     };
     let end = end + 2;
     if !matches!(bytes[end], 0x40..=0x7e) {
-        // Broken: what follows begins something new. `ESC [` alone is Alt and the key.
+        // The sequence is broken: the next byte begins a new item. `ESC [` alone is Alt and the key.
         return if end == 2 {
             Step::Item(2, cut_short(&bytes[..2]).0)
         } else {
@@ -527,7 +527,7 @@ fn control_sequence(bytes: &[u8]) -> Step {
     Step::Item(whole.len(), sequence_item(body, bytes[end], whole))
 }
 
-/// `CSI M` with three bytes, from a terminal that does not know the SGR form.
+/// Decodes `CSI M` with three bytes, from a terminal that does not know the SGR form.
 fn old_mouse(bytes: &[u8], rest: &[u8]) -> Step {
     let [button, column, row] = match rest {
         &[button, column, row, ..] if button >= 0x20 && column > 0x20 && row > 0x20 => {
@@ -550,7 +550,7 @@ fn sequence_item(body: &str, end: u8, whole: &[u8]) -> HostInput {
         ("", b'I') => HostInput::Focus(true),
         ("", b'O') => HostInput::Focus(false),
         ("200", b'~') => HostInput::PasteStart,
-        // An end without a start is none.
+        // An end mark without a start is not one.
         ("201", b'~') => reply_item(None, whole),
         _ => {
             if let Some(rest) = body.strip_prefix('<') {
@@ -564,7 +564,7 @@ fn sequence_item(body: &str, end: u8, whole: &[u8]) -> HostInput {
                     event,
                     raw: whole.to_vec(),
                 },
-                // The cursor's place, the window's size, a state, attributes, a mode.
+                // These report the cursor's position, the window's size, a state, attributes or a mode.
                 None if matches!(end, b'R' | b't' | b'n' | b'c' | b'x' | b'y') => {
                     reply_item(sequence_reply(body, end), whole)
                 }

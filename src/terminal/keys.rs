@@ -1,11 +1,11 @@
-//! Key, mouse, paste and focus to the bytes a child expects, by the modes its screen reports.
+//! The encoding of keys, mouse, paste and focus to the bytes that a child expects, by the modes that its screen reports.
 //!
-//! Three keyboard languages, the richest in force wins: the kitty protocol (any flag pushed), then
-//! `modifyOtherKeys`, then what terminals always sent. Sources: the kitty keyboard protocol's
+//! There are three keyboard protocols, of which the richest in force is used: the kitty protocol (any flag pushed), then
+//! `modifyOtherKeys`, then the legacy forms. Sources: the kitty keyboard protocol's
 //! specification and xterm's control sequences.
 //!
 //! One exception to legacy: Shift+Enter is `CSI 13;2u` even when nothing was negotiated, because
-//! Claude Code takes it for a new line, and the legacy form could not be distinguished from Enter.
+//! Claude Code takes it as a new line, and the legacy form could not be distinguished from Enter.
 
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyEventState, KeyModifiers, MediaKeyCode, ModifierKeyCode,
@@ -16,10 +16,10 @@ use super::{Modes, MouseTracking};
 
 const ESC: u8 = 0x1b;
 
-/// What begins a bracketed paste.
+/// The mark that begins a bracketed paste.
 pub const PASTE_START: &[u8] = b"\x1b[200~";
 
-/// What ends a bracketed paste.
+/// The mark that ends a bracketed paste.
 pub const PASTE_END: &[u8] = b"\x1b[201~";
 
 mod kitty {
@@ -30,7 +30,7 @@ mod kitty {
     pub const TEXT: u8 = 16;
 }
 
-/// How a key without text is written.
+/// The form in which a key without text is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// `CSI letter`, with modifiers `CSI 1;m letter`; `SS3 letter` in application cursor mode.
@@ -41,14 +41,14 @@ enum Form {
     Tilde(u8),
 }
 
-/// The bytes of a key for the child; empty if it has none in the language in force.
+/// Returns the bytes of a key for the child; empty if it has none in the protocol in force.
 #[must_use]
 pub fn encode_key(event: &KeyEvent, modes: &Modes) -> Vec<u8> {
     encode_named_key(event, None, modes)
 }
 
-/// The same for a key of which the host terminal has said `key:shifted:base`, as the kitty protocol names it: a child that asked
-/// for alternates gets these, and another the key in its own layout.
+/// Encodes a key for which the host terminal reported `key:shifted:base`, as the kitty protocol names it: a child that asked
+/// for alternates gets these, and any other gets the key in its own layout.
 #[must_use]
 pub fn encode_named_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) -> Vec<u8> {
     if modes.kitty_flags != 0 {
@@ -65,7 +65,7 @@ pub fn encode_named_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) 
     legacy_key(event, modes)
 }
 
-/// xterm's number for the modifiers: 1 and a bit for each.
+/// Returns xterm's number for the modifiers: 1 plus a bit for each.
 fn modifier_number(modifiers: KeyModifiers) -> u8 {
     let bits = [
         (KeyModifiers::SHIFT, 1),
@@ -164,7 +164,7 @@ fn text_bytes(c: char) -> Vec<u8> {
     c.to_string().into_bytes()
 }
 
-/// The character as typed: some hosts report the key and Shift apart.
+/// Returns the character as typed: some hosts report the key and Shift separately.
 fn shifted(c: char, modifiers: KeyModifiers) -> char {
     if modifiers.contains(KeyModifiers::SHIFT) && c.is_ascii_lowercase() {
         c.to_ascii_uppercase()
@@ -173,7 +173,7 @@ fn shifted(c: char, modifiers: KeyModifiers) -> char {
     }
 }
 
-/// The control character Ctrl makes of a key, by the table terminals share.
+/// Returns the control character that Ctrl makes of a key, by the table that terminals share.
 fn control_byte(c: char) -> Option<u8> {
     Some(match c {
         'a'..='z' => c as u8 - b'a' + 1,
@@ -189,7 +189,7 @@ fn control_byte(c: char) -> Option<u8> {
     })
 }
 
-/// A key of the keypad in application mode.
+/// Encodes a key of the keypad in application mode.
 fn keypad_key(event: &KeyEvent) -> Option<Vec<u8>> {
     if !event.state.contains(KeyEventState::KEYPAD) || !event.modifiers.is_empty() {
         return None;
@@ -209,7 +209,7 @@ fn keypad_key(event: &KeyEvent) -> Option<Vec<u8>> {
     Some(format!("\x1bO{letter}").into_bytes())
 }
 
-/// The `CSI 27` form where `modifyOtherKeys` asks for it.
+/// Returns the `CSI 27` form if `modifyOtherKeys` requires it.
 fn other_key(event: &KeyEvent, level: u8) -> Option<Vec<u8>> {
     let modifiers = event.modifiers;
     let number = modifier_number(modifiers);
@@ -234,7 +234,7 @@ fn other_key(event: &KeyEvent, level: u8) -> Option<Vec<u8>> {
         KeyCode::Char(c) if shift_only => c == ' ' && level == 2,
         KeyCode::Tab | KeyCode::BackTab if shift_only => false,
         _ if level == 2 => true,
-        // Level 1 leaves alone what has a form of its own.
+        // Level 1 does not change keys that have a form of their own.
         KeyCode::Char(c) => !has_legacy_form(c, modifiers),
         KeyCode::Null | KeyCode::Backspace | KeyCode::Esc => false,
         _ => number != 3,
@@ -252,7 +252,7 @@ fn has_legacy_form(c: char, modifiers: KeyModifiers) -> bool {
     }
 }
 
-/// A key's number in the kitty protocol, with the form that goes before `CSI number u`.
+/// A key in the kitty protocol: a text, a form that has precedence over `CSI number u`, or a number.
 enum KittyKey {
     Text(char),
     Legacy(Form),
@@ -269,7 +269,7 @@ fn kitty_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) -> Vec<u8> 
     if event.code == KeyCode::BackTab {
         modifiers |= KeyModifiers::SHIFT;
     }
-    // Caps and Num Lock are reported only with "all keys": else text programs see odd modifiers.
+    // Caps and Num Lock are reported only with "all keys": otherwise text programs would see unexpected modifiers.
     let locks = if all { lock_bits(event.state) } else { 0 };
     let field = ModifierField {
         number: u32::from(modifier_number(modifiers)) + locks,
@@ -282,7 +282,7 @@ fn kitty_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) -> Vec<u8> 
     let plain = modifiers.difference(KeyModifiers::SHIFT).is_empty();
     match kitty_number(event) {
         Some(KittyKey::Text(c)) if plain && !all => {
-            // Where text is text, its release has no form.
+            // If text is sent as text, its release has no form.
             if event.kind == KeyEventKind::Release {
                 Vec::new()
             } else {
@@ -290,7 +290,7 @@ fn kitty_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) -> Vec<u8> 
             }
         }
         Some(KittyKey::Text(c)) => kitty_text(c, event, numbers, flags, field),
-        // Enter, Tab and Backspace stay what they are, so that a shell is usable after a crash.
+        // Enter, Tab and Backspace keep their legacy bytes, so that a shell is usable after a crash.
         Some(KittyKey::Number(13 | 9 | 127)) if modifiers.is_empty() && !all => {
             if event.kind == KeyEventKind::Release {
                 Vec::new()
@@ -303,7 +303,7 @@ fn kitty_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) -> Vec<u8> 
         }
         Some(KittyKey::Number(_)) => legacy_key(event, modes),
         Some(KittyKey::Legacy(form)) => kitty_form(form, field, flags, modes.app_cursor),
-        // Locks and modifiers by themselves are keys only when all keys are.
+        // Locks and modifiers by themselves are reported only when all keys are.
         None if all => {
             kitty_lone(event.code).map_or_else(Vec::new, |n| field.csi(&n.to_string(), "", 'u'))
         }
@@ -341,7 +341,7 @@ struct ModifierField {
 }
 
 impl ModifierField {
-    /// `CSI key ; modifiers:event ; text end`, with what is the default left out.
+    /// Encodes `CSI key ; modifiers:event ; text end`, with default values left out.
     fn csi(self, key: &str, text: &str, end: char) -> Vec<u8> {
         let event = match self.kind {
             KeyEventKind::Press => "",
@@ -376,7 +376,7 @@ fn kitty_text(
     if flags & (kitty::DISAMBIGUATE | kitty::ALL_KEYS) == 0 {
         return with_alt(modifiers, legacy_text(c, modifiers));
     }
-    // The number is that of the unshifted key. Where the host has not said it, only letters can be unshifted.
+    // The number is that of the unshifted key. If the host did not report it, only letters can be unshifted.
     let said = numbers.and_then(|numbers| numbers.split(':').next()?.parse().ok());
     let own = said.and_then(char::from_u32).filter(char::is_ascii);
     let unshifted = own.unwrap_or_else(|| lower(c));
@@ -400,7 +400,7 @@ fn kitty_text(
     field.csi(&key, &text, 'u')
 }
 
-/// The one lower-case character, where there is exactly one.
+/// Returns the lower-case character, if there is exactly one, else the character itself.
 fn lower(c: char) -> char {
     let mut all = c.to_lowercase();
     match (all.next(), all.next()) {
@@ -484,7 +484,7 @@ fn kitty_lone(code: KeyCode) -> Option<u32> {
     })
 }
 
-/// A whole paste by the human, as the child expects it; see [`paste_text`] for its parts.
+/// Encodes a whole paste by the human as the child expects it; see [`paste_text`] for its parts.
 #[must_use]
 pub fn encode_paste(text: &[u8], modes: &Modes) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len() + 12);
@@ -494,7 +494,7 @@ pub fn encode_paste(text: &[u8], modes: &Modes) -> Vec<u8> {
     bytes
 }
 
-/// What goes before a paste.
+/// Returns the bytes that precede a paste.
 #[must_use]
 pub fn paste_start(modes: &Modes) -> &'static [u8] {
     if modes.bracketed_paste {
@@ -504,7 +504,7 @@ pub fn paste_start(modes: &Modes) -> &'static [u8] {
     }
 }
 
-/// What goes behind a paste.
+/// Returns the bytes that follow a paste.
 #[must_use]
 pub fn paste_end(modes: &Modes) -> &'static [u8] {
     if modes.bracketed_paste {
@@ -514,7 +514,7 @@ pub fn paste_end(modes: &Modes) -> &'static [u8] {
     }
 }
 
-/// A part of a paste: without control characters but TAB, LF and CR. To a child that does not know
+/// Encodes a part of a paste, without control characters except TAB, LF and CR. For a child that does not know
 /// pastes, each line's end is typed as Enter (CR), as terminals do.
 #[must_use]
 pub fn paste_text(part: &[u8], modes: &Modes) -> Vec<u8> {
@@ -534,7 +534,7 @@ pub fn paste_text(part: &[u8], modes: &Modes) -> Vec<u8> {
     bytes
 }
 
-/// The text without end marks, also without those that removing one would make.
+/// Returns the text without end marks, including those that the removal of one would make.
 fn without_marks(text: &[u8]) -> Vec<u8> {
     let mut kept: Vec<u8> = Vec::with_capacity(text.len());
     for &byte in text {
@@ -546,7 +546,7 @@ fn without_marks(text: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// A focus change, if the child asked for them.
+/// Encodes a focus change, if the child asked for them.
 #[must_use]
 pub fn encode_focus(gained: bool, modes: &Modes) -> Option<&'static [u8]> {
     modes
@@ -554,13 +554,13 @@ pub fn encode_focus(gained: bool, modes: &Modes) -> Option<&'static [u8]> {
         .then_some(if gained { b"\x1b[I" } else { b"\x1b[O" })
 }
 
-/// How many arrows one step of the wheel is, as in other terminals.
+/// The number of arrow keys for one step of the wheel, as in other terminals.
 const WHEEL_ARROWS: usize = 3;
 
-/// A mouse event at a cell of the pane, counted from 0, if the child asked for it.
+/// Encodes a mouse event at a cell of the pane, counted from 0, if the child asked for it.
 ///
-/// On the alternate screen of a child that did not ask for the mouse the wheel sends arrows, if
-/// mode 1007 is on. `None` means that the event is ours.
+/// If the child did not ask for the mouse, the wheel sends arrows on its alternate screen if
+/// mode 1007 is on. `None` means that pitstop itself handles the event.
 #[must_use]
 pub fn encode_mouse(event: &MouseEvent, column: u16, row: u16, modes: &Modes) -> Option<Vec<u8>> {
     if modes.mouse == MouseTracking::None {
@@ -571,8 +571,8 @@ pub fn encode_mouse(event: &MouseEvent, column: u16, row: u16, modes: &Modes) ->
     mouse_report(number, pressed, (column, row), modes)
 }
 
-/// The same for a button beyond the third and the wheel, by its number with all bits; its release has a form of its own only in
-/// the SGR protocol, and in the older ones xterm reports none.
+/// Encodes a button beyond the third and the wheel, by its number with all bits; its release has a form of its own only in
+/// the SGR protocol, and in the older ones xterm does not report it.
 #[must_use]
 pub fn encode_other_button(
     number: u16,
@@ -602,7 +602,7 @@ fn mouse_report(
         let end = if pressed { 'M' } else { 'm' };
         return Some(format!("\x1b[<{number};{};{}{end}", column + 1, row + 1).into_bytes());
     }
-    // Without SGR a release does not say which button.
+    // Without SGR a release does not name its button.
     let number = if pressed { number } else { (number & !3) | 3 };
     let mut bytes = b"\x1b[M".to_vec();
     for value in [number, u32::from(column) + 1, u32::from(row) + 1] {
@@ -611,7 +611,7 @@ fn mouse_report(
     Some(bytes)
 }
 
-/// One byte, or one character in the UTF-8 form; what does not fit is not reported.
+/// Appends one byte, or one character in the UTF-8 form; returns `None` for a value that does not fit, which is not reported.
 fn push_coordinate(bytes: &mut Vec<u8>, value: u32, utf8: bool) -> Option<()> {
     if utf8 {
         let c = char::from_u32(value).filter(|_| value <= 0x7ff)?;
@@ -622,7 +622,7 @@ fn push_coordinate(bytes: &mut Vec<u8>, value: u32, utf8: bool) -> Option<()> {
     Some(())
 }
 
-/// The button's number and whether it is down; `None` if the mode in force does not report it.
+/// Returns the button's number and whether it is down; `None` if the mode in force does not report it.
 fn mouse_button(kind: MouseEventKind, modes: &Modes) -> Option<(u32, bool)> {
     let button = |button: MouseButton| match button {
         MouseButton::Left => 0,

@@ -1,7 +1,7 @@
-//! The terminal emulator: bytes in; cells, cursor, modes and replies out. And its keyboard: what the host terminal sends,
-//! read, and what a program in the terminal is to get, written.
+//! The terminal emulator: bytes in; cells, cursor, modes and replies out. And its keyboard: the decoder of the host terminal's
+//! input, and the encoder of the input for the program in the terminal.
 //!
-//! The room is pure: no file, socket, process or clock. It refuses to know which program runs in the terminal and what for.
+//! This module is pure: no file, socket, process or clock. It does not depend on which program runs in the terminal or why.
 
 pub mod copy;
 pub mod input;
@@ -22,7 +22,7 @@ impl PaneSize {
     /// The tallest pane.
     pub const MAX_ROWS: u16 = 1000;
 
-    /// A size clamped to what a pane can have: 1×1 up to 1000×1000.
+    /// Creates a size, clamped to 1×1 up to 1000×1000 cells.
     #[must_use]
     pub fn new(columns: u16, rows: u16) -> Self {
         Self {
@@ -31,13 +31,13 @@ impl PaneSize {
         }
     }
 
-    /// Width in cells.
+    /// Returns the width in cells.
     #[must_use]
     pub fn columns(self) -> u16 {
         self.columns
     }
 
-    /// Height in cells.
+    /// Returns the height in cells.
     #[must_use]
     pub fn rows(self) -> u16 {
         self.rows
@@ -48,7 +48,7 @@ impl PaneSize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
-/// Whether a terminal draws dark text on light, or light text on dark.
+/// The colour scheme of a terminal: dark text on light, or light text on dark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColourScheme {
     /// Light text on a dark background.
@@ -70,23 +70,23 @@ pub struct HostPalette {
     pub colours: [Option<Rgb>; 16],
 }
 
-/// Which mouse events the child asked for.
+/// The mouse events that the child requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MouseTracking {
-    /// None.
+    /// The child requested no events.
     #[default]
     None,
     /// Presses only, without modifiers (mode 9).
     X10,
     /// Presses and releases (mode 1000).
     Click,
-    /// Also motion while a button is down (mode 1002).
+    /// Presses, releases and motion while a button is down (mode 1002).
     Drag,
-    /// Also motion without a button (mode 1003).
+    /// Presses, releases and all motion, also without a button (mode 1003).
     Motion,
 }
 
-/// What the child has asked of its terminal, as far as input is encoded by it.
+/// The modes that the child has set in its terminal, as far as the encoding of input depends on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// Cursor keys send `SS3` forms (DECCKM).
@@ -97,7 +97,7 @@ pub struct Modes {
     pub bracketed_paste: bool,
     /// Focus changes are reported (1004).
     pub focus_events: bool,
-    /// Which mouse events are reported.
+    /// The mouse events that are reported.
     pub mouse: MouseTracking,
     /// Mouse reports use the SGR form (1006).
     pub sgr_mouse: bool,
@@ -116,8 +116,8 @@ pub struct Modes {
     pub colour_scheme_reports: bool,
 }
 
-/// The length in bytes of an unfinished character at the end of what the child has written: its rest comes with the next
-/// bytes.
+/// Returns the length in bytes of an unfinished UTF-8 character at the end of the child's output: its rest comes with the
+/// next bytes.
 pub(crate) fn begun_character(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(3)..];
     let Some(lead) = tail.iter().rposition(|byte| *byte >= 0xc0) else {
@@ -149,7 +149,7 @@ mod tests {
             (b"a\xc3", 1),
             (b"\xe6\x97", 2),
             (b"\xf0\x9f\x8e", 3),
-            // Broken for good.
+            // These can never become a character.
             (b"\xc3\xc3a", 0),
             (b"\x97\x97", 0),
             (b"\xff", 0),

@@ -1,16 +1,16 @@
-//! What the child gets of an item.
+//! The conversion of an item of input to the child's bytes.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyEventState};
 
 use super::HostInput;
 use crate::terminal::{Modes, keys};
 
-/// The child's bytes for an item: as they came where host and child speak the same language, else
-/// encoded again. `asked` says that the host terminal was asked to distinguish keys: by the kitty protocol or by
+/// Returns the child's bytes for an item: unchanged if host and child use the same protocol, else
+/// encoded again. `asked` is true if the host terminal was asked to distinguish keys: by the kitty protocol or by
 /// `modifyOtherKeys`.
 ///
-/// Mouse events give nothing: they need the pane's cell ([`keys::encode_mouse`]). Neither do
-/// answers: they are to us.
+/// Mouse events give no bytes, because they need the pane's cell ([`keys::encode_mouse`]). Neither do
+/// replies, which are meant for pitstop.
 #[must_use]
 pub fn forward(item: &HostInput, modes: &Modes, asked: bool) -> Vec<u8> {
     match item {
@@ -30,14 +30,14 @@ pub fn forward(item: &HostInput, modes: &Modes, asked: bool) -> Vec<u8> {
 
 fn forward_key(event: &KeyEvent, raw: &[u8], modes: &Modes, asked: bool) -> Vec<u8> {
     let rich = modes.kitty_flags != 0 || modes.modify_other_keys != 0;
-    // These forms come only from a host that was asked for them; from another they were typed.
+    // These forms come only from a host that was asked for them; from any other they were typed.
     let locks = event
         .state
         .intersects(KeyEventState::CAPS_LOCK | KeyEventState::NUM_LOCK);
     let foreign = asked && (locks || is_rich_form(raw));
     let numbered = matches!(event.code, KeyCode::Char(_)) && event.kind != KeyEventKind::Release;
     let text = numbered && !foreign && raw.first().is_some_and(|byte| *byte >= 0x20);
-    // Text is text in every language but one.
+    // Text is sent as it is in every protocol except when all keys are reported as sequences.
     if text && modes.kitty_flags & 8 == 0 && !event.state.contains(KeyEventState::KEYPAD) {
         return raw.to_vec();
     }
@@ -49,15 +49,15 @@ fn forward_key(event: &KeyEvent, raw: &[u8], modes: &Modes, asked: bool) -> Vec<
     if moved || (keypad && !modes.app_keypad) {
         return keys::encode_key(event, modes);
     }
-    // The host was left in application mode, the child is not: say it in the plain form.
+    // The host was left in application mode, but the child is not in it: send the plain form.
     if !modes.app_cursor && raw.starts_with(b"\x1bO") && is_cursor_key(event) {
         return keys::encode_key(event, modes);
     }
     raw.to_vec()
 }
 
-/// Forms that only a host sends that was asked: `CSI … u`, F1 to F4 as `CSI letter` or `CSI 13 ~`, any with an event type
-/// or lock bits, and the `CSI 27;modifiers;key ~` of `modifyOtherKeys`.
+/// Reports whether this is a form that only a host sends that was asked for it: `CSI … u`, F1 to F4 as `CSI letter` or
+/// `CSI 13 ~`, any with an event type or lock bits, and the `CSI 27;modifiers;key ~` of `modifyOtherKeys`.
 fn is_rich_form(raw: &[u8]) -> bool {
     let Some(body) = raw.strip_prefix(b"\x1b[") else {
         return false;
@@ -68,7 +68,7 @@ fn is_rich_form(raw: &[u8]) -> bool {
     }
 }
 
-/// What names the key in `CSI key:shifted:base ; modifiers u`.
+/// Returns the part that names the key in `CSI key:shifted:base ; modifiers u`.
 fn kitty_numbers(raw: &[u8]) -> Option<&str> {
     let body = raw.strip_prefix(b"\x1b[")?.strip_suffix(b"u")?;
     std::str::from_utf8(body).ok()?.split(';').next()

@@ -20,7 +20,7 @@ pub(super) fn letter_key(letter: u8) -> Option<KeyCode> {
     })
 }
 
-/// A key as `CSI … letter`, `CSI … ~` or `CSI … u`.
+/// Parses a key of the form `CSI … letter`, `CSI … ~` or `CSI … u`.
 pub(super) fn key_sequence(body: &str, end: u8) -> Option<KeyEvent> {
     let mut fields = body.split(';');
     let first = fields.next().unwrap_or_default();
@@ -40,7 +40,7 @@ pub(super) fn key_sequence(body: &str, end: u8) -> Option<KeyEvent> {
     }
 }
 
-/// What a key's second field says: modifiers, locks and whether it is a press.
+/// The content of a key's second field: modifiers, locks and the kind of event.
 #[derive(Clone, Copy)]
 struct Attached {
     modifiers: KeyModifiers,
@@ -87,7 +87,7 @@ impl Attached {
         })
     }
 
-    /// `Some`, so that it ends a chain of `?`.
+    /// Creates the event; it is always `Some`, so that it can end a chain of `?`.
     #[allow(clippy::unnecessary_wraps)]
     fn event(self, code: KeyCode) -> Option<KeyEvent> {
         Some(KeyEvent::new_with_kind_and_state(
@@ -116,8 +116,8 @@ fn tilde_key(number: u8) -> Option<KeyCode> {
     })
 }
 
-/// A key by its number, from the kitty protocol or `modifyOtherKeys`. With alternates it is `key:shifted:base`: what the key
-/// types, what it types with Shift, and what the same key types in the layout of the United States.
+/// Parses a key by its number, from the kitty protocol or `modifyOtherKeys`. With alternates it is `key:shifted:base`: the
+/// characters that the key types alone, with Shift, and in the layout of the United States.
 fn kitty_key(numbers: &str, attached: Attached) -> Option<KeyEvent> {
     let mut alternates = numbers.split(':');
     let number: u32 = alternates.next()?.parse().ok()?;
@@ -140,7 +140,7 @@ fn kitty_key(numbers: &str, attached: Attached) -> Option<KeyEvent> {
         57358..=57454 => return named_key(number, attached),
         _ => KeyCode::Char(match char::from_u32(number)? {
             c if c.is_control() => return None,
-            // No chord is made of a letter that is not Latin: its key is meant.
+            // A chord has no letter that is not Latin: the physical key is meant.
             c if chord
                 && !is_latin(c)
                 && let Some(base) = base.or_else(|| latin_key(c)) =>
@@ -151,7 +151,7 @@ fn kitty_key(numbers: &str, attached: Attached) -> Option<KeyEvent> {
                     base
                 }
             }
-            // Keys are named by what they type, as legacy bytes do.
+            // Keys are named by the character that they type, as legacy bytes do.
             c if shift => shifted.unwrap_or_else(|| c.to_uppercase().next().unwrap_or(c)),
             c => c,
         }),

@@ -1,4 +1,4 @@
-//! Mouse events by their numbers.
+//! The decoding of mouse events from their numbers.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
@@ -17,7 +17,7 @@ pub(super) fn sgr_mouse(body: &str, end: u8, whole: &[u8]) -> Option<HostInput> 
     Some(mouse_item(number, position, pressed, whole))
 }
 
-/// A mouse event from its number: two bits of button, three of modifiers, motion, wheel, others.
+/// Decodes a mouse event from its number: two bits of button, three of modifiers, then motion, wheel, other buttons.
 pub(super) fn mouse_item(
     number: u16,
     (column, row): (u16, u16),

@@ -1,4 +1,4 @@
-//! The host terminal's answers.
+//! The parsing of the host terminal's replies.
 
 use super::{HostColour, HostReply, numbers};
 use crate::terminal::{ColourScheme, Rgb};
@@ -21,7 +21,7 @@ pub(super) fn colour_reply(body: &str) -> Option<HostReply> {
     })
 }
 
-/// `rgb:r/g/b` with one to four digits a part, also with an alpha part, or `#rrggbb`.
+/// Parses `rgb:r/g/b` with one to four digits for each part, also with an alpha part, or `#rrggbb`.
 fn colour(value: &str) -> Option<Rgb> {
     if let Some(digits) = value.strip_prefix('#').filter(|digits| digits.len() == 6) {
         let part = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();

@@ -1,4 +1,4 @@
-//! What each byte string means, and that no byte is ever lost or changed.
+//! Tests of the meaning of each byte string, and that no byte is ever lost or changed.
 
 use crossterm::event::{MouseButton, MouseEventKind};
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn c(c: char) -> KeyCode {
     KeyCode::Char(c)
 }
 
-/// What is kept from the hosted program.
+/// Creates a reply that the hosted program does not get.
 fn unasked(bytes: impl AsRef<[u8]>) -> HostInput {
     HostInput::Reply {
         reply: HostReply::Unasked,
@@ -184,7 +184,7 @@ fn a_large_paste_is_not_held_back() {
     assert_eq!(decoder.feed(PASTE_END), [HostInput::PasteEnd]);
 }
 
-/// A busy machine or a slow link cuts them anywhere: an end mark that is not waited for would paste the keys behind it.
+/// A busy machine or a slow link cuts sequences anywhere: an end mark that is not waited for would paste the later keys.
 #[test]
 fn what_no_person_can_have_typed_is_waited_for() {
     let mut decoder = Decoder::default();
@@ -351,7 +351,7 @@ fn an_answer_that_nobody_asked_for_is_for_nobody() {
     }
 }
 
-/// Letters by the keys of the layout of the United States.
+/// The letters of each layout, ordered by the keys of the layout of the United States.
 const LAYOUTS: [(&str, [&str; 2]); 4] = [
     (
         "English",
@@ -425,7 +425,7 @@ fn a_chord_is_its_key_in_each_layout_and_language() {
             }
         }
     }
-    // What is no letter of another script is the key that its own layout names.
+    // A character that is not a letter of another script stays the key that its own layout names.
     for (bytes, legacy, rich) in [
         ("\x1b[50:64;6u", "\0", "\x1b[50;6u"),
         ("\x1b[233;5u", "é", "\x1b[233;5u"),
@@ -539,7 +539,7 @@ fn bytes_are_translated_where_the_languages_differ() {
     }
 }
 
-/// What people and terminals send, and noise.
+/// Generates pieces of what people and terminals send, and noise.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         any::<Vec<u8>>(),
@@ -593,7 +593,7 @@ proptest! {
     }
 }
 
-/// The items with neighbouring parts of a paste joined.
+/// Joins neighbouring parts of a paste.
 fn merged(items: Vec<HostInput>) -> Vec<HostInput> {
     let mut all: Vec<HostInput> = Vec::new();
     for item in items {

@@ -1,4 +1,4 @@
-//! The tables of keys, pastes and mouse events.
+//! Tables of keys, pastes and mouse events with their bytes.
 
 use super::*;
 
@@ -224,8 +224,8 @@ fn table() -> Vec<Row> {
     ]
 }
 
-/// What alternate keys add to the kitty protocol: the shifted key, where Shift is held and the key is reported by its number. The
-/// keys without text have no other, and text is reported as text.
+/// Returns the form with alternate keys, which add the shifted key if Shift is held and the key is reported by its number. The
+/// keys without text have no shifted key, and text is reported as text.
 fn kitty_5(code: KeyCode, modifiers: KeyModifiers) -> Option<&'static str> {
     let with_alternate = [
         (c('A'), CTRL | SHIFT, "\x1b[97:65;6u"),
@@ -258,7 +258,7 @@ fn every_key_has_its_bytes_in_every_language() {
     }
 }
 
-/// The key alone, reported with its shifted character too: `CSI 97;6u` as `CSI 97:65;6u`.
+/// Adds the shifted character to a key that is reported alone: `CSI 97;6u` becomes `CSI 97:65;6u`.
 fn with_alternate(bytes: &str) -> String {
     let fields = bytes
         .strip_prefix("\x1b[")
