@@ -6,15 +6,15 @@
 //!                            └────▶ replies, facts ◀─┘
 //! ```
 //!
-//! **Replies** have one owner, the engine: our `Handler` answers what the engine's parser knows, the
-//! side channel's findings trigger the rest, and the engine's own answers are never called for. Because the
+//! **Replies** have one owner, the engine: our `Handler` answers the queries that the engine's parser knows, the
+//! side channel's findings trigger the rest, and the engine's own replies are never used. Because the
 //! engine is brought to the same byte before a finding is acted on, replies come in the order of the
-//! questions. Each is built from a fixed template and our own state, never from the sender's bytes;
+//! queries. Each is built from a fixed template and our own state, never from the sender's bytes;
 //! a title report, a clipboard read and the answerback are never given.
 //!
-//! **Synchronized frames** are never seen half-drawn. One that has not come whole waits, for its last bytes are on
-//! their way. One that asks something, or is too long to wait for, is applied at once, so that its questions are
-//! answered at once too; what is *shown* meanwhile is a copy of the cells taken when it began. A frame ends with its
+//! **Synchronized frames** are never seen half-drawn. One that has not arrived completely waits, because its last bytes are on
+//! their way. One that contains a query, or is too long to wait for, is applied at once, so that its queries are
+//! answered at once too; until it ends, the screen *shows* a copy of the cells taken when it began. A frame ends with its
 //! end mark or at its deadline, whichever is first.
 //!
 //! Known limits: `CSI > m` without parameters does not reset `modifyOtherKeys`; mode 47 clears the
@@ -50,34 +50,34 @@ mod damage;
 pub(super) mod engine;
 pub mod widths;
 
-/// How long a synchronized frame may hide what was drawn: long enough for a slow frame, short
-/// enough that a program which died inside one does not look frozen.
+/// The time for which a synchronized frame may hide the drawing: long enough for a slow frame, short
+/// enough that a program that died inside one does not look frozen.
 const FRAME_LIMIT: Duration = Duration::from_millis(150);
 
 /// The mark that ends a synchronized frame, as programs send it.
 const FRAME_END: &[u8] = b"\x1b[?2026l";
 
-/// The longest frame that waits until it is whole, in bytes. What comes behind is applied as it comes, so that little is
-/// left to do when the last of it is there; that is worth the copy of the cells that it costs.
+/// The longest frame that waits until it is complete, in bytes. Bytes beyond it are applied as they come, so that little is
+/// left to do when the last of them arrives; that is worth the copy of the cells that it costs.
 const WAITING_FRAME: usize = 32 * 1024;
 
-/// Cancels a half-read sequence in the parser.
+/// The byte that cancels a half-read sequence in the parser.
 const CAN: u8 = 0x18;
 
 const ESC: u8 = 0x1b;
 
-/// How far to scroll the view.
+/// A distance to scroll the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scroll {
-    /// This many lines, positive is towards the past.
+    /// Scrolls by this many lines; positive is towards the past.
     Lines(i32),
-    /// One page towards the past.
+    /// Scrolls one page towards the past.
     PageUp,
-    /// One page towards the present.
+    /// Scrolls one page towards the present.
     PageDown,
-    /// To the oldest line.
+    /// Scrolls to the oldest line.
     Top,
-    /// To the present.
+    /// Scrolls to the present.
     Bottom,
 }
 
@@ -95,64 +95,64 @@ pub enum Colour {
 /// The kinds of underline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Underline {
-    /// None.
+    /// The absence of an underline.
     #[default]
     None,
-    /// One line.
+    /// A single line.
     Single,
     /// Two lines.
     Double,
-    /// A wave.
+    /// A wavy line.
     Curly,
-    /// Dots.
+    /// A dotted line.
     Dotted,
-    /// Dashes.
+    /// A dashed line.
     Dashed,
 }
 
-/// How a cell's text is drawn.
+/// The style of a cell's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// Heavy.
+    /// True if the text is bold.
     pub bold: bool,
-    /// Faint.
+    /// True if the text is faint.
     pub dim: bool,
-    /// Slanted.
+    /// True if the text is slanted.
     pub italic: bool,
-    /// Text and background colour change places.
+    /// True if the text and background colours are swapped.
     pub inverse: bool,
-    /// Not shown.
+    /// True if the text is not shown.
     pub hidden: bool,
-    /// Struck through.
+    /// True if the text is struck through.
     pub strike: bool,
-    /// Blinking.
+    /// True if the text blinks.
     pub blink: bool,
-    /// With a line above.
+    /// True if there is a line above the text.
     pub overline: bool,
-    /// Underlined, and how.
+    /// The kind of underline.
     pub underline: Underline,
 }
 
 /// One unit of text in the viewport; the second half of a wide character is not visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellView<'a> {
-    /// Column in the viewport, from 0.
+    /// The column in the viewport, from 0.
     pub column: u16,
-    /// Row in the viewport, from 0.
+    /// The row in the viewport, from 0.
     pub row: u16,
     /// The character with its zero-width companions; a space if the cell is empty.
     pub text: &'a str,
-    /// The number of cells it takes: 1 or 2.
+    /// The number of cells that it takes: 1 or 2.
     pub width: u16,
-    /// Text colour.
+    /// The text colour.
     pub foreground: Colour,
-    /// Background colour.
+    /// The background colour.
     pub background: Colour,
     /// The underline's own colour, if it has one.
     pub underline_colour: Option<Colour>,
-    /// How it is drawn.
+    /// The style of the text.
     pub attributes: Attributes,
-    /// The target it links to: bounded and free of controls, but of any scheme.
+    /// The target that it links to: bounded and free of controls, but of any scheme.
     pub hyperlink: Option<&'a str>,
     /// The child's own id for the link; empty if it gave none.
     pub link_id: &'a str,
@@ -163,25 +163,25 @@ pub struct CellView<'a> {
 pub enum CursorShape {
     /// A full cell.
     Block,
-    /// A line below.
+    /// A line below the cell.
     Underline,
-    /// A line before.
+    /// A line before the cell.
     Bar,
 }
 
 /// The cursor in viewport cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// Column, always inside the viewport.
+    /// The column, always inside the viewport.
     pub column: u16,
-    /// Row, always inside the viewport.
+    /// The row, always inside the viewport.
     pub row: u16,
-    /// The child shows it, and it is not scrolled out of view. The position counts even when not:
+    /// True if the child shows it and it is not scrolled out of view. The position is valid even if not:
     /// input methods open there.
     pub visible: bool,
-    /// Its shape.
+    /// The shape of the cursor.
     pub shape: CursorShape,
-    /// It blinks.
+    /// True if it blinks.
     pub blinking: bool,
 }
 
@@ -189,25 +189,25 @@ pub struct Cursor {
 pub struct Screen {
     engine: Engine,
     processor: Processor<NeverHold>,
-    /// The parser waits for the rest of a character, which what comes next must not overtake.
+    /// True if the parser waits for the rest of a character, which the next bytes must not overtake.
     begun: bool,
     side_channel: SideChannel,
     cap: StringCap,
-    /// The first bytes of a character whose last ones have not come yet.
+    /// The first bytes of a character whose last bytes have not come yet.
     held: Vec<u8>,
-    /// A frame that waits until it is whole, without its first mark; `None` if none does.
+    /// A frame that waits until it is complete, without its begin mark; `None` if no frame waits.
     waiting: Option<Vec<u8>>,
     frozen: Option<Frozen>,
     deadline: Option<Instant>,
     revision: u64,
-    /// Until when the child is taken to redraw what it has drawn, because its size has changed.
+    /// The time until which the child is expected to redraw its screen, because its size has changed.
     redraw_until: Option<Instant>,
-    /// What is read in copy mode, while the living screen goes on behind it.
+    /// The still that is read in copy mode, while the live screen continues behind it.
     still: Option<Box<Still>>,
-    /// What the screen looked like when the view left it for the scrollback.
+    /// A hash of the screen's content when the view left it for the scrollback.
     left: Option<u64>,
     drawn: Drawn,
-    /// Whether the view stood in the scrollback when all of it was drawn last.
+    /// True if the view was in the scrollback when all of it was last drawn.
     drawn_scrolled: bool,
 }
 
@@ -220,16 +220,16 @@ pub struct DrawnText {
     pub cursor: (u16, u16),
 }
 
-/// One row of it, without blanks at its end.
+/// One row of a screen as text, without trailing blanks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrawnRow {
-    /// Its text.
+    /// The text of the row.
     pub text: String,
-    /// The same with a blank in the place of each faint character.
+    /// The same text with a blank in place of each faint character.
     pub solid: String,
 }
 
-/// Has the parser never hold bytes back: frames are this file's affair (see the top).
+/// A timeout that makes the parser never hold bytes back: this file handles frames (see its top).
 #[derive(Default)]
 struct NeverHold;
 
@@ -243,7 +243,7 @@ impl Timeout for NeverHold {
     }
 }
 
-/// What is shown while a frame is being drawn.
+/// The content that is shown while a frame is being drawn.
 struct Frozen {
     cells: Vec<Cell>,
     size: PaneSize,
@@ -251,7 +251,7 @@ struct Frozen {
 }
 
 impl Screen {
-    /// An empty screen that keeps this many lines above itself.
+    /// Creates an empty screen that keeps this many lines of scrollback.
     #[must_use]
     pub fn new(size: PaneSize, scrollback_lines: usize) -> Self {
         let config = Config {
@@ -278,13 +278,13 @@ impl Screen {
         }
     }
 
-    /// Says whether the lines above the screen stay when the child asks for them to be forgotten (`CSI 3 J`).
+    /// Sets whether the lines above the screen stay when the child asks to clear them (`CSI 3 J`).
     pub fn set_keeps_scrollback(&mut self, keeps: bool) {
         self.engine.keeps_scrollback = keeps;
     }
 
-    /// Says that the child has got a new size, so that it will redraw what is on the screen: if it clears it
-    /// for that, the text comes again and is not kept above the screen too.
+    /// Records that the child has been given a new size and so will redraw the screen: if it clears the screen
+    /// for that, the text comes again, so it is not kept above the screen too.
     pub fn expect_redraw(&mut self, until: Instant) {
         self.redraw_until = Some(until);
     }
@@ -302,7 +302,7 @@ impl Screen {
         self.take(bytes, None);
     }
 
-    /// Whether a synchronized frame is being drawn.
+    /// Reports whether a synchronized frame is being drawn.
     #[must_use]
     pub fn is_in_frame(&self) -> bool {
         self.engine.in_frame
@@ -318,7 +318,7 @@ impl Screen {
         }
     }
 
-    /// Joins a character cut by the end of the last bytes, and gives what follows it. The parser
+    /// Joins a character cut by the end of the last bytes, and returns the bytes after it. The parser
     /// would do it itself, but (vte 0.15) it loses a character that follows within the next three
     /// bytes.
     fn complete_held<'a>(&mut self, bytes: &'a [u8], now: Option<Instant>) -> &'a [u8] {
@@ -329,7 +329,7 @@ impl Screen {
                 rest = &rest[1..];
                 continue;
             }
-            // Whole, or broken by this byte: then the byte begins something of its own.
+            // The character is complete, or broken by this byte: then the byte begins an item of its own.
             if std::str::from_utf8(&self.held).is_ok() {
                 rest = &rest[1..];
             } else {
@@ -338,14 +338,14 @@ impl Screen {
             let character = std::mem::take(&mut self.held);
             self.guard(&character, now);
             if std::str::from_utf8(&character).is_err() {
-                // The parser would wait for more of a character that does not go on.
+                // Otherwise the parser would wait for the rest of a character that does not continue.
                 self.read(&[0], now);
             }
         }
         rest
     }
 
-    /// Lets through what the string cap passes.
+    /// Passes on the bytes that the string cap lets through.
     fn guard(&mut self, bytes: &[u8], now: Option<Instant>) {
         let mut rest = bytes;
         loop {
@@ -355,7 +355,7 @@ impl Screen {
             if rest.is_empty() {
                 return;
             }
-            // One sequence at a time, so that what is plain behind it comes back here; a frame that waits takes all.
+            // One sequence at a time, so that plain bytes after it come back here; a frame that waits takes all.
             let next = match self.waiting {
                 None => memchr::memchr(ESC, &rest[1..]).map_or(rest.len(), |at| at + 1),
                 Some(_) => rest.len(),
@@ -375,12 +375,12 @@ impl Screen {
         }
     }
 
-    /// Takes what is let through, or has it wait with the frame that it belongs to.
+    /// Applies bytes that were let through, or adds them to the waiting frame that they belong to.
     fn read(&mut self, bytes: &[u8], now: Option<Instant>) {
         let Some(waiting) = &mut self.waiting else {
             return self.advance(bytes, now);
         };
-        // The end mark may have been cut.
+        // The end mark may have been cut in two.
         let seen = waiting.len().saturating_sub(FRAME_END.len());
         waiting.extend_from_slice(bytes);
         let whole = memchr::memmem::find(&waiting[seen..], FRAME_END).is_some();
@@ -389,7 +389,7 @@ impl Screen {
         }
     }
 
-    /// Applies the frame that waits, if one does.
+    /// Applies the waiting frame, if there is one.
     fn wait_no_more(&mut self, now: Option<Instant>) {
         if let Some(waiting) = self.waiting.take() {
             if memchr::memmem::find(&waiting, FRAME_END).is_none() {
@@ -399,7 +399,7 @@ impl Screen {
         }
     }
 
-    /// Takes what needs neither gate nor side channel, and gives the rest: most of what a child prints.
+    /// Applies the bytes that need neither gate nor side channel, which are most of a child's output, and returns the rest.
     fn plain<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let mut rest = bytes;
         while !rest.is_empty() && self.side_channel.is_between_sequences() {
@@ -422,7 +422,7 @@ impl Screen {
         rest
     }
 
-    /// Brings side channel and engine forward together.
+    /// Advances side channel and engine together.
     fn advance(&mut self, bytes: &[u8], now: Option<Instant>) {
         let mut rest = bytes;
         loop {
@@ -456,7 +456,7 @@ impl Screen {
         }
     }
 
-    /// REP costs the sender a few bytes and us one step a character: a row's worth is enough.
+    /// Repeats a character, at most one row's worth: REP costs the sender a few bytes but costs us one step for each character.
     fn repeat(&mut self, count: u16, last: u8) {
         let limit = self.engine.size.columns();
         if count <= limit {
@@ -468,7 +468,7 @@ impl Screen {
         }
     }
 
-    /// Does what the side channel asks for; true if what comes after it is taken care of, too.
+    /// Acts on a finding of the side channel; returns true if the bytes after it are handled, too.
     fn handle(&mut self, finding: Finding, after: &[u8], now: Option<Instant>) -> bool {
         match finding {
             Finding::FrameBegin => return self.begin_frame(after, now),
@@ -482,13 +482,13 @@ impl Screen {
             Finding::CellSizeQuery => self.engine.report_cell_size(),
             Finding::CapabilityQuery(names) => self.engine.report_capabilities(&names),
             Finding::SettingQuery(setting) => self.engine.report_setting(setting),
-            // Handled where the final byte is still in hand.
+            // The caller handles these, because it has the final byte.
             Finding::Repeat(_) | Finding::EndlessColour => {}
         }
         false
     }
 
-    /// Begins a frame; true if it waits, or did, with all that comes after it.
+    /// Begins a frame; returns true if it waits, or waited, and has taken all bytes after it.
     fn begin_frame(&mut self, after: &[u8], now: Option<Instant>) -> bool {
         // A second begin does not extend the first, or a stream of begins would hide all output.
         if self.engine.in_frame {
@@ -530,13 +530,13 @@ impl Screen {
         self.revision += 1;
     }
 
-    /// When the frame being drawn must be shown at the latest: call [`Self::expire`] then.
+    /// Returns the latest time at which the frame being drawn must be shown: call [`Self::expire`] then.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Shows an unfinished frame whose time is up.
+    /// Shows an unfinished frame whose deadline has passed.
     pub fn expire(&mut self, now: Instant) {
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.wait_no_more(Some(now));
@@ -544,17 +544,17 @@ impl Screen {
         }
     }
 
-    /// The bytes owed to the child, in the order of its questions; each must be one write.
+    /// Returns and removes the replies owed to the child, in the order of its queries; each must be one write.
     pub fn take_replies(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.engine.replies)
     }
 
-    /// What the child said to others than the grid.
+    /// Returns and removes the facts that the child reported besides the grid's content.
     pub fn take_facts(&mut self) -> Vec<ScreenFact> {
         std::mem::take(&mut self.engine.facts)
     }
 
-    /// Changes the size; the child must be notified by its PTY.
+    /// Changes the size; the child must be notified through its PTY.
     pub fn resize(&mut self, size: PaneSize) {
         if size != self.engine.size {
             self.wait_no_more(None);
@@ -566,9 +566,9 @@ impl Screen {
         }
     }
 
-    /// Forgets every mode a dead child left on, and its half-sent sequence; what it wrote stays.
+    /// Resets every mode that a dead child left on, and its half-sent sequence; its text stays.
     pub fn reset(&mut self) {
-        // A frame that it died in is part of that.
+        // That includes a frame that it died in.
         self.wait_no_more(None);
         self.processor = Processor::new();
         self.side_channel = SideChannel::default();
@@ -578,13 +578,13 @@ impl Screen {
         self.engine.reset_modes();
     }
 
-    /// The modes input must be encoded by.
+    /// Returns the modes by which input must be encoded.
     #[must_use]
     pub fn modes(&self) -> Modes {
         self.engine.modes()
     }
 
-    /// The cursor as it is to be shown: the reader's in copy mode.
+    /// Returns the cursor to be shown: the reader's in copy mode.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         if let Some(still) = &self.still {
@@ -595,19 +595,19 @@ impl Screen {
             .map_or_else(|| self.engine.cursor(), |frozen| frozen.cursor)
     }
 
-    /// The title the child set, cleaned; empty if none.
+    /// Returns the title that the child set, cleaned; empty if there is none.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.engine.title
     }
 
-    /// The size in cells.
+    /// Returns the size in cells.
     #[must_use]
     pub fn size(&self) -> PaneSize {
         self.engine.size
     }
 
-    /// A number that changes whenever something visible may have changed.
+    /// Returns a number that changes whenever something visible may have changed.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
@@ -640,19 +640,19 @@ impl Screen {
         }
     }
 
-    /// How many lines the view is above the present, or above the end of the still in copy mode.
+    /// Returns the number of lines that the view is above the present, or above the end of the still in copy mode.
     #[must_use]
     pub fn scroll_offset(&self) -> usize {
         self.viewed().offset()
     }
 
-    /// How many lines there are above the present, or above the end of the still in copy mode.
+    /// Returns the number of lines above the present, or above the end of the still in copy mode.
     #[must_use]
     pub fn history_len(&self) -> usize {
         self.viewed().term.grid().history_size()
     }
 
-    /// Does what a reader asks for in copy mode.
+    /// Carries out an order of the reader in copy mode.
     pub fn copy(&mut self, order: &CopyOrder) -> CopyOutcome {
         match (order, &mut self.still) {
             (CopyOrder::Enter, Some(_)) | (CopyOrder::Leave, None) => {
@@ -675,40 +675,40 @@ impl Screen {
         CopyOutcome::default()
     }
 
-    /// Whether the child has changed its screen since the view left it.
+    /// Reports whether the child has changed its screen since the view left it.
     #[must_use]
     pub fn has_new_output(&self) -> bool {
         let seen = self.still.as_ref().map(|still| still.taken).or(self.left);
         seen.is_some_and(|seen| seen != self.engine.present())
     }
 
-    /// Visits what stands out in copy mode, a row's part at a time: row, first column, last column.
+    /// Visits the highlights in copy mode, one part of a row at a time: row, first column, last column.
     pub fn for_each_mark(&self, visit: impl FnMut(u16, u16, u16, CopyMark)) {
         if let Some(still) = &self.still {
             still.marks(visit);
         }
     }
 
-    /// Takes the host terminal's colours, for the child's colour queries.
+    /// Sets the host terminal's colours, for the child's colour queries.
     pub fn set_palette(&mut self, palette: HostPalette) {
         self.engine.palette = palette;
     }
 
-    /// Takes the host terminal's colour scheme; a child that set mode 2031 is notified of a change.
+    /// Sets the host terminal's colour scheme; a child that set mode 2031 is notified of a change.
     pub fn set_colour_scheme(&mut self, scheme: ColourScheme) {
         if self.engine.scheme.replace(scheme) != Some(scheme) && self.engine.scheme_reports {
             self.engine.report_scheme();
         }
     }
 
-    /// Whether any cell may be a link.
+    /// Reports whether any cell may be a link.
     #[must_use]
     pub fn has_links(&self) -> bool {
-        // What is shown may be older than what the engine knows.
+        // The shown cells may be older than the engine's list of links.
         self.still.is_some() || self.frozen.is_some() || !self.engine.links.known.is_empty()
     }
 
-    /// The target of the link at a cell of the viewport, if there is one: bounded and free of controls, but of any scheme.
+    /// Returns the target of the link at a cell of the viewport, if there is one: bounded and free of controls, but of any scheme.
     #[must_use]
     pub fn link_at(&self, column: u16, row: u16) -> Option<String> {
         if !self.has_links() || row >= self.shown_size().rows() {
@@ -718,7 +718,7 @@ impl Screen {
         cell.hyperlink().map(|link| link.uri().to_owned())
     }
 
-    /// Whether any cell in these rows of the viewport links to a target that passes.
+    /// Reports whether any cell in these rows of the viewport links to a target that passes.
     #[must_use]
     pub fn shows_link(&self, rows: Range<u16>, passes: impl Fn(&str) -> bool) -> bool {
         let links = |row| self.shown_row(row).iter().filter_map(Cell::hyperlink);
@@ -728,7 +728,8 @@ impl Screen {
                 .any(|link| passes(link.uri()))
     }
 
-    /// What of the viewport looks otherwise than when it was drawn last, from top to bottom: the caller draws it.
+    /// Returns the parts of the viewport that look different from when they were last drawn, from top to bottom: the caller draws
+    /// them.
     pub fn take_damage(&mut self) -> Vec<Patch> {
         let rows = self.written_rows();
         let mut drawn = std::mem::take(&mut self.drawn);
@@ -738,14 +739,14 @@ impl Screen {
         damage
     }
 
-    /// Whether the view stands in the scrollback, or did so when all of it was drawn last: that is reported beside the cells,
+    /// Reports whether the view is in the scrollback, or was so when all of it was last drawn: that is shown beside the cells,
     /// and a child may end it by a reset.
     #[must_use]
     pub fn is_reported_scrolled(&self) -> bool {
         self.drawn_scrolled || self.scroll_offset() > 0
     }
 
-    /// Says that the whole viewport is drawn, whatever has changed.
+    /// Marks the whole viewport as drawn, whatever has changed.
     pub fn set_drawn(&mut self) {
         self.written_rows();
         self.drawn_scrolled = self.scroll_offset() > 0;
@@ -755,11 +756,11 @@ impl Screen {
         self.drawn = drawn;
     }
 
-    /// The rows of the viewport that were written to since this was asked last, as one span.
+    /// Returns the rows of the viewport that were written to since the last call, as one span.
     fn written_rows(&mut self) -> Range<u16> {
         let rows = self.shown_size().rows();
         if self.frozen.is_some() {
-            // What the engine notes is about cells that are not shown yet: it keeps it.
+            // The engine's damage is about cells that are not shown yet: leave it there.
             return 0..rows;
         }
         let span = match self.engine.term.damage() {
@@ -775,7 +776,7 @@ impl Screen {
         span
     }
 
-    /// Visits the viewport's cells, row by row; nothing is allocated for a cell.
+    /// Visits the viewport's cells, row by row, without an allocation for each cell.
     pub fn for_each_cell(&self, visit: impl FnMut(CellView<'_>)) {
         self.for_each_cell_in(&Patch::ALL, visit);
     }
@@ -815,14 +816,14 @@ impl Screen {
         }
     }
 
-    /// What the view stands in: the still in copy mode, else the living screen.
+    /// Returns the engine that the view is of: the still's in copy mode, else the live screen's.
     fn viewed(&self) -> &Engine {
         self.still
             .as_ref()
             .map_or(&self.engine, |still| &still.engine)
     }
 
-    /// What is shown in place of the living screen.
+    /// Returns the content that is shown in place of the live screen.
     fn shown_frozen(&self) -> Option<&Frozen> {
         self.frozen.as_ref().filter(|_| self.still.is_none())
     }
@@ -842,7 +843,7 @@ impl Screen {
         }
     }
 
-    /// The viewport as plain text: a line for each row, without blanks at ends of lines and without
+    /// Returns the viewport as plain text: a line for each row, without trailing blanks and without
     /// empty lines at the end.
     #[must_use]
     pub fn text(&self) -> String {
@@ -856,7 +857,7 @@ impl Screen {
         text
     }
 
-    /// What the child has drawn last, whatever part of the scrollback is shown; `None` in the middle of a synchronized frame.
+    /// Returns the child's current screen, whatever part of the scrollback is shown; `None` in the middle of a synchronized frame.
     #[must_use]
     pub fn drawn_text(&self) -> Option<DrawnText> {
         if self.is_in_frame() || self.waiting.is_some() {
@@ -876,14 +877,14 @@ impl Screen {
         })
     }
 
-    /// The last lines of scrollback and screen as plain text, wrapped lines joined.
+    /// Returns the last lines of scrollback and screen as plain text, with wrapped lines joined.
     #[must_use]
     pub fn tail_text(&self, lines: usize) -> String {
         self.text_up_from(self.engine.term.grid().bottommost_line(), lines)
     }
 
-    /// The last lines, as [`tail_text`](Self::tail_text), above the one where the cursor is: what the program has ended and
-    /// goes on below. With the cursor hidden, all of them.
+    /// Returns the last lines, like [`tail_text`](Self::tail_text), above the one with the cursor: the lines that the program has
+    /// finished. If the cursor is hidden, returns all of them.
     #[must_use]
     pub fn settled_text(&self, lines: usize) -> String {
         let grid = self.engine.term.grid();
@@ -920,8 +921,8 @@ impl Screen {
     }
 }
 
-/// Whether there may be a question among the bytes, or something else that the child waits for the effect of. Colours,
-/// moves, erasures, private modes and titles are not.
+/// Reports whether the bytes may contain a query, or another sequence whose effect the child waits for. Colours,
+/// moves, erasures, private modes and titles are not such.
 fn asks(bytes: &[u8]) -> bool {
     memchr::memchr_iter(ESC, bytes).any(|at| match &bytes[at + 1..] {
         [b'[', rest @ ..] => {
@@ -931,7 +932,7 @@ fn asks(bytes: &[u8]) -> bool {
                 None | Some(b'A'..=b'H' | b'J'..=b'M' | b'P' | b'X' | b'd' | b'h' | b'l' | b'm' | b'r')
             )
         }
-        // A question about a colour has its mark early.
+        // A colour query has its question mark early.
         [b']', rest @ ..] => rest[..rest.len().min(32)].contains(&b'?'),
         [b'P' | b'Z', ..] => true,
         _ => false,

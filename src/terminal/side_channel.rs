@@ -1,11 +1,11 @@
-//! What the grid does not keep: notifications, progress, marks, and the questions the engine does
+//! The sequences that the grid does not keep: notifications, progress, marks, and the queries that the engine does
 //! not know.
 //!
-//! The side channel reads the same bytes as the engine, a step ahead: [`SideChannel::next`] stops right behind a
-//! sequence that means something to us, so that the screen can bring the engine to the same point
+//! The side channel reads the same bytes as the engine, one step ahead: [`SideChannel::next`] stops right after a
+//! sequence that we act on, so that the screen can bring the engine to the same point
 //! before it answers. Plain text is skipped with `memchr`, never parsed.
 //!
-//! Nothing of a sequence's own bytes leaves here except as cleaned text of bounded length.
+//! A sequence's own bytes leave this file only as cleaned text of bounded length.
 
 use memchr::memchr;
 use vte::{Params, Parser, Perform};
@@ -13,34 +13,34 @@ use vte::{Params, Parser, Perform};
 use super::screen::engine::{RUN, is_text};
 use crate::clean::stripped;
 
-/// The longest notification text in characters; longer than any desktop shows.
+/// The longest notification text, in characters; longer than any desktop shows.
 const NOTIFICATION_LIMIT: usize = 1024;
 
-/// The longest DCS question kept, in bytes. Real ones have a few dozen.
+/// The longest DCS query kept, in bytes. Real ones have a few dozen.
 const QUESTION_LIMIT: usize = 1024;
 
-/// The most capabilities answered in one question.
+/// The most capabilities that are answered for one query.
 const CAPABILITY_LIMIT: usize = 32;
 
 const ESC: u8 = 0x1b;
 
-/// Something the child said that is not a cell.
+/// A report of the child that is not a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScreenFact {
-    /// The title changed: cleaned, at most 256 characters.
+    /// The title changed; the text is cleaned and has at most 256 characters.
     Title(String),
     /// The bell rang.
     Bell,
     /// The child wants this text in the clipboard (OSC 52).
     ClipboardStore(String),
-    /// The child notifies the user (OSC 9, 99, 777): cleaned.
+    /// The child notifies the user (OSC 9, 99, 777); the text is cleaned.
     Notification {
         /// The heading; empty if none was given.
         title: String,
         /// The message; empty if none was given.
         body: String,
     },
-    /// The child shows how far it is (OSC 9;4).
+    /// The child shows its progress (OSC 9;4).
     Progress(Progress),
     /// A shell-integration mark (OSC 133).
     Mark(Mark),
@@ -49,19 +49,19 @@ pub enum ScreenFact {
 /// A task's progress as reported by OSC 9;4; percentages are 0 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Nothing is under way.
+    /// The child has no task in progress.
     None,
-    /// Under way, this many percent done.
+    /// A task in progress, this many percent done.
     Percent(u8),
-    /// Failed at this many percent.
+    /// A task that failed at this many percent.
     Error(u8),
-    /// Under way, it is not known how far.
+    /// A task in progress whose percentage is not known.
     Indeterminate,
-    /// Paused at this many percent.
+    /// A task that is paused at this many percent.
     Paused(u8),
 }
 
-/// The marks of OSC 133; `B`, where the command line begins, says nothing to us.
+/// The marks of OSC 133; `B`, where the command line begins, is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// `A`: a prompt begins.
@@ -72,7 +72,7 @@ pub enum Mark {
     CommandEnd,
 }
 
-/// What the side channel has found, and the screen must act on where it stopped.
+/// A sequence that the side channel has found, on which the screen must act where it stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     /// `CSI > q`.
@@ -89,33 +89,33 @@ pub(super) enum Finding {
     SettingQuery(Setting),
     /// DECSTR.
     SoftReset,
-    /// SGR 53 or 55: whether there is a line above what follows.
+    /// SGR 53 or 55: true if the following text has a line above it.
     Overline(bool),
     /// REP; its final byte is the last one consumed.
     Repeat(u16),
-    /// A colour with more digits than one has: the engine's parser would shift its bits out of their number. Its end is
+    /// A colour with more digits than a colour can have, for which the engine's parser would overflow a shift. Its end is
     /// the last byte consumed.
     EndlessColour,
     /// `CSI ? 2026 h`.
     FrameBegin,
     /// `CSI ? 2026 l`.
     FrameEnd,
-    /// Something for the loop.
+    /// A fact for the loop.
     Fact(ScreenFact),
 }
 
-/// The settings DECRQSS may ask for.
+/// The settings that DECRQSS may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
     /// `m`.
     Rendition,
     /// `SP q`.
     CursorStyle,
-    /// Anything else.
+    /// Any other setting.
     Unknown,
 }
 
-/// The second reader of the child's bytes.
+/// The second reader of the child's bytes, beside the engine.
 #[derive(Default)]
 pub(super) struct SideChannel {
     parser: Parser,
@@ -123,13 +123,13 @@ pub(super) struct SideChannel {
 }
 
 impl SideChannel {
-    /// Whether the next byte begins something: a text, a control, a sequence.
+    /// Reports whether the next byte begins a text, a control or a sequence.
     pub(super) const fn is_between_sequences(&self) -> bool {
         self.watch.ground
     }
 
-    /// Reads until something has to be done or a sequence has ended, and says how many bytes that took. What is
-    /// [`plain`] between sequences is the caller's.
+    /// Reads until the screen has to act or a sequence has ended, and returns the number of bytes that it took. The caller
+    /// handles the bytes between sequences that are [`plain`].
     pub(super) fn next(&mut self, bytes: &[u8]) -> (usize, Option<Finding>) {
         let mut done = 0;
         self.watch.ground = false;
@@ -145,7 +145,7 @@ impl SideChannel {
         (done, None)
     }
 
-    /// Forgets a half-read sequence and frees what it held.
+    /// Forgets a half-read sequence and frees its memory.
     pub(super) fn forget_sequence(&mut self) {
         self.parser = Parser::new();
         self.watch.ground = true;
@@ -153,8 +153,8 @@ impl SideChannel {
     }
 }
 
-/// The length of the part at the start that means nothing to the side channel: a sequence, or texts and controls up to one or to a
-/// text that is worth writing at once. A text at the very start is part of it. The first byte must be between sequences.
+/// Returns the length of the part at the start that the side channel can ignore: a sequence, or texts and controls up to one or
+/// to a text that is worth writing at once. A text at the very start is part of it. The first byte must be between sequences.
 pub(super) fn plain(bytes: &[u8]) -> usize {
     let mut at = 0;
     loop {
@@ -172,8 +172,8 @@ pub(super) fn plain(bytes: &[u8]) -> usize {
     }
 }
 
-/// The length of a whole control sequence at the start that means nothing to the side channel: without a
-/// private mark and with another end than those of [`csi_finding`]. Most sequences of a frame are of
+/// Returns the length of a whole control sequence at the start that the side channel can ignore: one without a
+/// private mark and with an end other than those of [`csi_finding`]. Most sequences of a frame are of
 /// this kind (colours, moves, erasures) and need not be parsed twice.
 fn ordinary_sequence(bytes: &[u8]) -> Option<usize> {
     let body = bytes.strip_prefix(b"\x1b[")?;
@@ -186,23 +186,23 @@ fn ordinary_sequence(bytes: &[u8]) -> Option<usize> {
     ordinary.then_some(length + 3)
 }
 
-/// Whether these parameters of SGR may have a 53 or a 55, which the engine does not know.
+/// Reports whether these parameters of SGR may contain a 53 or a 55, which the engine does not know.
 pub(super) fn says_overline(parameters: &[u8]) -> bool {
     parameters
         .split(|byte| *byte == b';')
         .any(|one| matches!(one, b"53" | b"55"))
 }
 
-/// The longest OSC string let through, in bytes: what tmux allows. The parser's own buffer has no
+/// The longest OSC string let through, in bytes, which is the limit of tmux. The parser's own buffer has no
 /// bound, so an unterminated string would grow it for ever. Strings of the other kinds (DCS, APC,
 /// SOS, PM) are never buffered by the parser and need no cap.
 pub(super) const STRING_LIMIT: usize = 1 << 20;
 
-/// The gate in front of both parsers: drops an OSC string that grows too long, up to its end, and each `ESC k` with the
-/// string behind it, of which neither parser knows that it is one.
+/// The gate in front of both parsers: it drops an OSC string that grows too long, up to its end, and each `ESC k` with the
+/// string after it, which neither parser knows to be a string.
 ///
-/// `ESC k` is the title of a window of GNU screen, which prompts send by a `TERM` that is not ours. No title is made of it:
-/// tmux takes it for a window's name and does not, by default. None of it is kept, so that its length needs no cap.
+/// `ESC k` is the title of a window of GNU screen, which prompts send because of a `TERM` that is not ours. It is not used as
+/// a title: tmux takes it as a window's name and by default does not either. It is not kept, so its length needs no cap.
 #[derive(Default)]
 pub(super) struct StringCap {
     state: CapState,
@@ -218,29 +218,29 @@ enum CapState {
     Dropping,
 }
 
-/// What the gate says about the next bytes.
+/// The gate's decision about the next bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// How many bytes the gate has dealt with.
+    /// The number of bytes that the gate has handled.
     pub consumed: usize,
-    /// How many of them, from the start, may go on.
+    /// The number of them, from the start, that may pass.
     pub passed: usize,
-    /// A string was too long: behind the passed bytes the parsers must forget it.
+    /// True if a string was too long: after the passed bytes the parsers must forget it.
     pub overflow: bool,
-    /// A title is dropped: behind the passed bytes the parsers wait for what follows an ESC, and must not.
+    /// True if a title is dropped: after the passed bytes the parsers wait for the rest of an ESC sequence and must be reset.
     pub title: bool,
 }
 
-/// The longest colour of the form `#rrrrggggbbbb`.
+/// The length of the longest colour, `#rrrrggggbbbb`, in bytes.
 const COLOUR_LIMIT: usize = 13;
 
 impl StringCap {
-    /// Whether the next byte belongs to no sequence.
+    /// Reports whether the next byte is outside any sequence.
     pub(super) fn is_outside(&self) -> bool {
         self.state == CapState::Outside
     }
 
-    /// Looks at the next bytes; call again with what was not consumed.
+    /// Examines the next bytes; the caller calls again with those that were not consumed.
     pub(super) fn next(&mut self, bytes: &[u8]) -> Passage {
         let mut at = 0;
         while at < bytes.len() {
@@ -253,7 +253,7 @@ impl StringCap {
                         self.state = CapState::AfterEscape;
                     }
                 },
-                // Nearly every one.
+                // Nearly every sequence is of this kind.
                 CapState::AfterEscape if rest[0] == b'[' => {
                     at += 1;
                     self.state = CapState::Outside;
@@ -294,7 +294,7 @@ impl StringCap {
                         };
                     }
                 }
-                // Only reached at the start of a call, because what leads here returns.
+                // This is only reached at the start of a call, because the arms that set this state return.
                 CapState::Dropping => {
                     let body = string_end(rest);
                     let end = rest.get(body);
@@ -321,7 +321,7 @@ impl StringCap {
     }
 }
 
-/// Where the parser is after ESC and this byte. Controls and bytes it ignores leave it there.
+/// Returns the state after ESC and this byte. Controls and bytes that the parser ignores do not change it.
 fn after_escape(byte: u8) -> CapState {
     match byte {
         b']' => CapState::InString,
@@ -330,7 +330,7 @@ fn after_escape(byte: u8) -> CapState {
     }
 }
 
-/// The number of bytes before the one that ends an OSC string: BEL, ESC, CAN or SUB.
+/// Returns the number of bytes before the one that ends an OSC string: BEL, ESC, CAN or SUB.
 fn string_end(bytes: &[u8]) -> usize {
     bytes
         .iter()
@@ -339,7 +339,7 @@ fn string_end(bytes: &[u8]) -> usize {
 }
 
 struct Watch {
-    /// The parser is certainly between sequences, so text need not be parsed. Only set by the
+    /// True if the parser is certainly between sequences, so that text need not be parsed. It is set only by the
     /// dispatches that end a sequence by their own last byte: text callbacks may come after the
     /// parser has already taken the next ESC.
     ground: bool,
@@ -405,7 +405,7 @@ impl Perform for Watch {
             osc_fact(params, &mut self.notice).map(Finding::Fact)
         };
         self.end(finding);
-        // Ended by ESC: the string terminator's second half is still to come.
+        // If ESC ended it, the string terminator's second half is still to come.
         self.ground = bell_terminated;
     }
 
@@ -471,7 +471,7 @@ fn csi_finding(params: &Params, intermediates: &[u8], action: char) -> Option<Fi
     }
 }
 
-/// What attributes say of the line above a text: the last word counts.
+/// Returns what these attributes set for the line above a text: the last one of them counts.
 fn overline(params: &Params) -> Option<bool> {
     let mut said = None;
     let mut rest = params.iter();
@@ -480,7 +480,7 @@ fn overline(params: &Params) -> Option<bool> {
             [0] => said = said.map(|_| false),
             [53] => said = Some(true),
             [55] => said = Some(false),
-            // The numbers of a colour are none of attributes.
+            // The numbers of a colour are not attributes.
             [38 | 48 | 58] => match rest.next() {
                 Some([2]) => {
                     rest.nth(2);
@@ -536,7 +536,7 @@ fn progress(params: &[&[u8]]) -> Option<Progress> {
     }
 }
 
-/// A number above 100 of any length counts as 100, what is no number as 0.
+/// Parses a percentage: a number above 100 of any length counts as 100, text that is not a number as 0.
 fn percent(text: &[u8]) -> u8 {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return 0;
@@ -548,7 +548,7 @@ fn percent(text: &[u8]) -> u8 {
 }
 
 impl Notice {
-    /// One part of a kitty notification; the last part gives the whole.
+    /// Takes one part of a kitty notification; the last part returns the whole.
     fn take(&mut self, metadata: &[u8], payload: &[&[u8]]) -> Option<ScreenFact> {
         let field = |name: &[u8]| {
             metadata
@@ -571,7 +571,7 @@ impl Notice {
         let part = match field(b"p").unwrap_or(b"title") {
             b"title" => &mut self.title,
             b"body" => &mut self.body,
-            // Icons, buttons, queries, closing: a notification is text to us, nothing else.
+            // Icons, buttons, queries, closing: only the text of a notification is used.
             _ => return None,
         };
         let room = NOTIFICATION_LIMIT.saturating_sub(part.chars().count());
@@ -606,9 +606,9 @@ fn decode_hex(text: &[u8]) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Standard base64 with or without padding; `None` if any other byte is in it.
+/// Decodes standard base64 with or without padding; returns `None` if it contains any other byte.
 ///
-/// Written here because the two places that need it (OSC 52 and OSC 99) do not earn a crate.
+/// It is written here because the two uses of it (OSC 52 and OSC 99) do not justify a crate.
 pub(super) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     let unpadded = text
         .strip_suffix(b"==")
@@ -648,7 +648,7 @@ mod tests {
         read(&mut SideChannel::default(), bytes)
     }
 
-    /// As the screen reads: what is plain goes past the side channel.
+    /// Reads as the screen does: plain bytes bypass the side channel.
     fn read(side_channel: &mut SideChannel, bytes: &[u8]) -> Vec<Finding> {
         let mut rest = bytes;
         let mut found = Vec::new();
@@ -815,7 +815,7 @@ mod tests {
         assert_eq!(findings(&overlong), []);
     }
 
-    /// What comes through the gate, with `!` where the parsers had to forget, and `~` for a title.
+    /// Returns the bytes that pass the gate, with `!` where the parsers had to forget, and `~` for a title.
     fn through_the_gate(parts: &[&[u8]]) -> Vec<u8> {
         let mut cap = StringCap::default();
         let mut out = Vec::new();
@@ -891,7 +891,7 @@ mod tests {
             (b"a\x1bktitle\x07b\x1bk\x18c", b"a\x1b~b\x1b~c"),
             (b"\x1bka\x1bkb\x1b[mc", b"\x1b~\x1b~\x1b[mc"),
             (b"\x1b]0;t\x1bkx\x1b\\k", b"\x1b]0;t\x1b~\x1b\\k"),
-            // No introducer, and no sequence.
+            // These have neither an introducer nor a title sequence.
             (b"\x1b(k\x1b[kk", b"\x1b(k\x1b[kk"),
         ] {
             for cut in 0..=bytes.len() {
