@@ -1,4 +1,4 @@
-//! The engine behind the screen: alacritty's terminal with what it does not know, which is our answers, modes and bounds.
+//! The engine behind the screen: alacritty's terminal, extended by our replies, modes and bounds.
 
 mod answers;
 mod cluster;
@@ -30,20 +30,20 @@ use margins::Margins;
 pub(in crate::terminal::screen) use sequence::apply;
 pub(in crate::terminal) use text::{RUN, is_text};
 
-/// The longest title in characters.
+/// The longest title, in characters.
 const TITLE_LIMIT: usize = 256;
 
 /// The most titles a child may push.
 const TITLE_DEPTH: usize = 16;
 
-/// The most keyboard modes a child may push; the oldest is forgotten beyond it.
+/// The most keyboard modes that a child may push; beyond it the oldest is forgotten.
 const KEYBOARD_DEPTH: usize = 32;
 
-/// The most zero-width characters one cell takes. Real clusters have under ten; without a bound one
-/// cell could eat all memory.
+/// The most zero-width characters that one cell takes. Real clusters have under ten; without a bound one
+/// cell could use all memory.
 pub(super) const ZERO_WIDTH_LIMIT: usize = 16;
 
-/// The longest link target in bytes (what browsers and other terminals accept).
+/// The longest link target, in bytes (the limit of browsers and other terminals).
 const LINK_LIMIT: usize = 2083;
 
 /// The most distinct links kept.
@@ -52,7 +52,7 @@ pub(super) const LINK_COUNT: usize = 4096;
 /// The most facts kept until the loop takes them; a flood of bells needs no more.
 pub(super) const FACT_LIMIT: usize = 256;
 
-/// The width and height of a cell that a child is given, in pixels: the host terminal's own are not asked for.
+/// The width and height of a cell that are reported to a child, in pixels: the host terminal is not queried for its own.
 const CELL_PIXELS: (u16, u16) = (8, 16);
 
 /// The grid's dimensions.
@@ -67,14 +67,14 @@ impl Dimensions for GridSize {
         usize::from(self.0.rows())
     }
 
-    /// The engine writes past the row's end when a wide character meets a grid of one column, so
+    /// Returns at least two columns: the engine writes past the row's end when a wide character meets a grid of one column, so
     /// such a pane shows the first of two.
     fn columns(&self) -> usize {
         usize::from(self.0.columns()).max(2)
     }
 }
 
-/// The engine with what it does not know: our answers, modes and bounds.
+/// The engine with our additions to it: replies, modes and bounds.
 pub(super) struct Engine {
     pub(super) term: Term<VoidListener>,
     pub(super) size: PaneSize,
@@ -89,20 +89,20 @@ pub(super) struct Engine {
     pub(super) scheme_reports: bool,
     pub(super) in_frame: bool,
     margins: Margins,
-    /// Nothing that follows here is set, and there are no margins: see `judge`.
+    /// True if there are no margins, no origin mode and no new-line mode: see `judge`.
     plain: bool,
     /// The first character that the engine may not write by itself: see `judge`.
     rare_from: char,
-    /// DECOM: places are counted from the margins.
+    /// True if positions are counted from the margins (DECOM).
     origin: bool,
-    /// What DECSC saved beside the cursor, and the same of the other screen.
+    /// The origin mode that DECSC saved besides the cursor; the next field is that of the other screen.
     saved_origin: bool,
     other_saved_origin: bool,
     /// The main screen's saved cursor while mode 47 or 1047 shows the other one.
     main_saved: Option<SavedCursor<Cell>>,
-    /// The child redraws: what it clears from the screen is not kept above it.
+    /// True if the child redraws: text that it clears from the screen is not kept above it.
     pub(super) redraws: bool,
-    /// Ignores `CSI 3 J`.
+    /// True if `CSI 3 J` is ignored.
     pub(super) keeps_scrollback: bool,
     pub(super) palette: HostPalette,
     pub(super) scheme: Option<ColourScheme>,
@@ -132,22 +132,22 @@ impl Keyboard {
     }
 }
 
-/// The links in use, each kept once however often it is repainted.
+/// The links in use; each is kept once, however often it is repainted.
 #[derive(Default)]
 pub(super) struct Links {
     pub(super) known: HashMap<(String, String), Hyperlink>,
     refused: usize,
 }
 
-/// Stands among the companions of the character that the cursor is to be put on again; no text has it.
+/// A mark among the companions of the character to which the cursor will return; no text contains it.
 const ANCHOR: char = '\u{fdd1}';
 
 /// The place of the cursor relative to the marked character.
 #[derive(Clone, Copy)]
 struct Anchor {
-    /// How many columns behind it.
+    /// The number of columns that the cursor is after it.
     behind: usize,
-    /// Whether the cursor is directly behind it, so that the next character goes to the next row where there is no room in this one.
+    /// True if the cursor is directly after it, so that the next character goes to the next row if there is no room in this one.
     ends_text: bool,
 }
 
@@ -199,8 +199,8 @@ impl Engine {
         }
     }
 
-    /// Marks the character that the cursor stands on, or the last one of its row before it. The engine moves the cursor by rows
-    /// when lines wrap otherwise, and leaves it on another character.
+    /// Marks the character at the cursor, or the last one of its row before it. The engine moves the cursor by rows
+    /// when the wrapping of lines changes, and leaves it on another character.
     fn mark_cursor(&mut self) -> Anchor {
         let grid = self.term.grid_mut();
         let Point { line, column } = grid.cursor.point;
@@ -227,7 +227,7 @@ impl Engine {
         anchor
     }
 
-    /// Puts the cursor on the character that was marked, and brings its line back where the engine has moved it out of sight.
+    /// Puts the cursor on the character that was marked, and brings its line back if the engine has moved it out of sight.
     fn find_cursor(&mut self, anchor: Anchor) {
         let is_marked = |cell: &Cell| cell.zerowidth().is_some_and(|all| all.contains(&ANCHOR));
         let grid = self.term.grid();
@@ -241,7 +241,7 @@ impl Engine {
         let marked = cell.zerowidth().unwrap_or_default().to_vec();
         set_companions(cell, marked.into_iter().filter(|c| *c != ANCHOR));
         while at.line < 0 {
-            // The rows at the bottom make room: rows are taken away there, and fetched from the scrollback.
+            // The rows at the bottom make room: some are removed there, and as many are fetched from the scrollback.
             let rows = self.size.rows();
             let hidden = at.line.0.unsigned_abs().min(u32::from(rows) - 1) as u16;
             self.term.grid_mut().cursor.point.line = Line(0);
@@ -260,7 +260,7 @@ impl Engine {
         grid.cursor.input_needs_wrap = anchor.ends_text && column > last;
     }
 
-    /// Brings lines back from the scrollback into the empty rows at the bottom.
+    /// Brings lines back from the scrollback to fill the empty rows at the bottom.
     ///
     /// When lines wrap in a narrower grid, the engine pushes as many out at the top even if there
     /// is room below; widening it again would then leave them out of sight. Taking rows away from
@@ -281,16 +281,16 @@ impl Engine {
         }
     }
 
-    /// How many lines the view is above the present. The engine's own figure is bounded for the sake of those that read a row.
+    /// Returns the number of lines that the view is above the present. It is bounded so that callers can safely read a row.
     pub(super) fn offset(&self) -> usize {
         let grid = self.term.grid();
         grid.display_offset().min(grid.history_size())
     }
 
-    /// Does what scrolls the rows from this one on, and keeps a view of the scrollback where it is.
+    /// Runs an action that scrolls the rows from `first` on, and keeps a view of the scrollback where it is.
     ///
-    /// The engine moves the view with each line that scrolls, because that is what keeps it on its lines while they go up
-    /// into the scrollback. They do so only from the first row: below it the view would creep.
+    /// The engine moves the view with each line that scrolls, to keep it on its lines while lines go up
+    /// into the scrollback. They do so only from the first row: if a lower row scrolls, the view would drift.
     #[inline]
     fn hold_view(&mut self, first: usize, scroll: impl FnOnce(&mut Term<VoidListener>)) {
         if first == 0 {
@@ -306,15 +306,15 @@ impl Engine {
         }
     }
 
-    /// A row of the viewport, as wide as the pane.
+    /// Returns a row of the viewport, as wide as the pane.
     pub(super) fn row(&self, row: u16) -> &[Cell] {
         let grid = self.term.grid();
         let line = Line(i32::from(row)) - self.offset();
         &grid[line][..Column(usize::from(self.size.columns()))]
     }
 
-    /// A number that distinguishes one look of the screen below the scrollback from another. Repaints that change nothing
-    /// leave it as it is, and so do colours: it is for a mark that says "something new".
+    /// Returns a hash of the text of the screen below the scrollback. Repaints that change nothing
+    /// do not change it, and neither do colours: it serves a mark that means "something new".
     pub(super) fn present(&self) -> u64 {
         let grid = self.term.grid();
         let mut hasher = DefaultHasher::new();
@@ -405,7 +405,7 @@ impl Engine {
         }
     }
 
-    /// Modes 47 and 1047: the screens change and the cursor stays, and each has a saved one of its own.
+    /// Applies modes 47 and 1047: the screens are swapped and the cursor stays, and each screen has a saved cursor of its own.
     fn enter_alternate_in_place(&mut self, enter: bool) {
         if self.mode(TermMode::ALT_SCREEN) == enter {
             return;
@@ -429,14 +429,14 @@ impl Engine {
         }
     }
 
-    /// Whether nothing stands on the screen.
+    /// Reports whether the screen is empty.
     fn is_blank(&self) -> bool {
         let grid = self.term.grid();
         (0..self.size.rows()).all(|row| is_blank(&grid[Line(i32::from(row))][..]))
     }
 
-    /// The line above the cursor's no longer goes on in it: what it went on with is erased. It would else be joined
-    /// with what is written there next, in copies and in a wider grid.
+    /// Ends the line above the cursor's, because its continuation is erased. Otherwise it would be joined
+    /// with the text that is written there next, in copies and in a wider grid.
     fn break_wrap(&mut self) {
         let grid = self.term.grid_mut();
         let above = grid.cursor.point.line - 1_i32;
@@ -446,7 +446,7 @@ impl Engine {
         }
     }
 
-    /// What DECSTR resets: how text is written, not what is on the screen.
+    /// Performs DECSTR, which resets the way that text is written, not the content of the screen.
     pub(super) fn soft_reset(&mut self) {
         self.term
             .unset_private_mode(NamedPrivateMode::CursorKeys.into());
@@ -516,12 +516,12 @@ impl Engine {
         self.x10_mouse = false;
     }
 
-    /// What the next characters look like.
+    /// Returns the template of the cells that are written next.
     fn template(&mut self) -> &mut Cell {
         &mut self.term.grid_mut().cursor.template
     }
 
-    /// Puts a line above what is written from now on, or none.
+    /// Sets whether the text written from now on has a line above it.
     #[inline]
     pub(super) fn set_overline(&mut self, on: bool) {
         let template = self.template();
@@ -531,17 +531,17 @@ impl Engine {
         }
     }
 
-    /// The cell a zero-width character would join is full.
+    /// Reports whether the cell that a zero-width character would join is full.
     fn cluster_is_full(&self) -> bool {
         let grid = self.term.grid();
-        // At the start of a row there is nothing before it, and it joins what stands there.
+        // At the start of a row there is no character before it, and it joins the first cell.
         let first = Point::new(grid.cursor.point.line, Column(0));
         grid[self.before_cursor().unwrap_or(first)]
             .zerowidth()
             .is_some_and(|joined| joined.len() >= ZERO_WIDTH_LIMIT)
     }
 
-    /// The one copy of a link, if it is fit to be kept.
+    /// Returns the shared copy of a link, if the link is valid.
     fn link(&mut self, link: ansi::Hyperlink) -> Option<Hyperlink> {
         let id = link.id.unwrap_or_default();
         if link.uri.len() > LINK_LIMIT
@@ -562,8 +562,8 @@ impl Engine {
         Some(fresh)
     }
 
-    /// Forgets the links no cell has any more; false if that made no room. A sweep reads the whole
-    /// grid, so after a vain one the next waits for as many links as the table holds.
+    /// Forgets the links that no cell has any more; returns false if that made no room. A sweep reads the whole
+    /// grid, so after one that freed nothing the next waits for as many links as the table holds.
     fn sweep_links(&mut self) -> bool {
         if self.links.refused.is_multiple_of(LINK_COUNT) {
             let grid = self.term.grid();

@@ -1,4 +1,4 @@
-//! What the engine answers: fixed templates filled with our own state.
+//! The replies of the engine: fixed templates filled with our own state.
 
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
@@ -9,14 +9,14 @@ use crate::terminal::screen::cells::{BLINK, attributes};
 use crate::terminal::side_channel::Setting;
 use crate::terminal::{ColourScheme, MouseTracking, Rgb};
 
-/// What XTVERSION answers.
+/// The reply to XTVERSION.
 pub(in crate::terminal::screen) const VERSION_REPLY: &str =
     concat!("\x1bP>|pitstop(", env!("CARGO_PKG_VERSION"), ")\x1b\\");
 
-/// A VT220 with ANSI colours: enough for programs that wait for this as the end of their questions.
+/// The reply of a VT220 with ANSI colours: enough for programs that wait for this as the end of their queries.
 pub(super) const ATTRIBUTES_REPLY: &str = "\x1b[?62;22c";
 
-/// The capabilities XTGETTCAP reports: name and value.
+/// The capabilities that XTGETTCAP reports: name and value.
 const CAPABILITIES: [(&str, &str); 5] = [
     ("TN", "xterm-256color"),
     ("name", "xterm-256color"),
@@ -42,7 +42,7 @@ impl Engine {
         self.reply(&format!("\x1b[?997;{number}n"));
     }
 
-    /// The scheme as reported, else judged by the background, else dark.
+    /// Returns the scheme as reported, else as derived from the background, else dark.
     pub(super) fn scheme(&self) -> ColourScheme {
         let judged = |Rgb(red, green, blue): Rgb| {
             // The usual luma weights, in thousandths.
@@ -99,7 +99,7 @@ impl Engine {
         steady - u8::from(style.blinking)
     }
 
-    /// DECRPM's number for a private mode: 0 unknown, 1 set, 2 reset, 4 always reset.
+    /// Returns DECRPM's number for a private mode: 0 unknown, 1 set, 2 reset, 3 always set.
     pub(super) fn private_mode_state(&self, mode: u16) -> u8 {
         let set = match mode {
             1 => self.mode(TermMode::APP_CURSOR),
@@ -120,14 +120,14 @@ impl Engine {
             2004 => self.mode(TermMode::BRACKETED_PASTE),
             2026 => self.in_frame,
             2031 => self.scheme_reports,
-            // Clusters are always one.
+            // Grapheme clusters are always treated as one character.
             2027 => return 3,
             _ => return 0,
         };
         if set { 1 } else { 2 }
     }
 
-    /// The colour a query is answered with: the child's own, else the host's, else a usual one.
+    /// Returns the colour for the reply to a query: the child's own, else the host's, else a usual one.
     pub(super) fn known_colour(&self, index: usize) -> Option<Rgb> {
         if let Some(own) = self.term.colors()[index] {
             return Some(Rgb(own.r, own.g, own.b));
@@ -150,7 +150,7 @@ impl Engine {
     }
 }
 
-/// The template's attributes as SGR parameters.
+/// Returns the template's attributes as SGR parameters.
 fn rendition(template: &Cell) -> String {
     let mut text = "0".to_owned();
     let flags = [
@@ -198,7 +198,7 @@ fn hex(text: &str) -> String {
     bytes.concat()
 }
 
-/// xterm's palette, for what the host did not report.
+/// Returns a colour of xterm's palette, for those that the host did not report.
 fn usual_colour(index: u8) -> Rgb {
     const NAMED: [Rgb; 16] = [
         Rgb(0, 0, 0),

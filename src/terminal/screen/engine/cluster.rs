@@ -1,12 +1,12 @@
-//! Characters that are one on the screen: emoji with a variation selector, a skin tone or a joiner, flags, and letters with a
-//! vowel sign that has room of its own.
+//! Clusters of code points that are one character on the screen: emoji with a variation selector, a skin tone or a joiner,
+//! flags, and letters with a spacing vowel sign.
 //!
-//! The engine gives each code point the cells that it counts for it. Here the later ones join the cell of the first, a character
-//! that becomes an emoji by them takes two cells, as current terminals have it (mode 2027), and what the hosted client counts
-//! otherwise takes the cells that it counts (see [`super::super::widths`]).
+//! The engine gives each code point its own number of cells. Here the later ones join the cell of the first, a character
+//! that they turn into an emoji takes two cells, as in current terminals (mode 2027), and a code point that the hosted client
+//! counts differently takes the client's number of cells (see [`super::super::widths`]).
 //!
 //! A character that grows in the last column goes to the next row as if it had been wide from the start, and the text
-//! selector U+FE0E makes an emoji of two cells one of one.
+//! selector U+FE0E reduces an emoji of two cells to one.
 //!
 //! Known limit: Indic conjuncts stay as many cells as they have letters.
 
@@ -22,7 +22,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::Engine;
 use crate::terminal::screen::{cells::companions, widths::cells_of};
 
-/// The first combining mark: below it nothing is of width zero, and nothing joins.
+/// The first combining mark: no character below it has width zero or joins another.
 pub(super) const FIRST_JOINING: char = '\u{300}';
 
 const JOINER: char = '\u{200d}';
@@ -33,7 +33,7 @@ const EMOJI_SELECTOR: char = '\u{fe0f}';
 const FLAG_LETTERS: RangeInclusive<char> = '\u{1f1e6}'..='\u{1f1ff}';
 
 impl Engine {
-    /// Text that may be more than a character for each cell, one after the other.
+    /// Writes a character of text that may have more than one code point in a cell.
     #[inline]
     pub(super) fn input_rare(&mut self, c: char) {
         if c < FIRST_JOINING {
@@ -56,8 +56,8 @@ impl Engine {
         }
     }
 
-    /// Writes a sign that the engine would put over the character before it, with a cell of its own: behind a letter of one cell
-    /// the two are one character of two, so that they are drawn together.
+    /// Writes a sign that the engine would put over the character before it, with a cell of its own: after a letter of one cell
+    /// the two become one character of two cells, so that they are drawn together.
     fn write_sign(&mut self, c: char) {
         let letter = self.before_cursor().filter(|at| {
             let cell = &self.term.grid()[*at];
@@ -72,17 +72,17 @@ impl Engine {
         }
     }
 
-    /// Writes a character with the cells of another.
+    /// Writes a character with the number of cells of another.
     fn write_in_place_of(&mut self, other: char, c: char) {
         self.write_character(other);
         let at = self.before_cursor();
-        // Where it is not there was no room for it.
+        // If it is not there, there was no room for it.
         if let Some(at) = at.filter(|at| self.term.grid()[*at].c == other) {
             self.term.grid_mut()[at].c = c;
         }
     }
 
-    /// Joins a character with the one before it, if they are one; false if it stands for itself.
+    /// Joins a character with the one before it, if they form one; returns false if it is separate.
     fn join(&mut self, c: char) -> bool {
         let may_join = matches!(c, TEXT_SELECTOR | EMOJI_SELECTOR
             | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}');
@@ -93,11 +93,11 @@ impl Engine {
             return false;
         };
         let cell = &self.term.grid()[at];
-        // The text selector makes one cell of an emoji that has two by Unicode, and leaves what has two for the client alone.
+        // The text selector reduces an emoji that has two cells by Unicode to one, but not a character that has two only for the client.
         let by_client = cells_of(cell.c) == 2 && cell.c.width() == Some(1);
         let least = if by_client { 2 } else { 1 };
         let width = match c {
-            // Behind other companions it selects nothing any more.
+            // After other companions a selector has no effect.
             TEXT_SELECTOR | EMOJI_SELECTOR if companions(cell).next().is_none() => {
                 Some(format!("{}{c}", cell.c).width().max(least))
             }
@@ -117,7 +117,7 @@ impl Engine {
         true
     }
 
-    /// The cell of the character that was written last, if the cursor is still behind it.
+    /// Returns the cell of the character that was written last, if the cursor is still directly after it.
     pub(super) fn before_cursor(&self) -> Option<Point> {
         let grid = self.term.grid();
         let cursor = &grid.cursor;
@@ -132,7 +132,7 @@ impl Engine {
         Some(Point::new(cursor.point.line, Column(column)))
     }
 
-    /// Gives a character of one cell the cell behind it too.
+    /// Extends a character of one cell to the cell after it.
     fn widen(&mut self, at: Point) {
         let last = self.term.grid().last_column();
         if self.term.grid()[at].flags.contains(Flags::WIDE_CHAR) {
@@ -147,7 +147,7 @@ impl Engine {
         };
         let grid = self.term.grid_mut();
         let second = Point::new(at.line, at.column + 1);
-        // Half of what stood there cannot stay.
+        // Half of a wide character that was there cannot stay.
         if grid[second].flags.contains(Flags::WIDE_CHAR) && second.column < last {
             let orphan = &mut grid[Point::new(at.line, second.column + 1)];
             orphan.c = ' ';
@@ -188,7 +188,7 @@ impl Engine {
             extra: None,
             ..moved.clone()
         };
-        // The cursor stands behind the last column: the engine wraps, and scrolls if it must.
+        // The cursor is after the last column: the engine wraps, and scrolls if it must.
         self.write_character(moved.c);
         let grid = self.term.grid_mut();
         let row = grid.cursor.point.line;
@@ -197,7 +197,7 @@ impl Engine {
         there
     }
 
-    /// Takes the second cell from a character that is to be shown as text.
+    /// Removes the second cell of a character that is shown as text.
     fn narrow(&mut self, at: Point) {
         let last = self.term.grid().last_column();
         let grid = self.term.grid_mut();
@@ -212,7 +212,7 @@ impl Engine {
     }
 }
 
-/// Whether a character that has cells of its own is one with what stands in a cell: behind a joiner, as a skin tone,
+/// Reports whether a character that has cells of its own forms one with a cell's content: after a joiner, as a skin tone,
 /// or as the second letter of a flag.
 fn is_one(cell: &Cell, c: char) -> bool {
     let last = companions(cell).last();
@@ -230,7 +230,7 @@ fn is_one(cell: &Cell, c: char) -> bool {
     cluster.graphemes(true).count() == 1
 }
 
-/// Whether a skin tone changes this character: people, hands and faces are among the emoji.
+/// Reports whether a skin tone may change this character: the emoji of these ranges include people, hands and faces.
 fn takes_tone(c: char) -> bool {
     matches!(c, '\u{261d}' | '\u{26f9}' | '\u{270a}'..='\u{270d}' | '\u{1f385}'..='\u{1faff}')
 }

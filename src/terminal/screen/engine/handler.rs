@@ -1,4 +1,4 @@
-//! The parser's calls: passed on to the engine, but for those that we answer, count or bound ourselves.
+//! The parser's calls: passed on to the engine, except those that we answer, count or bound ourselves.
 
 use alacritty_terminal::term::TermMode;
 use vte::ansi::cursor_icon::CursorIcon;
@@ -25,8 +25,8 @@ macro_rules! pass_on {
     };
 }
 
-/// Passes calls on to the engine while the whole screen scrolls; else they are ours. The check is all that the usual
-/// screen pays for its margins.
+/// Passes calls on to the engine while the whole screen scrolls; otherwise our own functions handle them. This check is the
+/// only cost of margins for a screen without any.
 macro_rules! inside_margins {
     ($($name:ident($($argument:ident: $type:ty),*) => $own:ident;)*) => {
         $(#[inline]
@@ -120,7 +120,7 @@ impl Handler for Engine {
     #[inline]
     fn terminal_attribute(&mut self, attribute: Attr) {
         match attribute {
-            // SGR 21: the parser reads it as the Linux console once did, ECMA-48 and xterm as this.
+            // SGR 21: the parser reads it as the Linux console once did; ECMA-48 and xterm read it as a double underline.
             Attr::CancelBold => self.term.terminal_attribute(Attr::DoubleUnderline),
             Attr::BlinkSlow | Attr::BlinkFast => self.template().flags.insert(BLINK),
             Attr::CancelBlink => self.template().flags.remove(BLINK),
@@ -154,14 +154,14 @@ impl Handler for Engine {
         let cursor = self.term.grid().cursor.point;
         match mode {
             ClearMode::Saved if self.keeps_scrollback => {}
-            // The engine would move it above the screen, and a blank line for one that is empty.
+            // The engine would move the text above the screen, and for an empty screen a blank line.
             ClearMode::All if self.redraws || self.is_blank() => {
                 self.clear_screen(ClearMode::Above);
                 self.clear_screen(ClearMode::Below);
             }
             ClearMode::Above => {
                 self.term.clear_screen(ClearMode::Above);
-                // The engine leaves out the first line when there is only that one above the cursor's.
+                // The engine does not clear the first line if it is the only one above the cursor's.
                 self.term.grid_mut().reset_region(..cursor.line);
             }
             ClearMode::Below => {
@@ -199,7 +199,7 @@ impl Handler for Engine {
     fn identify_terminal(&mut self, intermediate: Option<char>) {
         match intermediate {
             None => self.reply(ATTRIBUTES_REPLY),
-            // Type VT220, our version as one number, no cartridge.
+            // The reply: type VT220, our version as one number, no cartridge.
             Some('>') => self.reply("\x1b[>1;100;0c"),
             Some('=') => self.reply("\x1bP!|00000000\x1b\\"),
             Some(_) => {}
@@ -220,11 +220,11 @@ impl Handler for Engine {
             Mode::Named(NamedMode::LineFeedNewLine) => {
                 2 - u8::from(self.mode(TermMode::LINE_FEED_NEW_LINE))
             }
-            // What a terminal that sends each character at once has never on.
+            // These modes are never on in a terminal that sends each character at once.
             Mode::Unknown(1 | 5 | 7 | 10 | 11 | 13..=19) => 4,
             Mode::Unknown(_) => 0,
         };
-        // The mode's number is the one thing a reply repeats: at most five digits, read as a number.
+        // The mode's number is the only part of a query that a reply repeats: at most five digits, parsed as a number.
         self.reply(&format!("\x1b[{};{state}$y", mode.raw()));
     }
 
@@ -258,7 +258,7 @@ impl Handler for Engine {
     }
 
     fn dynamic_color_sequence(&mut self, prefix: String, index: usize, terminator: &str) {
-        // `prefix` is the parser's own text: the number of the question.
+        // `prefix` is the parser's own text: the number of the query.
         if let Some(Rgb(red, green, blue)) = self.known_colour(index) {
             self.reply(&format!(
                 "\x1b]{prefix};rgb:{red:02x}{red:02x}/{green:02x}{green:02x}/{blue:02x}{blue:02x}{terminator}"
@@ -333,7 +333,7 @@ impl Engine {
     /// Sets or unsets a private mode.
     fn switch(&mut self, mode: PrivateMode, on: bool) {
         match mode {
-            // On the first screen it still restores the cursor; curses programs end with it twice.
+            // On the main screen it still restores the cursor; curses programs send it twice at their end.
             PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor)
                 if !on && !self.mode(TermMode::ALT_SCREEN) =>
             {

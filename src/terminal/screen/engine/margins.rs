@@ -1,7 +1,7 @@
-//! The top and bottom margins: which rows scroll, and how the cursor moves inside them.
+//! The top and bottom margins: the rows that scroll, and the cursor's moves inside them.
 //!
-//! The engine scrolls the rows between the margins. The origin (DECOM) is kept here, and the engine only ever gets absolute places:
-//! its own origin mode moves the cursor by the top margin once more with each relative order.
+//! The engine scrolls the rows between the margins. The origin (DECOM) is kept here, and the engine gets absolute positions only:
+//! its own origin mode moves the cursor by the top margin once more with each relative move.
 //!
 //! Known limits: there are no margins at the sides (DECSLRM); VPR stops at the margins as CUD does; with the new-line mode set, IND
 //! moves to the first column like LF.
@@ -21,7 +21,7 @@ pub(super) struct Margins {
     pub(super) bottom: usize,
 }
 
-/// A row of the screen, of which there are at most a thousand, as the engine counts it.
+/// Converts a row of the screen, of which there are at most a thousand, to the engine's type.
 pub(super) fn line(row: usize) -> Line {
     Line(i32::try_from(row).unwrap_or(i32::MAX))
 }
@@ -35,14 +35,14 @@ impl Engine {
         self.term.screen_lines() - 1
     }
 
-    /// Takes the margins away, and the origin that goes with them; the caller adjusts the engine.
+    /// Removes the margins and the origin mode; the caller adjusts the engine.
     pub(super) fn forget_margins(&mut self) {
         self.reset_margins();
         (self.origin, self.saved_origin) = (false, false);
         self.judge();
     }
 
-    /// Takes the margins away; the caller adjusts the engine.
+    /// Removes the margins; the caller adjusts the engine.
     pub(super) fn reset_margins(&mut self) {
         self.margins = Margins {
             top: 0,
@@ -51,16 +51,16 @@ impl Engine {
         self.judge();
     }
 
-    /// Finds out whether the engine may do by itself what the cursor does, and which text.
+    /// Determines whether the engine may move the cursor by itself, and which text it may write by itself.
     pub(super) fn judge(&mut self) {
         let margins = self.margins;
         let whole = margins.top == 0 && margins.bottom == self.last_row();
-        // Below a top margin a wrap may scroll what is no line of the scrollback.
+        // Below a top margin a wrap may scroll lines that do not go to the scrollback.
         self.rare_from = if margins.top > 0 { '\0' } else { FIRST_JOINING };
         self.plain = whole && !self.origin && !self.mode(TermMode::LINE_FEED_NEW_LINE);
     }
 
-    /// DECSTBM: rows from 1, the last one by default.
+    /// Applies DECSTBM: rows from 1; the bottom defaults to the last row.
     pub(super) fn set_rows(&mut self, top: usize, bottom: Option<usize>) {
         let rows = self.last_row() + 1;
         let (top, bottom) = (top.max(1), bottom.unwrap_or(rows).min(rows));
@@ -74,14 +74,14 @@ impl Engine {
         self.place(0, 0);
     }
 
-    /// DECOM.
+    /// Sets the origin mode (DECOM).
     pub(super) fn set_origin(&mut self, origin: bool) {
         self.origin = origin;
         self.judge();
         self.place(0, 0);
     }
 
-    /// A row counted from the origin.
+    /// Converts a row counted from the origin to an absolute row.
     fn row_from_origin(&self, row: usize) -> usize {
         if self.origin {
             (row + self.margins.top).min(self.margins.bottom)
@@ -90,7 +90,7 @@ impl Engine {
         }
     }
 
-    /// Puts the cursor to a row counted from the origin, and a column.
+    /// Moves the cursor to a row counted from the origin, and a column.
     fn place(&mut self, row: usize, column: usize) {
         let row = line(self.row_from_origin(row)).0;
         self.term.goto(row, column);
@@ -144,7 +144,7 @@ impl Engine {
         self.hold_view(self.row_of_cursor(), |term| term.delete_lines(count));
     }
 
-    /// Writes a character that stands for itself.
+    /// Writes a character that does not join another one.
     #[inline]
     pub(super) fn write_character(&mut self, c: char) {
         self.hold_view(self.margins.top, |term| term.input(c));

@@ -1,15 +1,15 @@
-//! The usual control sequences, applied without the parser.
+//! The application of the usual control sequences without the parser.
 //!
-//! What a full-screen program prints besides text is mostly colours, moves and erasures to the end of a line. The parser
-//! takes each byte of them through its states and the parameters through two lists; here a whole one is read at once,
-//! with the same calls as result. What is not usual goes the parser's way: a sequence that is cut, sub-parameters,
+//! Besides text, a full-screen program prints mostly colours, moves and erasures to the end of a line. The parser
+//! takes each byte of them through its states and the parameters through two lists; here a whole sequence is read at once,
+//! with the same calls as result. The parser handles the unusual cases: a sequence that is cut, sub-parameters,
 //! private marks, controls in between.
 
 use vte::ansi::{Attr, Color, Handler, LineClearMode, NamedColor, Rgb};
 
 use crate::terminal::side_channel::says_overline;
 
-/// The most parameters of a usual sequence: two colours of five, and what is set with them.
+/// The most parameters of a usual sequence: two colours of five, and the attributes that are set with them.
 const PARAMETERS: usize = 16;
 
 /// The colours of SGR 30 to 37, in their order.
@@ -24,7 +24,7 @@ const NAMED: [NamedColor; 8] = [
     NamedColor::White,
 ];
 
-/// Applies the control sequence at the start of these bytes and gives its length; 0 if it is for the parser, which must be
+/// Applies the control sequence at the start of these bytes and returns its length; 0 if it is for the parser, which must be
 /// between sequences.
 pub(in crate::terminal::screen) fn apply(handler: &mut impl Handler, bytes: &[u8]) -> usize {
     let Some(body) = bytes.strip_prefix(b"\x1b[") else {
@@ -55,7 +55,7 @@ pub(in crate::terminal::screen) fn apply(handler: &mut impl Handler, bytes: &[u8
     0
 }
 
-/// A move or an erasure. False if this ends no sequence of that kind.
+/// Applies a move or an erasure. Returns false if `end` does not end a sequence of that kind.
 fn place(handler: &mut impl Handler, end: u8, first: u16, second: u16) -> bool {
     let count = usize::from(first.max(1));
     let line = i32::from(first.max(1)) - 1;
@@ -78,7 +78,7 @@ fn place(handler: &mut impl Handler, end: u8, first: u16, second: u16) -> bool {
     true
 }
 
-/// SGR.
+/// Applies the parameters of SGR.
 fn attributes(handler: &mut impl Handler, parameters: &[u16]) {
     let mut rest = parameters.iter().copied();
     while let Some(parameter) = rest.next() {
@@ -121,7 +121,7 @@ fn attributes(handler: &mut impl Handler, parameters: &[u16]) {
     }
 }
 
-/// The colour behind 38, 48 or 58. One that is none takes what was looked at.
+/// Reads the colour after 38, 48 or 58. An invalid one still consumes the parameters that were read.
 fn colour(rest: &mut impl Iterator<Item = u16>) -> Option<Color> {
     let mut part = || u8::try_from(rest.next()?).ok();
     match part()? {
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// The calls, in words.
+    /// The handler's calls, as text.
     #[derive(Default)]
     struct Calls(Vec<String>);
 
@@ -169,12 +169,12 @@ mod tests {
         terminal_attribute(attribute: Attr);
     }
 
-    /// What the parser makes of it.
+    /// Returns the calls that the parser makes for the bytes.
     fn parsed(bytes: &[u8]) -> Vec<String> {
         let mut calls = Calls::default();
         let mut parser: Processor = Processor::new();
         parser.advance(&mut calls, bytes);
-        // A letter behind it is one: the sequence has ended.
+        // A letter after it is a plain letter: the sequence has ended.
         parser.advance(&mut calls, b"x");
         assert_eq!(calls.0.pop().as_deref(), Some("input ('x',)"));
         calls.0

@@ -1,8 +1,8 @@
 //! Runs of plain text, written into a row at once.
 //!
-//! What a child prints is mostly letters, and the parser hands them to the engine one by one, each with its own look at
-//! the width, the mode and the wrap. Here a run is written as the engine would write it, but with one look for all.
-//! What is not plain goes the engine's way: a wrap, half of a wide character that is overwritten, marks that join.
+//! A child prints mostly letters, and the parser hands them to the engine one by one, each with its own check of
+//! the width, the mode and the wrap. Here a run is written as the engine would write it, but with one check for all.
+//! The engine itself handles the other cases: a wrap, half of a wide character that is overwritten, marks that join.
 
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::index::Column;
@@ -12,14 +12,14 @@ use vte::ansi::{CharsetIndex, Handler, StandardCharset};
 
 use super::Engine;
 
-/// The shortest run worth it, in bytes.
+/// The shortest run that is worth writing at once, in bytes.
 pub(in crate::terminal) const RUN: usize = 4;
 
 const WIDE: Flags = Flags::WIDE_CHAR.union(Flags::WIDE_CHAR_SPACER);
 
 impl Engine {
-    /// Writes the text at the start of these bytes but for its last character, which the parser must see because the
-    /// child may ask for its repetition; gives the number of bytes written. The parser must be between sequences.
+    /// Writes the text at the start of these bytes except its last character, which the parser must see because the
+    /// child may ask for its repetition; returns the number of bytes written. The parser must be between sequences.
     pub(in crate::terminal::screen) fn write(&mut self, bytes: &[u8]) -> usize {
         let end = bytes.iter().position(|byte| !is_text(*byte));
         let run = &bytes[..end.unwrap_or(bytes.len())];
@@ -36,7 +36,7 @@ impl Engine {
         let mut rest = text[..last].chars();
         while !rest.as_str().is_empty() {
             self.write_in_row(&mut rest);
-            // The one that it stopped at: a wrap comes before it, or it is not plain.
+            // The character that it stopped at: a wrap comes before it, or it is not plain.
             if let Some(c) = rest.next() {
                 self.input(c);
             }
@@ -44,7 +44,7 @@ impl Engine {
         last
     }
 
-    /// Whether each character takes its own cells as it comes.
+    /// Reports whether each character is simply written as it comes: no insert mode and no other character set.
     fn takes_text(&self) -> bool {
         let charsets = &self.term.grid().cursor.charsets;
         let plain = |index| charsets[index] == StandardCharset::Ascii;
@@ -104,12 +104,12 @@ impl Engine {
     }
 }
 
-/// Whether a byte is part of a text: no control.
+/// Reports whether a byte is part of a text and not a control.
 pub(in crate::terminal) const fn is_text(byte: u8) -> bool {
     byte >= b' ' && byte != 0x7f
 }
 
-/// The cells of a character that neither joins what stands before it nor waits for what follows; 0 for one that may.
+/// Returns the cells of a character that neither joins the one before it nor waits for the next; 0 for one that may.
 /// The blocks are those of letters in everyday use whose widths do not differ within the block.
 const fn plain_width(c: char) -> usize {
     match c {
