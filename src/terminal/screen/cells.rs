@@ -1,4 +1,4 @@
-//! Cells of the engine as text, colours and attributes of ours.
+//! The conversion of the engine's cells to our text, colours and attributes.
 
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::term::color::Colors;
@@ -15,26 +15,26 @@ pub(super) fn is_wrapped(row: &[Cell]) -> bool {
         .is_some_and(|cell| cell.flags.contains(Flags::WRAPLINE))
 }
 
-/// The second half of a wide character, or the gap before one that did not fit.
+/// Reports whether a cell is the second half of a wide character, or the gap before one that did not fit.
 pub(super) fn is_spacer(cell: &Cell) -> bool {
     let spacers = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
     cell.flags.intersects(spacers)
 }
 
-/// Blinking text: the engine has no such flag, and this bit is free.
+/// The flag of blinking text: the engine has none, and this bit is free.
 pub(super) const BLINK: Flags = Flags::from_bits_retain(1 << 15);
 
-/// Stands among the companions of a character with a line above it, for which the engine has no place: no text has it, because it
-/// is no character.
+/// A mark among the companions of a character with a line above it, for which the engine has no place: no text contains it,
+/// because it is a noncharacter.
 pub(super) const OVERLINE: char = '\u{fdd0}';
 
-/// The zero-width companions of a cell's character.
+/// Returns the zero-width companions of a cell's character.
 pub(super) fn companions(cell: &Cell) -> impl Iterator<Item = char> {
     let all = cell.zerowidth().into_iter().flatten().copied();
     all.filter(|c| *c != OVERLINE)
 }
 
-/// Gives a cell these zero-width companions, the marks among them, in place of those that it has; its link and the colour of its
+/// Replaces a cell's zero-width companions, including the marks among them; its link and the colour of its
 /// underline stay.
 pub(super) fn set_companions(cell: &mut Cell, all: impl IntoIterator<Item = char>) {
     let (link, colour) = (cell.hyperlink(), cell.underline_color());
@@ -46,7 +46,7 @@ pub(super) fn set_companions(cell: &mut Cell, all: impl IntoIterator<Item = char
     }
 }
 
-/// Adds a cell's character with its zero-width companions.
+/// Appends a cell's character with its zero-width companions.
 pub(super) fn push_cell(text: &mut String, cell: &Cell) {
     text.push(printable(cell.c));
     text.extend(companions(cell));
@@ -77,13 +77,14 @@ pub(super) fn trim_line(text: &mut String) {
     text.truncate(text.trim_end_matches(' ').len());
 }
 
-/// The engine keeps a tab in the cell it started from; everything else in a cell is printable.
+/// Returns the character, or a space for a control: the engine keeps a tab in the cell that it started from; everything else
+/// in a cell is printable.
 fn printable(c: char) -> char {
     if c.is_control() { ' ' } else { c }
 }
 
-/// A wide character is shown only with its second half behind it: a pane of one column cuts it off,
-/// and the engine's reflow may tear the two apart.
+/// Returns the number of cells that a character is shown with. A wide one takes two only if its second half follows it: a pane
+/// of one column cuts that off, and the engine's reflow may separate the two.
 pub(super) fn shown_width(cell: &Cell, next: Option<&Cell>) -> u16 {
     let spacer = next.is_some_and(|next| next.flags.contains(Flags::WIDE_CHAR_SPACER));
     if cell.flags.contains(Flags::WIDE_CHAR) && spacer {

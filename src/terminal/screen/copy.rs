@@ -1,10 +1,10 @@
-//! A still of the screen that is being read: cursor, selection and search over a copy of the grid.
+//! The still of a screen in copy mode: cursor, selection and search over a frozen copy of the grid.
 //!
 //! The grid is copied, not watched: the agent repaints its last lines many times a second, and lines that scroll
 //! out of a full scrollback are gone. A still keeps everything in place until the reader leaves it; it costs as much memory
 //! as the scrollback for that time.
 //!
-//! Points count lines as the engine does: row 0 is the first of the screen, the scrollback is above it with negative
+//! Points count lines as the engine does: row 0 is the first row of the screen, and the scrollback above it has negative
 //! numbers.
 
 mod motion;
@@ -26,11 +26,11 @@ use crate::terminal::copy::{CopyMark, CopyOrder, CopyOutcome, Motion, SelectionK
 
 use search::{Found, Search};
 
-/// How many times the lines of the living scrollback a still may have: a narrower pane wraps them into more, and none
-/// of them may be lost under the reader's eyes.
+/// The factor by which a still may have more lines than the live scrollback: a narrower pane wraps them into more, and none
+/// of them may be lost while the user reads.
 const REFLOW_ROOM: usize = 4;
 
-/// What is shown while the reader is in copy mode.
+/// The frozen copy that is shown while the reader is in copy mode.
 pub(super) struct Still {
     pub(super) engine: Engine,
     cursor: Point,
@@ -39,30 +39,30 @@ pub(super) struct Still {
     anchor: Option<Anchor>,
     search: Option<Search>,
     origin: Option<Origin>,
-    /// What the living screen looked like when the still was taken.
+    /// A hash of the live screen's content when the still was taken.
     pub(super) taken: u64,
 }
 
-/// Where a selection began.
+/// The start of a selection.
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
-    /// Its first cell, and its last one: more than a cell for a word that was clicked.
+    /// The first cell of the start; it differs from the last one if a word was clicked.
     first: Point,
     last: Point,
     kind: SelectionKind,
 }
 
-/// What a search that is given up goes back to.
+/// The state to which an abandoned search returns.
 #[derive(Clone, Debug)]
 struct Origin {
     cursor: Point,
     offset: usize,
     search: Option<Search>,
-    /// What there is to say about the search as it stands.
+    /// The note about the current search.
     said: Option<String>,
 }
 
-/// The first row of the line that a row belongs to.
+/// Returns the first row of the line that a row belongs to.
 fn first_row(grid: &Grid<Cell>, row: Line) -> Line {
     let mut first = row;
     while first > grid.topmost_line() && is_wrapped_row(grid, first - 1_i32) {
@@ -71,7 +71,7 @@ fn first_row(grid: &Grid<Cell>, row: Line) -> Line {
     first
 }
 
-/// Its last row.
+/// Returns the last row of the line that a row belongs to.
 fn last_row(grid: &Grid<Cell>, row: Line) -> Line {
     let mut last = row;
     while last < grid.bottommost_line() && is_wrapped_row(grid, last) {
@@ -85,7 +85,7 @@ fn is_wrapped_row(grid: &Grid<Cell>, row: Line) -> bool {
 }
 
 impl Still {
-    /// Takes a still. `shown` are the cells of the view if they are not those of the grid, because a frame is being
+    /// Takes a still. `shown` has the cells of the view if they are not those of the grid, because a frame is being
     /// drawn.
     pub(super) fn take(live: &Engine, shown: Option<&[Cell]>, taken: u64) -> Self {
         let size = live.size;
@@ -130,7 +130,7 @@ impl Still {
         self.grid().display_offset()
     }
 
-    /// The reader's cursor.
+    /// Returns the reader's cursor.
     pub(super) fn shown_cursor(&self) -> Cursor {
         let row = (self.cursor.line + self.offset()).0;
         let rows = i32::from(self.engine.size.rows());
@@ -143,7 +143,7 @@ impl Still {
         }
     }
 
-    /// Does what is asked; taking, leaving and refreshing are the screen's.
+    /// Carries out an order; the screen itself enters, leaves and refreshes.
     pub(super) fn run(&mut self, order: &CopyOrder) -> CopyOutcome {
         let mut outcome = CopyOutcome::default();
         match order {
@@ -240,12 +240,12 @@ impl Still {
         self.go(to);
     }
 
-    /// The last column of the grid; a pane of one column hides its second.
+    /// Returns the last column of the grid; a pane of one column hides the second column.
     fn last_column(&self) -> Column {
         self.grid().last_column()
     }
 
-    /// Puts the cursor on a cell, never on the second half of a character, and the view around it.
+    /// Puts the cursor on a cell, never on the second half of a character, and scrolls the view to it.
     fn go(&mut self, to: Point) {
         self.cursor = self.whole(to);
         self.column = self.cursor.column.0;
@@ -269,7 +269,7 @@ impl Still {
         line.clamp(grid.topmost_line(), grid.bottommost_line())
     }
 
-    /// The first cell of the character at a point, inside the grid.
+    /// Returns the first cell of the character at a point, inside the grid.
     fn whole(&self, point: Point) -> Point {
         let line = self.clamped(point.line);
         let column = point.column.min(self.last_column());
@@ -415,7 +415,7 @@ impl Still {
         self.engine.term.scroll_display(GridScroll::Delta(by));
     }
 
-    /// The ends of the selection, in reading order.
+    /// Returns the ends of the selection, in reading order.
     fn selection(&self) -> Option<(Point, Point, SelectionKind)> {
         let anchor = self.anchor?;
         let first = self.cursor.min(anchor.first);
@@ -423,7 +423,7 @@ impl Still {
         Some((first, last, anchor.kind))
     }
 
-    /// The columns of a row that lie between two points.
+    /// Returns the first and last column of the part of a row that lies between two points.
     fn columns(
         &self,
         row: Line,
@@ -454,7 +454,7 @@ impl Still {
                 (a.min(b), a.max(b))
             }
         };
-        // Both halves of a character, whichever was met.
+        // Both halves of a character, whichever of them was selected.
         let cells = &self.grid()[row];
         let from = from.min(end);
         let to = to.min(end);
@@ -483,7 +483,7 @@ impl Still {
             })
     }
 
-    /// Text as it was written: wrapped lines joined, without the blanks behind them.
+    /// Returns the text as it was written: wrapped lines joined, without trailing blanks.
     fn text_between(&self, first: Point, last: Point, kind: SelectionKind) -> String {
         let grid = self.grid();
         let (top, bottom) = match kind {
@@ -501,7 +501,7 @@ impl Still {
             row_text.clear();
             push_row(&mut row_text, &grid[row][Column(from)..Column(to + 1)]);
             let goes_on = kind != SelectionKind::Block && to == end && is_wrapped_row(grid, row);
-            // Blanks that were selected with text behind them were meant.
+            // Selected blanks with text after them are part of the text.
             let meant = kind == SelectionKind::Characters
                 && motion::last_text(grid, row).is_some_and(|last| last > to);
             if !goes_on && !meant {
@@ -515,7 +515,7 @@ impl Still {
         text
     }
 
-    /// What stands out in the view: row, first and last column, and how; what comes later lies over what came before.
+    /// Visits the highlights in the view: row, first and last column, and kind; a later one covers an earlier one.
     pub(super) fn marks(&self, mut visit: impl FnMut(u16, u16, u16, CopyMark)) {
         let top = Line(0) - self.offset();
         let rows = self.engine.size.rows();
@@ -548,7 +548,7 @@ impl Still {
         }
     }
 
-    /// Takes a new size. Lines reflow as they do on the living screen; the cursor and the selection stay with their
+    /// Applies a new size. Lines reflow as they do on the live screen; the cursor and the selection stay with their
     /// text.
     pub(super) fn resize(&mut self, size: PaneSize) {
         let cursor = self.place(self.cursor);
@@ -568,7 +568,7 @@ impl Still {
         self.go(self.cursor);
     }
 
-    /// A point as the number of its line from the oldest, and of its cell in it.
+    /// Converts a point to the number of its line, counted from the oldest, and of its cell in that line.
     fn place(&self, point: Point) -> (usize, usize) {
         let grid = self.grid();
         let first = first_row(grid, point.line);
@@ -603,7 +603,7 @@ impl Still {
     }
 }
 
-/// The cells of a row without the gap before a wide character that did not fit.
+/// Returns the number of cells of a row without the gap before a wide character that did not fit.
 fn own_cells(grid: &Grid<Cell>, row: Line) -> usize {
     let gap = grid[row]
         .last()

@@ -1,8 +1,8 @@
-//! What of the viewport looks otherwise than when it was drawn last.
+//! The parts of the viewport that look different from when they were last drawn.
 //!
-//! The engine reports which rows were written to. A program that redraws its whole screen writes mostly what stood there
-//! before, so these rows are compared with their cells as they were drawn: to look at a cell costs a small part of
-//! what it costs to draw it.
+//! The engine reports which rows were written to. A program that redraws its whole screen mostly writes the same text
+//! again, so these rows are compared with their cells as they were drawn: the comparison of a cell costs a small part of
+//! its drawing.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ impl Patch {
     /// The whole viewport, whatever its size.
     pub const ALL: Self = Self::rows(0..u16::MAX);
 
-    /// Some rows from end to end.
+    /// Creates a part of whole rows.
     #[must_use]
     pub const fn rows(rows: Range<u16>) -> Self {
         Self {
@@ -35,17 +35,17 @@ impl Patch {
     }
 }
 
-/// The viewport's cells as they were drawn last.
+/// The viewport's cells as they were last drawn.
 #[derive(Default)]
 pub(super) struct Drawn {
     cells: Vec<Cell>,
     size: Option<PaneSize>,
-    /// The colours that the child has given other values; a cell only names them.
+    /// The colours that the child has redefined; a cell only names them.
     colours: Option<Colors>,
 }
 
 impl Drawn {
-    /// What has changed in these rows, the only ones that can have, from top to bottom; from now on it counts as drawn.
+    /// Returns the changed parts of these rows, the only ones that can have changed, from top to bottom; they then count as drawn.
     pub(super) fn take_damage<'a>(
         &mut self,
         size: PaneSize,
@@ -85,7 +85,7 @@ impl Drawn {
         damage
     }
 
-    /// All of it was drawn.
+    /// Records that the whole viewport was drawn.
     pub(super) fn set<'a>(
         &mut self,
         size: PaneSize,
@@ -100,8 +100,8 @@ impl Drawn {
     }
 }
 
-/// The columns of a row between which it has changed. A row with characters of more than one cell or of more than one
-/// code point, or with links, changes as a whole: how its cells are drawn depends on their neighbours.
+/// Returns the range of columns in which a row has changed. A row with characters of more than one cell or of more than one
+/// code point, or with links, changes as a whole: the drawing of its cells depends on their neighbours.
 fn change(before: &[Cell], now: &[Cell]) -> Option<Range<usize>> {
     let differ = |at: &usize| before[*at] != now[*at];
     let first = (0..now.len()).find(differ)?;

@@ -1,4 +1,4 @@
-//! Exact replies, modes, frames, facts and bounds of the emulated terminal.
+//! Tests of the exact replies, modes, frames, facts and bounds of the emulated terminal.
 
 #![allow(
     clippy::disallowed_methods,
@@ -13,7 +13,7 @@ use super::engine::{FACT_LIMIT, LINK_COUNT, ZERO_WIDTH_LIMIT};
 use super::*;
 use crate::terminal::{MouseTracking, Rgb};
 
-/// Time stands still unless a test moves it.
+/// The current time, which does not advance unless a test advances it.
 static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 fn screen(columns: u16, rows: u16) -> Screen {
@@ -33,14 +33,14 @@ fn replies(screen: &mut Screen, bytes: impl AsRef<[u8]>) -> Vec<String> {
         .collect()
 }
 
-/// This many numbered lines.
+/// Returns this many numbered lines.
 fn counted(prefix: &str, lines: usize) -> String {
     (0..lines)
         .flat_map(|line| [prefix.to_owned(), line.to_string(), "\r\n".to_owned()])
         .collect()
 }
 
-/// The replies of a fresh 80×24 screen.
+/// Returns the replies of a fresh 80×24 screen.
 fn answer(bytes: &str) -> Vec<String> {
     replies(&mut screen(80, 24), bytes)
 }
@@ -150,7 +150,7 @@ fn dangerous_questions_get_nothing() {
         "\x1b^x\x1b\\\x1bXx\x1b\\",
         "\x1b[1c",
         "\x1b[=99c",
-        // The screen is not read back, but to the runner of a conformance suite.
+        // The screen is not read back, except by the runner of a conformance suite.
         "secret\x1b[1;1;1;1;1;6*y",
     ] {
         assert_eq!(answer(question), Vec::<String>::new(), "{question:?}");
@@ -425,7 +425,7 @@ fn titles_are_cleaned_cut_and_stacked() {
     assert_eq!(screen.title(), "");
 }
 
-/// Looks at a small screen that took the text in two pieces, for each place where it may be cut.
+/// Checks a small screen that took the text in two pieces, for each position where it may be cut.
 fn wherever_cut(text: &str, look: impl Fn(&mut Screen, usize)) {
     for cut in 0..=text.len() {
         let mut screen = screen(20, 2);
@@ -456,7 +456,7 @@ fn a_title_as_screen_has_it_is_neither_shown_nor_taken() {
         feed(&mut single, [byte]);
     }
     assert_eq!(single.text(), "abcdf");
-    // In a frame that waits, too, and what it ends stays ended.
+    // The same holds in a frame that waits, and a sequence that it ends stays ended.
     let mut screen = screen(20, 2);
     feed(&mut screen, "\x1b[?2026ha\x1bkt");
     feed(&mut screen, "itle\x1b\\b\x1bk\x1b[?2026l\x1b[6");
@@ -519,7 +519,7 @@ fn an_endless_string_does_not_grow_and_what_follows_is_shown() {
     assert_eq!(screen.title(), "");
 }
 
-/// Everything visited, in order.
+/// Returns all visited cells, in order.
 fn cells(screen: &Screen) -> Vec<(u16, u16, String, u16)> {
     let mut all = Vec::new();
     screen
@@ -767,7 +767,7 @@ fn a_view_of_the_scrollback_stays_while_a_part_of_the_screen_scrolls() {
         format!("\x1b[r\x1b[4;1H{}", counted("more ", 2)),
     );
     assert_eq!((screen.text(), screen.scroll_offset()), (shown, 5));
-    // With a scrollback that is full, at least it is none above the oldest line.
+    // With a full scrollback, the view is at least not above the oldest line.
     let mut full = Screen::new(PaneSize::new(10, 4), 5);
     feed(&mut full, counted("line ", 7));
     full.scroll(Scroll::Top);
@@ -984,7 +984,7 @@ fn resizing_keeps_the_text() {
     assert_eq!(screen.text(), "hello world");
 }
 
-/// Margins, and what moves and changes the cells between them.
+/// Generates margins, and sequences that move and change the cells between them.
 fn function() -> impl Strategy<Value = Vec<u8>> {
     let small = || 0_u16..14;
     prop_oneof![
@@ -998,7 +998,7 @@ fn function() -> impl Strategy<Value = Vec<u8>> {
     .prop_map(String::into_bytes)
 }
 
-/// Pieces of what programs send, and noise.
+/// Generates pieces of what programs send, and noise.
 fn output() -> impl Strategy<Value = Vec<u8>> {
     let text = prop_oneof![
         any::<Vec<u8>>(),
@@ -1114,7 +1114,7 @@ fn drawn(screen: &Screen, parts: &[Patch], shown: &mut Shown) {
     }
 }
 
-/// The whole screen, drawn at once.
+/// Returns the whole screen, drawn at once.
 fn all(screen: &Screen) -> Shown {
     let mut shown = Shown::new();
     drawn(screen, &[Patch::ALL], &mut shown);
@@ -1155,7 +1155,7 @@ fn what_is_written_again_is_no_damage() {
         columns: 1..2,
     };
     assert_eq!(screen.take_damage(), [cell]);
-    // A colour by its name looks otherwise when the name gets another value.
+    // A named colour looks different when the name gets another value.
     feed(&mut screen, b"\x1b]4;1;rgb:00/ff/00\x1b\\");
     let whole = Patch {
         rows: 0..4,
@@ -1206,7 +1206,7 @@ fn what_was_drawn_as_a_whole_is_known() {
     screen.set_drawn();
     screen.copy(&CopyOrder::Enter);
     feed(&mut screen, "\rb");
-    // What is read in copy mode is what was there.
+    // Copy mode shows the text that was there when it began.
     screen.set_drawn();
     screen.copy(&CopyOrder::Leave);
     screen.set_drawn();
@@ -1219,7 +1219,7 @@ fn what_was_drawn_as_a_whole_is_known() {
     assert_eq!(screen.take_damage(), [cell]);
 }
 
-/// Each visible unit of the first row with its width.
+/// Returns each visible unit of the first row with its width.
 fn units(screen: &Screen) -> Vec<(String, u16)> {
     let mut units = Vec::new();
     screen.for_each_cell(|cell| {
@@ -1299,7 +1299,7 @@ fn a_character_grows_over_what_stood_behind_it_and_at_the_edge_on_the_next_row()
         feed(&mut screen, text.as_bytes());
         assert_eq!(screen.text(), wanted, "{text:?}");
         assert_eq!(screen.cursor().row, 1, "{text:?}");
-        // It is one line still.
+        // It is still one line.
         assert!(text.ends_with(&screen.tail_text(1)), "{text:?}");
     }
     let mut screen = Screen::new(PaneSize::new(4, 2), 10);
@@ -1363,7 +1363,7 @@ fn the_cursor_stays_on_its_character_when_lines_wrap_otherwise() {
     for round in 0..3_000 {
         let size = PaneSize::new(5 + below(20) as u16, 3 + below(8) as u16);
         let mut screen = Screen::new(size, 100);
-        // Every character is another one, so that the cursor's can be found again.
+        // Every character is different, so that the one at the cursor can be found again.
         let (mut wide, mut narrow) = ('\u{4e00}'..'\u{9fff}', '\u{400}'..'\u{480}');
         let mut text = String::new();
         for _ in 0..=below(5) {
@@ -1384,7 +1384,7 @@ fn the_cursor_stays_on_its_character_when_lines_wrap_otherwise() {
             );
             feed(&mut screen, format!("\x1b[{row};{column}H"));
         }
-        // What is typed at the cursor shows where it stands: over a character, or right behind one.
+        // Text typed at the cursor shows its position: over a character, or right after one.
         let typed = |screen: &mut Screen| {
             feed(screen, "\u{3a9}");
             screen.text()

@@ -1,4 +1,4 @@
-//! Where words, lines and paragraphs begin and end in a grid.
+//! The beginnings and ends of words, lines and paragraphs in a grid.
 
 use alacritty_terminal::grid::{Dimensions, Grid};
 use alacritty_terminal::index::{Column, Line, Point};
@@ -7,7 +7,7 @@ use alacritty_terminal::term::cell::{Cell, Flags};
 use super::{first_row, is_wrapped_row, last_row};
 use crate::terminal::copy::Words;
 
-/// What ends a word for the mouse. Not the signs of paths, addresses and `file:line`.
+/// The characters that end a word for the mouse. Those of paths, addresses and `file:line` are not among them.
 const SEPARATORS: &str = ",│`|\"' ()[]{}<>\t";
 
 /// The kinds of cells that words are made of.
@@ -37,7 +37,7 @@ fn class(grid: &Grid<Cell>, point: Point, words: Words) -> Class {
     }
 }
 
-/// The next cell in reading order, and whether a line ends between.
+/// Returns the next cell in reading order, and whether a line ends before it.
 fn after(grid: &Grid<Cell>, point: Point) -> Option<(Point, bool)> {
     if point.column < grid.last_column() {
         return Some((Point::new(point.line, point.column + 1), false));
@@ -58,7 +58,7 @@ fn before(grid: &Grid<Cell>, point: Point) -> Option<(Point, bool)> {
     })
 }
 
-/// The beginning of the next word.
+/// Returns the beginning of the next word.
 pub(super) fn word_forward(grid: &Grid<Cell>, from: Point, words: Words) -> Point {
     let mut point = from;
     let mut own = Some(class(grid, from, words));
@@ -75,7 +75,7 @@ pub(super) fn word_forward(grid: &Grid<Cell>, from: Point, words: Words) -> Poin
     newest(grid)
 }
 
-/// The beginning of this word, or of the previous one.
+/// Returns the beginning of this word, or of the previous one.
 pub(super) fn word_back(grid: &Grid<Cell>, from: Point, words: Words) -> Point {
     let Some((mut point, _)) = before(grid, from) else {
         return from;
@@ -96,12 +96,12 @@ pub(super) fn word_back(grid: &Grid<Cell>, from: Point, words: Words) -> Point {
     point
 }
 
-/// The end of this word, or of the next one.
+/// Returns the end of this word, or of the next one.
 pub(super) fn word_end(grid: &Grid<Cell>, from: Point, words: Words) -> Point {
     let Some((mut point, _)) = after(grid, from) else {
         return from;
     };
-    // From the first half of a wide character its second half is no step.
+    // The step from the first half of a wide character to its second half does not count.
     if grid[point].flags.contains(Flags::WIDE_CHAR_SPACER)
         && let Some((next, _)) = after(grid, point)
     {
@@ -123,7 +123,7 @@ pub(super) fn word_end(grid: &Grid<Cell>, from: Point, words: Words) -> Point {
     point
 }
 
-/// The word around a point as a mouse selects it: its first and its last cell.
+/// Returns the word around a point as a mouse selects it: its first and its last cell.
 pub(super) fn word_around(grid: &Grid<Cell>, at: Point) -> (Point, Point) {
     let ends = |point| SEPARATORS.contains(character(grid, point));
     let (mut first, mut last) = (at, at);
@@ -145,12 +145,12 @@ pub(super) fn word_around(grid: &Grid<Cell>, at: Point) -> (Point, Point) {
     (first, last)
 }
 
-/// The first cell of a line.
+/// Returns the first cell of a line.
 pub(super) fn line_start(grid: &Grid<Cell>, line: Line) -> Point {
     Point::new(first_row(grid, line), Column(0))
 }
 
-/// The first text of a line.
+/// Returns the first cell with text of a line, or its first cell if there is none.
 pub(super) fn line_text(grid: &Grid<Cell>, line: Line) -> Point {
     let mut point = line_start(grid, line);
     let start = point;
@@ -163,7 +163,7 @@ pub(super) fn line_text(grid: &Grid<Cell>, line: Line) -> Point {
     point
 }
 
-/// The last text of a line, or its first cell if there is none.
+/// Returns the last cell with text of a line, or its first cell if there is none.
 pub(super) fn line_end(grid: &Grid<Cell>, line: Line) -> Point {
     let mut row = last_row(grid, line);
     let first = first_row(grid, line);
@@ -178,7 +178,7 @@ pub(super) fn line_end(grid: &Grid<Cell>, line: Line) -> Point {
     }
 }
 
-/// The last column of a row with text.
+/// Returns the last column with text in a row.
 pub(super) fn last_text(grid: &Grid<Cell>, row: Line) -> Option<usize> {
     let cells = &grid[row][..];
     cells.iter().rposition(|cell| {
@@ -186,7 +186,7 @@ pub(super) fn last_text(grid: &Grid<Cell>, row: Line) -> Option<usize> {
     })
 }
 
-/// The first cell of the newest row with text.
+/// Returns the first cell of the newest row with text.
 pub(super) fn newest(grid: &Grid<Cell>) -> Point {
     let mut row = grid.bottommost_line();
     while row > grid.topmost_line() && last_text(grid, row).is_none() {
@@ -195,7 +195,7 @@ pub(super) fn newest(grid: &Grid<Cell>) -> Point {
     Point::new(row, Column(0))
 }
 
-/// The next row without text after one with text, up or down.
+/// Returns the next row without text after one with text, up or down.
 pub(super) fn paragraph(grid: &Grid<Cell>, from: Line, down: bool) -> Point {
     let step = if down { 1_i32 } else { -1 };
     let end = if down {

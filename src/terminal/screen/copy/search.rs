@@ -1,7 +1,7 @@
-//! Searching a still: regular expressions over whole lines, however they are wrapped.
+//! The search in a still: regular expressions over whole lines, however they are wrapped.
 //!
 //! The emulator's own search reads cells one by one and leaves accents out; this one reads lines as they would be
-//! copied, so that what is found is what is seen. The expressions run in linear time and bounded memory.
+//! copied, so that matches are the same as the visible text. The expressions run in linear time and bounded memory.
 
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::grid::Grid;
@@ -18,13 +18,13 @@ const EXPRESSION_LIMIT: usize = 1 << 20;
 /// The longest pattern, in bytes.
 pub(super) const PATTERN_LIMIT: usize = 1024;
 
-/// How many rows above the view a line is followed to its beginning, when its matches are only shown.
+/// The number of rows above the view that a line is followed to its beginning, when its matches are only shown.
 const SHOWN_REACH: i32 = 64;
 
-/// A place found: its first and its last cell.
+/// A match: its first and its last cell.
 pub(super) type Found = (Point, Point);
 
-/// An expression that is good.
+/// A search with a valid expression.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     regex: Regex,
@@ -32,7 +32,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Reads a pattern with smart case: a capital letter in it makes case count.
+    /// Compiles a pattern with smart case: a capital letter in it makes the search case-sensitive.
     pub(super) fn new(pattern: &str, backward: bool) -> Result<Self, String> {
         if pattern.len() > PATTERN_LIMIT {
             return Err(format!("a pattern of over {PATTERN_LIMIT} bytes"));
@@ -46,8 +46,8 @@ impl Search {
         Ok(Self { regex, backward })
     }
 
-    /// The nearest match behind a point, or before it; round the end of the text if there is none. The second value
-    /// says whether it went round.
+    /// Returns the nearest match after a point, or before it; if there is none, the search wraps round the end of the text.
+    /// The second value is true if it wrapped round.
     pub(super) fn next(
         &self,
         grid: &Grid<Cell>,
@@ -123,7 +123,7 @@ impl Search {
         }
     }
 
-    /// Every match in rows of the grid.
+    /// Returns every match in a range of rows of the grid.
     pub(super) fn shown(&self, grid: &Grid<Cell>, top: Line, bottom: Line) -> Vec<Found> {
         let reach = (top - SHOWN_REACH).max(grid.topmost_line());
         let mut line = first_row(grid, top).max(reach);
@@ -148,7 +148,7 @@ impl Search {
     }
 }
 
-/// The expression library explains itself over several lines; the last one has the reason.
+/// Returns the reason of an error: the expression library explains an error over several lines, and the last one has it.
 fn reason(error: &regex::Error) -> String {
     if let regex::Error::CompiledTooBig(_) = error {
         return "too large a pattern".to_owned();
@@ -158,7 +158,7 @@ fn reason(error: &regex::Error) -> String {
     last.trim_start_matches("error: ").to_owned()
 }
 
-/// Whether there is a capital letter that stands for itself: `\W` has none.
+/// Reports whether there is a literal capital letter: `\W` has none.
 fn has_capital(pattern: &str) -> bool {
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
@@ -174,16 +174,16 @@ fn has_capital(pattern: &str) -> bool {
     false
 }
 
-/// A line's text over all its rows, with the cell each byte comes from.
+/// A line's text over all its rows, with the cell that each byte comes from.
 #[derive(Debug, Default)]
 pub(super) struct LineText {
     pub(super) text: String,
-    /// Where each cell's text begins.
+    /// The byte offset at which each cell's text begins.
     cells: Vec<(usize, Point)>,
 }
 
 impl LineText {
-    /// Reads the line that begins in a row, and gives its last row.
+    /// Reads the line that begins in a row, and returns its last row.
     pub(super) fn read(&mut self, grid: &Grid<Cell>, first: Line) -> Line {
         self.text.clear();
         self.cells.clear();
@@ -196,7 +196,7 @@ impl LineText {
                 push_cell(&mut self.text, cell);
             }
         }
-        // Blanks behind the text are not there for a pattern such as `$`.
+        // Trailing blanks must not count for a pattern such as `$`.
         trim_line(&mut self.text);
         last
     }

@@ -16,7 +16,7 @@ fn feed(screen: &mut Screen, text: &str) {
     );
 }
 
-/// A screen with this text that is being read, the cursor at its oldest cell.
+/// Returns a screen with this text in copy mode, with the cursor at its oldest cell.
 fn reading(columns: u16, rows: u16, text: &str) -> Screen {
     let mut screen = Screen::new(PaneSize::new(columns, rows), HISTORY);
     feed(&mut screen, text);

@@ -1,4 +1,4 @@
-//! Margins, and what else the engine does not do by itself.
+//! Tests of margins, and of the other functions that the engine does not have by itself.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn all_show(table: &[(&str, &str)]) {
     }
 }
 
-/// Where the cursor is after this, row and column from 1.
+/// Returns the cursor's row and column after these bytes, from 1.
 fn place(bytes: &str) -> (u16, u16) {
     let mut screen = screen(8, 6);
     feed(&mut screen, bytes);
@@ -112,7 +112,7 @@ fn the_screens_share_a_cursor_or_keep_their_own_by_the_mode() {
     let saved = "\x1b[2;2H\x1b7\x1b[3;3H\x1b[?1047h\x1b[5;5H\x1b7\x1b[?1047l\x1b8";
     assert_eq!(place(saved), (2, 2));
     assert_eq!(place("\x1b[2;2H\x1b7\x1b[!p\x1b8"), (1, 1));
-    // The place that was saved may be no more when the screen comes back.
+    // The saved position may no longer exist when the screen comes back.
     let mut smaller = screen(8, 6);
     feed(&mut smaller, "\x1b[6;8H\x1b7\x1b[?47h");
     smaller.resize(PaneSize::new(4, 3));

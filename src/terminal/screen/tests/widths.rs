@@ -1,10 +1,10 @@
-//! How many cells characters take, as a program finds out by asking for the cursor's place.
+//! Tests of the number of cells that characters take, measured as a program does by querying the cursor's position.
 
 use unicode_width::UnicodeWidthChar;
 
 use super::*;
 
-/// The column that the cursor has behind this text at the start of a row, from 0.
+/// Returns the column of the cursor after this text at the start of a row, from 0.
 fn measured(screen: &mut Screen, text: &str) -> u16 {
     let answer = replies(screen, format!("\x1b[2J\x1b[H{text}\x1b[6n")).concat();
     let column = answer.trim_end_matches('R').rsplit(';').next();
@@ -117,7 +117,7 @@ fn two_letters_of_a_flag_take_two_cells() {
     enough_take(2, 100, &pairs.collect::<Vec<_>>());
 }
 
-/// What the client counts for each assigned code point, see the file.
+/// The number of cells that the client counts for each assigned code point; see the file.
 const CLIENT: &str = include_str!("client_widths.txt");
 
 #[test]
@@ -132,7 +132,7 @@ fn each_code_point_takes_the_cells_that_the_client_counts() {
         let cells: u16 = cells.parse().unwrap();
         for c in (number(first)..=number(last)).filter_map(char::from_u32) {
             let alone = measured(&mut screen, &c.to_string());
-            // What an accent is put on stays where it is; the enclosing keycap makes two cells of what it is put on.
+            // The base of an accent keeps its width; the enclosing keycap widens its base to two cells.
             let behind = measured(&mut screen, &format!("a{c}b")) - 2;
             let keycap = c == '\u{20e3}';
             if (alone, behind) != (cells, cells) && !keycap {
