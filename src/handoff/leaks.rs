@@ -1,4 +1,4 @@
-//! No secret gets out of a handoff, whatever it comes in by.
+//! A test that no secret leaves by a handoff, whichever way it came in.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::{
     transcript::{human::HumanWords, work::Work},
 };
 
-/// The ways in by the transcript: records with a text in one place.
+/// Returns the ways in through the transcript: records with a text in one place.
 fn records(text: &str) -> Vec<(&'static str, Vec<Value>)> {
     let prompt = |text: &str| json!({ "type": "user", "message": { "content": text } });
     let says = |blocks: Value| json!({ "type": "assistant", "message": { "content": blocks } });
@@ -88,7 +88,7 @@ fn records(text: &str) -> Vec<(&'static str, Vec<Value>)> {
     ]
 }
 
-/// The ways in beside the transcript.
+/// The ways in other than the transcript.
 const OTHERS: [&str; 13] = [
     "objective",
     "decision",
@@ -105,7 +105,7 @@ const OTHERS: [&str; 13] = [
     "recent command",
 ];
 
-/// The message, and the summary without a model, of a session that has this text in one place.
+/// Returns the message, and the summary without a model, of a session that has this text in one place.
 fn outputs(text: &str, place: &str, records: &[Value]) -> String {
     let (mut work, mut human) = (Work::default(), HumanWords::default());
     for record in records {
@@ -162,7 +162,7 @@ fn outputs(text: &str, place: &str, records: &[Value]) -> String {
         ..Sources::new(&marker, &state)
     };
     let made = Generator::default().generate(&sources, 50_000).unwrap();
-    // What is derived from a transcript is masked before it is kept; the rest is masked where it is stored.
+    // Data derived from a transcript is masked before it is kept; the rest is masked where it is stored.
     format!("{}\n{own}\n{report:?}\n{human:?}", made.text)
 }
 

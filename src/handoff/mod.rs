@@ -1,7 +1,7 @@
-//! What the next session is given.
+//! The handoff: the message that the next session is given.
 //!
-//! This room owns the facts that must survive ([`PreservedState`]) and the one message they become
-//! ([`Handoff`]). It is pure: what git, the scratchpad and the transcript say is handed in.
+//! This module owns the facts that must survive ([`PreservedState`]) and the one message that they become
+//! ([`Handoff`]). It is pure: the caller passes in the contents of git, the scratchpad and the transcript.
 
 pub mod check;
 pub mod claims;
@@ -28,33 +28,33 @@ pub use generate::{Generator, IncludedFile, Sources, TemplateError};
 pub use preserved::PreservedState;
 pub use sections::{continuation, next_step};
 
-/// How the turn stands from which the next session goes on.
+/// The state of the turn from which the next session continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TurnStanding {
-    /// It is over: the agent had said all it wanted to say, or was stopped by the human.
+    /// The turn is over: the agent had finished, or was stopped by the human.
     #[default]
     Over,
-    /// It is running, and something in it may be under way.
+    /// The turn is running, and something in it may be in progress.
     Running,
-    /// pitstop has ended it between two calls of tools. Nothing of it has failed by that.
+    /// The turn was ended by pitstop between two calls of tools. That made no part of it fail.
     CutByUs,
 }
 
-/// The first line of every handoff: it says whose it is, and its nonce proves that it arrived.
+/// The first line of every handoff: it names the run, and its nonce proves that it arrived.
 ///
 /// The nonce is random and new for every handoff, so no page or tool output can forge a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Marker {
-    /// The run.
+    /// The name of the run.
     pub run: String,
     /// The number of the iteration that writes the handoff.
     pub iteration: u64,
-    /// The random short hash, in hex.
+    /// The short random number, in hexadecimal.
     pub nonce: String,
 }
 
 impl Marker {
-    /// The marker in the first line of a handoff, as [`fmt::Display`] wrote it.
+    /// Parses the marker in the first line of a handoff, as [`fmt::Display`] wrote it.
     #[must_use]
     pub fn read(handoff: &str) -> Option<Self> {
         let rest = handoff.lines().next()?.strip_prefix(HANDOFF)?;
@@ -67,7 +67,7 @@ impl Marker {
         })
     }
 
-    /// Whether this text carries the marker.
+    /// Reports whether this text contains the marker.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         !self.nonce.is_empty() && text.contains(&self.to_string())
@@ -88,37 +88,37 @@ impl fmt::Display for Marker {
 /// The finished message, exactly as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handoff {
-    /// The marker that stands in its first line.
+    /// The marker in its first line.
     pub marker: Marker,
     /// The whole message, the marker line included.
     pub text: String,
-    /// What was cut to keep to the size, in the words of the message's own list.
+    /// The parts that were cut to keep within the size, in the words of the message's own list.
     pub left_out: Vec<String>,
-    /// What a reader should know before sending it: no objective, no next step, over the size.
+    /// The warnings for a reader before it is sent: no objective, no next step, over the size.
     pub warnings: Vec<String>,
 }
 
 impl Handoff {
-    /// Its size in bytes.
+    /// Returns its size in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// Its estimated size in tokens.
+    /// Returns its estimated size in tokens.
     #[must_use]
     pub fn tokens(&self) -> Tokens {
         tokens_of(&self.text)
     }
 
-    /// The message below the marker line: what a person may edit.
+    /// Returns the message below the marker line, which a person may edit.
     #[must_use]
     pub fn body(&self) -> &str {
         self.text.split_once('\n').map_or("", |(_, body)| body)
     }
 
-    /// The same handoff with its body replaced by a person's own words. The marker line stays, because
-    /// without it nothing could prove the delivery; the size limit does not bind a person.
+    /// Returns the same handoff with its body replaced by a person's own words. The marker line stays, because
+    /// without it the delivery could not be proved; the size limit does not apply to a person.
     #[must_use]
     pub fn edited(&self, body: &str) -> Self {
         let text = sendable(&format!("{}\n{body}", self.marker));
@@ -135,13 +135,13 @@ impl Handoff {
     }
 }
 
-/// The estimated size of a message in tokens, at 4 characters a token.
+/// Returns the estimated size of a message in tokens, at 4 characters per token.
 #[must_use]
 pub fn tokens_of(text: &str) -> Tokens {
     Tokens(text.chars().count().div_ceil(4) as u64)
 }
 
-/// The text as it may be sent to an agent: [`clean::typed`], without blank space at the end (clients trim it, and the
+/// Returns the text as it may be sent to an agent: [`clean::typed`], without blank space at the end (clients trim it, and the
 /// delivery is compared byte for byte).
 #[must_use]
 pub fn sendable(text: &str) -> String {

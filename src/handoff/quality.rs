@@ -1,25 +1,25 @@
-//! Checks of a handoff without a model: what a reader should know before it is sent.
+//! Checks of a handoff without a model: the warnings for a reader before it is sent.
 //!
-//! A check never stops a handoff. What it says is shown beside the preview, in words that name what to do.
+//! A check never stops a handoff. Its warning is shown beside the preview, in words that name what to do.
 
 use std::collections::HashSet;
 
 use super::{Sources, preserved::Item};
 use crate::{redact, transcript::words::Fences};
 
-/// What the checks compare with. What is not known is not checked.
+/// The facts that the checks compare with. A fact that is not known is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Comparison<'a> {
-    /// The files that do not exist, of those that the preserved state names.
+    /// The files named by the preserved state that do not exist.
     pub missing: &'a [String],
     /// The full id of the commit that is checked out.
     pub head: Option<&'a str>,
 }
 
-/// How many missing files are named.
+/// The number of missing files that are named.
 const NAMED: usize = 3;
 
-/// The warnings for a finished message that may have `max` bytes, most important first.
+/// Returns the warnings for a finished message that may have `max` bytes, most important first.
 #[must_use]
 pub fn check(sources: &Sources<'_>, text: &str, max: usize) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -77,12 +77,12 @@ fn missing_files(sources: &Sources<'_>) -> Option<String> {
     Some(format!("named but not there: {first}{more}"))
 }
 
-/// The newest commit that the message names must be the one that is checked out.
+/// Returns a warning if the newest commit that the message names is not the one that is checked out.
 fn other_head(sources: &Sources<'_>) -> Option<String> {
     head_moved(sources.git.iter().map(String::as_str), sources.comparison)
 }
 
-/// The warnings for a message in a human's own words: what it was made from may have moved on since.
+/// Returns the warnings for a message in a human's own words: its sources may have changed since.
 #[must_use]
 pub fn check_edited(text: &str, comparison: Comparison<'_>) -> Vec<String> {
     let Some((_, body)) = text
@@ -107,7 +107,7 @@ pub fn check_edited(text: &str, comparison: Comparison<'_>) -> Vec<String> {
     moved.into_iter().chain(unfilled).chain(secrets).collect()
 }
 
-/// The first line that begins with the id of a commit names the head as it was.
+/// Returns a warning if the head has moved: the first line that begins with the id of a commit names the former head.
 fn head_moved<'a>(
     mut lines: impl Iterator<Item = &'a str>,
     comparison: Comparison<'_>,
@@ -126,12 +126,12 @@ fn head_moved<'a>(
     })
 }
 
-/// The first placeholder outside of code.
+/// Returns the first placeholder outside of code.
 #[must_use]
 pub fn placeholder(text: &str) -> Option<&str> {
     let mut fences = Fences::default();
     for line in text.lines().filter(|line| fences.is_outside(line)) {
-        // Every second part is between back quotes, that is code.
+        // Every second part is between back quotes, and so is code.
         if let Some(found) = line.split('`').step_by(2).find_map(in_prose) {
             return Some(found);
         }
@@ -165,7 +165,7 @@ fn in_prose(text: &str) -> Option<&str> {
     })
 }
 
-/// Whether what stands between `<` and `>` asks to be filled in. A type's parameter, a tag or an address does not.
+/// Reports whether the text between `<` and `>` asks to be filled in. A type's parameter, a tag or an address does not.
 fn is_blank_form(inner: &str) -> bool {
     let inner = inner.trim();
     let lower = inner.to_ascii_lowercase();

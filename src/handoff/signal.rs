@@ -1,4 +1,4 @@
-//! Signal lines in assistant text: how the agent says what must survive.
+//! Signal lines in assistant text, by which the agent names the facts that must survive.
 //!
 //! ```text
 //! SCRATCHPAD:            everything up to a line `SIGNAL:` or the end replaces the scratchpad
@@ -7,8 +7,8 @@
 //! CONSTRAINT: text       REJECTED: what | why
 //! ```
 //!
-//! Marks of a list or of bold text around a signal are forgiven. What stands in a code fence or in a quotation is
-//! talk about signals and counts for nothing; tool output never comes here.
+//! List marks or bold marks around a signal are ignored. A signal in a code fence or in a quotation is
+//! talk about signals and does not count; tool output never comes here.
 
 use super::preserved::{Origin, PreservedState, Severity, named_files};
 use crate::transcript::{
@@ -16,58 +16,58 @@ use crate::transcript::{
     words::{Fences, signal_word},
 };
 
-/// The longest one-line signal, in bytes: longer ones are text that happens to look like one.
+/// The longest one-line signal, in bytes: longer lines are text that happens to look like a signal.
 const LINE_LIMIT: usize = 2_000;
 
-/// The most signals of one message: more are a flood, and not notes.
+/// The most signals of one message: more are a flood and not notes.
 const SIGNALS_LIMIT: usize = 500;
 
-/// Something the agent wants to have kept.
+/// A fact that the agent wants to be kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
     /// The whole scratchpad, as raw Markdown.
     Scratchpad(String),
-    /// What the work is for.
+    /// The purpose of the work.
     Objective(String),
-    /// What was decided, and why.
+    /// A decision with its reason.
     Decision {
-        /// What.
+        /// The decision itself.
         text: String,
-        /// Why; empty if not said.
+        /// The reason; empty if not given.
         why: String,
     },
-    /// Something that must hold.
+    /// A constraint that must hold.
     Constraint(String),
-    /// A way that is not taken, and why.
+    /// An approach that was rejected, with the reason.
     Rejected {
-        /// What.
+        /// The approach.
         what: String,
-        /// Why; empty if not said.
+        /// The reason; empty if not given.
         why: String,
     },
-    /// Something is wrong.
+    /// A problem.
     Issue {
-        /// How much it hurts.
+        /// The severity of the problem.
         severity: Severity,
-        /// What.
+        /// The description of the problem.
         text: String,
     },
-    /// An issue is dealt with.
+    /// An issue that is resolved.
     Resolved(String),
-    /// An item is done.
+    /// An item that is done.
     Done(String),
-    /// An item is to do.
+    /// An item that is to do.
     Todo(String),
     /// A value to keep.
     State {
-        /// Its name.
+        /// The name of the value.
         key: String,
         /// The value; empty to forget it.
         value: String,
     },
 }
 
-/// Reads the signals of one message, in the order in which they stand.
+/// Parses the signals of one message, in their order.
 #[must_use]
 pub fn parse(message: &str) -> Vec<Signal> {
     let mut signals = Vec::new();
@@ -99,7 +99,7 @@ pub fn parse(message: &str) -> Vec<Signal> {
     signals
 }
 
-/// Reads the signals in the text of a pane, where the marks of Markdown are gone and the program may have put a mark of
+/// Parses the signals in the text of a pane, where the marks of Markdown are gone and the program may have put a mark of
 /// its own before a message and a frame around it.
 #[must_use]
 pub fn parse_pane(text: &str) -> Vec<Signal> {
@@ -119,7 +119,7 @@ pub fn parse_pane(text: &str) -> Vec<Signal> {
     parse(&lines.join("\n"))
 }
 
-/// The notes without the blank lines around them. Empty notes say nothing: they would wipe the human's.
+/// Returns the notes without the blank lines around them. Empty notes are ignored: they would erase the human's.
 fn scratchpad(lines: &[&str]) -> Option<Signal> {
     let text = lines.join("\n");
     let text = text.trim_matches('\n').trim_end();
@@ -152,7 +152,7 @@ fn one_line(word: &str, rest: &str) -> Option<Signal> {
     }
 }
 
-/// `[high]: text`, or just the text.
+/// Parses `[high]: text`, or just the text.
 fn issue(rest: &str) -> Option<Signal> {
     let (severity, text) = match rest.strip_prefix('[') {
         None => (Severity::default(), rest),
@@ -173,14 +173,14 @@ fn issue(rest: &str) -> Option<Signal> {
     })
 }
 
-/// Whether a line would count as a signal if the assistant said it.
+/// Reports whether a line would count as a signal if the assistant wrote it.
 #[must_use]
 pub fn is_signal(line: &str) -> bool {
     signal_word(line).is_some()
 }
 
 impl PreservedState {
-    /// Takes a signal in; the scratchpad is a file and not kept here.
+    /// Applies a signal; the scratchpad is a file and is not kept here.
     pub fn feed_signal(&mut self, signal: &Signal, at: chrono::DateTime<chrono::Utc>) {
         match signal {
             Signal::Scratchpad(_) => {}

@@ -1,5 +1,5 @@
 //! The part of a session's past that is given word for word: the last steps of its transcript, or its last shell commands with
-//! their output. Which of the two a handoff takes is a setting. The commands are for a prompt or for a person:
+//! their output. A setting chooses between the two. The commands are for a prompt or for a person:
 //!
 //! ```text
 //! $ cargo test
@@ -20,16 +20,16 @@ use crate::{
 
 use super::{TurnStanding, sections::fenced, work};
 
-/// A way to tell what was done last.
+/// A way to show what was done last.
 pub trait ContextStrategy {
-    /// The section of the message in which it stands.
+    /// Returns the name of its section of the message.
     fn section(&self) -> &'static str;
 
-    /// Its text in at most about `room` bytes; empty if there is nothing to tell.
+    /// Returns its text in at most about `room` bytes; empty if there is nothing to show.
     fn context(&self, room: usize) -> String;
 }
 
-/// The last steps of the transcript: what was said, and each call of a tool with its outcome.
+/// The last steps of the transcript: the messages, and each call of a tool with its outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct LastSteps<'a>(pub &'a WorkAtHand, pub TurnStanding);
 
@@ -43,7 +43,7 @@ impl ContextStrategy for LastSteps<'_> {
     }
 }
 
-/// The last shell commands, as [`commands`] gives them.
+/// The last shell commands, as [`commands`] returns them.
 #[derive(Clone, Copy, Debug)]
 pub struct RecentCommands<'a>(pub &'a [String]);
 
@@ -52,7 +52,7 @@ impl ContextStrategy for RecentCommands<'_> {
         "recent_commands"
     }
 
-    /// As many of the last ones as fit, each whole.
+    /// Returns as many of the last commands as fit, each whole.
     fn context(&self, room: usize) -> String {
         let mut left = room;
         let fits = self.0.iter().rev().take_while(|one| {
@@ -67,17 +67,17 @@ impl ContextStrategy for RecentCommands<'_> {
     }
 }
 
-/// How many commands are shown.
+/// The number of commands that are shown.
 pub const MAX_COMMANDS: usize = 10;
 
-/// How many lines of an output are shown from its start, and again from its end; an output that has no more than both
-/// together is shown whole.
+/// The number of lines of an output that are shown from its start, and again from its end; an output that has no more than
+/// both together is shown whole.
 const LINES_EACH: usize = 10;
 
 /// The longest line, in bytes: minified files and binary data have lines without end.
 const MAX_LINE: usize = 4_096;
 
-/// The last commands of a session, oldest first, as they are shown.
+/// Returns the last commands of a session, oldest first, as they are shown.
 #[must_use]
 pub fn commands(log: &CommandLog) -> Vec<String> {
     let records = log.records();
@@ -87,7 +87,7 @@ pub fn commands(log: &CommandLog) -> Vec<String> {
     last.map(|record| one(record, &log.read(record))).collect()
 }
 
-/// One command: its line, then its output; every line ended.
+/// Returns one command: its line, then its output; every line ends with a line feed.
 fn one(record: &CommandRecord, output: &[Chunk]) -> String {
     let line = match &record.command {
         Some(command) => clean::text(&clean::without_escapes(command)).into_owned(),
@@ -96,7 +96,7 @@ fn one(record: &CommandRecord, output: &[Chunk]) -> String {
     format!("$ {line}\n{}", shortened(output))
 }
 
-/// What a command printed, its middle left out if it is long; every line ended.
+/// Returns the output of a command, with its middle left out if it is long; every line ends with a line feed.
 #[must_use]
 pub fn shortened(output: &[Chunk]) -> String {
     let mut text = String::new();
@@ -107,7 +107,7 @@ pub fn shortened(output: &[Chunk]) -> String {
         return text;
     }
     let head = &start[..start.len().min(LINES_EACH)];
-    // Where the end alone has too few lines, those before it are in the start.
+    // If the end alone has too few lines, those before it are in the start.
     let tail: Vec<_> = start[head.len()..].iter().chain(&end).collect();
     let tail = &tail[tail.len().saturating_sub(LINES_EACH)..];
     let omitted = total - head.len() as u64 - tail.len() as u64;
@@ -129,7 +129,7 @@ fn put<'a>(text: &mut String, lines: impl IntoIterator<Item = &'a String>) {
     }
 }
 
-/// The printed lines before and behind what was not kept, and how many were not.
+/// Returns the printed lines before and after the lines that were not kept, and the number of the latter between them.
 fn lines(output: &[Chunk]) -> (Vec<String>, u64, Vec<String>) {
     let gap_at = output
         .iter()
@@ -142,7 +142,7 @@ fn lines(output: &[Chunk]) -> (Vec<String>, u64, Vec<String>) {
     (printed(start), gap.sum(), printed(rest))
 }
 
-/// The lines of what was printed, as a person reads them; blank ones at the end left out.
+/// Returns the lines of the output as a person reads them; blank ones at the end are left out.
 fn printed(chunks: &[Chunk]) -> Vec<String> {
     let mut bytes = Vec::new();
     for chunk in chunks {

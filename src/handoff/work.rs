@@ -1,7 +1,7 @@
-//! What was said and done, as sections of the message: each thing once, in as few words as say it.
+//! The sections of the message about what was said and done: each fact once, as briefly as possible.
 //!
 //! Some of them are read back by the session after this one ([`crate::transcript::human`],
-//! [`crate::transcript::work`]): that is how they stand through any number of reboots.
+//! [`crate::transcript::work`]): that is how they survive any number of reboots.
 
 use std::{collections::HashSet, fmt::Write as _};
 
@@ -18,11 +18,11 @@ use super::{
     sections::{fenced, joined, one_line},
 };
 
-/// How the lines of the work at hand begin that name no file.
+/// The beginnings of those lines of the work at hand that do not name a file.
 pub(super) const ALSO_NAMED: &str = "Also named";
 pub(super) const REFERENCES: &str = "References";
 
-/// A prompt as an item of the list.
+/// Returns a prompt as an item of the list.
 #[must_use]
 pub(super) fn prompt_line(said: &Said, pinned: bool) -> String {
     let said = Said {
@@ -32,8 +32,8 @@ pub(super) fn prompt_line(said: &Said, pinned: bool) -> String {
     human::item_line(&said, pinned)
 }
 
-/// Takes over what a person did to the list of their prompts in a message: those they took out are withdrawn, those they wrote
-/// are theirs. `made` is the message as it was made, `body` what became of it.
+/// Applies a person's edits to the list of their prompts in a message: prompts that they removed are withdrawn, prompts that
+/// they wrote are added as theirs. `made` is the message as it was generated, `body` its edited text.
 pub fn take_edited_prompts(state: &mut PreservedState, made: &str, body: &str) {
     let key = |said: &Said| plain_key(&said.text);
     let (before, after) = (listed_in(made), listed_in(body));
@@ -49,7 +49,7 @@ pub fn take_edited_prompts(state: &mut PreservedState, made: &str, body: &str) {
     }
 }
 
-/// Ways that are not taken, with the reason.
+/// Returns the approaches that were rejected, with their reasons.
 #[must_use]
 pub fn rejected(state: &PreservedState) -> String {
     let lines = state.rejected.iter().map(|one| match one.why.as_str() {
@@ -59,7 +59,7 @@ pub fn rejected(state: &PreservedState) -> String {
     joined(lines)
 }
 
-/// A prompt as a quotation, so that no line of it is a heading or a signal of the message.
+/// Returns a prompt as a quotation, so that no line of it is a heading or a signal of the message.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let lines = text.trim().lines().map(|line| match line.trim_end() {
@@ -69,8 +69,8 @@ pub fn quoted(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Files with what was touched in them, names of no file, references; without the branch where git's section has it. What git
-/// calls `uncommitted` is marked so.
+/// Returns the files with the names used in them, the names without a file, and the references; without the branch if git's
+/// section has it. The files in `uncommitted` are marked as not committed.
 #[must_use]
 pub(super) fn files(work: &WorkAtHand, git_is_shown: bool, uncommitted: &HashSet<&str>) -> String {
     let mut out = String::new();
@@ -94,12 +94,12 @@ pub(super) fn files(work: &WorkAtHand, git_is_shown: bool, uncommitted: &HashSet
     out.trim_end().to_owned()
 }
 
-/// `- path:12 (changed): name, name`
+/// Returns the line `- path:12 (changed): name, name`.
 pub(super) fn file_line(file: &FileAtHand) -> String {
     format!("- {}", file_text(file))
 }
 
-/// `path:12 (changed): name, name`
+/// Returns the text `path:12 (changed): name, name`.
 pub(super) fn file_text(file: &FileAtHand) -> String {
     let mut line = one_line(&file.path).into_owned();
     if let Some(number) = file.line {
@@ -114,7 +114,7 @@ pub(super) fn file_text(file: &FileAtHand) -> String {
     line
 }
 
-/// The commands, each once, the latest first.
+/// Returns the commands, each once, the latest first.
 #[must_use]
 pub fn commands(work: &WorkAtHand) -> String {
     let lines = work.commands.iter();
@@ -122,7 +122,7 @@ pub fn commands(work: &WorkAtHand) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The last failure, with the lines of its output that matter.
+/// Returns the last failure, with the relevant lines of its output.
 #[must_use]
 pub fn failure(work: &WorkAtHand) -> String {
     let last = work.last_failure.as_ref();
@@ -133,7 +133,7 @@ pub(super) fn failure_text(failure: &Failure) -> String {
     let call = one_line(&failure.call);
     match failure.lines.as_slice() {
         [] => format!("`{call}`"),
-        // No line of it at the margin can be a heading of the message.
+        // The lines are indented, so that none can be a heading of the message.
         lines => format!(
             "`{call}`\n\n{}",
             fenced(&format!("  {}", lines.join("\n  ")))
@@ -141,7 +141,7 @@ pub(super) fn failure_text(failure: &Failure) -> String {
     }
 }
 
-/// What else failed and has not worked since, a line each.
+/// Returns the other calls that failed and have not worked since, one per line.
 #[must_use]
 pub fn tried(work: &WorkAtHand) -> String {
     work.tried
@@ -151,7 +151,7 @@ pub fn tried(work: &WorkAtHand) -> String {
         .join("\n")
 }
 
-/// `- call: the first line of its output`
+/// Returns the line `- call: the first line of its output`.
 pub(super) fn tried_line(failure: &Failure) -> String {
     format!("- {}", tried_text(failure))
 }
@@ -164,14 +164,14 @@ pub(super) fn tried_text(failure: &Failure) -> String {
     }
 }
 
-/// The latest plan of the agent.
+/// Returns the latest plan of the agent.
 #[must_use]
 pub fn plan(work: &WorkAtHand) -> String {
     quoted(work.plan.as_deref().unwrap_or_default())
 }
 
-/// How much of the steps is shown, by their age: of the last ones nearly all, of those before them less. The handoff bench has
-/// decided between these and others: what old calls printed takes the room of calls and says less of what is used next.
+/// The amount of detail of the steps, in bytes, by their age: nearly all of the last ones, less of those before. The handoff bench
+/// decided between these and others: the output of old calls takes the room of calls and tells less about what is used next.
 const DETAILS: [(usize, Detail); 3] = [
     (
         4,
@@ -199,7 +199,7 @@ const DETAILS: [(usize, Detail); 3] = [
     ),
 ];
 
-/// The last steps, the oldest first, in at most `room` bytes: the later ones at greater length.
+/// Returns the last steps, the oldest first, in at most `room` bytes: the later ones at greater length.
 #[must_use]
 pub fn steps(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
     let head = match turn {
@@ -217,13 +217,13 @@ pub fn steps(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
     let head = format!(
         "{head} The latest step stands last; one without a mark has worked; {SAID_BELOW} stands for what is said again below."
     );
-    // The fence around them.
+    // The fence around the steps takes 16 bytes.
     let mut left = room.saturating_sub(head.len() + 16);
     let plan = work.plan.iter().flat_map(|plan| plan.lines());
     let mut said: HashSet<String> = plan.map(|line| line.trim().to_owned()).collect();
     let mut shown = Vec::new();
     for (age, step) in work.steps.iter().rev().enumerate() {
-        // The later of two that did the same says it.
+        // Of two steps that did the same, only the later is shown.
         let later = &work.steps[work.steps.len() - age..];
         if later.iter().any(|other| step.is_repeated_by(other)) {
             continue;
@@ -246,7 +246,7 @@ pub fn steps(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
     format!("{head}\n\n{}", fenced(&shown.concat()))
 }
 
-/// The work without the commands and failures that stand among the steps.
+/// Returns the work without the commands and failures that are shown among the steps.
 #[must_use]
 pub fn unsaid_by(steps: &str, work: &WorkAtHand) -> WorkAtHand {
     // A command of several lines is one line in the lists.
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(rules, ["Never a.", "Never c again."]);
     }
 
-    /// The work of a session whose agent ran these commands, each with its output and whether it failed.
+    /// Returns the work of a session whose agent ran these commands, each with its output and whether it failed.
     fn work_of(runs: &[(&str, &str, bool)]) -> WorkAtHand {
         let mut work = Work::default();
         for (number, (command, output, failed)) in runs.iter().enumerate() {
@@ -491,7 +491,7 @@ mod tests {
             assert_eq!(text.contains("## Last steps\n\nThe turn"), steps, "{text}");
             let both = "## Recent commands\n\n```\n$ ls\na\n\n$ (unknown)\nb\n```\n";
             assert_eq!(text.contains(both), shown, "{text}");
-            // Whichever it is, the next session knows what has failed.
+            // Whichever strategy it is, the next session knows what has failed.
             let mut next = Work::default();
             next.record(&json!({ "type": "user", "message": { "content": text } }));
             assert_eq!(next.report().last_failure, work.last_failure);
@@ -540,7 +540,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_masked_before_a_command_is_cut_and_names_are_taken() {
-        // Put together here, for scanners read sources, too.
+        // The secret is assembled here, because scanners read sources, too.
         let secret = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
         let padding = "x".repeat(90);
         let command =
