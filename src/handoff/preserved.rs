@@ -1,18 +1,18 @@
-//! `PreservedState`: the facts that must survive a reboot, and how each source feeds it.
+//! `PreservedState`: the facts that must survive a reboot, and the way that each source feeds it.
 //!
-//! Every item knows its source: its [`Origin`]. Where sources contradict each other:
+//! Every item knows its source: its [`Origin`]. If sources contradict each other:
 //!
-//! | fact | who wins |
+//! | fact | the value that counts |
 //! |---|---|
 //! | the objective | the last `OBJECTIVE:` signal, then the scratchpad's *Objective* section, then the first prompt |
-//! | an item that is open here and done there | done, by any source: work is rather looked at again than done again |
-//! | an item that is done and then named as to do again (`TODO:` after `DONE:`, a next step of a person's) | to do |
-//! | an item that several name | the first of signals, scratchpad, to-do tool; bold marks, case and a full stop make no other item |
+//! | an item that is open in one source and done in another | done, by any source: it is better to check work again than to do it again |
+//! | an item that is done and then named as to do again (`TODO:` after `DONE:`, a next step of a person) | to do |
+//! | an item that several name | the first of signals, scratchpad, to-do tool; bold marks, case and a full stop are ignored |
 //! | a decision or an open issue stated twice | the first; a reason that the first lacks is taken from the second |
 //! | an issue that is open in the scratchpad and resolved by a signal | resolved |
 //! | a value under a key | the last |
-//! | files | git; what a tool of the agent's has changed where there is none, or where git cannot tell it from what was changed before |
-//! | a test | the last run of its runner and directory that says something of it |
+//! | files | git; the files that the agent's tools changed if there is no git, or if git cannot tell them from earlier changes |
+//! | a test | the last run of its runner and directory that reports on it |
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -41,7 +41,7 @@ use crate::{
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Origin {
-    /// A person: a prompt, or a call of this type's own methods. A record that does not say counts as this.
+    /// A person: a prompt, or a call of this type's own methods. A record without an origin counts as this.
     #[default]
     Human,
     /// A signal line in the assistant's words.
@@ -50,34 +50,35 @@ pub enum Origin {
     Scratchpad,
     /// The agent's own to-do tool.
     Todo,
-    /// Git.
+    /// The repository, as git reports it.
     Git,
     /// A test run.
     Tests,
-    /// The agent's own tools, by the files that they have changed.
+    /// The agent's own tools, through the files that they have changed.
     Tools,
 }
 
 impl Origin {
-    /// The word for it, as in JSON.
+    /// Returns the word for it, as in JSON.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 }
 
-/// A text with its source. It compares as its text; in JSON it is an object, and a plain string reads as one too.
+/// A text with its source. It displays and compares with a string as its text; in JSON it is an object, and a plain string is
+/// read as one too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Stored")]
 pub struct Item {
-    /// What was said.
+    /// The text itself.
     pub text: String,
     /// Its source.
     pub origin: Origin,
 }
 
 impl Item {
-    /// Makes an item of a text, without the blank space around it.
+    /// Creates an item from a text, without the blank space around it.
     #[must_use]
     pub fn new(text: &str, origin: Origin) -> Self {
         Self {
@@ -86,7 +87,7 @@ impl Item {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -111,7 +112,7 @@ impl PartialEq<&str> for Item {
     }
 }
 
-/// An item as records hold it: those of before had the text alone.
+/// An item as it is stored in records: earlier records had the text alone.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Stored {
@@ -135,37 +136,37 @@ impl From<Stored> for Item {
     }
 }
 
-/// The most items kept in each list: far above what a handoff can hold, and a bound for a talker without end.
+/// The most items kept in each list: far more than a handoff can hold, and a bound against endless output.
 const KEPT_ITEMS: usize = 2_000;
 
-/// The most decisions and blockers taken from the scratchpad, each of which is compared with those that are known.
+/// The most decisions and blockers taken from the scratchpad, each of which is compared with the known ones.
 const FED_ITEMS: usize = 200;
 
-/// How much an issue hurts.
+/// The severity of an issue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Severity {
-    /// A blemish.
+    /// A minor flaw.
     Low,
-    /// Worth fixing.
+    /// A problem that is worth fixing.
     #[default]
     Medium,
-    /// Stands in the way of the objective.
+    /// A problem that blocks the objective.
     High,
-    /// Nothing goes on before it is fixed.
+    /// A problem that blocks all work until it is fixed.
     Critical,
 }
 
 impl Severity {
-    /// The word that stands in handoffs and signals.
+    /// Returns the word that handoffs and signals use.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 
-    /// The severity of this word, in any case.
+    /// Returns the severity of this word, in upper or lower case.
     #[must_use]
     pub fn read(word: &str) -> Option<Self> {
         [Self::Low, Self::Medium, Self::High, Self::Critical]
@@ -173,8 +174,8 @@ impl Severity {
             .find(|severity| severity.word().eq_ignore_ascii_case(word.trim()))
     }
 
-    /// The severity of a blocker in the scratchpad, and the rest of its words. One without a severity is high: it stands in
-    /// the way.
+    /// Returns the severity of a blocker in the scratchpad, and the rest of its words. One without a severity is high, because it
+    /// blocks the work.
     #[must_use]
     pub fn of_blocker(text: &str) -> (Self, &str) {
         let graded = text.strip_prefix("ISSUE").unwrap_or(text);
@@ -187,14 +188,14 @@ impl Severity {
     }
 }
 
-/// Something that was decided, and why.
+/// A decision with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Decision {
-    /// What was decided.
+    /// The decision itself.
     pub description: String,
-    /// Why; empty if not said.
+    /// The reason; empty if not given.
     pub rationale: String,
-    /// When it was recorded; of one in the scratchpad that is known only if a date stands there.
+    /// The time at which it was recorded; for one in the scratchpad it is known only if a date is given there.
     #[serde(default)]
     pub timestamp: Option<DateTime<Utc>>,
     /// Its source.
@@ -202,28 +203,28 @@ pub struct Decision {
     pub origin: Origin,
 }
 
-/// Something that must hold for the rest of the work: a prompt of the human, or what the agent states as a constraint.
+/// A rule that must hold for the rest of the work: a prompt of the human, or a constraint that the agent stated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Constraint {
-    /// What, word for word, and when it was said.
+    /// The words, verbatim, and the time at which they were said.
     #[serde(flatten)]
     pub said: Said,
-    /// Who said it.
+    /// The source of the constraint.
     #[serde(default)]
     pub origin: Origin,
-    /// Whether the human wants it in every handoff, however much was said since.
+    /// True if the human wants it in every handoff, however much was said since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,
 }
 
-/// A way that was looked at and is not taken.
+/// An approach that was considered and rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Rejected {
-    /// What.
+    /// The approach.
     pub what: String,
-    /// Why; empty if that was not said.
+    /// The reason; empty if it was not given.
     pub why: String,
-    /// Who said it.
+    /// The source of the rejection.
     #[serde(default)]
     pub origin: Origin,
 }
@@ -231,55 +232,55 @@ pub struct Rejected {
 /// A known problem.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Issue {
-    /// What is wrong.
+    /// The description of the problem.
     pub description: String,
-    /// How much it hurts.
+    /// The severity of the problem.
     pub severity: Severity,
-    /// The files it concerns.
+    /// The files that it concerns.
     pub files: Vec<String>,
-    /// Whether it has been dealt with.
+    /// True if it is resolved.
     pub addressed: bool,
     /// Its source.
     #[serde(default)]
     pub origin: Origin,
 }
 
-/// What the last test runs showed, by test name.
+/// The results of the last test runs, by test name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TestState {
-    /// Tests that passed.
+    /// The tests that passed.
     pub passing: Vec<String>,
-    /// Tests that failed.
+    /// The tests that failed.
     pub failing: Vec<String>,
-    /// Tests that failed in the run before and pass now.
+    /// The tests that failed in the run before and pass now.
     pub fixed: Vec<String>,
-    /// Tests that passed in the run before and fail now.
+    /// The tests that passed in the run before and fail now.
     pub regressed: Vec<String>,
     /// The command line of the last run, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The failing tests that the last run named: the same command speaks of the same tests.
+    /// The failing tests that the last run named: the same command runs the same tests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<String>,
-    /// Whose the tests are, the owner that ran last at the end: `passing` and `failing` end with the tests of these, in their
-    /// order. Of those before them, which an older version has kept, it is not known.
+    /// The owners of the tests, with the owner that ran last at the end: `passing` and `failing` end with the tests of these, in
+    /// this order. The owners of the tests before them, which an older version has kept, are not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owners: Vec<Share>,
 }
 
-/// How many of the tests belong to an owner.
+/// The numbers of tests that belong to an owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Share {
-    /// Whose they are.
+    /// The owner of the tests.
     #[serde(flatten)]
     pub owner: Owner,
-    /// How many of those that passed.
+    /// The number of its tests among those that passed.
     pub passing: usize,
-    /// How many of those that failed.
+    /// The number of its tests among those that failed.
     pub failing: usize,
 }
 
-/// The tests of one owner; of an unknown one if there is none.
+/// The tests of one owner, or of an unknown one.
 #[derive(Default)]
 struct Group {
     owner: Option<Owner>,
@@ -287,39 +288,39 @@ struct Group {
     failing: Vec<String>,
 }
 
-/// What a run says of its owner's tests.
+/// The verdicts of a run on its owner's tests.
 struct Verdicts<'a> {
     owner: &'a Owner,
     passing: BTreeSet<&'a str>,
     failing: BTreeSet<&'a str>,
-    /// Whether every test that failed has a name.
+    /// True if every test that failed has a name.
     all_named: bool,
-    /// Whether tests passed that have no name.
+    /// True if tests without a name passed.
     unnamed: bool,
-    /// A note that is kept among the failing tests from now on and is not the name of one.
+    /// A note that is kept among the failing tests from now on and is not a test's name.
     note: Option<String>,
 }
 
-/// A test run as a report describes it: not every name is known.
+/// A test run as a report describes it, in which not every name is known.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportedRun<'a> {
     /// The command line; empty if it is not known.
     pub command: &'a str,
-    /// The runner, where the command line does not name it.
+    /// The runner, if the command line does not name it.
     pub runner: Option<&'a str>,
-    /// The directory in which it ran.
+    /// The directory that it ran in.
     pub directory: Option<&'a str>,
-    /// Whether the run passed.
+    /// True if the run passed.
     pub passed: bool,
-    /// How many tests failed, if known.
+    /// The number of tests that failed, if known.
     pub failed: Option<u64>,
-    /// The names of those that failed, as far as known.
+    /// The names of the tests that failed, as far as known.
     pub failing: &'a [String],
-    /// The names of those that passed.
+    /// The names of the tests that passed.
     pub passing: &'a [String],
 }
 
-/// Stands among the failing tests for those that a report did not name.
+/// Returns the note that represents, among the failing tests, those that a report did not name.
 fn unnamed(command: &str) -> String {
     match command {
         "" => format!("(failing tests {UNNAMED}"),
@@ -327,10 +328,10 @@ fn unnamed(command: &str) -> String {
     }
 }
 
-/// How such an entry ends.
+/// The end of such a note.
 const UNNAMED: &str = "that were not named)";
 
-/// Whether an entry stands for tests and is not the name of one.
+/// Reports whether an entry is a note about tests and not the name of one.
 fn is_note(name: &str) -> bool {
     name.starts_with('(') && name.ends_with(')')
 }
@@ -341,8 +342,8 @@ fn add_new<'a>(list: &mut Vec<String>, names: impl Iterator<Item = &'a String>) 
     list.extend(names.filter(|name| have.insert((*name).clone())).cloned());
 }
 
-/// Takes out the tests of the run's owner. Those of which no owner is known, or of whose owner only the directory, which is the
-/// run's, belong to the first run that names them.
+/// Removes and returns the tests of the run's owner. Tests whose owner is not known, or of whose owner only the directory is
+/// known and is the run's, belong to the first run that names them.
 fn take_group(groups: &mut Vec<Group>, run: &Verdicts<'_>) -> Group {
     let is_known = run.owner.command.as_deref() != Some("");
     let owner = is_known.then(|| run.owner.clone());
@@ -369,14 +370,14 @@ fn take_group(groups: &mut Vec<Group>, run: &Verdicts<'_>) -> Group {
 }
 
 impl TestState {
-    /// Takes in what one test run showed; see [`Self::update_all`].
+    /// Applies the outcome of one test run; see [`Self::update_all`].
     pub fn update(&mut self, outcome: &TestOutcome) {
         self.update_all(std::slice::from_ref(outcome));
     }
 
-    /// Takes in what the test runs of one command showed. `fixed` and `regressed` are against the runs before it; a run of some
-    /// tests, or of another owner's, leaves what is known of the others. A run that could not be built says nothing about any
-    /// test: it stands in `failing` by the runner's name until one of that owner can be built again.
+    /// Applies the outcomes of the test runs of one command. `fixed` and `regressed` compare with the runs before it; a run of some
+    /// tests, or of another owner's tests, does not change the results of the others. A run that could not be built tells nothing
+    /// about any test: it is listed in `failing` by the runner's name until one of that owner can be built again.
     pub fn update_all(&mut self, outcomes: &[TestOutcome]) {
         let Some(command) = outcomes.first().map(|one| one.command.as_str()) else {
             return;
@@ -419,8 +420,8 @@ impl TestState {
         }
     }
 
-    /// Takes in a test run that was reported. A test that failed before and is not named now has passed if the run is of the same
-    /// command, or of one that asks for all tests of the owner, and every failure has a name.
+    /// Applies a test run that was reported. A test that failed before and is not named now has passed if the run is of the same
+    /// command, or of one that requests all tests of the owner, and every failure has a name.
     pub fn report(&mut self, run: &ReportedRun<'_>) {
         let names = |names: &[String]| -> Vec<String> {
             let names = names.iter().map(|name| test_run::name(name));
@@ -450,7 +451,7 @@ impl TestState {
         self.take(&verdicts, &failing, &passing, |_| false, covers);
     }
 
-    /// Begins to take in a command's runs: returns the failing tests that it named when it last ran, if it did just before.
+    /// Begins to apply a command's runs: returns the failing tests that it named last time, if the previous command was the same.
     fn begin(&mut self, command: &str) -> Vec<String> {
         (self.fixed, self.regressed) = (Vec::new(), Vec::new());
         let same = !command.is_empty() && self.command.as_deref() == Some(command);
@@ -459,7 +460,7 @@ impl TestState {
         if same { named } else { Vec::new() }
     }
 
-    /// Takes in what a run says; `in_group` are tests that passed together, and `covers` those that it ran or dropped.
+    /// Applies a run's verdicts; `in_group` selects tests that passed together, and `covers` those that it ran or dropped.
     fn take(
         &mut self,
         run: &Verdicts<'_>,
@@ -479,7 +480,7 @@ impl TestState {
             let passes = run.passing.contains(&*name) || in_group(&name);
             if run.failing.contains(&*name) || run.note.as_ref() == Some(&name) {
             } else if is_note(&name) {
-                // What could not be built or named is known once a run has come so far.
+                // A note about a failed build or unnamed tests is dropped once a run has come further than that.
                 let over = name.ends_with(UNNAMED) && !covered(&name);
                 if over {
                     now.failing.push(name);
@@ -507,7 +508,7 @@ impl TestState {
         self.join(groups);
     }
 
-    /// Takes the tests out, by their owners: those that are not known stand first.
+    /// Removes and returns the tests, grouped by their owners: those without a known owner come first.
     fn groups(&mut self) -> Vec<Group> {
         let (mut passing, mut failing) = (
             std::mem::take(&mut self.passing),
@@ -533,7 +534,7 @@ impl TestState {
         groups
     }
 
-    /// Puts the tests back, the oldest ones left out where there are too many.
+    /// Puts the tests back; if there are too many, the oldest ones are left out.
     fn join(&mut self, groups: Vec<Group>) {
         let (mut passing, mut failing) = (KEPT_NAMES, KEPT_NAMES);
         let mut kept: Vec<Group> = groups.into_iter().rev().collect();
@@ -560,7 +561,7 @@ impl TestState {
         }
     }
 
-    /// The failing tests, each with whether it passed before, and its directory where its runner has tests in several.
+    /// Returns the failing tests, each with whether it passed before, and its directory if its runner has tests in several.
     pub fn failures(&self) -> impl Iterator<Item = (&str, bool, Option<&str>)> {
         let of_runner = |owner: &Owner| {
             let runners = self.owners.iter().map(|one| &one.owner.runner);
@@ -577,13 +578,13 @@ impl TestState {
         let places = std::iter::repeat_n(None, unknown).chain(shares);
         let named = self.failing.iter().enumerate().zip(places);
         named.map(|((at, name), place)| {
-            // Of two tests of a name the run that came last speaks, and its tests stand last.
+            // Of two tests of one name the verdict of the last run counts, and its tests come last.
             let regressed = self.regressed.contains(name) && !self.failing[at + 1..].contains(name);
             (name.as_str(), regressed, place)
         })
     }
 
-    /// The run that was taken in is the one of `before`, seen in another way: what that had changed stays changed.
+    /// Keeps the changes in `before`: the run just applied is the same run as that of `before`, seen in another way.
     pub fn keep_changes(&mut self, before: Self) {
         for name in before.fixed {
             if !self.failing.contains(&name) && !self.fixed.contains(&name) {
@@ -598,61 +599,61 @@ impl TestState {
     }
 }
 
-/// The most test names kept of each kind, the latest ones.
+/// The most test names kept of each kind; the latest ones are kept.
 const KEPT_NAMES: usize = 5_000;
 
 /// The facts that must survive a reboot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PreservedState {
-    /// What the work is for.
+    /// The purpose of the work.
     pub current_objective: Option<Item>,
-    /// Files that this run has changed, by its commits or without.
+    /// The files that this run has changed, in commits or not.
     pub modified_files: Vec<Item>,
-    /// Files that this run has made, in its commits or not.
+    /// The files that this run has created, in commits or not.
     pub created_files: Vec<Item>,
-    /// Files that this run has deleted.
+    /// The files that this run has deleted.
     pub deleted_files: Vec<Item>,
-    /// Files that this run has given another name; they are among the deleted and the created ones, too.
+    /// The files that this run has renamed; they are among the deleted and the created ones, too.
     pub renamed_files: Vec<Renamed>,
-    /// Files of which git says that something in them is not committed now, whoever changed them.
+    /// The files that have uncommitted changes now according to git, whoever changed them.
     pub uncommitted_files: Vec<Item>,
-    /// The branch that is checked out, where there is one.
+    /// The branch that is checked out, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The commit that is checked out, by its full id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
-    /// The repository as it was when the run began.
+    /// The state of the repository when the run began.
     pub run_start: Option<RunStart>,
-    /// What must hold, oldest first: the human's prompts, and what the agent states as a constraint.
+    /// The rules that must hold, oldest first: the human's prompts, and the constraints that the agent stated.
     pub constraints: Vec<Constraint>,
-    /// Prompts and constraints that the human took out again, by [`plain_key`]: a transcript that is read again does not bring them back.
+    /// The prompts and constraints that the human removed, by [`plain_key`]: reading a transcript again does not bring them back.
     pub withdrawn: BTreeSet<String>,
-    /// Ways that are not taken, oldest first.
+    /// The approaches that were rejected, oldest first.
     pub rejected: Vec<Rejected>,
-    /// What was decided, oldest first.
+    /// The decisions, oldest first.
     pub decisions: Vec<Decision>,
-    /// What is known to be wrong.
+    /// The known problems.
     pub known_issues: Vec<Issue>,
-    /// What is done.
+    /// The items that are done.
     pub completed_items: Vec<Item>,
-    /// What is still to do.
+    /// The items that are still to do.
     pub pending_items: Vec<Item>,
-    /// Whatever else is to be kept, by key.
+    /// The other values to keep, by key.
     pub custom: BTreeMap<String, Item>,
-    /// What the tests said; a test run is its only origin.
+    /// The results of the tests; a test run is their only origin.
     pub test_state: TestState,
 }
 
 impl PreservedState {
-    /// Sets what the work is for; an empty text clears it.
+    /// Sets the purpose of the work; an empty text clears it.
     pub fn set_objective(&mut self, objective: &str, origin: Origin) {
         let objective = Item::new(objective, origin);
         self.current_objective = (!objective.text.is_empty()).then_some(objective);
     }
 
-    /// Adds something that must hold, unless it is known or was taken out again.
+    /// Adds a rule that must hold, unless it is known or was removed by the human.
     pub fn add_constraint(&mut self, said: Said, origin: Origin) {
         self.add_constraints([Constraint {
             said,
@@ -661,7 +662,7 @@ impl PreservedState {
         }]);
     }
 
-    /// Takes in what the human said.
+    /// Applies the words of the human.
     pub fn feed_human(&mut self, words: &HumanWords) {
         if !words.taken_back.is_empty() {
             self.constraints.retain(|have| {
@@ -676,7 +677,7 @@ impl PreservedState {
         }));
     }
 
-    /// Adds several, in time that grows with their number only.
+    /// Adds several constraints, in time that grows only with their number.
     pub fn add_constraints(&mut self, new: impl IntoIterator<Item = Constraint>) {
         let known = self.constraints.iter().enumerate();
         let mut known: HashMap<String, usize> = known
@@ -688,7 +689,7 @@ impl PreservedState {
                 continue;
             }
             match known.get(&key) {
-                // What the agent noted is the human's from when they say it themselves.
+                // A constraint that the agent noted becomes the human's when they state it themselves.
                 Some(&at) if constraint.origin == Origin::Human => {
                     let have = &mut self.constraints[at];
                     let pinned = have.pinned || constraint.pinned;
@@ -712,8 +713,8 @@ impl PreservedState {
         });
     }
 
-    /// Pins what the human said, so that every handoff has it, or lets it go again; returns whether it is pinned now, and
-    /// nothing where it is not known.
+    /// Pins a prompt of the human, so that every handoff has it, or unpins it; returns whether it is pinned now, or
+    /// `None` if it is not known.
     pub fn toggle_pin(&mut self, said: &Said) -> Option<bool> {
         let key = plain_key(&said.text);
         let mut all = self.constraints.iter_mut();
@@ -722,14 +723,14 @@ impl PreservedState {
         Some(found.pinned)
     }
 
-    /// Returns what the human said, oldest first.
+    /// Returns the prompts of the human, oldest first.
     #[must_use]
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = &Constraint> {
         let all = self.constraints.iter();
         all.filter(|one| one.origin == Origin::Human)
     }
 
-    /// Takes a prompt or a constraint out for good, as the human wants it.
+    /// Removes a prompt or a constraint permanently, as the human wants.
     pub fn withdraw_constraint(&mut self, said: &Said) {
         let key = plain_key(&said.text);
         self.constraints
@@ -737,27 +738,27 @@ impl PreservedState {
         self.withdrawn.insert(key);
     }
 
-    /// Takes out what a human has taken out elsewhere, by [`plain_key`].
+    /// Removes the constraints that a human has removed elsewhere, by [`plain_key`].
     pub fn withdraw_all(&mut self, withdrawn: &BTreeSet<String>) {
         self.withdrawn.extend(withdrawn.iter().cloned());
         let is_out = |have: &Constraint| self.withdrawn.contains(&plain_key(&have.said.text));
         self.constraints.retain(|have| !is_out(have));
     }
 
-    /// Lets prompts count again that were taken out before.
+    /// Admits prompts again that were removed before.
     pub fn readmit(&mut self, words: &HumanWords) {
         for said in &words.prompts {
             self.withdrawn.remove(&plain_key(&said.text));
         }
     }
 
-    /// Adds what the human wrote down, though it was taken out before.
+    /// Adds a prompt that the human wrote, even if it was removed before.
     pub fn restate_constraint(&mut self, said: Said) {
         self.withdrawn.remove(&plain_key(&said.text));
         self.add_constraint(said, Origin::Human);
     }
 
-    /// Adds a way that is not taken. The same one again only takes a reason that was missing.
+    /// Adds a rejected approach. The same one again only supplies a missing reason.
     pub fn add_rejected(&mut self, what: &str, why: &str, origin: Origin) {
         let (what, why) = (what.trim(), why.trim());
         if what.is_empty() {
@@ -779,7 +780,7 @@ impl PreservedState {
         });
     }
 
-    /// Records a decision with its reason. The same one again is not new, unless it brings a reason.
+    /// Records a decision with its reason. The same one again is recorded only if it has a new reason.
     pub fn record_decision(
         &mut self,
         description: &str,
@@ -814,7 +815,7 @@ impl PreservedState {
         });
     }
 
-    /// Records a problem that is not yet dealt with. The same one again, while it is open, only takes the new severity.
+    /// Records an open problem. The same one again, while it is open, only updates the severity.
     pub fn record_issue(
         &mut self,
         description: &str,
@@ -830,7 +831,7 @@ impl PreservedState {
             return;
         }
         if issues.len() >= KEPT_ITEMS {
-            // Those that were dealt with go first.
+            // The resolved ones are removed first.
             let oldest = issues.iter().position(|issue| issue.addressed);
             issues.remove(oldest.unwrap_or(0));
         }
@@ -843,8 +844,8 @@ impl PreservedState {
         });
     }
 
-    /// Marks the issue with this description as dealt with; else the newest open one that contains the text. One that
-    /// nothing has reported yet is known as dealt with: it may stand in the scratchpad.
+    /// Marks the issue with this description as resolved; else the newest open one that contains the text. An issue that
+    /// has not been reported yet is recorded as resolved: it may be in the scratchpad.
     pub fn resolve_issue(&mut self, description: &str, origin: Origin) {
         let description = description.trim();
         let open = |issue: &Issue| !issue.addressed;
@@ -869,7 +870,7 @@ impl PreservedState {
         }
     }
 
-    /// Adds an item to do, unless it is already listed as to do; one that was done is to do again.
+    /// Adds an item to do, unless it is already listed as to do; one that was done becomes to do again.
     pub fn add_pending(&mut self, item: &str, origin: Origin) {
         let item = Item::new(item, origin);
         let is_it = |have: &Item| same(&have.text, &item.text);
@@ -883,7 +884,7 @@ impl PreservedState {
         self.pending_items.push(item);
     }
 
-    /// Marks an item as done, which takes it out of the items to do.
+    /// Marks an item as done, which removes it from the items to do.
     pub fn mark_completed(&mut self, item: &str, origin: Origin) {
         let item = Item::new(item, origin);
         self.pending_items
@@ -899,7 +900,7 @@ impl PreservedState {
     }
 
     /// Keeps a value under a key; an empty value removes the key. A value that only its key shows to be a secret is masked
-    /// here, for nothing says so later.
+    /// here, because later this cannot be seen.
     pub fn set_custom(&mut self, key: &str, value: &str, origin: Origin) {
         if value.is_empty() {
             self.custom.remove(key);
@@ -910,7 +911,7 @@ impl PreservedState {
         }
     }
 
-    /// Forgets everything. Prompts that a transcript still has do not come back by it.
+    /// Clears everything. Prompts that a transcript still has do not come back from it.
     pub fn clear(&mut self) {
         let withdrawn = self.constraints.iter();
         let withdrawn = withdrawn.map(|one| plain_key(&one.said.text));
@@ -921,7 +922,7 @@ impl PreservedState {
         };
     }
 
-    /// How far the work is: `3 of 7 done`; none where nothing is listed.
+    /// Returns the progress of the work, `3 of 7 done`; `None` if no items are listed.
     #[must_use]
     pub fn progress(&self) -> Option<String> {
         let done = self.completed_items.len();
@@ -929,8 +930,8 @@ impl PreservedState {
         (all > 0).then(|| format!("{done} of {all} done"))
     }
 
-    /// Takes in what the scratchpad says: its checklists, its *Key Decisions*, its *Blockers* and, if none is known, its
-    /// *Objective*. The rest of it travels as it stands, in the handoff's scratchpad section.
+    /// Applies the scratchpad: its checklists, its *Key Decisions*, its *Blockers* and, if no objective is known, its
+    /// *Objective*. The rest of it is passed on unchanged, in the handoff's scratchpad section.
     pub fn feed_scratchpad(&mut self, notes: &Parsed) {
         let done = notes.completed().map(|item| item.text.as_str());
         let open = notes.pending().map(|item| item.text.as_str());
@@ -956,8 +957,8 @@ impl PreservedState {
         }
     }
 
-    /// Takes in what git says of the files: what this run has changed, and what is not committed. Where the run's start is not known,
-    /// all that is not committed counts as the run's.
+    /// Applies git's state of the files: those that this run has changed, and those that are not committed. If the run's start is
+    /// not known, all uncommitted files count as the run's.
     pub fn feed_git(&mut self, git: &GitFacts) {
         (self.branch, self.head) = (git.branch.clone(), git.head.clone());
         let uncommitted: BTreeSet<&String> = git.uncommitted().collect();
@@ -973,7 +974,7 @@ impl PreservedState {
                 .filter(|file| known.insert(*file));
             of_run.map(|file| Item::new(file, Origin::Git)).collect()
         };
-        // A file that the run has made and then changed is one that it has made.
+        // A file that the run has created and then changed counts as created.
         let made: HashSet<&String> = since.created.iter().collect();
         let modified = git.modified.iter().filter(|file| !made.contains(file));
         let modified: Vec<String> = modified.cloned().collect();
@@ -1002,7 +1003,7 @@ impl PreservedState {
         self.uncommitted_files = git.uncommitted().map(item).collect();
     }
 
-    /// Forgets all files, and where the run began: another one begins.
+    /// Clears all files and the start of the run, because another run begins.
     pub fn forget_files(&mut self) {
         self.modified_files.clear();
         self.created_files.clear();
@@ -1013,8 +1014,8 @@ impl PreservedState {
         self.run_start = None;
     }
 
-    /// Takes in the files that the agent's own tools have changed, of those that git does not ascribe to the run: what was not
-    /// committed before, and all where there is no repository.
+    /// Adds the files that the agent's own tools have changed and that git does not ascribe to the run: those that were
+    /// uncommitted before, and all files if there is no repository.
     pub fn feed_changed<'a>(&mut self, files: impl Iterator<Item = &'a str>, has_git: bool) {
         for file in files {
             let is = |item: &Item| item.text == file;
@@ -1026,7 +1027,7 @@ impl PreservedState {
         }
     }
 
-    /// Takes in a whole list at once, in time that grows with its length only.
+    /// Applies a whole list at once, in time that grows only with its length.
     pub fn feed_list<'a>(
         &mut self,
         completed: impl Iterator<Item = &'a str>,
@@ -1064,7 +1065,7 @@ impl PreservedState {
         self.pending_items.truncate(KEPT_ITEMS);
     }
 
-    /// Every item of every list with the field it stands in and its source, in the order of the fields.
+    /// Returns every item of every list with its field and its source, in the order of the fields.
     #[must_use]
     pub fn items(&self) -> Vec<(&'static str, String, Origin)> {
         fn of<'a>(
@@ -1110,7 +1111,7 @@ impl PreservedState {
     }
 }
 
-/// The files that a text names between back quotes: `src/a.rs`, not `Vec<T>` and not `a::b`.
+/// Returns the files that a text names between back quotes: `src/a.rs`, not `Vec<T>` and not `a::b`.
 pub(super) fn named_files(text: &str) -> Vec<String> {
     let is_path = |word: &&str| {
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@');
@@ -1125,13 +1126,13 @@ pub(super) fn named_files(text: &str) -> Vec<String> {
     quoted.map(str::to_owned).collect()
 }
 
-/// The texts of some items.
+/// Returns the texts of some items.
 #[must_use]
 pub fn texts(items: &[Item]) -> Vec<String> {
     items.iter().map(|item| item.text.clone()).collect()
 }
 
-/// What makes two wordings of an item the same one: letters without their case, no marks of Markdown, no full stop.
+/// Returns the characters by which two wordings of an item are compared: lower case, without marks of Markdown or a full stop.
 fn plain(item: &str) -> impl Iterator<Item = char> {
     item.trim()
         .trim_end_matches('.')
@@ -1140,13 +1141,13 @@ fn plain(item: &str) -> impl Iterator<Item = char> {
         .flat_map(char::to_lowercase)
 }
 
-/// Whether two wordings are of the same item.
+/// Reports whether two wordings are of the same item.
 #[must_use]
 pub fn same(one: &str, other: &str) -> bool {
     plain(one).eq(plain(other))
 }
 
-/// What all wordings of an item have in common.
+/// Returns the key that all wordings of an item have in common.
 #[must_use]
 pub fn key(text: &str) -> String {
     plain(text).collect()
@@ -1210,7 +1211,7 @@ mod tests {
         state.add_pending("write the parser", Origin::Human);
         assert_eq!(state.pending_items, ["write the parser"]);
         assert_eq!(state.completed_items, ["lexer"]);
-        // Two lists that contradict each other have no order in time: there, what is done is done.
+        // Two lists that contradict each other have no order in time: an item that is done in one counts as done.
         state.feed_scratchpad(&Parsed::read("- [x] Write the parser\n- [ ] lexer\n"));
         assert!(state.pending_items.is_empty());
     }
@@ -1282,7 +1283,7 @@ mod tests {
             .update(&cargo("cargo test a", &[("a", "ok")]));
         assert_eq!(state.test_state.failing, ["b"]);
         assert_eq!(state.test_state.fixed, ["a"]);
-        // A whole run drops tests that are no more.
+        // A whole run drops tests that no longer exist.
         state
             .test_state
             .update(&cargo("cargo test", &[("a", "ok"), ("c", "ok")]));
@@ -1373,7 +1374,7 @@ mod tests {
         );
         assert_eq!(state.regressed, ["b"]);
         assert_eq!(state.command.as_deref(), Some("cargo test"));
-        // Some of the tests only: what it does not name it may not have run.
+        // This runs only some of the tests: it may not have run those that it does not name.
         reported(&mut state, "cargo test c", 0, &[]);
         assert_eq!((state.failing.len(), state.fixed.len()), (2, 0));
         reported(&mut state, "cargo test", 1, &["c"]);
@@ -1382,7 +1383,7 @@ mod tests {
             (&["c".to_owned()][..], &["b".to_owned()][..])
         );
         assert!(state.passing.contains(&"b".to_owned()));
-        // The same command as before speaks of the same tests, whatever it is.
+        // The same command as before reports on the same tests, whatever it is.
         reported(&mut state, "./check x", 1, &["d"]);
         reported(&mut state, "./check x", 0, &[]);
         assert_eq!(
@@ -1391,7 +1392,7 @@ mod tests {
         );
     }
 
-    /// What the state says after these commands in `/p`, each with what it printed.
+    /// Returns the state after these commands in `/p`, each with its output.
     fn ran(runs: &[(&str, &str)]) -> TestState {
         let mut state = TestState::default();
         for (command, output) in runs {
@@ -1496,7 +1497,7 @@ mod tests {
             found,
             [("a::b", false, Some("/p/x")), ("a::b", true, Some("/p/y"))]
         );
-        // Where there is one owner of a runner the directory says nothing new.
+        // If a runner has only one owner, the directory adds no information.
         let state = ran(&[("cd x && cargo test", &cargo("FAILED"))]);
         let found: Vec<_> = state.failures().collect();
         assert_eq!(found, [("a::b", false, None)]);
@@ -1567,7 +1568,7 @@ mod tests {
         assert_eq!(again, state);
         state.update_all(&cargo("/p/y", "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n"));
         assert_eq!((state.failing.len(), state.passing.len()), (3, 1));
-        // Shares that do not fit are no reason to lose a test.
+        // Shares that do not match must not lose a test.
         let json = r#"{"passing": [], "failing": ["a"], "fixed": [], "regressed": [], "owners": [{"runner": "jest", "passing": 9, "failing": 7}]}"#;
         let mut state: TestState = serde_json::from_str(json).unwrap();
         assert_eq!(state.failures().count(), 1);
