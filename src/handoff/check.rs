@@ -1,8 +1,8 @@
-//! What of a session its handoff does not say: prompts of the human, and recent facts of the work.
+//! The check for parts of a session that its handoff lacks: prompts of the human, and recent facts of the work.
 //!
-//! Text is compared with text, without a model: a prompt stands in the message if all its words do, in their order; a file, an
-//! identifier, a reference or a command if it stands there as it is. So a handoff that was edited, cut for size, or made by a
-//! template of the user's own shows what it has lost. What it says in other words counts as missing.
+//! Text is compared with text, without a model: a prompt is in the message if all its words are, in their order; a file, an
+//! identifier, a reference or a command if it is there unchanged. This shows what was lost in a handoff that was edited, cut
+//! for size, or made by a template of the user's own. Text in other words counts as missing.
 
 use std::{collections::HashSet, fmt};
 
@@ -49,16 +49,16 @@ pub enum Class {
 }
 
 impl Class {
-    /// All of them, in the order in which they are listed.
+    /// All kinds, in the order in which they are listed.
     pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
-    /// The word for one of it, for scripts.
+    /// Returns the word for one of it, for scripts.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 
-    /// The heading of a list of it.
+    /// Returns the heading of a list of it.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -76,20 +76,20 @@ impl Class {
 pub enum WorkFact {
     /// A file, without its identifiers.
     File(FileAtHand),
-    /// An identifier, with the path of its file where it belongs to one.
+    /// An identifier, with the path of its file if it belongs to one.
     Name(String, Option<String>),
     /// A reference.
     Reference(String),
     /// A command.
     Command(String),
-    /// What failed last.
+    /// The last failure.
     LastFailure(Failure),
-    /// What failed before.
+    /// An earlier failure.
     Tried(Failure),
 }
 
 impl WorkFact {
-    /// What kind of fact it is.
+    /// Returns the kind of the fact.
     #[must_use]
     pub const fn class(&self) -> Class {
         match self {
@@ -101,7 +101,7 @@ impl WorkFact {
         }
     }
 
-    /// The facts of the work at hand, each file before its identifiers.
+    /// Returns the facts of the work at hand, each file before its identifiers.
     fn all(work: &WorkAtHand) -> impl Iterator<Item = Self> {
         let of_file = |file: &FileAtHand| {
             let path = file.path.clone();
@@ -124,11 +124,11 @@ impl WorkFact {
             .chain(work.tried.iter().cloned().map(Self::Tried))
     }
 
-    /// Whether the message says it, whose blanks are one in `text`.
+    /// Reports whether it is in the message, given as `text` with each run of blanks reduced to one.
     fn is_in(&self, text: &str, has_branch: bool) -> bool {
         match self {
             Self::File(file) => stands(text, &file.path),
-            // Git's own section has the branch of now; the transcript's may be an earlier one.
+            // Git's own section has the current branch; the transcript's may be an earlier one.
             Self::Reference(branch) if branch.starts_with(BRANCH) && has_branch => true,
             Self::Name(text_of, _) | Self::Reference(text_of) | Self::Command(text_of) => {
                 stands(text, text_of)
@@ -141,7 +141,7 @@ impl WorkFact {
     }
 }
 
-/// As one line of a list: `name (src/a.rs)`.
+/// Formats it as one line of a list: `name (src/a.rs)`.
 impl fmt::Display for WorkFact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
@@ -156,33 +156,33 @@ impl fmt::Display for WorkFact {
     }
 }
 
-/// What a handoff says of what it should; see the top of this file.
+/// The result of the check of a handoff; see the top of this file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Check {
-    /// How many prompts of the human there are.
+    /// The number of prompts of the human.
     pub prompts: usize,
-    /// Those that the handoff does not have, whole, oldest first.
+    /// The prompts that the handoff lacks, in full, oldest first.
     pub missing_prompts: Vec<Said>,
-    /// How many recent facts of the work there are.
+    /// The number of recent facts of the work.
     pub facts: usize,
-    /// Those that the handoff does not have.
+    /// The facts that the handoff lacks.
     pub missing_facts: Vec<WorkFact>,
 }
 
 impl Check {
-    /// Whether nothing is missing.
+    /// Reports whether nothing is missing.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.missing_prompts.is_empty() && self.missing_facts.is_empty()
     }
 
-    /// The missing facts of a class.
+    /// Returns the missing facts of a class.
     pub fn missing(&self, class: Class) -> impl Iterator<Item = &WorkFact> {
         let facts = self.missing_facts.iter();
         facts.filter(move |fact| fact.class() == class)
     }
 
-    /// Everything that is missing, as a document with a section for each class.
+    /// Returns everything that is missing, as a document with a section for each class.
     #[must_use]
     pub fn list(&self) -> String {
         let prompts: Vec<String> = self.missing_prompts.iter().map(Self::prompt).collect();
@@ -200,14 +200,14 @@ impl Check {
         sections.map(section).collect::<Vec<_>>().join("\n\n")
     }
 
-    /// A missing prompt as it is shown: with its date.
+    /// Returns a missing prompt as it is shown, with its date.
     #[must_use]
     pub fn prompt(prompt: &Said) -> String {
         masked(prompt_line(prompt, false).trim_start_matches("- "))
     }
 }
 
-/// In one line: `2 prompts of yours and 3 of 41 recent facts are not in it`.
+/// Formats the result as one line: `2 prompts of yours and 3 of 41 recent facts are not in it`.
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
@@ -233,13 +233,13 @@ impl fmt::Display for Check {
     }
 }
 
-/// Compares a handoff with what the session shows.
+/// Compares a handoff with the state and the work of the session.
 #[must_use]
 pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
     let own: Vec<&Said> = state.prompts().map(|one| &one.said).collect();
     let keys = |said: Vec<Said>| said.into_iter().map(|said| plain_key(&said.text));
     let listed: HashSet<String> = keys(listed_in(text)).collect();
-    // Most prompts are found in the list: the rest of the text is looked at for the others only.
+    // Most prompts are found in the list: the rest of the text is searched only for the others.
     let mut words = None;
     let mut is_said = |prompt: &Said| {
         let key = plain_key(&prompt.text);
@@ -249,7 +249,7 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
                 .contains(&format!(" {key} "))
     };
     let facts: Vec<WorkFact> = WorkFact::all(work).collect();
-    // Among the steps a command has several lines.
+    // Among the steps a command may have several lines.
     let (line, has_branch) = (on_one_line(text), names_a_branch(text));
     let missing = facts.iter().filter(|fact| !fact.is_in(&line, has_branch));
     let missing_facts = missing.cloned().collect();
@@ -265,7 +265,7 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
     }
 }
 
-/// The body of a handoff with everything that the check misses, each thing in its section. What stands there stays.
+/// Returns the body of a handoff with everything that the check found missing added, each in its section. Existing text stays.
 #[must_use]
 pub fn with_missing(body: &str, check: &Check) -> String {
     let mut lines: Vec<String> = body.lines().map(str::to_owned).collect();
@@ -297,7 +297,7 @@ pub fn with_missing(body: &str, check: &Check) -> String {
     masked(&lines.join("\n"))
 }
 
-/// Where the lines below a heading begin and where their last one ends.
+/// Returns the range of the lines below a heading: the first line, and the line after the last one that is not blank.
 fn place(lines: &[String], heading: &str) -> Option<(usize, usize)> {
     let start = lines.iter().position(|line| line.trim_end() == heading)? + 1;
     let length = lines[start..]
@@ -309,7 +309,7 @@ fn place(lines: &[String], heading: &str) -> Option<(usize, usize)> {
     Some((start, start + said.map_or(0, |last| last + 1)))
 }
 
-/// Adds lines at the end of a section, which is made in front of the closing words where it is not there.
+/// Adds lines at the end of a section; a missing section is created before the closing words.
 fn add(lines: &mut Vec<String>, heading: &str, new: impl IntoIterator<Item = String>) {
     let mut new = new.into_iter().peekable();
     if new.peek().is_none() {
@@ -328,7 +328,7 @@ fn add(lines: &mut Vec<String>, heading: &str, new: impl IntoIterator<Item = Str
     lines.splice(at..at, whole.chain(closing.map(|_| String::new())));
 }
 
-/// Adds a word to the line of the work at hand that begins with `head`, which is made where it is not there.
+/// Adds a word to the line of the work at hand that begins with `head`; a missing line is created.
 fn add_to_line(lines: &mut Vec<String>, head: &str, word: &str) {
     let (head, word) = (one_line(head), one_line(word));
     let is_it = |line: &String| {
@@ -350,18 +350,18 @@ fn add_to_line(lines: &mut Vec<String>, head: &str, word: &str) {
     }
 }
 
-/// Whether git's section has a branch.
+/// Reports whether git's section has a branch.
 fn names_a_branch(text: &str) -> bool {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("- "));
     lines.any(|line| line.starts_with(BRANCH))
 }
 
-/// As the message would have it.
+/// Returns the text as the message would contain it: without controls and with its secrets masked.
 fn masked(text: &str) -> String {
     redact(&clean::typed(text)).into_owned()
 }
 
-/// Whether something stands in a text as it is and not as a part of a longer word. A hyphen ends an identifier alone.
+/// Reports whether `what` is in a text unchanged and not as a part of a longer word. A hyphen separates words only for an identifier.
 pub(super) fn is_whole_in(text: &str, what: &str) -> bool {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let hyphens_join = !what.bytes().all(is_name);
@@ -375,7 +375,7 @@ pub(super) fn is_whole_in(text: &str, what: &str) -> bool {
         })
 }
 
-/// The same of a text whose secrets are masked.
+/// Reports the same for a text whose secrets are masked.
 fn stands(text: &str, what: &str) -> bool {
     let what = on_one_line(what);
     is_whole_in(text, &what) || {

@@ -1,17 +1,17 @@
-//! Whether what a handoff says stands in its session.
+//! The check whether the claims of a handoff are found in its session.
 //!
 //! Each command, failure, test, file, commit, decision and quotation of the text is looked for in the transcript itself, and not in
-//! what this program has read out of it: so an error of our own reading shows, and so does what somebody wrote into the message.
+//! the data that this program has parsed from it: this reveals an error of our own parsing, and text that somebody added to the message.
 //!
-//! | section | what must stand in the transcript |
+//! | section | the text that must be in the transcript |
 //! |---|---|
-//! | requests, prompts | each line, in what the human said |
-//! | objective, decisions, constraints, rejected ways, items, issues, plan | each line, its reason by itself |
-//! | steps, failures, commands, failing tests, modified files | each command, line of output, name and path as it is |
+//! | requests, prompts | each line, in the words of the human |
+//! | objective, decisions, constraints, rejected ways, items, issues, plan | each line, and its reason separately |
+//! | steps, failures, commands, failing tests, modified files | each command, line of output, name and path, unchanged |
 //! | all others | paths, identifiers, references, code in backticks, quotations of three words and more |
 //!
-//! Of a text that was cut each part is looked for. Not looked at are the scratchpad and included files, which have files of
-//! their own, and numbers, which count what the transcript does not.
+//! If a text was cut, each of its parts is looked for. The scratchpad and included files are not checked, because they have
+//! files of their own; numbers are not either, because they count things that the transcript does not.
 
 use std::borrow::Cow;
 
@@ -29,10 +29,10 @@ use crate::transcript::{
     work::PLAN_HEADING,
 };
 
-/// What stands in place of what was cut.
+/// The sign in place of text that was cut.
 const CUT: char = '…';
 
-/// The sections that speak of something else than the session.
+/// The sections that are not about the session.
 const OF_OTHERS: [&str; 4] = [
     "## Scratchpad",
     "## Included files",
@@ -40,7 +40,7 @@ const OF_OTHERS: [&str; 4] = [
     "## Left out for size",
 ];
 
-/// The sections whose lines are what somebody said.
+/// The sections whose lines are somebody's words.
 const SAID: [&str; 9] = [
     OBJECTIVE_HEADING,
     PLAN_HEADING,
@@ -53,31 +53,31 @@ const SAID: [&str; 9] = [
     "## Open issues",
 ];
 
-/// The tools whose steps name a file alone.
+/// The tools whose steps name only a file.
 const FILE_TOOLS: [&str; 5] = ["Read", "Edit", "MultiEdit", "Write", "NotebookEdit"];
 
-/// A line of a handoff that claims what was not found.
+/// A line of a handoff with a claim that was not found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfounded {
-    /// Its number, from 1; the line with the marker is the first.
+    /// The number of the line, from 1; the line with the marker is the first.
     pub line: usize,
-    /// The line.
+    /// The text of the line.
     pub text: String,
-    /// What of it was not found.
+    /// The claims in it that were not found.
     pub claims: Vec<String>,
 }
 
-/// A line with what it claims.
+/// A line with its claims.
 #[derive(Debug)]
 struct Line<'a> {
     number: usize,
     text: &'a str,
     claims: Vec<Claim>,
-    /// Whether the human must have said it.
+    /// True if the human must have said it.
     by_human: bool,
 }
 
-/// A handoff and what of it has not been found yet in the session, whose bytes are handed over in any pieces.
+/// A handoff with its claims that have not been found yet in the session, whose bytes are passed in as pieces of any size.
 #[derive(Debug)]
 pub struct Claims<'a> {
     lines: Vec<Line<'a>>,
@@ -87,7 +87,7 @@ pub struct Claims<'a> {
 }
 
 impl<'a> Claims<'a> {
-    /// Begins with nothing found.
+    /// Creates the claims of a handoff, of which none is found yet.
     #[must_use]
     pub fn of(handoff: &'a str) -> Self {
         let lines = lines_of(handoff);
@@ -111,12 +111,12 @@ impl<'a> Claims<'a> {
         !(said.is_found() && by_human.is_found())
     }
 
-    /// Takes what git or another source beside the transcript says.
+    /// Searches text of git or of another source than the transcript.
     pub fn look(&mut self, text: &str) {
         self.said.look(text);
     }
 
-    /// Ends the reading: the lines with something that was not found.
+    /// Ends the reading and returns the lines with claims that were not found.
     #[must_use]
     pub fn unfounded(mut self) -> Vec<Unfounded> {
         let (said, by_human) = (&mut self.said, &mut self.said_by_human);
@@ -129,7 +129,7 @@ impl<'a> Claims<'a> {
             };
             let missing = line.claims.iter().filter(|claim| sought.seeks(claim));
             let mut claims: Vec<String> = missing.map(|claim| claim.text().to_owned()).collect();
-            // A part of what is named already says nothing new.
+            // A claim that is part of another one adds no information.
             let all = claims.clone();
             claims.retain(|one| !all.iter().any(|other| other != one && other.contains(one)));
             claims.dedup();
@@ -152,15 +152,15 @@ fn take_line(said: &mut Sought, by_human: &mut Sought, line: &[u8]) {
         for text in by_a_human(&record) {
             let own = prompts::of_human(text).unwrap_or(Cow::Borrowed(text));
             by_human.look(&own);
-            // What was pasted may stand between two lines.
+            // Pasted text may be between two lines.
             by_human.look(&listed(&own));
-            // The client's mark of a paste stands in the middle of a line.
+            // The client's mark of a paste is in the middle of a line.
             said.look(&own);
         }
     }
 }
 
-/// The lines of a handoff that claim anything.
+/// Returns the lines of a handoff that have claims.
 fn lines_of(handoff: &str) -> Vec<Line<'_>> {
     let mut fences = Fences::default();
     let mut heading = "";
@@ -191,7 +191,7 @@ fn lines_of(handoff: &str) -> Vec<Line<'_>> {
             }
             (STEPS_HEADING, false) => step(text, &mut claims),
             (_, false) => {
-                // What was left out of an output, and a command that the recording does not have.
+                // The note about omitted output, and a command that the recording does not have.
                 let is_note = text.starts_with("... (") || text == "$ (unknown)";
                 let text = text.strip_prefix("$ ").unwrap_or(text);
                 said_in(if is_note { "" } else { text }, &mut claims);
@@ -214,7 +214,7 @@ fn lines_of(handoff: &str) -> Vec<Line<'_>> {
     lines
 }
 
-/// A text that stands as it is, or of which each part stands that was not cut out.
+/// Adds the claim that a text is found unchanged, or, if it was cut, that each remaining part is found.
 fn said_in(text: &str, claims: &mut Vec<Claim>) {
     let text = plain(text);
     if text.contains(CUT) {
@@ -226,17 +226,17 @@ fn said_in(text: &str, claims: &mut Vec<Claim>) {
     }
 }
 
-/// A line of the last steps; whether the human must have said it.
+/// Adds the claims of a line of the last steps; returns whether the human must have said it.
 fn step(line: &str, claims: &mut Vec<Claim>) -> bool {
     if line.starts_with("  ") {
         let line = line.trim();
-        // How many lines are left out, and how it went.
+        // These lines give the number of omitted lines, and the outcome.
         let is_note = line.starts_with(CUT) && line.ends_with(CUT) || line == IN_BACKGROUND;
         let is_outcome = matches!(line, "failed:" | "printed:" | "no result yet");
         if !is_note && !is_outcome {
             let mut mark = ["+ ", "- "].into_iter();
             let own = mark.find_map(|mark| line.strip_prefix(mark));
-            // The name of an argument may stand before it.
+            // The name of an argument may precede it.
             match (own, line.split_once(": ")) {
                 (Some(own), _) => said_in(own, claims),
                 (None, Some((_, value))) if line.contains(CUT) => said_in(value, claims),
@@ -260,7 +260,7 @@ fn step(line: &str, claims: &mut Vec<Claim>) -> bool {
     false
 }
 
-/// The call of a tool: its name with a file, or with the first of its arguments.
+/// Adds the claims of the call of a tool: its name with a file, or with the first of its arguments.
 fn call(text: &str, claims: &mut Vec<Claim>) {
     let (tool, rest) = text.split_once(' ').unwrap_or((text, ""));
     let is_of_file = FILE_TOOLS.contains(&tool);
@@ -279,7 +279,7 @@ fn call(text: &str, claims: &mut Vec<Claim>) {
     }
 }
 
-/// A line outside of fences.
+/// Adds the claims of a line outside of fences.
 fn in_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
     let item = line.trim_start_matches(['>', ' ']);
     let item = item.strip_prefix("- ").unwrap_or(item);
@@ -318,7 +318,7 @@ fn in_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
         _ => {}
     }
     each_claim(line, &mut |claim, place| {
-        // Beside a cut stand parts of words.
+        // Next to a cut there are parts of words.
         let is_whole = !line[..place.start].trim_end().ends_with(CUT)
             && !line[place.end..].trim_start().starts_with(CUT);
         if is_whole && !matches!(claim, Claim::Number(_)) {
@@ -333,7 +333,7 @@ fn in_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
     }
 }
 
-/// What stands between two of these marks.
+/// Returns the texts between two of these marks.
 fn quoted(line: &str, mark: char) -> impl Iterator<Item = &str> {
     let last = line.matches(mark).count();
     let parts = line.split(mark).enumerate();
@@ -341,7 +341,7 @@ fn quoted(line: &str, mark: char) -> impl Iterator<Item = &str> {
     inner.map(|(_, part)| part.trim())
 }
 
-/// A failing test: its name, or each of the names that it is made of.
+/// Adds the claims of a failing test: its name, or each of the names that it consists of.
 fn test(item: &str, claims: &mut Vec<Claim>) {
     let is_note = item.starts_with("last run: ")
         || item.starts_with("(failing tests of ")
@@ -354,7 +354,7 @@ fn test(item: &str, claims: &mut Vec<Claim>) {
     let placed = name.rsplit_once(" in ");
     let placed = placed.filter(|(_, place)| !place.contains(' '));
     let name = placed.map_or(name, |(name, _)| name);
-    // `package TestName`, `crate module::name`.
+    // The form `package TestName` or `crate module::name`.
     let of_package = name.split_once(' ').filter(|(_, test)| {
         !test.contains(' ') && (test.contains("::") || test.starts_with("Test"))
     });
@@ -370,7 +370,7 @@ fn test(item: &str, claims: &mut Vec<Claim>) {
     }
 }
 
-/// `modified, committed: path`, `renamed: from → to`.
+/// Adds the claims of `modified, committed: path` and `renamed: from → to`.
 fn modified(item: &str, claims: &mut Vec<Claim>) {
     let is_count = item.starts_with(|c: char| c.is_ascii_digit());
     if let Some((_, paths)) = item.split_once(": ").filter(|_| !is_count) {
@@ -436,7 +436,7 @@ mod tests {
         ]
     }
 
-    /// The handoff of that session, as the product makes it.
+    /// Returns the handoff of that session, as the product makes it.
     fn handoff() -> String {
         let (mut words, mut work) = (HumanWords::default(), Work::default());
         for record in session() {
@@ -478,7 +478,7 @@ mod tests {
         claims.unfounded()
     }
 
-    /// The handoff with a line below a heading, or in the fence below it, and the number of that line.
+    /// Returns the handoff with a line added below a heading, or in the fence below it, and the number of that line.
     fn edited(heading: &str, line: &str) -> (String, usize) {
         let mut lines: Vec<String> = handoff().lines().map(str::to_owned).collect();
         let is_step = heading == STEPS_HEADING;

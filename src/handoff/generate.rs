@@ -1,8 +1,8 @@
-//! Preserved state through the template, cut to size.
+//! The generation of a handoff: preserved state, rendered by the template and cut to size.
 //!
 //! The template (`assets/handoff.md`, or the user's own) only places finished sections; values are data to
-//! it and never parsed. The largest sections lose their ends first, then whole sections go in order of worth, then lines of
-//! what is left; never the objective, the items to do or the closing words.
+//! it and never parsed. The largest sections lose their ends first, then whole sections go in order of importance, then lines of
+//! the rest; the objective, the items to do and the closing words are never left out.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -31,11 +31,11 @@ pub const DEFAULT_TEMPLATE: &str = include_str!("../../assets/handoff.md");
 /// The most that is shown of one included file, in bytes.
 pub const FILE_CAP: usize = 8 * 1024;
 
-/// How large a message is that what was done last fills up, in bytes: the client's own summaries have 14 kB in the mean.
-/// Figures in BENCHMARKS.md.
+/// The size, in bytes, up to which the account of what was done last fills a message: the client's own summaries have a mean of
+/// 14 kB. Figures are in BENCHMARKS.md.
 const FILLED: usize = 14 * 1024;
 
-/// What that may take in any case, in bytes, and the share of the message's limit that is the most of it.
+/// The size that this account may take in any case, in bytes; below, the divisor of the message's limit that gives its maximum.
 const ACTIVITY_LEAST: usize = 4 * 1024;
 const ACTIVITY_SHARE: usize = 4;
 
@@ -43,9 +43,9 @@ const ACTIVITY_SHARE: usize = 4;
 #[derive(Debug, thiserror::Error)]
 #[error("handoff template, line {line}: {message}")]
 pub struct TemplateError {
-    /// The line, from 1; 0 where the engine does not report it.
+    /// The line, from 1; 0 if the engine does not report it.
     pub line: usize,
-    /// What is wrong with it.
+    /// The description of the error.
     pub message: String,
 }
 
@@ -63,14 +63,14 @@ impl From<minijinja::Error> for TemplateError {
 pub struct IncludedFile {
     /// Its path in the project.
     pub name: String,
-    /// What is shown of it.
+    /// The part of it that is shown.
     pub text: String,
-    /// Whether that is less than all of it.
+    /// True if that is less than all of it.
     pub cut: bool,
 }
 
 impl IncludedFile {
-    /// Takes the start of a file: whole lines, in at most [`FILE_CAP`] bytes.
+    /// Creates an entry with the start of a file: whole lines, in at most [`FILE_CAP`] bytes.
     #[must_use]
     pub fn new(name: &str, text: &str) -> Self {
         let kept = cut_lines(text, FILE_CAP);
@@ -82,43 +82,43 @@ impl IncludedFile {
     }
 }
 
-/// Everything a handoff is made of.
+/// The sources of a handoff.
 #[derive(Clone, Debug)]
 pub struct Sources<'a> {
     /// The marker line.
     pub marker: &'a Marker,
     /// The preserved facts.
     pub state: &'a PreservedState,
-    /// What the notes say.
+    /// The parsed notes of the scratchpad.
     pub scratchpad: &'a Parsed,
-    /// Branch and recent commits, one per line, already fit for display.
+    /// The branch and recent commits, one per line, already safe to show.
     pub git: &'a [String],
     /// The summary of the session, if there is one.
     pub summary: Option<&'a str>,
     /// The last shell commands with their output, as [`super::strategy`] shows them.
     pub recent_commands: &'a [String],
-    /// Whether they tell what was done last; else the last steps do, where there are any.
+    /// True if they show what was done last; otherwise the last steps do, if there are any.
     pub commands_first: bool,
-    /// The first request of the human, where it is not the objective.
+    /// The first request of the human, if it is not the objective.
     pub first_request: &'a str,
     /// The latest request of the human.
     pub latest_request: &'a str,
-    /// The work at hand, where a transcript shows it.
+    /// The work at hand, if a transcript shows it.
     pub work: Option<&'a WorkAtHand>,
-    /// How the turn stands from which it goes on.
+    /// The state of the turn from which the next session continues.
     pub turn: TurnStanding,
-    /// Files that the user wants in it.
+    /// The files that the user wants in it.
     pub included_files: &'a [IncludedFile],
-    /// Whether the tests are shown.
+    /// True if the tests are shown.
     pub include_tests: bool,
-    /// What is said behind the closing instruction; never cut.
+    /// The text after the closing instruction; it is never cut.
     pub closing: &'a str,
-    /// What the checks compare with.
+    /// The facts that the checks compare with.
     pub comparison: quality::Comparison<'a>,
 }
 
 impl<'a> Sources<'a> {
-    /// The two that every handoff has; the others are empty.
+    /// Creates sources with the two that every handoff has; the others are empty.
     #[must_use]
     pub fn new(marker: &'a Marker, state: &'a PreservedState) -> Self {
         Self {
@@ -141,7 +141,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// A section of the message that may be cut. The order is the order of worth: the first goes first.
+/// The sections of the message that may be cut, least important first: the first one is cut first.
 const CUT_ORDER: [(&str, &str); 21] = [
     ("included_files", "included files"),
     ("recent_commands", "recent commands"),
@@ -166,14 +166,14 @@ const CUT_ORDER: [(&str, &str); 21] = [
     ("scratchpad", "scratchpad"),
 ];
 
-/// The sections that are never left out: they may only lose lines, the last of them first.
+/// The sections that are never left out: they may only lose lines, the last lines first.
 const KEPT: [&str; 4] = ["objective", "prompts", "next_step", "pending"];
 
-/// Turns preserved state into handoffs with one template.
+/// A generator that turns preserved state into handoffs with one template.
 #[derive(Debug)]
 pub struct Generator {
     engine: Environment<'static>,
-    /// What the template has a place for; a user's own may be older than some of it.
+    /// The sections that the template has a place for; a user's own may be older than some sections.
     places: HashSet<String>,
 }
 
@@ -195,7 +195,7 @@ impl Generator {
             engine,
             places: named,
         };
-        // A fault inside a section shows only when there is something to show in it.
+        // An error inside a section appears only when the section has content.
         let full = CUT_ORDER.iter().map(|(key, _)| *key);
         let full = full
             .chain(KEPT)
@@ -214,7 +214,7 @@ impl Generator {
         self.engine.get_template("handoff")?.render(values)
     }
 
-    /// Makes the message, its secrets masked, cut to at most `max` bytes.
+    /// Generates the message, with its secrets masked, cut to at most `max` bytes.
     pub fn generate(&self, sources: &Sources<'_>, max: usize) -> Result<Handoff, TemplateError> {
         let marker = sources.marker.to_string();
         let mut sections = sections::all(sources, &|name| self.places.contains(name));
@@ -233,7 +233,7 @@ impl Generator {
             let prompts = sections.get("prompts").map_or("", String::as_str);
             let text = with_prompts(text.trim(), prompts);
             let note = &sections[MASKED];
-            // A template of the user's own may have no place for it.
+            // A template of the user's own may not have a place for it.
             Ok(if text.contains(note.as_str()) {
                 text
             } else {
@@ -247,7 +247,7 @@ impl Generator {
         let mut size: usize = sections.values().map(String::len).sum();
         let mut text = None;
         for (key, name) in CUT_ORDER {
-            // What is larger by its sections alone need not be put together.
+            // If the sections alone are too large, the message need not be rendered.
             if size <= max {
                 let whole = render(&sections, &left_out)?;
                 if whole.len() <= max {
@@ -255,7 +255,7 @@ impl Generator {
                     break;
                 }
             }
-            // The notes are the human's own words: they lose lines, not their place.
+            // The notes are the human's own words: they may lose lines but are not left out.
             if key == "scratchpad" {
                 continue;
             }
@@ -272,7 +272,7 @@ impl Generator {
             shorten(&mut sections, &mut left_out, max, &render)?;
             render(&sections, &left_out)?
         };
-        // What was left out has taken its masks with it: the note gets shorter, if anything.
+        // Masks in the omitted parts are gone with them: the note can only get shorter.
         let note = masked_note(&text);
         let text = if note == sections[MASKED] {
             text
@@ -291,8 +291,8 @@ impl Generator {
         })
     }
 
-    /// Fills the message up with what was done last, told by the strategy that is set, or by the other one where that has
-    /// nothing to tell or no place.
+    /// Fills the message up with what was done last, shown by the strategy that is set, or by the other one if that has
+    /// no content or no place.
     fn fill_with_activity(
         &self,
         sections: &mut BTreeMap<&'static str, String>,
@@ -314,13 +314,13 @@ impl Generator {
             return;
         };
         let section = strategy.section();
-        // What the lists lose is room for more.
+        // Items removed from the lists make room for more.
         for _ in 0..2 {
             let others = sections.iter().filter(|(key, _)| **key != section);
             let taken: usize = others.map(|(_, body)| body.len()).sum();
             let room = FILLED.saturating_sub(taken).max(ACTIVITY_LEAST);
             let told = strategy.context(room.min(max / ACTIVITY_SHARE));
-            // The next session reads them back from the steps, else from the lists.
+            // The next session reads the commands and failures back from the steps, else from the lists.
             let unsaid = match section {
                 "steps" => work::unsaid_by(&told, at_hand),
                 _ => at_hand.clone(),
@@ -337,18 +337,18 @@ impl Generator {
     }
 }
 
-/// The section that says what was masked.
+/// The section that lists the kinds of masked secrets.
 const MASKED: &str = "masked";
 
-/// What is said of the secrets that are masked in a text; nothing where there are none.
+/// Returns the note about the secrets that are masked in a text; empty if there are none.
 fn masked_note(text: &str) -> String {
     redact::masks(text).map_or_else(String::new, |masks| {
         format!("{masks}. Ask the user for one that you need.")
     })
 }
 
-/// The message with the human's prompts under the heading by which the next session finds them again: a template of the
-/// user's own may have no place for them, or another heading.
+/// Returns the message with the human's prompts under the heading by which the next session finds them again: a template of
+/// the user's own may have no place for them, or another heading.
 fn with_prompts(text: &str, prompts: &str) -> String {
     let known: HashSet<&str> = section(text, PROMPTS_HEADING).into_iter().collect();
     if prompts.lines().all(|line| known.contains(line)) {
@@ -360,8 +360,8 @@ fn with_prompts(text: &str, prompts: &str) -> String {
     }
 }
 
-/// A section's body as it may be sent: no more than could ever be shown of it, without controls, secrets masked. It
-/// happens before sizes are compared, so that what the preview shows is what is counted and sent.
+/// Returns a section's body as it may be sent: no longer than could ever be shown, without controls, secrets masked. This
+/// happens before sizes are compared, so that the text in the preview is the text that is counted and sent.
 fn fit(body: &str, max: usize) -> String {
     let end = body.floor_char_boundary(max.saturating_add(1));
     redact::redact(&clean::typed(&body[..end]))
@@ -369,8 +369,8 @@ fn fit(body: &str, max: usize) -> String {
         .to_owned()
 }
 
-/// Takes lines off the parts that may not be left out. Objective and pending items keep a fifth of the message each, the next
-/// step a tenth, the human's prompts what is left.
+/// Removes lines from the parts that may not be left out. Objective and pending items keep a fifth of the message each, the next
+/// step a tenth, the human's prompts the rest.
 fn shorten(
     sections: &mut BTreeMap<&'static str, String>,
     left_out: &mut Vec<String>,
@@ -404,7 +404,7 @@ fn shorten(
         }
         sections.insert(key, kept);
     }
-    // What it names stands above.
+    // The task and the next step that it names are also in sections above.
     if render(sections, left_out)?.len() > max
         && let Some(closing) = sections.get_mut("continuation")
     {
@@ -417,22 +417,22 @@ fn shorten(
     Ok(())
 }
 
-/// What is said of a section that has lost lines.
+/// Returns the entry for a section that has lost lines.
 fn the_end_of(name: &str) -> String {
     format!("the end of the {name}")
 }
 
-/// The least that is kept of a section while others lose their ends, in bytes.
+/// The minimum that is kept of a section while others lose their ends, in bytes.
 const HEAD: usize = 1_024;
 
-/// Takes the ends of the largest sections, down to a size that all of them may have, so that `over` bytes go; where that is not
-/// enough, down to [`HEAD`]. The last steps have a size of their own, and their end is what counts.
+/// Cuts the ends of the largest sections, down to one common size, so that `over` bytes go; if that is not
+/// enough, down to [`HEAD`]. The last steps are exempt: they have a size of their own, and their end is the important part.
 fn keep_heads(
     sections: &mut BTreeMap<&'static str, String>,
     left_out: &mut Vec<String>,
     over: usize,
 ) {
-    // What names it takes room, too, and whole lines are cut.
+    // The entry that names a cut section takes room, too, and whole lines are cut.
     const NAMED: usize = 64;
     let may_lose = CUT_ORDER.iter().filter(|(key, _)| *key != "steps");
     let sizes: Vec<usize> = may_lose
@@ -470,7 +470,7 @@ fn keep_heads(
     }
 }
 
-/// The head of a text in at most `budget` bytes: whole lines, or of the first line whole characters.
+/// Returns the head of a text in at most `budget` bytes: whole lines, or whole characters of the first line.
 fn cut_lines(text: &str, budget: usize) -> String {
     if text.len() <= budget {
         return text.to_owned();
