@@ -1,11 +1,11 @@
-//! The summary of a session: what a model is asked, what becomes of its answer, and what stands in for it.
+//! The summary of a session: the prompt for a model, the processing of its answer, and the fallback without a model.
 //!
 //! ```text
 //!  transcript ─► History ─ prompt ─► claude -p ─► envelope ─► sections ─► evidence ─► the model's summary
 //!  state, requests, work at hand ─ fallback ────────────────────────────────────────► the one made without a model
 //! ```
 //!
-//! Both have the same seven sections. Everything here comes from outside: what a page or a tool once said may stand in it, so
+//! Both have the same seven sections. All content here is untrusted: it may contain text of a web page or a tool, so
 //! it is rebuilt heading by heading, without controls and with its secrets masked.
 
 mod envelope;
@@ -39,10 +39,10 @@ pub const SECTIONS: [&str; 7] = [
     "Current State",
 ];
 
-/// What the model is asked, around the history.
+/// The prompt for the model, around the history.
 const PROMPT: &str = include_str!("../../assets/summary.md");
 
-/// Where the history stands in [`PROMPT`], and what else it names.
+/// The placeholder of the history in [`PROMPT`]; the other placeholders follow.
 const PLACE: &str = "{history}";
 const SESSION: &str = "{session}";
 const TASK: &str = "{task}";
@@ -50,56 +50,56 @@ const TASK: &str = "{task}";
 /// The most of the original task that is quoted, in bytes.
 const TASK_CAP: usize = 4 * 1024;
 
-/// Who made a summary.
+/// The maker of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum SummarySource {
     /// A model.
     Model,
-    /// No model: it is made of what is known of the session anyway.
+    /// The fallback without a model, made from the facts that are known of the session anyway.
     Fallback,
 }
 
 impl SummarySource {
-    /// The word for it in records.
+    /// Returns the word for it in records.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 }
 
-/// How a summary came about, for the history.
+/// The record of how a summary was made, for the history.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SummaryMade {
-    /// Who made it.
+    /// The maker of the summary.
     pub source: SummarySource,
-    /// What asking the model has cost, in US dollars, as the client reports it; also of one that failed.
+    /// The cost of asking the model, in US dollars, as the client reports it; a failed attempt has one, too.
     #[serde(default)]
     pub cost_usd: Option<f64>,
-    /// How long the model took, in milliseconds; none if it was not asked or was not waited for.
+    /// The time that the model took, in milliseconds; `None` if it was not asked or was not waited for.
     #[serde(default)]
     pub duration_ms: Option<u64>,
-    /// Why it is not a model's, or not the newest.
+    /// The reason why it is not a model's, or not the newest.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-/// What came of asking a model.
+/// The outcome of asking a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The summary with its seven sections, or why there is none.
+    /// The summary with its seven sections, or the reason why there is none.
     pub text: Result<String, String>,
-    /// What it has cost, in US dollars, if the client reported it.
+    /// The cost, in US dollars, if the client reported it.
     pub cost_usd: Option<f64>,
-    /// How long it took, in milliseconds.
+    /// The time that it took, in milliseconds.
     pub duration_ms: u64,
 }
 
-/// What a model is asked to summarize the history of a session that was begun for this task.
+/// Returns the prompt that asks a model to summarize the history of a session that was begun for this task.
 #[must_use]
 pub fn prompt(history: &History, session: SessionId, task: &str) -> String {
-    // Neither may close its own bracket, nor open a second one.
+    // Neither text may close its own bracket or open a second one.
     let inside = |text: &str, name: &str| {
         let text = text.replace(&format!("<{name}"), &format!("<_{name}"));
         text.replace(&format!("</{name}"), &format!("</_{name}"))
@@ -117,12 +117,12 @@ pub fn prompt(history: &History, session: SessionId, task: &str) -> String {
     )
 }
 
-/// A text from a session as a summary may hold it.
+/// Returns a text from a session as a summary may contain it.
 fn harmless(text: &str) -> String {
     redact(&clean::typed(text)).into_owned()
 }
 
-/// The sections that are not empty under their headings. They stand one level below the handoff's own.
+/// Joins the sections that are not empty, with their headings, which are one level below the handoff's own.
 fn put_together<'a>(bodies: impl IntoIterator<Item = &'a str>) -> String {
     let sections = SECTIONS.iter().zip(bodies.into_iter().map(str::trim));
     let parts = sections
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(prompt.matches("</history>").count(), 2, "{prompt}");
     }
 
-    /// A token as one of a code host looks; put together here, for scanners read sources, too.
+    /// Returns a token in the form of a code host's; it is assembled here, because scanners read sources, too.
     pub(super) fn token() -> String {
         format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8")
     }

@@ -1,8 +1,8 @@
-//! What `claude -p --output-format json` prints, and what it means.
+//! The output of `claude -p --output-format json`, and its meaning.
 //!
 //! Measured with 2.1.197: one object of type `result`. Success has `result`, `total_cost_usd`, `duration_ms`; an API error has
-//! `is_error` true under the subtype `success`, its words in `result`, and exit code 1; a budget that is used up has the subtype
-//! `error_max_budget_usd` and its words in `errors`. A flag that is not known is reported on stderr, with nothing on stdout.
+//! `is_error` true under the subtype `success`, its message in `result`, and exit code 1; a budget that is used up has the subtype
+//! `error_max_budget_usd` and its message in `errors`. An unknown flag is reported on stderr, with nothing on stdout.
 
 use std::time::Duration;
 
@@ -11,38 +11,38 @@ use serde_json::Value;
 use super::{Outcome, harmless, sections};
 use crate::transcript::words::{clipped, on_one_line};
 
-/// The most of a reason that is kept, in bytes: it stands in one line of the history.
+/// The most of a reason that is kept, in bytes: it is shown in one line of the history.
 const REASON_CAP: usize = 300;
 
-/// Why the process of a summary is over.
+/// The way in which the process of a summary ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, in these words: `exit code 1`.
+    /// It ended by itself, with this description: `exit code 1`.
     Exited(String),
-    /// It took longer than this, which is as long as it may, and was ended.
+    /// It took longer than this limit, and was ended.
     TimedOut(Duration),
-    /// It printed more than it may, and was ended.
+    /// It printed more than is allowed, and was ended.
     Flooded,
-    /// It is not wanted any more; it was ended.
+    /// It was no longer wanted, and was ended.
     Cancelled,
     /// It could not be started.
     NotStarted(String),
 }
 
-/// What a process has said until its end.
+/// The result of a process that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// Why it is over.
+    /// The way in which it ended.
     pub ended: Ended,
-    /// What it printed, as far as it was kept.
+    /// Its standard output, as far as it was kept.
     pub stdout: Vec<u8>,
-    /// What it complained of, as far as it was kept.
+    /// Its standard error, as far as it was kept.
     pub stderr: Vec<u8>,
-    /// How long it ran.
+    /// The time that it ran.
     pub took: Duration,
 }
 
-/// What came of asking a model, by what the process said.
+/// Returns the outcome of asking a model, according to the process's output.
 #[must_use]
 pub fn outcome(ran: &Ran) -> Outcome {
     let envelope = result_of(&ran.stdout);
@@ -66,11 +66,11 @@ pub fn outcome(ran: &Ran) -> Outcome {
     }
 }
 
-/// The words of an answer, or of the error in its place.
+/// Returns the words of an answer, or of the error in its place.
 fn answer(envelope: &Value) -> Result<&str, String> {
     let said = envelope["result"].as_str().unwrap_or_default();
     let subtype = envelope["subtype"].as_str().unwrap_or_default();
-    // What is not said to be well is not taken for it.
+    // An answer that does not report success is not taken as one.
     let well = envelope["is_error"] == false && matches!(subtype, "success" | "");
     if well && !said.trim().is_empty() {
         return Ok(said);
@@ -83,7 +83,7 @@ fn answer(envelope: &Value) -> Result<&str, String> {
     })
 }
 
-/// The object of type `result`: alone, as the last of a list, or on a line of its own behind other output.
+/// Returns the object of type `result`: alone, as the last of a list, or on a line of its own after other output.
 fn result_of(stdout: &[u8]) -> Option<Value> {
     let is_result = |value: &Value| value["type"] == "result";
     let text = String::from_utf8_lossy(stdout);
@@ -101,7 +101,7 @@ fn result_of(stdout: &[u8]) -> Option<Value> {
     }
 }
 
-/// The first words of what the client complained of; without any, how it ended.
+/// Returns the first line of the client's error output; if there is none, the way in which it ended.
 fn without_envelope(ran: &Ran, how: &str) -> String {
     let complaint = String::from_utf8_lossy(&ran.stderr);
     let complaint = complaint

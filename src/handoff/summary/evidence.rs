@@ -1,8 +1,8 @@
-//! Whether what a model's summary names stands in its session.
+//! The check whether the names in a model's summary are found in its session.
 //!
-//! A path, an identifier, a reference or a number that stands nowhere in the session was made up, or read in a file of the
-//! project: the next session must know that it has nothing but the summary's word for it. So it is marked where it stands.
-//! Numbers below ten are not looked for: they stand everywhere.
+//! A path, an identifier, a reference or a number that is nowhere in the session was made up, or read in a file of the
+//! project: the next session must know that only the summary supports it. So it is marked in place.
+//! Numbers below ten are not looked for, because they occur everywhere.
 
 use std::{
     borrow::Cow,
@@ -26,22 +26,22 @@ use crate::{
     },
 };
 
-/// What stands behind a name or a number that was not found.
+/// The mark after a name or a number that was not found.
 pub const NOT_FOUND: &str = "(not found in the session)";
 
-/// How both marks begin.
+/// The beginning of both marks.
 const MARK: &str = "(not found in the session";
 
-/// How the line begins that names those of the code above it.
+/// The beginning of the line that lists those in the code above it.
 const NOT_FOUND_ABOVE: &str = "(not found in the session: ";
 
-/// The most claims of one summary that are looked for: far more than its size allows to be of use.
+/// The most claims of one summary that are looked for: far more than a useful summary of its size has.
 const CLAIMS: usize = 2_000;
 
-/// The fields of a record's content that hold no words: checksums, images, ids.
+/// The fields of a record's content that do not contain words: checksums, images, ids.
 const WORDLESS: [&str; 6] = ["signature", "data", "id", "tool_use_id", "uuid", "usage"];
 
-/// Something that a text claims to stand in the session.
+/// A claim of a text that something is in the session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::handoff) enum Claim {
     /// A path, an identifier or a reference.
@@ -52,7 +52,7 @@ pub(in crate::handoff) enum Claim {
     Number(String),
     /// A whole text, as [`plain`] makes it.
     Text(String),
-    /// What was cut out of such a text.
+    /// A part of such a text that remained when the rest was cut.
     Part(String),
     /// One of two such texts.
     Either(String, String),
@@ -70,7 +70,8 @@ impl Claim {
         }
     }
 
-    /// `plain` is the text as [`plain`] makes it, and the same without the session's directory.
+    /// Reports whether the claim is found in a text. `plain` is the text as [`plain`] makes it, and the same without the session's
+    /// directory.
     fn stands_in(
         &self,
         text: &str,
@@ -100,7 +101,7 @@ impl Claim {
     }
 }
 
-/// A summary and what of it has not been found yet in the session, whose bytes are handed over in any pieces.
+/// A summary with its claims that have not been found yet in the session, whose bytes are passed in as pieces of any size.
 #[derive(Debug)]
 pub struct Evidence {
     text: String,
@@ -108,20 +109,20 @@ pub struct Evidence {
     sought: Sought,
 }
 
-/// What is still to be found.
+/// The claims that are still to be found.
 #[derive(Debug, Default)]
 pub(in crate::handoff) struct Sought {
     claims: BTreeSet<Claim>,
-    /// Where the session's paths begin.
+    /// The directory of the session, with which its paths begin.
     directory: String,
 }
 
 impl Evidence {
-    /// Begins with nothing found.
+    /// Creates the evidence for a summary, of which no claim is found yet.
     #[must_use]
     pub fn of(summary: &str) -> Self {
         let mut claims = BTreeSet::new();
-        // A list of an earlier summary that the model has kept is made again.
+        // A list of an earlier summary that the model has kept is removed here and created again.
         let lines = summary
             .lines()
             .filter(|line| !line.starts_with(NOT_FOUND_ABOVE));
@@ -147,7 +148,7 @@ impl Evidence {
         !sought.claims.is_empty()
     }
 
-    /// Ends the reading: the summary with a mark behind everything that was not found.
+    /// Ends the reading and returns the summary with a mark after everything that was not found.
     #[must_use]
     pub fn marked(mut self) -> String {
         self.sought.line(self.splitter.pending());
@@ -167,7 +168,7 @@ impl Evidence {
                 };
                 let place = behind(line, range.end);
                 if outside && is_marked(&line[place..]) {
-                    // The model has kept the mark of a summary before.
+                    // The model has kept the mark of an earlier summary.
                 } else if outside {
                     places.insert(place);
                 } else if !in_code.contains(&claim.text()) {
@@ -190,13 +191,13 @@ impl Evidence {
     }
 }
 
-/// How many names and numbers of a summary are marked.
+/// Returns the number of marks in a summary.
 #[must_use]
 pub fn marks(summary: &str) -> usize {
     summary.matches(NOT_FOUND).count() + summary.matches(NOT_FOUND_ABOVE).count()
 }
 
-/// Code is left as it is: what was not found in it is named below.
+/// Returns the line that lists the names not found in code, which itself is left unchanged, and clears them.
 fn named_above(names: &mut Vec<&str>) -> String {
     let line = format!("{NOT_FOUND_ABOVE}`{}`)", names.join("`, `"));
     names.clear();
@@ -265,7 +266,7 @@ impl Sought {
     }
 
     pub(in crate::handoff) fn look(&mut self, text: &str) {
-        // Colours stand before names without a blank.
+        // Colour sequences precede names without a blank between.
         let text = &clean::without_escapes(text);
         let (directory, doubted) = (&self.directory, doubted(text));
         let plain = LazyCell::new(|| {
@@ -278,13 +279,14 @@ impl Sought {
     }
 }
 
-/// A text as a handoff may have it: without controls, its secrets masked, its blanks as one.
+/// Returns a text as a handoff may contain it: without controls, its secrets masked, each run of blanks reduced to one.
 pub(in crate::handoff) fn plain(text: &str) -> String {
     let text = clean::typed(text);
     on_one_line(&redact(&text))
 }
 
-/// What this text itself names as not found: a handoff that carries a summary is no evidence for what that had made up.
+/// Returns the claims that this text itself marks as not found: a handoff with a summary is not evidence for names that the
+/// summary had made up.
 fn doubted(text: &str) -> BTreeSet<Claim> {
     let mut doubted = BTreeSet::new();
     if memmem::find(text.as_bytes(), MARK.as_bytes()).is_none() {
@@ -301,12 +303,12 @@ fn doubted(text: &str) -> BTreeSet<Claim> {
     doubted
 }
 
-/// Whether this begins with a mark, blanks aside.
+/// Reports whether this begins with a mark, after any blanks.
 fn is_marked(rest: &str) -> bool {
     rest.trim_start().starts_with(NOT_FOUND)
 }
 
-/// Hands over what a line claims, and where that stands in it.
+/// Passes each claim of a line to `sink`, with its range in the line.
 pub(in crate::handoff) fn each_claim(line: &str, sink: &mut impl FnMut(Claim, Range<usize>)) {
     let place = |part: &str| {
         let start = part.as_ptr() as usize - line.as_ptr() as usize;
@@ -322,7 +324,7 @@ pub(in crate::handoff) fn each_claim(line: &str, sink: &mut impl FnMut(Claim, Ra
         };
         sink(claim(word.to_owned()), place(word));
     });
-    // One word of code is a name, whatever its form.
+    // A single word of code is a name, whatever its form.
     let parts: Vec<&str> = line.split('`').collect();
     let closed = &parts[..parts.len() - 1];
     for span in closed.iter().skip(1).step_by(2) {
@@ -339,7 +341,7 @@ pub(in crate::handoff) fn each_claim(line: &str, sink: &mut impl FnMut(Claim, Ra
     }
 }
 
-/// A word of letters, digits and underscores that begins with a letter, of four bytes at least.
+/// Reports whether this is a word of 4 to 80 letters, digits and underscores that does not begin with a digit.
 fn is_plain_name(word: &str) -> bool {
     let first = word.bytes().next();
     (4..=80).contains(&word.len())
@@ -349,7 +351,7 @@ fn is_plain_name(word: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The numbers of a line that are no part of a word and do not count its items: `12`, `1,200`, `0.3.2`, `40` of `40ms`.
+/// Returns the numbers of a line that are not part of a word and do not number its items: `12`, `1,200`, `0.3.2`, `40` of `40ms`.
 fn numbers(line: &str) -> Vec<Range<usize>> {
     let bytes = line.as_bytes();
     let mut found = Vec::new();
@@ -367,7 +369,7 @@ fn numbers(line: &str) -> Vec<Range<usize>> {
         {
             at += 1;
         }
-        // A unit, or the rest of a word.
+        // The letters after it are a unit, or the rest of a word.
         let rest = &line[at..];
         let rest = &rest[..rest
             .find(|c: char| !c.is_alphanumeric() && c != '_')
@@ -384,7 +386,7 @@ fn numbers(line: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether what follows belongs to a word: `utf-8`, `v1`, `x_1`, `dir/12`.
+/// Reports whether the text after `before` belongs to a word: `utf-8`, `v1`, `x_1`, `dir/12`.
 fn continues_a_word(before: &str) -> bool {
     let mut last = before.chars().rev();
     match last.next() {
@@ -394,7 +396,7 @@ fn continues_a_word(before: &str) -> bool {
     }
 }
 
-/// `1200` as `1,200`.
+/// Formats `1200` as `1,200`.
 fn with_commas(number: &str) -> String {
     let whole = number.find('.').unwrap_or(number.len());
     let mut out = String::new();
@@ -407,7 +409,7 @@ fn with_commas(number: &str) -> String {
     out
 }
 
-/// Whether a number stands in a text and is no part of a longer one.
+/// Reports whether a number is in a text and is not part of a longer one.
 fn is_number_in(text: &str, number: &str) -> bool {
     let bytes = text.as_bytes();
     let digit = |at: Option<usize>| {
@@ -427,7 +429,7 @@ fn is_number_in(text: &str, number: &str) -> bool {
     })
 }
 
-/// Where a mark stands for something that ends here: behind the word, and behind the code that it stands in.
+/// Returns the position of the mark for something that ends at `end`: after the word, and after the code that contains it.
 fn behind(line: &str, end: usize) -> usize {
     let rest = &line[end..];
     if line[..end].matches('`').count() % 2 == 1
@@ -506,15 +508,15 @@ mod tests {
         let session = [said("read_all")];
         let marked_once = marked(first, &session);
         assert_eq!(marks(&marked_once), 4, "{marked_once}");
-        // It comes to the next session in the handoff.
+        // The next session gets it in the handoff.
         let second = [
             json!({ "type": "user", "message": { "content": format!("# Handoff\n\n{marked_once}") } }),
             said("I go on with read_all."),
         ];
         assert_eq!(marked(first, &second), marked_once);
-        // A model that keeps the marks gets no second ones.
+        // If a model keeps the marks, they are not added twice.
         assert_eq!(marked(&marked_once, &second), marked_once);
-        // What is found later is evidence.
+        // A name that is found later counts as evidence.
         let found = [&second[..], &[said("grep: src/made_up.rs:12: PLUM_77")]].concat();
         assert_eq!(marks(&marked(first, &found)), 2);
     }

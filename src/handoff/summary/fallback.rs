@@ -1,5 +1,5 @@
-//! The summary without a model: what is known of the session anyway, under those of the same seven headings that it says
-//! something for. What is not found by rules need not be nothing, so "None." would be too much said.
+//! The summary without a model: the facts that are known of the session anyway, under those of the same seven headings that
+//! have content. If the rules find nothing for a heading, there may still be something, so "None." would claim too much.
 
 use super::{harmless, put_together};
 use crate::{
@@ -10,14 +10,14 @@ use crate::{
     },
 };
 
-/// How many lines of each kind are shown.
+/// The number of lines of each kind that are shown.
 const LINES: usize = 12;
 
 /// The most of one line and of the last words, in bytes.
 const LINE_CAP: usize = 300;
 const WORDS_CAP: usize = 900;
 
-/// The sections that are not empty; `None` when nothing is known. `requests` are the human's first and latest one.
+/// Returns the sections that are not empty; `None` if there are none. `requests` are the human's first and latest one.
 #[must_use]
 pub fn fallback(state: &PreservedState, requests: &[&str], work: &WorkAtHand) -> Option<String> {
     let bodies = [
@@ -34,14 +34,14 @@ pub fn fallback(state: &PreservedState, requests: &[&str], work: &WorkAtHand) ->
     (!text.is_empty()).then_some(text)
 }
 
-/// The first few of these as a list.
+/// Returns the first few of these items as a list.
 fn list(items: impl Iterator<Item = String>) -> String {
     let items = items.take(LINES);
     let lines = items.map(|item| format!("- {}", clipped(&on_one_line(&item), LINE_CAP)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The last few of a list in which the latest stands last.
+/// Returns the last few of a list whose latest item comes last.
 fn latest<T>(items: &[T]) -> impl Iterator<Item = &T> {
     items[items.len().saturating_sub(LINES)..].iter()
 }

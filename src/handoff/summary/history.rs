@@ -1,7 +1,8 @@
-//! A session condensed to what a summary needs: who said what, what was done to which file, what went wrong.
+//! A session condensed to the content that a summary needs: the messages and their authors, the changes to files, the failures.
 //!
-//! It is read from the transcript's blocks and bounded in every direction: a text keeps its start, a result only what failed,
-//! and of a long session the oldest tool calls go first, then the oldest replies, then the oldest prompts; never the first.
+//! It is read from the transcript's blocks and bounded in every dimension: a text keeps its start, a result is kept only if it is
+//! a failure, and in a long session the oldest tool calls go first, then the oldest replies, then the oldest prompts; the first
+//! prompt always stays.
 
 use std::collections::VecDeque;
 
@@ -16,7 +17,7 @@ use crate::transcript::{
     words::{clipped, on_one_line},
 };
 
-/// The most of a history that a model is asked to read, in bytes: about 20 000 tokens, a few cents.
+/// The most of a history that a model is asked to read, in bytes: about 20 000 tokens, which cost a few cents.
 const HISTORY_CAP: usize = 80 * 1024;
 
 /// The most of the first prompt that is kept, in bytes: it may be a whole handoff.
@@ -30,13 +31,13 @@ const REPLY_CAP: usize = 1_200;
 const CALL_CAP: usize = 240;
 const ERROR_CAP: usize = 400;
 
-/// Lines longer than this hold images or pasted files, in bytes.
+/// The longest line that is read, in bytes: longer ones contain images or pasted files.
 const LINE_CAP: usize = 4 * 1024 * 1024;
 
 /// The most items of a to-do list that are shown.
 const TODO_CAP: usize = 64;
 
-/// What an entry is: the first kind is given up first.
+/// The kind of an entry: entries of the first kind are dropped first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Call,
@@ -44,7 +45,7 @@ enum Kind {
     Prompt,
 }
 
-/// The condensed record of a session, collected from its transcript's bytes, handed over in any pieces.
+/// The condensed record of a session, collected from its transcript's bytes, which are passed in as pieces of any size.
 #[derive(Debug, Default)]
 pub struct History {
     splitter: Splitter,
@@ -57,14 +58,14 @@ struct Log {
     bytes: usize,
     left_out: u64,
     first: Option<String>,
-    /// Where the session's paths begin.
+    /// The directory of the session, with which its paths begin.
     directory: Option<String>,
-    /// Prompts that pitstop types by itself, as they are configured.
+    /// The prompts that pitstop types by itself, as they are configured.
     own: Vec<String>,
 }
 
 impl History {
-    /// A history in which these prompts are pitstop's own, beside those that it knows by their words.
+    /// Creates a history in which these prompts are pitstop's own, in addition to those that it knows by their words.
     #[must_use]
     pub fn with_own_prompts(own: impl IntoIterator<Item = String>) -> Self {
         let mut history = Self::default();
@@ -77,7 +78,7 @@ impl History {
         self.splitter.push(piece, |line| self.log.line(line));
     }
 
-    /// Ends the reading: a last line without its line feed counts if it is whole.
+    /// Ends the reading: a last line without its line feed counts if it is complete.
     #[must_use]
     pub fn finished(mut self) -> Self {
         self.log.line(self.splitter.pending());
@@ -86,13 +87,13 @@ impl History {
         self
     }
 
-    /// Whether nothing was said.
+    /// Reports whether the history is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.log.first.is_none() && self.log.entries.is_empty()
     }
 
-    /// The record as a model reads it, oldest first, its secrets masked.
+    /// Returns the record as a model reads it, oldest first, with its secrets masked.
     #[must_use]
     pub fn text(&self) -> String {
         let log = &self.log;
@@ -105,7 +106,7 @@ impl History {
             out.push_str(&format!("\n({count} older entries are left out.)\n"));
         }
         for (kind, text) in &log.entries {
-            // What people and the model say stands apart; calls follow one another.
+            // Messages of people and of the model are separated by a blank line; calls follow one another.
             if *kind != Kind::Call {
                 out.push('\n');
             }
@@ -122,7 +123,7 @@ impl Log {
             self.left_out += 1;
             return;
         }
-        // Snapshots, modes and queues are passed over unparsed.
+        // Snapshots, modes and queues are skipped unparsed.
         let spoken = [
             b"\"user\"".as_slice(),
             b"\"assistant\"",
@@ -176,7 +177,7 @@ impl Log {
         self.entries.push_back((kind, text));
     }
 
-    /// Gives up the oldest entries of the least kind, until the rest fits.
+    /// Drops the oldest entries of the least important kind, until the rest fits.
     fn shrink(&mut self, limit: usize) {
         let limit = limit.saturating_sub(self.first.as_ref().map_or(0, String::len));
         for kind in [Kind::Call, Kind::Reply, Kind::Prompt] {
@@ -208,7 +209,7 @@ impl Log {
         if record["isMeta"] == true {
             return;
         }
-        // Clients before 2.1.330 do not say whose a prompt is.
+        // Clients before 2.1.330 do not record the author of a prompt.
         let human = record["promptSource"] != "system"
             && record["origin"]["kind"]
                 .as_str()
@@ -240,7 +241,7 @@ impl Log {
         }
     }
 
-    /// A prompt that the model is to read.
+    /// Adds a prompt that the model will read.
     fn said(&mut self, text: &str) {
         if self.first.is_none() {
             self.first = Some(clipped(text, FIRST_CAP));
@@ -289,7 +290,7 @@ impl Log {
         }
     }
 
-    /// What a call does, in one line.
+    /// Returns a description of a call in one line.
     fn described(&self, tool: &str, input: &Value) -> String {
         let lines = |name: &str| input[name].as_str().map_or(0, |text| text.lines().count());
         let path = self.path_in(input);
@@ -345,7 +346,7 @@ impl Log {
         clipped(&text, CALL_CAP)
     }
 
-    /// The file that a call is about, below the project's directory if it lies there.
+    /// Returns the file that a call is about, relative to the project's directory if it is in it.
     fn path_in(&self, input: &Value) -> Option<String> {
         let path = field(input, &["file_path", "notebook_path", "path"])?;
         let below = self.directory.as_deref().and_then(|directory| {
@@ -356,14 +357,14 @@ impl Log {
     }
 }
 
-/// The first of these fields that is a text, on one line.
+/// Returns the first of these fields that is a text, on one line.
 fn field(value: &Value, names: &[&str]) -> Option<String> {
     let text = names.iter().find_map(|name| value[*name].as_str())?;
     let text = clipped(&on_one_line(text), ERROR_CAP);
     (!text.is_empty()).then_some(text)
 }
 
-/// A content: a string, or blocks of which the texts count.
+/// Returns the text of a content, which is a string or blocks of which the texts count.
 fn texts(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -383,7 +384,7 @@ mod tests {
     use super::*;
     use crate::handoff::summary::tests::token;
 
-    /// A history of these records.
+    /// Returns a history of these records.
     fn history(records: &[Value]) -> History {
         let mut history = History::default();
         for record in records {

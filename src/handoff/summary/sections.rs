@@ -1,15 +1,15 @@
-//! A model's answer, taken apart and put together again: seven sections, whatever stood around them.
+//! The parsing of a model's answer, which is rebuilt from its seven sections, without the text around them.
 
 use super::{SECTIONS, harmless, put_together};
 use crate::transcript::words::Fences;
 
-/// The most that is kept of one section, in bytes: seven of them leave room in the smallest handoff for the rest.
+/// The largest size that is kept of one section, in bytes: seven of them leave room in the smallest handoff for the rest.
 const SECTION_CAP: usize = 3_000;
 
-/// The summary in a model's answer, or what is wrong with it.
+/// Returns the summary in a model's answer, or the reason why the answer is invalid.
 ///
-/// Its thoughts and all words around the sections are dropped. A heading is known by its words, whatever its marks, number
-/// and case; one that is missing makes the whole useless, because an answer that was cut off looks just so.
+/// The model's thoughts and all words around the sections are dropped. A heading is recognised by its words, whatever its marks,
+/// number and case; a missing heading makes the whole answer invalid, because an answer that was cut off looks the same.
 pub fn sections(answer: &str) -> Result<String, String> {
     let answer = harmless(answer);
     let answer = without_thoughts(&answer);
@@ -53,7 +53,7 @@ pub fn sections(answer: &str) -> Result<String, String> {
     if bodies.iter().all(|body| body.trim().is_empty()) {
         return Err("all of its sections are empty".to_owned());
     }
-    // That it has nothing to say of a section is an answer, too.
+    // An empty section is a valid answer, too.
     let said = |body: &String| !body.trim().is_empty();
     let bodies = bodies.map(|body| {
         if said(&body) {
@@ -65,9 +65,9 @@ pub fn sections(answer: &str) -> Result<String, String> {
     Ok(put_together(bodies.iter().map(String::as_str)))
 }
 
-/// The answer without `<analysis>`. One that was not closed may hold headings, too: then the last start counts.
+/// Returns the answer without `<analysis>`. One that was not closed may contain headings, too: then the last first heading counts.
 fn without_thoughts(answer: &str) -> String {
-    // Of the same length as the answer, byte for byte.
+    // This has the same length as the answer, byte for byte.
     let lower = answer.to_ascii_lowercase();
     let mut out = String::with_capacity(answer.len());
     let mut at = 0;
@@ -88,7 +88,7 @@ fn without_thoughts(answer: &str) -> String {
     out
 }
 
-/// The section that a line opens, and what of its text stands on the same line.
+/// Returns the section that a line opens, and the part of its text on the same line.
 fn heading(line: &str) -> Option<(usize, &str)> {
     let is_mark = |c: char| matches!(c, '#' | '*' | '_' | ' ' | '\t');
     let bare = line.trim_start_matches(is_mark);
@@ -106,7 +106,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     })
 }
 
-/// What follows a title at the start of a text; `and` is as good as `&`.
+/// Returns the text after a title at the start of a text; `and` is accepted for `&`.
 fn after_title<'a>(text: &'a str, title: &str) -> Option<&'a str> {
     let mut rest = text;
     for (at, word) in title.split(' ').enumerate() {
@@ -131,7 +131,7 @@ fn is_summary_tag(line: &str) -> bool {
     line.eq_ignore_ascii_case("<summary>") || line.eq_ignore_ascii_case("</summary>")
 }
 
-/// A heading of the model's own becomes one below ours: nothing in a summary can open a section of the handoff.
+/// Lowers a heading of the model's own to a level below ours, so that no line of a summary can open a section of the handoff.
 fn demoted(line: &str) -> String {
     let indented = line.trim_start();
     if !indented.starts_with('#') || line.len() - indented.len() > 3 {
@@ -148,8 +148,8 @@ fn demoted(line: &str) -> String {
     format!("#### {}", indented.trim_start_matches('#').trim())
 }
 
-/// The lines of one section in at most [`SECTION_CAP`] bytes; a fence that is left open is closed, for it would swallow what
-/// follows.
+/// Returns the lines of one section in at most [`SECTION_CAP`] bytes; a fence that is left open is closed, because it would
+/// include the text after it.
 fn closed(lines: &[String]) -> String {
     let mut out = String::new();
     let mut fences = Fences::default();
