@@ -1,12 +1,12 @@
-//! The sections of a handoff: one function each, and every item once in all of them.
+//! The sections of a handoff: one function for each, and every item in only one of them.
 //!
-//! An item that several sources name stands in the first section that has a place for it:
+//! An item that several sources name appears in the first section that has a place for it:
 //!
 //! ```text
 //! objective ► requests, prompts ► constraints ► next step ► pending, completed ► key decisions ► open issues ► scratchpad ► summary
 //! ```
 //!
-//! The scratchpad's section and the summary hold only what none of those before them says.
+//! The scratchpad's section and the summary contain only items that no earlier section has.
 
 use std::{
     borrow::Cow,
@@ -30,14 +30,14 @@ use crate::{
     },
 };
 
-/// How many decisions, tests and resolved issues are named, the latest ones.
+/// The number of decisions, tests and resolved issues that are named; the latest ones are.
 const MAX_NAMES: usize = 50;
 
 /// The most of the objective and of the next step that the closing instruction names, in bytes.
 const NAMED: usize = 100;
 
-/// The next step: what the scratchpad says comes next, unless that is done; else the first item to do. One that only
-/// repeats the objective is none.
+/// Returns the next step: the one that the scratchpad names, unless it is done; else the first item to do. An item that only
+/// repeats the objective does not count.
 #[must_use]
 pub fn next_step(state: &PreservedState, notes: &Parsed) -> Option<String> {
     let is_done = |text: &str| {
@@ -57,7 +57,7 @@ pub fn next_step(state: &PreservedState, notes: &Parsed) -> Option<String> {
     Some(one_line(next).into_owned())
 }
 
-/// The closing instruction, which names the task and the next step.
+/// Returns the closing instruction, which names the task and the next step.
 #[must_use]
 pub fn continuation(state: &PreservedState, notes: &Parsed) -> String {
     let named = |text: &str| {
@@ -79,17 +79,17 @@ pub fn continuation(state: &PreservedState, notes: &Parsed) -> String {
     format!("{begin} {RULES}")
 }
 
-/// The closing instruction where neither a task nor a next step is known, or there is no room for them.
+/// The closing instruction if neither a task nor a next step is known, or there is no room for them.
 pub(super) const CONTINUATION: &str = "Carry on with what is not done yet. Do not repeat completed work. \
 Check the state of the files before you change them. Keep the scratchpad up to date as you go, so that the next handoff is \
 as good as this one.";
 
-/// What it says in any case.
+/// The part of the closing instruction that is always there.
 const RULES: &str = "Do not repeat completed work. Check the state of the files before you change them. Keep the scratchpad \
 up to date as you go, so that the next handoff is as good as this one.";
 
-/// Everything that a handoff says, by the names that the template has for it; `has_place` says whether it has one. What has no
-/// section of its own stands in a list: the next step among the items to do, a request among the prompts.
+/// Returns all sections of a handoff, by their names in the template; `has_place` reports whether the template has a place for
+/// one. An item without a section of its own is in a list: the next step among the items to do, a request among the prompts.
 pub(super) fn all(
     sources: &Sources<'_>,
     has_place: &dyn Fn(&str) -> bool,
@@ -145,15 +145,15 @@ pub(super) fn all(
     ])
 }
 
-/// What the sections have said so far, in the words that all wordings of an item have in common.
+/// The items that the sections have listed so far, by the key that all wordings of an item have in common.
 #[derive(Debug, Default)]
 struct Said {
-    /// Each with the reasons that were given for it.
+    /// The keys of the items, each with the reasons that were given for it.
     items: HashMap<String, Vec<String>>,
 }
 
 impl Said {
-    /// Notes that this is said now; whether it was not yet.
+    /// Records an item as listed; returns true if it was not listed before.
     fn add(&mut self, text: &str) -> bool {
         self.add_with(text, "")
     }
@@ -174,7 +174,7 @@ impl Said {
         self.items.contains_key(&key(&one_line(text)))
     }
 
-    /// Whether a decision is said with this reason.
+    /// Reports whether a decision is listed with this reason.
     fn has_with(&self, text: &str, reason: &str) -> bool {
         let reasons = self.items.get(&key(&one_line(text)));
         let reason = key(&one_line(reason));
@@ -196,7 +196,7 @@ impl Said {
     }
 }
 
-/// What the scratchpad has below each of its items.
+/// The lines that the scratchpad has below each of its items.
 struct Notes<'a>(HashMap<String, Vec<&'a str>>);
 
 impl<'a> Notes<'a> {
@@ -209,7 +209,7 @@ impl<'a> Notes<'a> {
         Self(below)
     }
 
-    /// An item with what stands below it.
+    /// Returns an item with the lines below it.
     fn with(&self, mark: &str, text: &str) -> Vec<String> {
         let text = one_line(text);
         let below = self.0.get(&key(&text)).into_iter().flatten();
@@ -240,11 +240,11 @@ fn pending(state: &PreservedState, notes: &Notes<'_>, said: &mut Said) -> String
     joined(open.flat_map(|item| notes.with("[ ]", &item.text)))
 }
 
-/// What is done: items, and issues that were dealt with.
+/// Returns the completed items and the resolved issues.
 fn completed(state: &PreservedState, notes: &Notes<'_>, said: &mut Said) -> String {
     let mut lines = Vec::new();
     for item in &state.completed_items {
-        // That the objective is reached is new.
+        // An item equal to the objective is listed too: that the objective is reached is new.
         said.add(&item.text);
         lines.extend(notes.with("[x]", &item.text));
     }
@@ -270,7 +270,7 @@ fn decisions(state: &PreservedState, said: &mut Said) -> String {
     joined(lines)
 }
 
-/// A decision in one line, with its reason.
+/// Returns a decision in one line, with its reason.
 #[must_use]
 pub fn decision_text(one: &Decision) -> String {
     match (one_line(&one.description), one_line(&one.rationale)) {
@@ -279,7 +279,7 @@ pub fn decision_text(one: &Decision) -> String {
     }
 }
 
-/// An issue in one line, with its severity and those of its files that it does not name itself.
+/// Returns an issue in one line, with its severity and those of its files that its text does not name.
 #[must_use]
 pub fn issue_text(issue: &Issue) -> String {
     let text = one_line(&issue.description);
@@ -298,7 +298,7 @@ fn issues(state: &PreservedState, said: &mut Said) -> String {
     joined(new.map(|issue| format!("- {}", issue_text(issue))))
 }
 
-/// What of the scratchpad no section above has.
+/// Returns the parts of the scratchpad that no section above has.
 fn unsaid(notes: &Parsed, said: &mut Said) -> String {
     let text = notes.without(|fact| said.covers(fact));
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -307,7 +307,7 @@ fn unsaid(notes: &Parsed, said: &mut Said) -> String {
     text
 }
 
-/// What a model says again in its own words: the human's sentences, and the names of the work at hand.
+/// The content that a model may repeat in its own words: the human's sentences, and the names of the work at hand.
 struct Known<'a> {
     /// The words of each sentence.
     sentences: Vec<BTreeSet<String>>,
@@ -332,7 +332,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether an item has four fifths of its words in common with a sentence, or is a list of names that stand above.
+    /// Reports whether an item has four fifths of its words in common with a sentence, or is a list of names given above.
     fn has(&self, item: &str) -> bool {
         let words = words(item);
         let alike = |sentence: &BTreeSet<String>| {
@@ -360,7 +360,8 @@ fn words(text: &str) -> BTreeSet<String> {
     key.split(' ').map(str::to_owned).collect()
 }
 
-/// What of the summary no section above has. Its secrets are masked already, so what is said is known by its mask, too.
+/// Returns the parts of the summary that no section above has. Its secrets are masked already, so listed items are also
+/// compared in their masked form.
 fn summary(text: &str, known: &Known<'_>, said: &mut Said) -> String {
     if text.contains(MASK) {
         let masked: Vec<_> = said
@@ -383,21 +384,21 @@ fn summary(text: &str, known: &Known<'_>, said: &mut Said) -> String {
         let mut is_said = said.covers(fact);
         if list_item(line.trim()).is_some() {
             is_said |= known.has(text);
-            // A model may say it twice by itself.
+            // A model may itself repeat an item.
             said.add(text);
         }
         is_said
     })
 }
 
-/// How many files are listed one by one; the others are counted by their directories.
+/// The number of files that are listed one by one; the others are counted by their directories.
 const LISTED_FILES: usize = 40;
 
 fn uncommitted(state: &PreservedState) -> HashSet<&str> {
     state.uncommitted_files.iter().map(Item::as_str).collect()
 }
 
-/// The files that the run has changed, and what else is not committed, without those that the work at hand has.
+/// Returns the files that the run has changed, and the other uncommitted ones, without those of the work at hand.
 fn files(state: &PreservedState, work: &WorkAtHand) -> String {
     let at_hand = work.files.iter().filter(|one| one.changed);
     let mut said: HashSet<&str> = at_hand.map(|one| one.path.as_str()).collect();
@@ -434,7 +435,7 @@ fn files(state: &PreservedState, work: &WorkAtHand) -> String {
     joined(lines.into_iter().map(|(line, _)| line).chain(counted))
 }
 
-/// Files as numbers by their directories, the largest first: `- 312 more: 200 in src/gen, 112 in docs`.
+/// Returns the number of files for each directory, the largest first: `- 312 more: 200 in src/gen, 112 in docs`.
 fn counted<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
     const DIRECTORIES: usize = 8;
     let count = paths.len();
@@ -466,14 +467,14 @@ fn counted<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> 
     (count > 0).then(|| format!("- {count} more: {}", named.join(", ")))
 }
 
-/// How much room the list of prompts has, in bytes; those that are pinned stand in it in any case.
+/// The room for the list of prompts, in bytes; pinned prompts are always in it.
 const PROMPTS_ROOM: usize = 8 * 1024;
 
-/// A prompt of at most so many bytes has its place before any that is longer.
+/// The size, in bytes, up to which a prompt takes precedence over any longer one.
 const SHORT: usize = 500;
 
-/// The human's prompts, oldest first, without those that have a section of their own. Where there are too many the pinned ones
-/// have their place first, then the short ones, then the long ones, of each the newest first.
+/// Returns the human's prompts, oldest first, without those that have a section of their own. If there are too many, the pinned
+/// ones are kept first, then the short ones, then the long ones, each group newest first.
 fn prompts(sources: &Sources<'_>, has_place: &dyn Fn(&str) -> bool, said: &mut Said) -> String {
     let objective = sources.state.current_objective.as_ref();
     let objective = objective.map_or("", |objective| objective.text.as_str());
@@ -517,14 +518,14 @@ fn prompts(sources: &Sources<'_>, has_place: &dyn Fn(&str) -> bool, said: &mut S
     joined(kept.iter().map(|at| lines[*at].clone()).chain(note))
 }
 
-/// What the agent states as a constraint.
+/// Returns the constraints that the agent stated.
 fn constraints(state: &PreservedState, said: &mut Said) -> String {
     let stated = state.constraints.iter();
     let stated = stated.filter(|one| one.origin != Origin::Human && said.add(&one.said.text));
     joined(stated.map(|one| work::prompt_line(&one.said, false)))
 }
 
-/// The failing tests by name, which of them passed before, and what the last run has fixed.
+/// Returns the failing tests by name, which of them passed before, and the tests that the last run has fixed.
 fn failing_tests(sources: &Sources<'_>) -> String {
     let state = &sources.state.test_state;
     if !sources.include_tests || state.failing.is_empty() {
@@ -551,7 +552,7 @@ fn failing_tests(sources: &Sources<'_>) -> String {
     joined(lines)
 }
 
-/// The files, each under its name in a fence.
+/// Returns the files, each in a fence below its name.
 fn included(files: &[IncludedFile]) -> String {
     files
         .iter()
@@ -585,14 +586,14 @@ fn list(prefix: &str, items: &[impl AsRef<str>]) -> Vec<String> {
         .collect()
 }
 
-/// Everything that some reader takes for the end of a line.
+/// All characters that some reader takes as the end of a line.
 const LINE_ENDS: [char; 7] = [
     '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
 ];
 
-/// An item is one line, so that a commit subject or a file name cannot add headings of its own.
+/// Joins the lines of an item into one, so that a commit subject or a file name cannot add headings of its own.
 pub(super) fn one_line(text: &str) -> Cow<'_, str> {
-    // Nearly every item is ASCII, where they are one range of bytes.
+    // Nearly every item is ASCII, in which the line ends are one range of bytes.
     let ends_a_line = if text.is_ascii() {
         text.bytes().any(|byte| matches!(byte, b'\n'..=b'\r'))
     } else {
@@ -606,7 +607,8 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(parts.join(" "))
 }
 
-/// The lines of a list. One that reads like a signal stands in quotes, so that an assistant who repeats it says nothing.
+/// Joins the lines of a list. A line that looks like a signal is put in back quotes, so that it is no signal if an assistant
+/// repeats it.
 pub(super) fn joined(lines: impl IntoIterator<Item = String>) -> String {
     let mut text = String::new();
     for line in lines {
@@ -628,10 +630,10 @@ pub(super) fn joined(lines: impl IntoIterator<Item = String>) -> String {
     text
 }
 
-/// A text in a code fence that is longer than any in it, so that nothing of it can end the fence; nor does a signal in
-/// it count.
+/// Returns a text in a code fence that is longer than any in it, so that no part of it can end the fence; a signal in
+/// it does not count either.
 pub(super) fn fenced(text: &str) -> String {
-    // What is taken out before it is sent may stand between two runs that are one then.
+    // Characters that are removed before sending may separate two runs, which then become one.
     let text = super::sendable(text);
     let (mut longest, mut run) = (0, 0);
     for c in text.chars() {

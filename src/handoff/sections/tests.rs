@@ -16,7 +16,7 @@ fn marker() -> Marker {
     }
 }
 
-/// The state that signals and notes make, in the order in which they are fed.
+/// Returns the state that results from signals and notes, in the order in which they are fed.
 fn state(said: &str, notes: &Parsed) -> PreservedState {
     let mut state = PreservedState::default();
     for signal in signals::parse(said) {
@@ -38,7 +38,7 @@ fn message(said: &str, notes: &str, summary: &str) -> String {
     handoff.expect("the template is ours").text
 }
 
-/// The line's words, without the marks of a list.
+/// Returns the line's words, without the marks of a list.
 fn words(line: &str) -> &str {
     let line = line.trim();
     list_item(line).map_or(line, |item| item.text)
@@ -137,7 +137,7 @@ fn each_item_is_said_once() {
 
 #[test]
 fn a_secret_that_is_masked_in_the_summary_is_still_the_same_item() {
-    // Put together here, for scanners read sources, too.
+    // The secret is assembled here, because scanners read sources, too.
     let secret = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
     let summary = format!(
         "### Pending Tasks\n\n- {}\n",
@@ -147,7 +147,7 @@ fn a_secret_that_is_masked_in_the_summary_is_still_the_same_item() {
     assert!(!text.contains("Summary of"), "{text}");
 }
 
-/// A model's summary beside what is known without it: each thing once, whatever the model lost or made up.
+/// Checks a model's summary next to the facts known without it: each appears once, whatever the model lost or made up.
 #[test]
 fn what_a_model_lost_stands_and_what_it_says_again_does_not() {
     let work = WorkAtHand {
@@ -314,7 +314,7 @@ fn a_fence_is_longer_than_what_its_text_becomes() {
 }
 
 proptest::proptest! {
-    /// Whatever the sources have in common stands once.
+    /// Checks that content that the sources have in common appears once.
     #[test]
     fn no_line_stands_twice(picks in proptest::collection::vec((0..6_usize, 0..5_usize), 0..24)) {
         const ITEMS: [&str; 6] = [
