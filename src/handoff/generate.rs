@@ -61,7 +61,7 @@ impl From<minijinja::Error> for TemplateError {
 /// A file that the user wants the next session to have before it asks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IncludedFile {
-    /// Its path in the project.
+    /// The path of the file in the project.
     pub name: String,
     /// The part of it that is shown.
     pub text: String,

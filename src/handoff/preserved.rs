@@ -73,7 +73,7 @@ impl Origin {
 pub struct Item {
     /// The text itself.
     pub text: String,
-    /// Its source.
+    /// The source of the text.
     pub origin: Origin,
 }
 
@@ -195,10 +195,10 @@ pub struct Decision {
     pub description: String,
     /// The reason; empty if not given.
     pub rationale: String,
-    /// The time at which it was recorded; for one in the scratchpad it is known only if a date is given there.
+    /// The time at which it was recorded; for a decision in the scratchpad it is known only if a date is given there.
     #[serde(default)]
     pub timestamp: Option<DateTime<Utc>>,
-    /// Its source.
+    /// The source of the decision.
     #[serde(default)]
     pub origin: Origin,
 }
@@ -238,9 +238,9 @@ pub struct Issue {
     pub severity: Severity,
     /// The files that it concerns.
     pub files: Vec<String>,
-    /// True if it is resolved.
+    /// True if the issue is resolved.
     pub addressed: bool,
-    /// Its source.
+    /// The source of the issue.
     #[serde(default)]
     pub origin: Origin,
 }

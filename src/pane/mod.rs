@@ -25,7 +25,7 @@ pub use crate::terminal::{
 pub struct PaneSpec {
     /// The program: a path, or a name looked up in the `PATH` of `env`.
     pub program: OsString,
-    /// Its arguments, without the program's own name.
+    /// The arguments of the program, without its own name.
     pub args: Vec<OsString>,
     /// The complete environment: nothing is inherited.
     pub env: Vec<(OsString, OsString)>,

@@ -60,7 +60,7 @@ enum What {
 /// The reason why a file cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CastError {
-    /// Its first line is not the header of an asciicast.
+    /// The first line is not the header of an asciicast.
     #[error("expected the header of an asciicast v2 in the first line, found {0}")]
     Header(String),
     /// The recording is empty.

@@ -4,7 +4,7 @@
 //!   keys, mouse ──▶ app::copy ──CopyOrder──▶ Screen::copy ──CopyOutcome──▶ app::copy ──▶ clipboard
 //! ```
 //!
-//! The screen keeps a still, a frozen copy of the grid, while it is read: output continues behind it, and the text that is
+//! The screen keeps a still, a frozen copy of the grid, while it is read: output continues meanwhile, and the text that is
 //! being selected neither moves nor changes.
 
 /// An order to a screen in copy mode.

@@ -9,7 +9,7 @@
 //!                           └──────▶ forward: the child's bytes, by its modes
 //! ```
 //!
-//! An ESC may be the key or the start of a sequence: [`Decoder::flush_after`] says when the loop should
+//! An ESC may be the key or the start of a sequence: [`Decoder::flush_after`] returns when the loop should
 //! call [`Decoder::flush`] if nothing follows.
 
 mod forward;
@@ -52,7 +52,7 @@ pub enum HostInput {
     Key {
         /// The key, as far as its bytes show.
         event: KeyEvent,
-        /// Its bytes.
+        /// The raw bytes of the key.
         raw: Vec<u8>,
     },
     /// A bracketed paste begins.
@@ -65,12 +65,12 @@ pub enum HostInput {
     Mouse {
         /// The event.
         event: MouseEvent,
-        /// Its bytes.
+        /// The raw bytes of the event.
         raw: Vec<u8>,
     },
     /// A button beyond the third and the wheel; column and row are the host terminal's, from 0.
     OtherButton {
-        /// Its number in the mouse protocols, with the bits of modifiers (4, 8, 16) and of motion (32).
+        /// The button's number in the mouse protocols, with the bits of modifiers (4, 8, 16) and of motion (32).
         number: u16,
         /// True if it went down or is down; false if it was released.
         pressed: bool,
@@ -78,7 +78,7 @@ pub enum HostInput {
         column: u16,
         /// The row.
         row: u16,
-        /// Its bytes.
+        /// The raw bytes of the event.
         raw: Vec<u8>,
     },
     /// The host terminal gained or lost the focus.
@@ -87,7 +87,7 @@ pub enum HostInput {
     Reply {
         /// The reply.
         reply: HostReply,
-        /// Its bytes.
+        /// The raw bytes of the reply.
         raw: Vec<u8>,
     },
     /// Bytes with no meaning to us.
@@ -114,7 +114,7 @@ pub enum HostReply {
     Colour {
         /// The colour that the query named.
         which: HostColour,
-        /// Its value.
+        /// The value of the colour.
         rgb: Rgb,
     },
     /// DA1, with its numbers.

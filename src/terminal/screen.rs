@@ -739,7 +739,7 @@ impl Screen {
         damage
     }
 
-    /// Reports whether the view is in the scrollback, or was so when all of it was last drawn: that is shown beside the cells,
+    /// Reports whether the view is in the scrollback, or was so when all of it was last drawn: that is shown next to the cells,
     /// and a child may end it by a reset.
     #[must_use]
     pub fn is_reported_scrolled(&self) -> bool {

@@ -115,7 +115,7 @@ pub(super) enum Setting {
     Unknown,
 }
 
-/// The second reader of the child's bytes, beside the engine.
+/// The second reader of the child's bytes, in addition to the engine.
 #[derive(Default)]
 pub(super) struct SideChannel {
     parser: Parser,
@@ -223,7 +223,7 @@ enum CapState {
 pub(super) struct Passage {
     /// The number of bytes that the gate has handled.
     pub consumed: usize,
-    /// The number of them, from the start, that may pass.
+    /// The number of these bytes, from the start, that may pass.
     pub passed: usize,
     /// True if a string was too long: after the passed bytes the parsers must forget it.
     pub overflow: bool,

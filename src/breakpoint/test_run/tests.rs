@@ -103,7 +103,7 @@ fn output_cut_anywhere_never_invents_a_failure_or_a_success() {
                 // The start of a broken build can look like the runner below it.
                 let Some(full) = full else { continue };
                 for failing in &outcome.failing {
-                    // A package in front of a name may still be missing, or the time behind it be cut.
+                    // A package before a name may still be missing, or the time after it be cut.
                     let known = full.failing.iter().any(|have| {
                         have.contains(failing.as_str()) || failing.contains(have.as_str())
                     });

@@ -34,9 +34,9 @@ pub enum Ended {
 pub struct Ran {
     /// The way in which it ended.
     pub ended: Ended,
-    /// Its standard output, as far as it was kept.
+    /// The standard output, as far as it was kept.
     pub stdout: Vec<u8>,
-    /// Its standard error, as far as it was kept.
+    /// The standard error, as far as it was kept.
     pub stderr: Vec<u8>,
     /// The time that it ran.
     pub took: Duration,

@@ -15,9 +15,9 @@ use super::cells::is_spacer;
 /// A part of the viewport, in cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// Its rows.
+    /// The rows of the part.
     pub rows: Range<u16>,
-    /// Its columns.
+    /// The columns of the part.
     pub columns: Range<u16>,
 }
 
