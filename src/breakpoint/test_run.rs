@@ -34,7 +34,7 @@ const NAME_CAP: usize = 300;
 /// The longest command line that is quoted back, in characters.
 const COMMAND_CAP: usize = 200;
 
-/// The longest command line that identifies an owner, in characters; it is long because two long ones may start alike.
+/// The longest command line that identifies an owner, in characters: two longer ones with the same start count as one.
 const OWNER_COMMAND_CAP: usize = 2_000;
 
 /// The most output that is read, in bytes; if it is longer, its end is read, where the summary is.

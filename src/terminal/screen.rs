@@ -884,7 +884,7 @@ impl Screen {
     }
 
     /// Returns the last lines, like [`tail_text`](Self::tail_text), above the one with the cursor: the lines that the program has
-    /// finished. If the cursor is hidden, returns all of them.
+    /// finished, while it continues below. If the cursor is hidden, returns all of the last lines.
     #[must_use]
     pub fn settled_text(&self, lines: usize) -> String {
         let grid = self.engine.term.grid();
