@@ -14,7 +14,7 @@
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
 #![allow(
     clippy::too_many_lines,
-    reason = "a measurement tells its story from beginning to end"
+    reason = "a measurement is one sequence from beginning to end"
 )]
 
 use std::{

@@ -42,7 +42,7 @@
     test,
     allow(
         clippy::too_many_lines,
-        reason = "a test tells its story from beginning to end"
+        reason = "a test is one sequence from beginning to end"
     )
 )]
 

@@ -12,7 +12,7 @@
 
 #![allow(
     clippy::too_many_lines,
-    reason = "a measurement tells its story from beginning to end"
+    reason = "a measurement is one sequence from beginning to end"
 )]
 
 mod chain;
@@ -60,7 +60,7 @@ const RIVALS: [&str; 6] = [
     "a bare word list",
 ];
 
-/// How many of them are written, and not put together of what stands in the session.
+/// The number of those that are written, and not composed of the session's text.
 const WRITTEN: usize = 2;
 
 /// What one cut has shown.

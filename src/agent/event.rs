@@ -265,7 +265,7 @@ pub struct ToolCall {
     pub directory: Option<String>,
     /// The file, for a tool that touches one.
     pub file: Option<String>,
-    /// True if a subagent made the call, which then tells nothing about the main turn.
+    /// True if a subagent made the call, which then has no bearing on the main turn.
     pub by_subagent: bool,
     /// The change that it made to the agent's to-do list; none while it runs, and for a subagent, which has a list of its own.
     pub todo: Option<Box<TodoCall>>,

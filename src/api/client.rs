@@ -330,7 +330,7 @@ fn garbled(found: &'static str) -> ClientError {
     ClientError::Garbled { found }
 }
 
-/// Returns the answer once it is complete; `ended` tells that no more bytes will come.
+/// Returns the answer once it is complete; `ended` means that no more bytes will come.
 fn parse_answer(bytes: &[u8], ended: bool) -> Result<Option<Answer>, ClientError> {
     let Some(end) = memchr::memmem::find(bytes, b"\r\n\r\n") else {
         if bytes.len() > HEAD_LIMIT {

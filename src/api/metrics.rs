@@ -94,7 +94,7 @@ impl Exposition {
         let _ = writeln!(self.0, "{close} {value}");
     }
 
-    /// Writes a family of one sample, or nothing while the value is unknown; the name tells a counter from a gauge.
+    /// Writes a family of one sample, or nothing while the value is unknown; the name distinguishes a counter from a gauge.
     fn one(&mut self, name: &str, help: &str, value: Option<f64>) {
         if let Some(value) = value {
             let is_counter = name.ends_with("_total");

@@ -310,7 +310,7 @@ async fn attend(stream: Box<dyn Stream>, router: Router, process: Option<u32>) {
             tracing::debug!(%error, "a connection ended early");
         },
         () = limit => tracing::warn!("a connection outlived its time limit and was closed"),
-        () = connection.lost.notified() => tracing::debug!("a stream that nobody reads was closed"),
+        () = connection.lost.notified() => tracing::debug!("an unread stream was closed"),
     }
 }
 

@@ -219,7 +219,7 @@ fn call(model: &mut Model, what: &str) {
     model.emit(Effect::Call(said));
 }
 
-/// Shows a reboot to whoever has asked for it: to the person at the keyboard its review, to a script nothing.
+/// Shows a reboot to the one who asked for it: to the person at the keyboard its review, to a script nothing.
 fn shown_to(model: &mut Model, cause: Cause) {
     if cause == Cause::Key {
         open_review(model);

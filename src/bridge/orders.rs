@@ -47,7 +47,7 @@ impl fmt::Display for OrderId {
 pub enum Order {
     /// Read the prompt box.
     ReadDraft,
-    /// Put nothing into the prompt box: the answer tells whether a dialog has the keys.
+    /// Put nothing into the prompt box: the answer reports whether a dialog has the keys.
     Probe,
     /// Put this into the prompt box, if that is empty.
     FillDraft {

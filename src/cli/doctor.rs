@@ -1,4 +1,4 @@
-//! `pitstop doctor`: checks everything that pitstop needs, and tells how to fix what is wrong.
+//! `pitstop doctor`: checks everything that pitstop needs, and names the fix for each fault.
 
 mod agent;
 mod keeping;

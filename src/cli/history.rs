@@ -404,7 +404,7 @@ fn figures(iteration: &IterationReport) -> String {
     }
 }
 
-/// Returns a row of the table; the cause of the next iteration tells how this one ended.
+/// Returns a row of the table; the cause of the next iteration is how this one ended.
 fn fields(iteration: &IterationReport, next: Option<Cause>) -> Vec<String> {
     let none = || "–".to_owned();
     let cause = iteration.cause.as_deref().map_or_else(none, began);

@@ -44,7 +44,7 @@ pub struct Turn {
     pub used: Tokens,
     /// True if the client compacted within it.
     pub compacted: bool,
-    /// True if the figure fell by much within it, whatever the reason: such a turn tells nothing about growth.
+    /// True if the figure fell by much within it, whatever the reason: such a turn shows nothing about growth.
     pub fell: bool,
 }
 

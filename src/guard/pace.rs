@@ -1,6 +1,6 @@
 //! The growth of the context window while the agent works: per minute of work and per tool call.
 //!
-//! A real session is two to four turns, one of which makes a hundred tool calls, so growth per turn tells nothing within it. The
+//! A real session is two to four turns, one of which makes a hundred tool calls, so growth per turn shows nothing within it. The
 //! figures cut the work into steps instead, and the last steps tell how fast it grows:
 //!
 //! ```text

@@ -376,7 +376,7 @@ impl TestState {
     }
 
     /// Applies the outcomes of the test runs of one command. `fixed` and `regressed` compare with the runs before it; a run of some
-    /// tests, or of another owner's tests, does not change the results of the others. A run that could not be built tells nothing
+    /// tests, or of another owner's tests, does not change the results of the others. A run that could not be built shows nothing
     /// about any test: it is listed in `failing` by the runner's name until one of that owner can be built again.
     pub fn update_all(&mut self, outcomes: &[TestOutcome]) {
         let Some(command) = outcomes.first().map(|one| one.command.as_str()) else {
@@ -616,7 +616,7 @@ pub struct PreservedState {
     pub deleted_files: Vec<Item>,
     /// The files that this run has renamed; they are among the deleted and the created ones, too.
     pub renamed_files: Vec<Renamed>,
-    /// The files that have uncommitted changes now according to git, whoever changed them.
+    /// The files that have uncommitted changes now according to git, no matter who changed them.
     pub uncommitted_files: Vec<Item>,
     /// The branch that is checked out, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]

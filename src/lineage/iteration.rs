@@ -32,7 +32,7 @@ words! {
 }
 
 impl EndReason {
-    /// Returns the reason in a few words, for a list. The cause of the next iteration tells more about a reboot than this word.
+    /// Returns the reason in a few words, for a list. The cause of the next iteration says more about a reboot than this word.
     #[must_use]
     pub const fn short(self, next: Option<Cause>) -> &'static str {
         match self {

@@ -141,7 +141,7 @@ pub struct Plan {
 #[must_use]
 pub fn recover(entry: &JournalEntry, evidence: Evidence) -> Plan {
     let recovery = decide(entry, evidence);
-    // A finished entry tells nothing about leftover agents; those are found by the record of agents and ended.
+    // A finished entry has no information about leftover agents; those are found by the record of agents and ended.
     let unfinished = recovery != Recovery::Nothing;
     Plan {
         end_old_agent: unfinished && evidence.old_agent_alive,

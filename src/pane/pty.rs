@@ -343,7 +343,7 @@ impl Pty {
         dropped
     }
 
-    /// Sets the size of the terminal, which the child is told.
+    /// Sets the size of the terminal, of which the child is notified.
     pub fn resize(&self, size: PaneSize) -> Result<(), PtyError> {
         self.master
             .resize(pty_size(size))

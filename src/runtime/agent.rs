@@ -199,7 +199,7 @@ impl AgentPlan {
         (session, Start::Fresh)
     }
 
-    /// Returns the length of the session's transcript in bytes, which is not 0 for one that is resumed, by whatever arguments.
+    /// Returns the length of the session's transcript in bytes; 0 if there is none yet.
     pub(super) fn transcript_length(&self, start: &StartAgent) -> u64 {
         let path = self.transcript_of(start.session);
         path.map_or(0, |path| length(&path))

@@ -311,7 +311,7 @@ impl Shell {
         self.post(Event::Pane(PaneEvent::InputCancelled { bytes }));
     }
 
-    /// Resizes the pane: the child is told of a change of the layout at once, and of some of the sizes of a window being resized.
+    /// Resizes the pane: the child is notified of a change of the layout at once, and of some of the sizes of a window being resized.
     fn resize_pane(&mut self, size: PaneSize) {
         if !self.terminal.window_resizes {
             self.pane.resizing.forget();
@@ -742,7 +742,7 @@ impl Shell {
             self.services.watcher.forget_beside(&old);
         }
         self.services.watcher.watch_beside(&path);
-        // In the session that was started, everything is new that did not exist at the start or that nobody had read; in another
+        // In the session that was started, everything is new that did not exist at the start or that had not been read; in another
         // one to which the agent turns, everything from now on.
         let history = match self.services.begun {
             Some((begun, before)) if begun == session => before,

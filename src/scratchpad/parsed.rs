@@ -127,7 +127,7 @@ enum Id {
 }
 
 impl Parsed {
-    /// Reads the notes, their secrets masked: if half of a secret came into another item, nobody could recognise it any
+    /// Reads the notes, their secrets masked: if half of a secret came into another item, it could not be recognised any
     /// more.
     #[must_use]
     pub fn read(notes: &str) -> Self {

@@ -35,7 +35,7 @@ const ASKED: &str = "human: ";
 const SAID: &str = "agent: ";
 const RAN: &str = "$ ";
 
-/// The indents of the further lines of a step, and of the line that tells how it went.
+/// The indents of the further lines of a step, and of the line with its outcome.
 const BELOW: &str = "    ";
 const MARK: &str = "  ";
 
@@ -175,7 +175,7 @@ impl Step {
     /// Reads the steps of a handoff back.
     fn read_all(handoff: &str) -> Vec<Self> {
         let mut steps: Vec<Self> = Vec::new();
-        // True once the line that tells how the step went has been read.
+        // True once the line with the outcome of the step has been read.
         let mut is_output = false;
         let lines = section(handoff, STEPS_HEADING).into_iter();
         let fenced = lines.skip_while(|line| !line.starts_with("```")).skip(1);
@@ -439,7 +439,7 @@ fn fields(value: &Value, key: &str, lines: &mut Vec<String>) {
         Value::Number(number) => put(&number.to_string()),
         Value::Array(values) => values.iter().for_each(|value| fields(value, key, lines)),
         Value::Object(all) => {
-            // The output mode of a search tells nothing about what was searched for.
+            // The output mode of a search does not show what was searched for.
             let all = all.iter().filter(|(key, _)| *key != "output_mode");
             all.for_each(|(key, value)| fields(value, key, lines));
         }

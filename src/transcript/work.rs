@@ -954,7 +954,7 @@ fn kind(command: &str) -> String {
     kinds.join(AND)
 }
 
-/// Reports whether a text is a plan: it tells what comes next, and lists it.
+/// Reports whether a text is a plan: it announces what comes next, and lists it.
 fn is_plan(text: &str) -> bool {
     let is_item = |line: &&str| {
         let line = line.trim_start();
@@ -1080,7 +1080,7 @@ fn lines_that_matter(output: &str) -> Vec<String> {
         .map(str::trim_end)
         .filter(|line| !line.trim().is_empty());
     let mut lines: Vec<&str> = lines.collect();
-    // The client's own first line tells only that the command failed.
+    // The client's own first line says only that the command failed.
     if lines.len() > 1 && lines[0].starts_with("Exit code ") {
         lines.remove(0);
     }

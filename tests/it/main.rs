@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "real programs take real time")]
 #![allow(
     clippy::too_many_lines,
-    reason = "a test tells its story from beginning to end"
+    reason = "a test is one sequence from beginning to end"
 )]
 
 mod agent;

@@ -364,7 +364,7 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
     supervisor.wait_until("it is decided", || has("use redis") && has("storks"), SOON);
     supervisor.keys([key::ESC, key::ESC]);
     supervisor.terminal.wait_for_text("Rewind", SOON);
-    // Above the present stands the last prompt.
+    // The last prompt is above the present one.
     supervisor.keys(["\x1b[A", key::ENTER]);
     supervisor
         .terminal

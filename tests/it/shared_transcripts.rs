@@ -238,7 +238,7 @@ fn every_line_of_the_shared_sessions_is_read_as_it_stands() {
     assert!(records > 0);
 }
 
-/// The handoff of a session, of its first half, and of its first quarter: what it says stands there.
+/// The handoffs of a session, of its first half, and of its first quarter claim only what is in that session.
 #[test]
 #[ignore = "needs the sessions of PITSTOP_TRANSCRIPTS or ../shared/transcripts"]
 fn a_handoff_of_a_shared_session_claims_nothing_that_does_not_stand_there() {

@@ -16,7 +16,7 @@ use crate::kit::{
     supervisor::{Launch, SOON, Supervisor, key},
 };
 
-/// What a test runner prints: a test passes where the word that stands behind its name is in a source.
+/// The script of a test runner: a test passes if the word after its name is in a source.
 const PYTEST: &str = r#"#!/bin/sh
 echo '===== test session starts ====='
 passed=0 failed=0 names=
@@ -50,7 +50,7 @@ use Step::{Edit, EnterWorktree, Say, Shell, Write};
 struct Week {
     launch: Launch,
     place: PathBuf,
-    /// What stands in the handoff once, and what does not.
+    /// The texts that the handoff has exactly once, and those that it does not have.
     holds: Vec<&'static str>,
     is_over: Vec<&'static str>,
     wrong: usize,
@@ -581,7 +581,7 @@ fn check_history(pitstop: &Supervisor) {
 fn rewind(pitstop: &Supervisor, answer: &str) {
     pitstop.keys([key::ESC, key::ESC]);
     pitstop.terminal.wait_for_text("Rewind", SOON);
-    // Above the present stands the last prompt.
+    // The last prompt is above the present one.
     pitstop.keys(["\x1b[A", key::ENTER]);
     pitstop.terminal.wait_for_text("Restore conversation", SOON);
     pitstop.keys([key::ENTER]);

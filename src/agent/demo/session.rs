@@ -409,7 +409,7 @@ impl Session {
         Ok(())
     }
 
-    /// Begins a conversation that holds so many tokens, and tells the hooks and the bridge.
+    /// Begins a conversation that holds so many tokens, and reports it to the hooks and the bridge.
     fn begin_with(&mut self, source: &str, context: u64) {
         self.context = context;
         self.usage = None;

@@ -84,7 +84,7 @@ impl Session {
         }
     }
 
-    /// Prints lines behind a mark, the others behind as much space, and a blank one; `more` tells how many are left out.
+    /// Prints lines behind a mark, the others behind as much space, and a blank one; `more` is the number of those left out.
     fn block(&mut self, marks: [&str; 2], lines: &[String], shown: usize, more: &str) {
         for (row, line) in lines.iter().take(shown).enumerate() {
             self.above.push(format!("{}{line}", marks[row.min(1)]));

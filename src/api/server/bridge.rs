@@ -188,7 +188,7 @@ async fn said(state: &ServerState, session: SessionId, client: String, said: Sai
         client,
         said,
     };
-    // The answer tells only that the message has been taken.
+    // The answer confirms only that the message has been taken.
     send(state, Request::Bridge(Box::new(report))).await?;
     Ok(accepted())
 }
@@ -264,7 +264,7 @@ async fn compact(
         let why = "pitstop has taken the order back".to_owned();
         return Ok(exact(&Decision::Skip { why }));
     };
-    // The core is told before the client, because the client's next actions result from this answer.
+    // The core learns of it before the client, because the client's next actions result from this answer.
     said(state, sender.session, client, Said::HandedOut(order)).await?;
     Ok(exact(&Decision::Replace { text }))
 }

@@ -421,7 +421,7 @@ pub struct HandoffReport {
     pub created_files: Vec<String>,
     /// The files deleted since the run began.
     pub deleted_files: Vec<String>,
-    /// The files that have uncommitted changes now according to git, whoever made the changes.
+    /// The files that have uncommitted changes now according to git, no matter who made the changes.
     pub uncommitted_files: Vec<String>,
     /// The next step.
     pub next_step: Option<String>,

@@ -147,7 +147,7 @@ pub fn read(model: &mut Model, session: SessionId, found: Result<Option<Box<Carr
     }
 }
 
-/// Returns what a person is told where the store does not answer.
+/// Returns the notice for a person when the store does not answer.
 #[must_use]
 pub fn unknown(why: &str) -> String {
     format!("what this session carried is not known, and nothing is kept over it: {why}")

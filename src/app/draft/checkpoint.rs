@@ -73,7 +73,7 @@ fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Ch
     }
 }
 
-/// The key of the human's requests beside the preserved state: from an objective alone nobody could tell whether it is one of them.
+/// The key of the human's requests beside the preserved state: an objective alone does not show whether it is one of them.
 pub const REQUESTS: &str = "requests";
 
 /// Returns the state of a checkpoint.
@@ -120,7 +120,7 @@ pub fn clear_state(model: &mut Model) {
     model.info("the preserved state is forgotten; undo brings it back");
 }
 
-/// Notes that something has failed: a call of a tool, a turn or the agent. The hint tells how to go on.
+/// Notes that something has failed: a call of a tool, a turn or the agent. The hint names how to go on.
 pub(in crate::app) fn erred(model: &mut Model, message: &str, hint: &'static str) {
     let message = redact(message);
     let message = clean::one_line(&message);

@@ -1,6 +1,6 @@
 //! The handoff as it would be sent now.
 //!
-//! It is drafted once an event is answered, if its sources have changed, so whoever changes those need not think of it. A caller
+//! It is drafted once an event is answered, if its sources have changed, so code that changes those need not think of it. A caller
 //! that needs it within the same event asks for it by [`draft`].
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

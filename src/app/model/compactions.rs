@@ -96,7 +96,7 @@ impl Compactions {
         }
     }
 
-    /// Starts counting anew, since the agent has begun another session in the same iteration.
+    /// Starts counting again, since the agent has begun another session in the same iteration.
     pub fn change_session(&mut self) {
         *self = Self {
             earlier: self.count(),

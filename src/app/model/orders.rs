@@ -7,7 +7,7 @@ use crate::{
     transcript::SessionId,
 };
 
-/// The purpose of an order, which decides who is told of its end.
+/// The purpose of an order, which decides who is notified of its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Reads the prompt box before its first change is reported.

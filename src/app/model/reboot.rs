@@ -357,7 +357,7 @@ pub enum Revoked {
     Refused,
     /// The reboot was taken back and ends with this outcome.
     Ends(RebootOutcome),
-    /// The reboot is armed again, since the turn has ended and the next action is decided anew.
+    /// The reboot is armed again, since the turn has ended and the next action is decided again.
     Armed,
 }
 

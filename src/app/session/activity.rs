@@ -149,7 +149,7 @@ pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
     }
     model.happened.at_seam = !is_in_call(model);
     if was_over {
-        // The hook may have come late, behind the end of its turn: title and prompt box show it.
+        // The hook may have come late, after the end of its turn: title and prompt box show that.
         look_again(model);
     }
 }

@@ -11,7 +11,7 @@ use crate::app::model::Model;
 pub fn prompted(model: &mut Model, prompt: &str) {
     let mut words = HumanWords::default();
     if words.prompt(prompt, Some(model.now.wall)) {
-        // A prompt that was taken out counts again when it is given anew.
+        // A prompt that was taken out counts again when it is given again.
         if !prompts::is_handoff(prompt) {
             model.draft.signalled.readmit(&words);
         }
