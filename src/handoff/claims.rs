@@ -1,7 +1,7 @@
 //! The check whether the claims of a handoff are found in its session.
 //!
 //! Each command, failure, test, file, commit, decision and quotation of the text is looked for in the transcript itself, and not in
-//! the data that this program has parsed from it: this reveals an error of our own parsing, and text that somebody added to the message.
+//! the data that this program has parsed from it: this reveals an error of our own parsing, and text that was added to the message by hand.
 //!
 //! | section | the text that must be in the transcript |
 //! |---|---|
@@ -40,7 +40,7 @@ const OF_OTHERS: [&str; 4] = [
     "## Left out for size",
 ];
 
-/// The sections whose lines are somebody's words.
+/// The sections whose lines are quoted words.
 const SAID: [&str; 9] = [
     OBJECTIVE_HEADING,
     PLAN_HEADING,

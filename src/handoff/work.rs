@@ -171,7 +171,7 @@ pub fn plan(work: &WorkAtHand) -> String {
 }
 
 /// The amount of detail of the steps, in bytes, by their age: nearly all of the last ones, less of those before. The handoff bench
-/// decided between these and others: the output of old calls takes the room of calls and tells less about what is used next.
+/// decided between these and others: the output of old calls takes the room of calls and predicts less of what is used next.
 const DETAILS: [(usize, Detail); 3] = [
     (
         4,
@@ -251,16 +251,16 @@ pub fn steps(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
 pub fn unsaid_by(steps: &str, work: &WorkAtHand) -> WorkAtHand {
     // A command of several lines is one line in the lists.
     let steps = on_one_line(steps);
-    let stands = |text: &String| is_whole_in(&steps, &on_one_line(text));
+    let is_shown = |text: &String| is_whole_in(&steps, &on_one_line(text));
     let is_unsaid = |failure: &&Failure| {
         let mut said = std::iter::once(&failure.call).chain(failure.lines.first());
-        !said.all(stands)
+        !said.all(is_shown)
     };
     WorkAtHand {
         commands: work
             .commands
             .iter()
-            .filter(|command| !stands(command))
+            .filter(|command| !is_shown(command))
             .cloned()
             .collect(),
         last_failure: work.last_failure.as_ref().filter(is_unsaid).cloned(),

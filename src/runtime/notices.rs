@@ -6,7 +6,7 @@
 //!
 //! They are watched first and then looked at: what happens between the two is noticed. Their directories are watched, for what
 //! comes and goes by their names and for being removed or moved themselves. What gives no notice (a directory further above that is
-//! moved, a network file system) is found by the look that [`Notices::changed`] asks for after [`LOOK`] at the latest.
+//! moved, a network file system) is found by the look that [`Notices::changed`] asks for after half a minute at the latest.
 
 use std::{
     collections::BTreeSet,
@@ -24,7 +24,7 @@ use tokio::{
 };
 
 /// The time between two looks at the files while all of them are watched.
-pub const LOOK: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_secs(30);
 
 /// The time between two looks while one is not watched or not where it should be.
 const LOOK_SOON: Duration = Duration::from_secs(1);

@@ -61,7 +61,7 @@ impl Branches {
         let number = self.lines;
         self.lines += 1;
         if number < self.known {
-            return self.stands(number);
+            return self.is_kept(number);
         }
         self.known = self.lines;
         for at in memmem::find_iter(line, NAME) {
@@ -75,7 +75,7 @@ impl Branches {
     }
 
     /// Reports whether the line of this number is not taken back.
-    pub(super) fn stands(&self, line: u64) -> bool {
+    pub(super) fn is_kept(&self, line: u64) -> bool {
         !self.taken_back.iter().any(|one| one.contains(&line))
     }
 

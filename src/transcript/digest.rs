@@ -121,7 +121,7 @@ impl Digest {
         self.branches = before.branches;
         self.branches.begin_again();
         self.said = before.said;
-        self.said.retain(|(line, _)| self.branches.stands(*line));
+        self.said.retain(|(line, _)| self.branches.is_kept(*line));
         self.said_bytes = self.said.iter().map(|(_, text)| text.len()).sum();
         (self.ran, self.calls_open) = (before.ran, before.calls_open);
         self.send_again();

@@ -82,6 +82,22 @@ pub fn clipped(text: &str, limit: usize) -> String {
     format!("{} …", text[..text.floor_char_boundary(limit)].trim_end())
 }
 
+/// Returns the start of a text on one line, as [`on_one_line`] and [`clipped`] make it, and stops to read once that is full.
+#[must_use]
+pub fn clipped_line(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > limit {
+            break;
+        }
+    }
+    clipped(&line, limit)
+}
+
 /// Reports whether a line is a quotation.
 #[must_use]
 pub fn is_quotation(line: &str) -> bool {
@@ -190,6 +206,23 @@ mod tests {
         assert_eq!(clipped("  aé  ", 3), "aé");
         assert_eq!(clipped("aéb", 2), "a …");
         assert_eq!(on_one_line(" a \n\tb  c"), "a b c");
+    }
+
+    #[test]
+    fn a_clipped_line_is_the_line_clipped() {
+        for text in [
+            "",
+            " a \n\tb  c",
+            "aé b",
+            "a b c d e f",
+            "abcdefgh ij",
+            "aéééé",
+        ] {
+            for limit in 0..12 {
+                let whole = clipped(&on_one_line(text), limit);
+                assert_eq!(clipped_line(text, limit), whole, "{text:?} in {limit}");
+            }
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Outcome, harmless, sections};
-use crate::transcript::words::{clipped, on_one_line};
+use crate::transcript::words::clipped_line;
 
 /// The most of a reason that is kept, in bytes: it is shown in one line of the history.
 const REASON_CAP: usize = 300;
@@ -116,7 +116,7 @@ fn without_envelope(ran: &Ran, how: &str) -> String {
 }
 
 fn reason(why: &str) -> String {
-    clipped(&on_one_line(&harmless(why)), REASON_CAP)
+    clipped_line(&harmless(why), REASON_CAP)
 }
 
 #[cfg(test)]

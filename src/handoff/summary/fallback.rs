@@ -4,10 +4,7 @@
 use super::{harmless, put_together};
 use crate::{
     handoff::{PreservedState, sections::decision_text, work},
-    transcript::{
-        words::{clipped, on_one_line},
-        work::WorkAtHand,
-    },
+    transcript::{words::clipped_line, work::WorkAtHand},
 };
 
 /// The number of lines of each kind that are shown.
@@ -37,7 +34,7 @@ pub fn fallback(state: &PreservedState, requests: &[&str], work: &WorkAtHand) ->
 /// Returns the first few of these items as a list.
 fn list(items: impl Iterator<Item = String>) -> String {
     let items = items.take(LINES);
-    let lines = items.map(|item| format!("- {}", clipped(&on_one_line(&item), LINE_CAP)));
+    let lines = items.map(|item| format!("- {}", clipped_line(&item, LINE_CAP)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -58,7 +55,7 @@ fn intent(state: &PreservedState, requests: &[&str]) -> String {
         .iter()
         .filter(|request| !request.is_empty() && request.trim() != objective);
     joined([
-        clipped(&on_one_line(objective), LINE_CAP),
+        clipped_line(objective, LINE_CAP),
         list(others.map(|request| (*request).to_owned())),
     ])
 }
@@ -89,7 +86,7 @@ fn current(state: &PreservedState, work: &WorkAtHand) -> String {
         [] => String::new(),
         words => format!(
             "The last words: {}",
-            clipped(&on_one_line(&words.join(" ")), WORDS_CAP)
+            clipped_line(&words.join(" "), WORDS_CAP)
         ),
     };
     joined([done, words])

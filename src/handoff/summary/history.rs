@@ -14,7 +14,7 @@ use crate::transcript::{
     commands::records,
     prompts,
     record::Splitter,
-    words::{clipped, on_one_line},
+    words::{clipped, clipped_line},
 };
 
 /// The most of a history that a model is asked to read, in bytes: about 20 000 tokens, which cost a few cents.
@@ -158,7 +158,7 @@ impl Log {
             }
             Some("user") => self.user(record),
             Some("assistant") if record["isApiErrorMessage"] == true => {
-                let text = clipped(&on_one_line(&texts(content)), ERROR_CAP);
+                let text = clipped_line(&texts(content), ERROR_CAP);
                 self.add(Kind::Call, format!("API error: {text}"));
             }
             Some("assistant") => self.assistant(content),
@@ -278,14 +278,14 @@ impl Log {
     }
 
     fn call(&mut self, block: &Value) {
-        let tool = clipped(&on_one_line(block["name"].as_str().unwrap_or("a tool")), 60);
+        let tool = clipped_line(block["name"].as_str().unwrap_or("a tool"), 60);
         let does = self.described(&tool, &block["input"]);
         self.add(Kind::Call, format!("{tool}: {does}"));
     }
 
     fn result(&mut self, block: &Value) {
         if block["is_error"] == true {
-            let error = clipped(&on_one_line(&texts(&block["content"])), ERROR_CAP);
+            let error = clipped_line(&texts(&block["content"]), ERROR_CAP);
             self.add(Kind::Call, format!("  failed: {error}"));
         }
     }
@@ -360,7 +360,7 @@ impl Log {
 /// Returns the first of these fields that is a text, on one line.
 fn field(value: &Value, names: &[&str]) -> Option<String> {
     let text = names.iter().find_map(|name| value[*name].as_str())?;
-    let text = clipped(&on_one_line(text), ERROR_CAP);
+    let text = clipped_line(text, ERROR_CAP);
     (!text.is_empty()).then_some(text)
 }
 
