@@ -39,11 +39,9 @@ use alacritty_terminal::{
     term::{Config, Term},
     vte::ansi::Processor,
 };
-use pitstop::api::{
-    Call, Feed, Reply, Request, RequestQueue, Secrets, bind_control_socket, serve,
-    wire::StatusLineReply,
-};
-use pitstop::pane::{PaneSize, screen::Screen};
+use pitstop_core::api::{Reply, Request, wire::StatusLineReply};
+use pitstop_server::{Call, Feed, RequestQueue, Secrets, bind_control_socket, serve};
+use pitstop_terminal::{PaneSize, screen::Screen};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},

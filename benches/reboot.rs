@@ -25,7 +25,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::api::client::ApiClient;
+use pitstop_server::client::ApiClient;
 use serde_json::{Value, json};
 
 #[path = "../tests/it/kit/mod.rs"]

@@ -23,10 +23,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::pane::{
-    PaneSize, PaneSpec,
-    pty::{self, Pty, PtyEvent, PtyMessage, Signal},
-    recording::Recording,
+use pitstop_terminal::{
+    PaneSize,
+    pane::{
+        PaneSpec,
+        pty::{self, Pty, PtyEvent, PtyMessage, Signal},
+        recording::Recording,
+    },
     screen::Screen,
 };
 use serde::Deserialize;

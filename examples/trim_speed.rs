@@ -13,10 +13,8 @@ use std::{
     time::Instant,
 };
 
-use pitstop::{
-    runtime::trim::Surveyed,
-    transcript::{SessionId, Tokens, trim::TrimSettings},
-};
+use pitstop::runtime::trim::Surveyed;
+use pitstop_transcript::{SessionId, Tokens, trim::TrimSettings};
 use uuid::Uuid;
 
 const SETTINGS: TrimSettings = TrimSettings {

@@ -6,37 +6,23 @@
 //!
 //! # The map
 //!
-//! A room (a module of this list) uses only rooms named before it (`tests/it/layering.rs` holds the exact lists).
+//! The product is this crate; what it is made of is in `crates/`. A crate uses only crates named before it, as its manifest
+//! says; a module of this crate uses only modules named before it (`tests/it/layering.rs`).
 //!
-//! - [`clock`]: the moment handed to the pure core
-//! - [`clean`]: the one display sanitizer
-//! - [`private_file`]: opens files where others may have put something else
-//! - [`format`]: figures for people
-//! - [`process`]: processes by number and start time
-//! - [`redact`]: masks secrets wherever something is stored or printed
-//! - [`transcript`]: the conversation: Claude Code's record of a session
-//! - [`keymap`]: chords, actions and the keys for them
-//! - [`bridge`]: the client's own side of a session: its reports, and the requests to it
-//! - [`scratchpad`]: the notes as text: sections, checklist, merge of two edits
-//! - [`terminal`]: the emulator: bytes to cells, keys to bytes
-//! - [`pane`]: the hosted program: its PTY, recording and replay
-//! - [`agent`]: the hosted program, as far as Pitstop must know it
-//! - [`breakpoint`]: good moments to stop
-//! - [`guard`]: the fill of the context window, and the advice for it
-//! - [`handoff`]: the message that the next session is given
-//! - [`lineage`]: the chain of iterations
-//! - [`store`]: the stored data: the database, private files, the lock
-//! - [`autopilot`]: the unattended run: stop phrase, caps, breakers, the decision to go on
-//! - [`config`]: the settings of the user
-//! - [`api`]: the endpoints for hooks, scripts and people elsewhere
-//! - [`app`]: the pure core
+//! - [`pitstop_base`]: cleaned text, moments, processes, keys, private files, masked secrets
+//! - [`pitstop_terminal`]: the emulator, bytes to cells and keys to bytes, and the PTY of the hosted program
+//! - [`pitstop_transcript`]: Claude Code's record of a session
+//! - [`pitstop_agent`]: how the hosted program is started, and the bridge into it
+//! - [`pitstop_handoff`]: the message that the next session is given, and what it is made of
+//! - [`pitstop_core`]: every decision, without I/O: settings, guard, unattended run, the model and its events
+//! - [`pitstop_store`]: the stored data: the database, private files, the lock
+//! - [`pitstop_server`]: the endpoints for hooks, scripts and people elsewhere, and the client for them
+//! - [`pitstop_demo`]: the scripted agent of `pitstop demo`
 //! - [`ui`]: the views, one file per panel
-//! - [`runtime`]: the imperative shell
 //! - [`logging`]: the log file
+//! - [`runtime`]: carries out what the core decides
 //! - [`supervisor`]: the life of a supervisor, from the project's lock to its last line
 //! - [`cli`]: one file per subcommand
-//!
-//! [`format`]: mod@format
 
 #![cfg_attr(
     test,
@@ -46,30 +32,8 @@
     )
 )]
 
-pub mod agent;
-pub mod api;
-pub mod app;
-pub mod autopilot;
-pub mod breakpoint;
-pub mod bridge;
-pub mod clean;
 pub mod cli;
-pub mod clock;
-pub mod config;
-pub mod format;
-pub mod guard;
-pub mod handoff;
-pub mod keymap;
-pub mod lineage;
 pub mod logging;
-pub mod pane;
-pub mod private_file;
-pub mod process;
-pub mod redact;
 pub mod runtime;
-pub mod scratchpad;
-pub mod store;
 pub mod supervisor;
-pub mod terminal;
-pub mod transcript;
 pub mod ui;

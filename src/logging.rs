@@ -32,14 +32,10 @@ use tracing_subscriber::{
     layer::SubscriberExt as _,
 };
 
-use crate::{
-    clean::one_line,
-    config::{
-        LogConfig, LogLevel,
-        load::paths::{DirError, ensure_private_dir},
-    },
-    private_file,
-    redact::redact,
+use pitstop_base::{clean::one_line, private_file, redact::redact};
+use pitstop_core::config::{
+    LogConfig, LogLevel,
+    load::paths::{DirError, ensure_private_dir},
 };
 
 /// The text that the files' names start with; the next constant ends them, with the date between.

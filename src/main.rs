@@ -5,7 +5,6 @@ use std::process::exit;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
-use pitstop::agent;
 use pitstop::cli::{
     api, check, completions, context, ctl, demo, doctor, exec_agent, git_hook, handoff, history,
     hook, host, man, mcp, prune, restore, run, save, status, statusline, test, trim, trust,
@@ -63,7 +62,7 @@ fn main() {
             Some("hook") => exit(hook::run(rest)),
             Some("statusline") => exit(statusline::run(rest)),
             Some(SHIM) => exit(exec_agent::run(rest)),
-            Some("demo-agent") => exit(agent::demo::main(&words(rest))),
+            Some("demo-agent") => exit(pitstop_demo::main(&words(rest))),
             _ => {}
         }
     }

@@ -33,10 +33,8 @@ use std::{
 use corpus::{Cut, NEXT, Place, Session};
 use facts::{Ground, Known, Named};
 use measure::{Measures, Share, interval};
-use pitstop::{
-    handoff::claims::Claims,
-    transcript::human::{OBJECTIVE_HEADING, section},
-};
+use pitstop_handoff::claims::Claims;
+use pitstop_transcript::human::{OBJECTIVE_HEADING, section};
 use product::Product;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;

@@ -13,26 +13,27 @@ use std::{
 
 use chrono::DateTime;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use pitstop::{
-    agent::{AgentEvent, AgentKind, Background, StartSource, claude::prompt_box::PromptBox},
+use pitstop::runtime::{
+    follower::{FollowCommand, follow},
+    summary::read_history,
+};
+use pitstop_agent::{
+    AgentEvent, AgentKind, Background, StartSource, claude::prompt_box::PromptBox,
+};
+use pitstop_base::clock::{self, At};
+use pitstop_core::{
     app::{
         self, Effect, Event, Model,
         effect::StartAgent,
         event::{Exit, HostEvent, NewIds, PaneEvent, ReadEvent, StoreEvent},
         model::{Beginning, Identity},
     },
-    breakpoint::git::GitState,
-    clock::{self, At},
     config::Config,
-    handoff::Generator,
     lineage::{Lineage, ProcessStamp, RunId},
-    pane::input::HostInput,
-    runtime::{
-        follower::{FollowCommand, follow},
-        summary::read_history,
-    },
-    transcript::SessionId,
 };
+use pitstop_handoff::{Generator, breakpoint::git::GitState};
+use pitstop_terminal::input::HostInput;
+use pitstop_transcript::SessionId;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::template;
-use crate::config::{
+use pitstop_core::config::{
     error::{ConfigErrors, EXIT_CODE, Fault, Severity, Style},
     load::{self, Flags, Loaded, Source, paths::Paths},
 };
@@ -74,7 +74,7 @@ fn as_text(outcome: &Result<Loaded, ConfigErrors>, style: Style) -> String {
     text.push_str("no errors; in force, the last one wins: the defaults");
     for source in &loaded.sources {
         text.push_str(" < ");
-        text.push_str(&crate::clean::one_line(&describe(source)));
+        text.push_str(&pitstop_base::clean::one_line(&describe(source)));
     }
     text.push('\n');
     text
@@ -129,7 +129,7 @@ fn fault_json(fault: &Fault) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use pitstop_core::config::Config;
 
     #[test]
     fn a_usable_configuration_names_its_sources() {

@@ -13,16 +13,18 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{out, sessions};
-use crate::{
-    clean,
+use pitstop_base::clean;
+use pitstop_core::{
     config::load::paths::Paths,
-    handoff::strategy::{self, MAX_COMMANDS},
     lineage::{IterationId, Meta},
-    store::{
-        FilesError, PrivateDir,
-        run_dir::{META, RECORDING, RunDir, runs},
-    },
-    transcript::commands::{CommandLog, CommandReader, CommandRecord, OutputReader as _, cast},
+};
+use pitstop_handoff::strategy::{self, MAX_COMMANDS};
+use pitstop_store::{
+    FilesError, PrivateDir,
+    run_dir::{META, RECORDING, RunDir, runs},
+};
+use pitstop_transcript::commands::{
+    CommandLog, CommandReader, CommandRecord, OutputReader as _, cast,
 };
 
 /// The most bytes of a run's record that are read.
@@ -210,7 +212,7 @@ fn as_json(sessions: &[Session]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcript::commands::{Chunk, Direction};
+    use pitstop_transcript::commands::{Chunk, Direction};
 
     fn session(id: &str, output: &str) -> Session {
         let mut log = CommandLog::new(MAX_COMMANDS);

@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{out, save::describe};
-use crate::{
+use pitstop_base::clean::one_line;
+use pitstop_core::{
     api::wire::{CheckpointBody, Control, OrderReply, RebootBody, SAY_LIMIT},
-    clean::one_line,
     lineage::Way,
 };
 

@@ -22,7 +22,7 @@ use clap::Args;
 use rustix::fs::FlockOperation;
 use uuid::Uuid;
 
-use crate::store::is_at;
+use pitstop_store::is_at;
 
 use super::{
     host::{self, HostArgs},

@@ -15,11 +15,9 @@ use super::{
     here::Here,
     out::{self, chain, columns},
 };
-use crate::{
-    api::{client::ClientError, wire::StatusReport},
-    clean::one_line,
-    config::load::Flags,
-};
+use pitstop_base::clean::one_line;
+use pitstop_core::{api::wire::StatusReport, config::load::Flags};
+use pitstop_server::client::ClientError;
 
 /// The time that a supervisor may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
@@ -207,7 +205,7 @@ fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Che
 }
 
 fn git(here: &Here, runtime: &Runtime) -> Check {
-    use crate::breakpoint::git::{GitState, facts};
+    use pitstop_handoff::breakpoint::git::{GitState, facts};
     let name = "git";
     match runtime.block_on(facts(&here.directory, 1, None)) {
         GitState::Facts(facts) => {

@@ -6,8 +6,8 @@
 
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
 
-use crate::process;
-use crate::store::agent_registry;
+use pitstop_base::process;
+use pitstop_store::agent_registry;
 
 /// The exit code of a shell for a command that cannot be run.
 const CANNOT_RUN: i32 = 127;

@@ -28,8 +28,8 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::{hook, observer, out};
-use crate::api::wire::{self, CommitBody};
-use crate::clean;
+use pitstop_base::clean;
+use pitstop_core::api::wire::{self, CommitBody};
 
 /// The hook's name, as git defines it.
 const NAME: &str = "post-commit";

@@ -13,21 +13,26 @@ use super::{
     out::{self, failed_by},
     sessions,
 };
-use crate::{
+use pitstop_base::clean;
+use pitstop_core::{
     api::wire::{HandoffCheck, HandoffReport, MissingFact, UnfoundedLine},
     app::report::{handoff_check, past_handoff},
-    breakpoint::git::{self, GitState},
-    clean,
     config::load::Flags,
-    handoff::{PreservedState, check, check::Class, claims::Claims},
     lineage::past::{MessageKind, PastSession},
-    store::{HistoryOf, Store, StoreError},
-    transcript::{
-        digest::Digest,
-        human::HumanWords,
-        tail::{Tail, TailError, read_pieces},
-        work::WorkAtHand,
-    },
+};
+use pitstop_handoff::{
+    PreservedState,
+    breakpoint::git::{self, GitState},
+    check,
+    check::Class,
+    claims::Claims,
+};
+use pitstop_store::{HistoryOf, Store, StoreError};
+use pitstop_transcript::{
+    digest::Digest,
+    human::HumanWords,
+    tail::{Tail, TailError, read_pieces},
+    work::WorkAtHand,
 };
 
 /// The number of newest runs that are searched for a handoff.

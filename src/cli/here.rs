@@ -6,17 +6,17 @@ use std::{
 };
 
 use super::out::{self, complain, failed_by};
-use crate::{
+use pitstop_base::process;
+use pitstop_core::{
     config::{
         Config,
         load::{self, Flags, paths::Paths},
     },
     lineage::Project,
-    process,
-    store::{
-        FilesError, Opened, PrivateDir, Store, StoreError, StoreOptions, StoreTarget,
-        lock::{self, Holder},
-    },
+};
+use pitstop_store::{
+    FilesError, Opened, PrivateDir, Store, StoreError, StoreOptions, StoreTarget,
+    lock::{self, Holder},
 };
 
 /// The directory that a command was called in, and all that follows from it.

@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 
 use super::here::Here;
 use super::out::{self, columns, duration, failed_by, tokens};
-use crate::api::wire::{HistoryReport, IterationReport};
-use crate::app::report::iteration_report;
-use crate::clean;
-use crate::clock::Zone;
-use crate::config::load::Flags;
-use crate::format;
-use crate::lineage::past::PastSession;
-use crate::lineage::{Cause, EndReason, IterationId, metrics};
 use crate::runtime::zone;
-use crate::store::{HistoryOf, RunHistory, Store, StoreError};
-use crate::transcript::SessionId;
+use pitstop_base::clean;
+use pitstop_base::clock::Zone;
+use pitstop_base::format;
+use pitstop_core::api::wire::{HistoryReport, IterationReport};
+use pitstop_core::app::report::iteration_report;
+use pitstop_core::config::load::Flags;
+use pitstop_core::lineage::past::PastSession;
+use pitstop_core::lineage::{Cause, EndReason, IterationId, metrics};
+use pitstop_store::{HistoryOf, RunHistory, Store, StoreError};
+use pitstop_transcript::SessionId;
 
 /// The number of newest runs that are searched for the last one: their names are exact only to the second.
 const RUNS: u32 = 16;
@@ -230,7 +230,7 @@ fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
         if let Some(wanted) = &args.search {
             let found = store.search(&here.project, wanted, FOUND).await?;
             for run in &mut runs {
-                let of_it = |one: &crate::lineage::Iteration| {
+                let of_it = |one: &pitstop_core::lineage::Iteration| {
                     found.contains(&(run.run.run.clone(), one.iteration))
                 };
                 let kept: Vec<_> = run.iterations.drain(..).filter(of_it).collect();
@@ -442,9 +442,9 @@ mod tests {
     use chrono::{DateTime, Utc};
 
     use super::*;
-    use crate::api::wire::IterationTokens;
-    use crate::lineage::{Lineage, ProcessStamp, Project, RunId};
-    use crate::store::RunRecord;
+    use pitstop_core::api::wire::IterationTokens;
+    use pitstop_core::lineage::{Lineage, ProcessStamp, Project, RunId};
+    use pitstop_store::RunRecord;
 
     #[test]
     fn people_get_one_aligned_line_an_iteration() {
@@ -530,7 +530,7 @@ mod tests {
         let started = DateTime::from_timestamp(1_795_000_000, 0).unwrap();
         let one = run(started, &[1.0, 0.5]);
         let reports = [(&one, report(&one))];
-        let table = all_table(&reports, |_| crate::clock::UTC);
+        let table = all_table(&reports, |_| pitstop_base::clock::UTC);
         assert!(
             table.starts_with(
                 "run 20261118-110640-010203 · 2026-11-18 11:06 · $1.50 · port the importer\n"
@@ -540,7 +540,10 @@ mod tests {
         let json = all_json(&reports);
         assert_eq!(json["runs"][0]["cost_usd"], 1.5);
         assert_eq!(json["runs"][0]["iterations"][1]["cost_usd"], 0.5);
-        assert_eq!(all_table(&[], |_| crate::clock::UTC), "nothing found\n");
+        assert_eq!(
+            all_table(&[], |_| pitstop_base::clock::UTC),
+            "nothing found\n"
+        );
     }
 
     #[test]

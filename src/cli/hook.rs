@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::api::client::{self, ApiClient};
-use crate::api::wire::{self, HookVerdict};
-use crate::config::load::paths::secrets_file_here;
+use pitstop_core::api::wire::{self, HookVerdict};
+use pitstop_core::config::load::paths::secrets_file_here;
+use pitstop_server::client::{self, ApiClient};
 
 /// The time that the whole command may take.
 pub(super) const BUDGET: Duration = Duration::from_millis(300);

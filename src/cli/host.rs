@@ -3,12 +3,6 @@
 use std::{env, ffi::OsString, io::IsTerminal, path::PathBuf};
 
 use crate::{
-    agent::{AgentKind, demo::BRIDGE_VARIABLE},
-    config::{
-        error::Fault,
-        load::{self, Flags, Loaded, paths::Paths},
-    },
-    lineage::checkpoint::Checkpoint,
     logging,
     runtime::host,
     supervisor::{
@@ -16,6 +10,15 @@ use crate::{
         program::{self, Wanted},
     },
 };
+use pitstop_agent::AgentKind;
+use pitstop_core::{
+    config::{
+        error::Fault,
+        load::{self, Flags, Loaded, paths::Paths},
+    },
+    lineage::checkpoint::Checkpoint,
+};
+use pitstop_demo::BRIDGE_VARIABLE;
 
 use super::{
     here::{Environment, Here},

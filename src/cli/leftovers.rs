@@ -9,7 +9,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{api::client, config::load::paths::Paths};
+use pitstop_core::config::load::paths::Paths;
+use pitstop_server::client;
 
 /// The age that a file must have: the files of a supervisor that is just starting are not leftovers.
 const SETTLED: Duration = Duration::from_secs(60);

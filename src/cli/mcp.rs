@@ -22,14 +22,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{hook, out};
-use crate::{
-    api::{
-        client::ApiClient,
-        wire::{ErrorBody, ToolReply},
-    },
-    bridge::TOOLS,
-    clean::chain,
-};
+use pitstop_agent::bridge::TOOLS;
+use pitstop_base::clean::chain;
+use pitstop_core::api::wire::{ErrorBody, ToolReply};
+use pitstop_server::client::ApiClient;
 
 /// The time that the supervisor may take to answer a call.
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(10);

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::api::client::{ApiClient, OBSERVE_VARIABLE};
-use crate::config::load::paths::secrets_file_of;
+use pitstop_core::config::load::paths::secrets_file_of;
+use pitstop_server::client::{ApiClient, OBSERVE_VARIABLE};
 
 /// The time that reporting to a supervisor may take: the reporter is done with its work and waits for nothing else.
 const TELL_LIMIT: Duration = Duration::from_secs(2);

@@ -10,15 +10,11 @@ use std::io::{self, BufRead as _, Write as _};
 use chrono::{DateTime, Utc};
 
 use super::{here::Here, sessions};
-use crate::{
-    clean::one_line,
-    format,
-    lineage::{Iteration, checkpoint::Checkpoint},
-    redact::redact,
-    store::{Checkpoints, HistoryOf, Store, StoreError},
-    supervisor::program::DEMO,
-    transcript::{SessionId, tail::holds_conversation},
-};
+use crate::supervisor::program::DEMO;
+use pitstop_base::{clean::one_line, format, redact::redact};
+use pitstop_core::lineage::{Iteration, checkpoint::Checkpoint};
+use pitstop_store::{Checkpoints, HistoryOf, Store, StoreError};
+use pitstop_transcript::{SessionId, tail::holds_conversation};
 
 /// The number of newest runs that are searched for a session that can be resumed.
 const RUNS: u32 = 8;
@@ -191,14 +187,16 @@ impl Past {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcript::Tokens;
+    use pitstop_transcript::Tokens;
 
     #[test]
     fn what_there_is_is_offered_by_number_and_nothing_else_is_taken() {
         let started = DateTime::from_timestamp(1_795_000_000, 0).unwrap();
         let id: SessionId = "5e551011-0000-4000-8000-000000000002".parse().unwrap();
-        let mut lineage =
-            crate::lineage::Lineage::new(crate::lineage::RunId::new(started, [1, 2, 3]));
+        let mut lineage = pitstop_core::lineage::Lineage::new(pitstop_core::lineage::RunId::new(
+            started,
+            [1, 2, 3],
+        ));
         lineage.open(Some(id), None, started).unwrap();
         let mut iteration = lineage.iterations()[0].clone();
         iteration.tokens_at_end = Some(Tokens(128_000));

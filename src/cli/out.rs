@@ -10,13 +10,13 @@ use serde::de::DeserializeOwned;
 use tokio::runtime::{Builder, Runtime};
 use unicode_width::UnicodeWidthStr;
 
-use crate::api::client::{Answer, ApiClient, ClientError};
-use crate::api::wire::ErrorBody;
-pub use crate::clean::chain;
-use crate::clean::one_line;
-use crate::config::{error::Style, load::paths::secrets_file_here};
-pub use crate::format::{duration, tokens};
-use crate::redact;
+pub use pitstop_base::clean::chain;
+use pitstop_base::clean::one_line;
+pub use pitstop_base::format::{duration, tokens};
+use pitstop_base::redact;
+use pitstop_core::api::wire::ErrorBody;
+use pitstop_core::config::{error::Style, load::paths::secrets_file_here};
+use pitstop_server::client::{Answer, ApiClient, ClientError};
 
 /// The exit code of success.
 pub const OK: i32 = 0;

@@ -17,13 +17,12 @@ use super::{
     leftovers::{self, Leftover},
     out::{self, columns, failed_by},
 };
-use crate::{
+use pitstop_base::{format, process};
+use pitstop_core::{
     config::{load::Flags, parse_duration},
-    format,
     lineage::RunId,
-    process,
-    store::{FilesError, PrivateDir, RunRecord, Saved, run_dir::runs},
 };
+use pitstop_store::{FilesError, PrivateDir, RunRecord, Saved, run_dir::runs};
 
 /// Delete old runs with their recordings, and old checkpoints, of this project.
 ///
@@ -236,7 +235,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::lineage::{EndReason, ProcessStamp, Project};
+    use pitstop_core::lineage::{EndReason, ProcessStamp, Project};
 
     fn at(day: i64) -> DateTime<Utc> {
         Utc.timestamp_opt(1_795_000_000 + day * 86_400, 0).unwrap()

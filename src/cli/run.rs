@@ -12,10 +12,10 @@ use super::{
     host::{self, HostArgs},
     out,
 };
-use crate::{
+use crate::runtime::{front::Speech, task};
+use pitstop_core::{
     autopilot::{Caps, Fresh, Limits, Plan, stop_phrase},
-    config::{Config, units::parse_duration},
-    runtime::{front::Speech, task},
+    config::{Config, parse_duration},
 };
 
 /// The rule for when a new session is begun.

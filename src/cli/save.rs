@@ -18,23 +18,23 @@ use super::{
     out::{self, failed_by},
     template,
 };
-use crate::{
+use pitstop_base::clean::one_line;
+use pitstop_core::{
     api::wire::{CheckpointBody, CheckpointReply},
     app::{
         checkpoint::{MANUAL, saved_scratchpad},
         handoff::git_lines,
     },
-    breakpoint::git::{self, GitState},
-    clean::one_line,
     config::load::{Flags, paths::project_hash},
-    handoff::{
-        Marker, PreservedState, Sources,
-        preserved::{Origin, texts},
-    },
     lineage::checkpoint::Checkpoint,
-    scratchpad::{self, HumanLines, Parsed},
-    store::{Checkpoints, PrivateDir, SCRATCHPAD, VersionFile},
 };
+use pitstop_handoff::{
+    Marker, PreservedState, Sources,
+    breakpoint::git::{self, GitState},
+    preserved::{Origin, texts},
+    scratchpad::{self, HumanLines, Parsed},
+};
+use pitstop_store::{Checkpoints, PrivateDir, SCRATCHPAD, VersionFile};
 
 /// Save a checkpoint of the work as it stands, for `pitstop restore`.
 ///

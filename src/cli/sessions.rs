@@ -7,15 +7,15 @@ use std::{
 };
 
 use crate::{
-    agent::claude::{
-        project_slug,
-        projects::{directory_of, with_work_trees},
-    },
-    config::load::paths::Paths,
     runtime::agent::transcript_in,
     supervisor::program::{claude_config_dir, demo_dir},
-    transcript::SessionId,
 };
+use pitstop_agent::claude::{
+    project_slug,
+    projects::{directory_of, with_work_trees},
+};
+use pitstop_core::config::load::paths::Paths;
+use pitstop_transcript::SessionId;
 
 /// Returns the directories where agents keep transcripts, each in its `projects`: Claude Code first, then the demo.
 pub(super) fn places(paths: Option<&Paths>) -> Vec<PathBuf> {

@@ -4,11 +4,11 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 
 use super::out::{self, columns, duration, tokens};
-use crate::api::wire::{CacheReport, ContextReport, RunReport, StatusReport};
-use crate::app::{autopilot::facts::facts, forecast};
-use crate::clock::{UTC, Zone};
-use crate::format::dollars;
 use crate::runtime::zone;
+use pitstop_base::clock::{UTC, Zone};
+use pitstop_base::format::dollars;
+use pitstop_core::api::wire::{CacheReport, ContextReport, RunReport, StatusReport};
+use pitstop_core::app::{autopilot::facts::facts, forecast};
 
 /// The number of a run's newest lines that are shown.
 const LINES: usize = 5;
@@ -161,7 +161,7 @@ fn row(name: &str, parts: &[String]) -> Vec<String> {
 
 /// Returns the name of a level for people, as the screen shows it.
 fn label(word: &str) -> String {
-    use crate::guard::Level::{Critical, Healthy, Overflow, Warning};
+    use pitstop_core::guard::Level::{Critical, Healthy, Overflow, Warning};
     let levels = [Healthy, Warning, Critical, Overflow];
     let level = levels.into_iter().find(|level| level.word() == word);
     level.map_or(word, |level| level.label()).to_owned()
@@ -186,12 +186,10 @@ fn context(context: &ContextReport) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        agent::AgentKind,
-        api::wire::{
-            AgentReport, AgentState, AgentTools, BridgeReport, ClientLimitReport, ForecastReport,
-            ForecastUnit, RebootReport, TodoList,
-        },
+    use pitstop_agent::AgentKind;
+    use pitstop_core::api::wire::{
+        AgentReport, AgentState, AgentTools, BridgeReport, ClientLimitReport, ForecastReport,
+        ForecastUnit, RebootReport, TodoList,
     };
 
     fn report() -> StatusReport {

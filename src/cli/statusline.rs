@@ -16,12 +16,12 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::hook;
-use crate::agent::parse_status_line;
-use crate::api::client::ApiClient;
-use crate::api::wire::StatusLineReply;
-use crate::app::report::line_of;
-use crate::clean::one_line;
-use crate::guard::{GuardSettings, assess, reading::WindowEvidence};
+use pitstop_agent::parse_status_line;
+use pitstop_base::clean::one_line;
+use pitstop_core::api::wire::StatusLineReply;
+use pitstop_core::app::report::line_of;
+use pitstop_core::guard::{GuardSettings, assess, reading::WindowEvidence};
+use pitstop_server::client::ApiClient;
 
 /// The time that the user's own command may take; the agent redraws its line some moments later anyway.
 const OWN_LIMIT: Duration = Duration::from_secs(2);

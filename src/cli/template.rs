@@ -2,11 +2,9 @@
 
 use std::{fs, io};
 
-use crate::{
-    clean,
-    config::load::paths::Paths,
-    handoff::{Generator, generate::DEFAULT_TEMPLATE},
-};
+use pitstop_base::clean;
+use pitstop_core::config::load::paths::Paths;
+use pitstop_handoff::{Generator, generate::DEFAULT_TEMPLATE};
 
 /// Returns the generator of the template in force; for one that cannot be used, the error and its place.
 pub fn generator(paths: &Paths) -> Result<Generator, String> {

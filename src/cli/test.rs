@@ -32,10 +32,10 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::{observer, out};
-use crate::api::wire::{TEST_NAMES_LIMIT, TestBody};
-use crate::breakpoint::test_run;
-use crate::pane::pty::{self, PtyEvent};
-use crate::pane::{PaneSize, PaneSpec};
+use pitstop_core::api::wire::{TEST_NAMES_LIMIT, TestBody};
+use pitstop_handoff::breakpoint::test_run;
+use pitstop_terminal::pane::pty::{self, PtyEvent};
+use pitstop_terminal::{PaneSize, pane::PaneSpec};
 
 /// The number of bytes at the end of the output that are kept for the counts: as much as the recogniser reads.
 const KEPT: usize = 4 * 1024 * 1024;

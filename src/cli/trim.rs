@@ -17,22 +17,24 @@ use super::{
     sessions::{self, Kept},
 };
 use crate::{
-    app::figures::guard_settings,
-    clean::one_line,
-    config::{
-        Config,
-        load::{self, Flags, paths::Paths},
-    },
-    guard::{Room, reading::WindowEvidence, threshold::Threshold},
     runtime::{
         trim::{Copied, CopyError, Surveyed},
         zone,
     },
     supervisor::program::demo_dir,
-    transcript::{
-        SessionId, Tokens,
-        trim::{LEVELS, Survey, TARGET_PERCENT, TrimPlan, TrimSettings},
+};
+use pitstop_base::clean::one_line;
+use pitstop_core::{
+    app::figures::guard_settings,
+    config::{
+        Config,
+        load::{self, Flags, paths::Paths},
     },
+    guard::{Room, reading::WindowEvidence, threshold::Threshold},
+};
+use pitstop_transcript::{
+    SessionId, Tokens,
+    trim::{LEVELS, Survey, TARGET_PERCENT, TrimPlan, TrimSettings},
 };
 
 /// Copy a session without its old tool output, to continue it in less context

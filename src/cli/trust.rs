@@ -5,14 +5,12 @@ use std::{
     io::{self, Write as _},
 };
 
-use crate::{
-    clean::one_line,
-    config::{
-        error::EXIT_CODE,
-        load::{
-            paths::Paths,
-            trust::{self, Candidate, TrustError},
-        },
+use pitstop_base::clean::one_line;
+use pitstop_core::config::{
+    error::EXIT_CODE,
+    load::{
+        paths::Paths,
+        trust::{self, Candidate, TrustError},
     },
 };
 

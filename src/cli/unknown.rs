@@ -1,7 +1,7 @@
 //! The report of an unknown command: it names the nearest command.
 
 use super::out;
-use crate::config::nearest;
+use pitstop_core::config::nearest;
 
 /// The words that other programs have for a command of this program.
 const OTHER_WORDS: [(&str, &str); 7] = [

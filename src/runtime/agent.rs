@@ -10,20 +10,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    agent::{
-        self, AgentKind, Launch, Start,
-        claude::{self, projects::directory_of},
-        demo,
-    },
-    app::effect::StartAgent,
+use pitstop_agent::{
+    self as agent, AgentKind, Launch, Start,
     bridge::{self, ToolsBy},
-    config::load::paths::RUN,
-    lineage::IterationId,
-    pane::PaneSpec,
-    store::{FilesError, PrivateDir, run_dir::RunDir},
-    transcript::{SessionId, tail::holds_conversation},
+    claude::{self, projects::directory_of},
 };
+use pitstop_core::{app::effect::StartAgent, config::load::paths::RUN, lineage::IterationId};
+use pitstop_demo as demo;
+use pitstop_store::{FilesError, PrivateDir, run_dir::RunDir};
+use pitstop_terminal::pane::PaneSpec;
+use pitstop_transcript::{SessionId, tail::holds_conversation};
 
 use super::{client_settings::ClientSettings, daemon::until};
 

@@ -8,14 +8,12 @@ use ratatui::{
     layout::{Position, Rect},
 };
 
-use crate::{
-    pane::screen::{Patch, Screen},
-    ui::{
-        Depth,
-        extra::{LinkRun, cell_span, span_apart},
-        pane,
-    },
+use crate::ui::{
+    Depth,
+    extra::{LinkRun, cell_span, span_apart},
+    pane,
 };
+use pitstop_terminal::screen::{Patch, Screen};
 
 use super::paint::{Abilities, Painter};
 

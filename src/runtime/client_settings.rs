@@ -9,8 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::agent::{
-    self,
+use pitstop_agent::{
+    self as agent,
     claude::{
         self, Given,
         limits::{CompactionSettings, SettingsFile},

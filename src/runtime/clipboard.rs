@@ -9,7 +9,7 @@ use std::{ffi::OsStr, process::Stdio, time::Duration};
 use base64::Engine as _;
 use tokio::{io::AsyncWriteExt as _, process::Command, sync::mpsc};
 
-use crate::app::Event;
+use pitstop_core::app::Event;
 
 /// The largest text given to the host terminal, in bytes: with more, terminals drop the sequence or hang on it.
 const TERMINAL_LIMIT: usize = 1 << 20;

@@ -15,17 +15,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    agent::{
-        self,
-        claude::daemon::{self, Worker},
-    },
-    app::{Event, event::ReadEvent},
-    clean::chain,
-    lineage::ProcessStamp,
-    process,
-    transcript::{SessionId, tail},
+use pitstop_agent::{
+    self as agent,
+    claude::daemon::{self, Worker},
 };
+use pitstop_base::{clean::chain, process};
+use pitstop_core::{
+    app::{Event, event::ReadEvent},
+    lineage::ProcessStamp,
+};
+use pitstop_transcript::{SessionId, tail};
 
 use super::{Shell, agent::transcript_in};
 

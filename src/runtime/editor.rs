@@ -12,7 +12,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::app::{
+use pitstop_core::app::{
     Event,
     event::{Document, ReadEvent},
 };

@@ -8,8 +8,9 @@ use std::{
 
 use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
 
-use crate::{
-    agent::claude::limits::words_on_screen,
+use pitstop_agent::claude::limits::words_on_screen;
+use pitstop_base::{clean::chain, process};
+use pitstop_core::{
     app::{
         self, Effect, Effects, Event,
         effect::{StartAgent, StopSignal},
@@ -17,23 +18,23 @@ use crate::{
         layout,
     },
     autopilot::RunEvent,
-    breakpoint::git,
-    clean::chain,
     lineage::{EndReason, RunId},
+};
+use pitstop_handoff::{breakpoint::git, scratchpad::versions::Version};
+use pitstop_store::run_dir::RECORDING;
+use pitstop_terminal::{
+    MouseTracking, PaneSize,
+    copy::CopyOrder,
+    input::{self, HostInput},
+    keys,
     pane::{
-        MouseTracking, PaneSize,
-        copy::CopyOrder,
-        input::{self, HostInput},
-        keys, pty,
+        pty,
         recording::{Flushing, Recording},
         replay::Cast,
-        screen::Scroll,
     },
-    process,
-    scratchpad::versions::Version,
-    store::run_dir::RECORDING,
-    transcript::{SessionId, trim::TrimSettings},
+    screen::Scroll,
 };
+use pitstop_transcript::{SessionId, trim::TrimSettings};
 
 use super::{
     Shell,
@@ -158,13 +159,13 @@ impl Shell {
     }
 
     /// Cancels an order that no process has taken yet.
-    fn cancel_order(&mut self, id: crate::bridge::OrderId) {
+    fn cancel_order(&mut self, id: pitstop_agent::bridge::OrderId) {
         let was_taken = !self.calls.mailbox.cancel(id);
         self.post(Event::Bridge(BridgeEvent::Cancelled { id, was_taken }));
     }
 
     /// Revokes an order whose text no process has yet.
-    fn revoke_order(&mut self, id: crate::bridge::OrderId) {
+    fn revoke_order(&mut self, id: pitstop_agent::bridge::OrderId) {
         let in_time = self.calls.mailbox.revoke(id);
         self.post(Event::Bridge(BridgeEvent::Revoked { id, in_time }));
     }
@@ -446,10 +447,11 @@ impl Shell {
             }
         };
         // Taken before the number can be another process's: it is ours until we release it.
-        let process = process::stamp(pty.pid()).unwrap_or_else(|| crate::lineage::ProcessStamp {
-            pid: pty.pid(),
-            start_time: String::new(),
-        });
+        let process =
+            process::stamp(pty.pid()).unwrap_or_else(|| pitstop_core::lineage::ProcessStamp {
+                pid: pty.pid(),
+                start_time: String::new(),
+            });
         self.pane.pty = Some(pty);
         if !typed.is_empty() {
             self.write_pane(typed);
@@ -477,7 +479,11 @@ impl Shell {
         }));
     }
 
-    fn record(&mut self, iteration: crate::lineage::IterationId, size: crate::pane::PaneSize) {
+    fn record(
+        &mut self,
+        iteration: pitstop_core::lineage::IterationId,
+        size: pitstop_terminal::PaneSize,
+    ) {
         if !self.core.view().config.recording.enabled {
             return;
         }
@@ -530,7 +536,7 @@ impl Shell {
 
     /// Continues the recording, if there is one, in the file of this iteration. What was drawn before is in another file: its text
     /// comes first, to make the rest readable.
-    fn record_on(&mut self, iteration: crate::lineage::IterationId) {
+    fn record_on(&mut self, iteration: pitstop_core::lineage::IterationId) {
         if !self.end_recording() {
             return;
         }
@@ -552,7 +558,7 @@ impl Shell {
     }
 
     /// Continues the running process in another iteration.
-    fn continue_pane(&mut self, iteration: crate::lineage::IterationId) {
+    fn continue_pane(&mut self, iteration: pitstop_core::lineage::IterationId) {
         self.record_on(iteration);
         // One that has ended meanwhile is started again, and what it needs comes with that.
         if let Some(process) = self.core.view().session.agent.process.clone() {
@@ -571,7 +577,7 @@ impl Shell {
     }
 
     /// Reads and parses a recording on a thread for slow work: it may have many megabytes.
-    fn read_recording(&mut self, run: &RunId, iteration: crate::lineage::IterationId) {
+    fn read_recording(&mut self, run: &RunId, iteration: pitstop_core::lineage::IterationId) {
         let flushing = self.flush_recording();
         let ended = self.files.caught_up();
         let directory = match &self.agent.files {
@@ -704,7 +710,7 @@ impl Shell {
 
     fn report(&self, event: &RunEvent) {
         let now = super::wall();
-        tracing::info!(event = %crate::clean::one_line(&event.to_string()), "run");
+        tracing::info!(event = %pitstop_base::clean::one_line(&event.to_string()), "run");
         self.terminal
             .front
             .report(event, now, self.core.view().run().as_str());
@@ -712,7 +718,7 @@ impl Shell {
 
     /// Calls a person by the host terminal: OSC 777 where it is known to be understood, else OSC 9, and the bell.
     fn call_person(&mut self, why: &str) {
-        use crate::config::Notifications;
+        use pitstop_core::config::Notifications;
         let how = self.core.view().config.ui.notifications;
         if how == Notifications::Off || !self.terminal.front.has_terminal() {
             return;
@@ -731,7 +737,7 @@ impl Shell {
             return;
         }
         if !self.agent.may_read(&path) {
-            let shown = crate::clean::one_line(&path.to_string_lossy()).into_owned();
+            let shown = pitstop_base::clean::one_line(&path.to_string_lossy()).into_owned();
             tracing::warn!(
                 path = shown,
                 "a transcript outside the agent's own directory is not read"

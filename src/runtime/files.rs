@@ -18,14 +18,14 @@ use std::{
 
 use tokio::sync::{mpsc, watch};
 
-use crate::{
+use pitstop_agent::bridge::{self, Absence, ToolsBy};
+use pitstop_base::clean::chain;
+use pitstop_core::{
     app::{
         Event,
         effect::StartAgent,
         event::{MadeAgain, ReadEvent},
     },
-    bridge::{self, Absence, ToolsBy},
-    clean::chain,
     config::{
         error::Fault,
         load::{
@@ -34,13 +34,13 @@ use crate::{
         },
     },
     lineage::{IterationId, ProcessStamp},
-    pane::{PaneSpec, recording::Recording},
-    scratchpad::{
-        self,
-        versions::{Version, Versions},
-    },
-    store::{PrivateDir, SCRATCHPAD, VersionFile, agent_registry},
 };
+use pitstop_handoff::scratchpad::{
+    self,
+    versions::{Version, Versions},
+};
+use pitstop_store::{PrivateDir, SCRATCHPAD, VersionFile, agent_registry};
+use pitstop_terminal::pane::{PaneSpec, recording::Recording};
 
 use super::{
     agent::{AgentPlan, takes_servers},

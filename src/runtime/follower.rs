@@ -5,23 +5,22 @@ use std::{fs::File, io::Read as _, path::PathBuf, sync::mpsc as std_mpsc};
 use rustix::fs::OFlags;
 use tokio::sync::mpsc;
 
-use crate::{
+use pitstop_base::{clean::chain, private_file};
+use pitstop_core::{
     app::{
         Event,
         event::{ReadEvent, TranscriptFacts},
     },
-    clean::chain,
-    handoff::{
-        signal,
-        strategy::{MAX_COMMANDS, commands},
-    },
     lineage::{IterationId, TokenTotals},
-    pane::recording::Flushing,
-    private_file,
-    transcript::{
-        SessionId, commands::cast::CastReader, digest::Digest, record::Splitter, tail::Tail,
-        usage::Usage,
-    },
+};
+use pitstop_handoff::{
+    signal,
+    strategy::{MAX_COMMANDS, commands},
+};
+use pitstop_terminal::pane::recording::Flushing;
+use pitstop_transcript::{
+    SessionId, commands::cast::CastReader, digest::Digest, record::Splitter, tail::Tail,
+    usage::Usage,
 };
 
 /// The number of bytes read before the figures are sent: a large transcript shows its progress.

@@ -12,7 +12,8 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use crate::{autopilot::RunEvent, redact};
+use pitstop_base::redact;
+use pitstop_core::autopilot::RunEvent;
 
 use super::{
     Woken,

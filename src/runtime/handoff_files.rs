@@ -17,12 +17,12 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{
-    app::event::HandoffFiles,
+use pitstop_base::{
     clean,
-    handoff::{IncludedFile, generate::FILE_CAP},
     private_file::{self, OpenError},
 };
+use pitstop_core::app::event::HandoffFiles;
+use pitstop_handoff::{IncludedFile, generate::FILE_CAP};
 
 /// The number of files that are included at most: as many would fill any handoff.
 const INCLUDED_CAP: usize = 32;

@@ -3,7 +3,8 @@
 //! Each is rebuilt from clean text, and of each kind only the newest waits for the next frame: a flood costs no memory,
 //! and a terminal that is slow gets what still counts.
 
-use crate::{clean, pane::screen::Progress};
+use pitstop_base::clean;
+use pitstop_terminal::screen::Progress;
 
 use super::{clipboard, paint::Abilities};
 

@@ -4,25 +4,29 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::{
-    agent::claude::prompt_box::{PromptBox, Row},
+use pitstop_agent::claude::prompt_box::{PromptBox, Row};
+use pitstop_base::{
+    clean::chain,
+    process::{self, Member},
+};
+use pitstop_core::{
     app::{
         Event,
         event::{Exit, PaneEvent, ReadEvent},
     },
-    clean::chain,
     config::UiConfig,
     guard::pane_text::PaneText,
     lineage::IterationId,
+};
+use pitstop_terminal::{
+    PaneSize,
     pane::{
-        PaneSize,
         pty::{self, PaneExit, Pty, PtyEvent, PtyMessage},
         recording::{Recording, RecordingError},
-        screen::{DrawnRow, Screen},
     },
-    process::{self, Member},
-    transcript::Tokens,
+    screen::{DrawnRow, Screen},
 };
+use pitstop_transcript::Tokens;
 
 use super::{Shell, leaving::Remains, listen::Listening, resizing::Resizing, store_writer::Job};
 
@@ -194,7 +198,7 @@ impl Shell {
         if pastes != self.core.view().session.agent.takes_pastes {
             self.post(Event::Pane(PaneEvent::PasteModeSet { on: pastes }));
         }
-        let mouse = self.pane.screen.modes().mouse != crate::pane::MouseTracking::None;
+        let mouse = self.pane.screen.modes().mouse != pitstop_terminal::MouseTracking::None;
         if mouse != self.core.view().session.agent.takes_mouse {
             self.post(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
         }
@@ -265,10 +269,10 @@ impl Shell {
         self.pane
             .shown
             .look(&self.pane.screen.settled_text(ESTIMATE_LINES));
-        let used: Tokens = crate::guard::reading::estimate(self.pane.shown.characters());
+        let used: Tokens = pitstop_core::guard::reading::estimate(self.pane.shown.characters());
         let at = self.at();
-        let source = crate::guard::Source::Estimate;
-        let reading = crate::guard::Reading {
+        let source = pitstop_core::guard::Source::Estimate;
+        let reading = pitstop_core::guard::Reading {
             used,
             window: None,
             source,

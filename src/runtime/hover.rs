@@ -5,11 +5,9 @@
 
 use crossterm::event::MouseEventKind;
 
-use crate::{
-    app::{Event, event::PaneEvent, input, layout::layout},
-    pane::{MouseTracking, input::HostInput, screen::Patch},
-    ui::{self, extra},
-};
+use crate::ui::{self, extra};
+use pitstop_core::app::{Event, event::PaneEvent, input, layout::layout};
+use pitstop_terminal::{MouseTracking, input::HostInput, screen::Patch};
 
 use super::Shell;
 

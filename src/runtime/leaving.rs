@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{
+use pitstop_base::{
     clean,
-    lineage::ProcessStamp,
     process::{self, Member, StopStep},
 };
+use pitstop_core::lineage::ProcessStamp;
 
 /// The signals for the rest of a group whose leader has ended: it was notified already, by the end of its leader or by the
 /// signals that ended it.

@@ -3,15 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{
-    agent::claude::projects::directory_of,
-    app::{
-        Event,
-        event::{PaneEvent, ReadEvent},
-    },
-    handoff::signal,
-    pane::screen::{Mark, ScreenFact},
+use pitstop_agent::claude::projects::directory_of;
+use pitstop_core::app::{
+    Event,
+    event::{PaneEvent, ReadEvent},
 };
+use pitstop_handoff::signal;
+use pitstop_terminal::screen::{Mark, ScreenFact};
 
 use super::{Shell, follower::FollowCommand};
 

@@ -61,21 +61,21 @@ use std::{
 use chrono::{DateTime, FixedOffset, Local, Offset, TimeZone, Utc};
 use tokio::sync::mpsc;
 
-use crate::{
-    api::{Call, Feed, server::Mailbox},
+use crate::ui::{Depth, Theme};
+use pitstop_base::clock::At;
+use pitstop_core::{
     app::{
         self, Core, Effect, Event, Model,
         changes::ModelSnapshot,
         event::{HostEvent, ReadEvent, TimerId},
         layout::layout,
     },
-    clock::At,
     config::load::{Flags, paths::Paths},
-    pane::{
-        input::HostInput,
-        pty::{self, PtyMessage},
-    },
-    ui::{Depth, Theme},
+};
+use pitstop_server::{Call, Feed, Mailbox};
+use pitstop_terminal::{
+    input::HostInput,
+    pane::pty::{self, PtyMessage},
 };
 
 use agent::AgentPlan;

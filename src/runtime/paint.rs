@@ -343,7 +343,7 @@ mod tests {
     use ratatui::{buffer::Buffer, layout::Rect, style::Style};
 
     use super::*;
-    use crate::pane::screen::Underline;
+    use pitstop_terminal::screen::Underline;
 
     const ALL: Abilities = Abilities {
         underlines: true,

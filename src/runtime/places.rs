@@ -21,19 +21,18 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::{
-    api::{
-        ApiError, Listening, RequestQueue, Secrets, bind_control_socket, serve,
-        server::{Keys, SocketFile},
-    },
+use pitstop_base::clean::chain;
+use pitstop_core::{
     app::{
         Event,
         event::{MadeAgain, PlacesSeen},
     },
-    clean::chain,
     config::load::paths::Paths,
-    store::{PrivateDir, agent_registry, lock::Lock, run_dir::KeptRunDir},
 };
+use pitstop_server::{
+    ApiError, Keys, Listening, RequestQueue, Secrets, SocketFile, bind_control_socket, serve,
+};
+use pitstop_store::{PrivateDir, agent_registry, lock::Lock, run_dir::KeptRunDir};
 
 use super::notices::Notices;
 

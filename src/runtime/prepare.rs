@@ -24,18 +24,18 @@ use tokio::{
     process::{Child, Command},
 };
 
-use crate::{
-    app::{
-        Event,
-        effect::{Preparation, RebootResult, ReplacedCopy},
-        event::ReadEvent,
-    },
-    breakpoint::git,
-    bridge::ToolsBy,
+use pitstop_agent::bridge::ToolsBy;
+use pitstop_base::{
     clean::{self, chain},
     format, redact,
-    store::run_dir::HANDOFF,
 };
+use pitstop_core::app::{
+    Event,
+    effect::{Preparation, RebootResult, ReplacedCopy},
+    event::ReadEvent,
+};
+use pitstop_handoff::breakpoint::git;
+use pitstop_store::run_dir::HANDOFF;
 
 use super::{Shell, agent::AgentPlan, trim};
 
@@ -305,10 +305,8 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{
-        lineage::{Cause, IterationId, RunId, Way},
-        transcript::SessionId,
-    };
+    use pitstop_core::lineage::{Cause, IterationId, RunId, Way};
+    use pitstop_transcript::SessionId;
 
     fn about(hook: &'static str) -> RebootResult {
         let session = SessionId::new(uuid::Uuid::from_u128(7));
@@ -323,7 +321,7 @@ mod tests {
             old_session: session,
             new_session: session,
             used_tokens: Some(12),
-            preserved_state: crate::handoff::PreservedState::default(),
+            preserved_state: pitstop_handoff::PreservedState::default(),
             handoff: Some("# Handoff".to_owned()),
             result: None,
             reason: None,

@@ -3,15 +3,15 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clean::chain,
-    lineage::{EndReason, Iteration, Lineage, Meta, ProcessStamp, Project, RunEnd, RunId},
-    store::{
-        HistoryOf, PrivateDir, RunHistory, RunRecord, Store,
-        run_dir::{META, RunDir, runs},
-    },
-    transcript::SessionId,
+use pitstop_base::clean::chain;
+use pitstop_core::lineage::{
+    EndReason, Iteration, Lineage, Meta, ProcessStamp, Project, RunEnd, RunId,
 };
+use pitstop_store::{
+    HistoryOf, PrivateDir, RunHistory, RunRecord, Store,
+    run_dir::{META, RunDir, runs},
+};
+use pitstop_transcript::SessionId;
 
 /// The number of past runs among which one left open is looked for: each start closes those before it.
 const RUNS_BACK: u32 = 16;
@@ -133,7 +133,7 @@ async fn history(store: &Store, of: &HistoryOf, limit: u32) -> Vec<RunHistory> {
 async fn close_iterations(
     store: &Store,
     run: RunId,
-    iterations: Vec<crate::lineage::Iteration>,
+    iterations: Vec<pitstop_core::lineage::Iteration>,
     at: DateTime<Utc>,
 ) -> Lineage {
     let open: Vec<_> = iterations

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::pane::PaneSize;
+use pitstop_terminal::PaneSize;
 
 /// The time that a window must keep its size to be at rest.
 const REST: Duration = Duration::from_millis(120);

@@ -9,20 +9,17 @@ use std::{
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::{
-    agent::{AgentEvent, parse_hook, parse_mode, parse_place, parse_status_line},
-    api::{
-        Call, Feed,
-        server::Mailbox,
-        wire::{ApiEvent, ApiEventKind, Reply, Request},
-    },
+use pitstop_agent::{AgentEvent, parse_hook, parse_mode, parse_place, parse_status_line};
+use pitstop_core::{
+    api::wire::{ApiEvent, ApiEventKind, Reply, Request},
     app::{
         Event, compaction,
         event::{BridgeEvent, CallId},
         metrics, report,
     },
-    transcript::SessionId,
 };
+use pitstop_server::{Call, Feed, Mailbox};
+use pitstop_transcript::SessionId;
 
 use super::{
     Shell,

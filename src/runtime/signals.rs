@@ -5,7 +5,7 @@ use std::{io, task::Poll};
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::process::ignores;
+use pitstop_base::process::ignores;
 
 use super::Woken;
 

@@ -10,7 +10,8 @@ use std::{collections::HashMap, path::PathBuf, time::Duration};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use crate::{
+use pitstop_base::clean::chain;
+use pitstop_core::{
     api::wire::Reply,
     app::{
         Event,
@@ -19,7 +20,6 @@ use crate::{
         model::carried::Carried,
         report,
     },
-    clean::chain,
     lineage::{
         EndReason, Iteration, IterationId, Meta, ProcessStamp, Project, RunId,
         checkpoint::Checkpoint,
@@ -27,12 +27,12 @@ use crate::{
         metrics::{self, Metric},
         past::PastSession,
     },
-    store::{
-        Store, Written,
-        run_dir::{HANDOFF, RunDir, SUMMARY},
-    },
-    transcript::SessionId,
 };
+use pitstop_store::{
+    Store, Written,
+    run_dir::{HANDOFF, RunDir, SUMMARY},
+};
+use pitstop_transcript::SessionId;
 
 use super::{notices::Notices, recovery, wall};
 

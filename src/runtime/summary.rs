@@ -37,20 +37,19 @@ use rustix::{
 };
 use tokio::sync::mpsc;
 
-use crate::{
-    agent::{self, claude::question},
+use pitstop_agent::{self as agent, claude::question};
+use pitstop_base::{clean::chain, process};
+use pitstop_core::{
     app::{
         Event,
         event::{ReadEvent, SummaryId},
         facts::run_task,
     },
-    clean::chain,
     config::SummaryConfig,
-    handoff::summary::{self, Ended, Evidence, History, Ran},
     lineage::{IterationId, ProcessStamp},
-    process,
-    transcript::{SessionId, tail::read_pieces},
 };
+use pitstop_handoff::summary::{self, Ended, Evidence, History, Ran};
+use pitstop_transcript::{SessionId, tail::read_pieces};
 
 use super::{
     Shell,

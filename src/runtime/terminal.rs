@@ -5,18 +5,16 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
 use ratatui::layout::Rect;
 
-use crate::{
-    app::{
-        Event,
-        event::HostEvent,
-        layout::{Layout, layout},
-    },
-    pane::{
-        ColourScheme, HostPalette, Rgb,
-        input::{Decoder, HostColour, HostInput, HostReply},
-        screen::CursorShape,
-    },
-    ui::{Depth, Theme, pane},
+use crate::ui::{Depth, Theme, pane};
+use pitstop_core::app::{
+    Event,
+    event::HostEvent,
+    layout::{Layout, layout},
+};
+use pitstop_terminal::{
+    ColourScheme, HostPalette, Rgb,
+    input::{Decoder, HostColour, HostInput, HostReply},
+    screen::CursorShape,
 };
 
 use super::{

@@ -17,14 +17,14 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use crate::{
+use pitstop_base::clean::chain;
+use pitstop_core::{
     app::{Event, event::ReadEvent},
-    clean::chain,
     lineage::TrimRecord,
-    transcript::{
-        SessionId, Tokens, tail,
-        trim::{Survey, TrimError, TrimSettings, Written, replaced_at},
-    },
+};
+use pitstop_transcript::{
+    SessionId, Tokens, tail,
+    trim::{Survey, TrimError, TrimSettings, Written, replaced_at},
 };
 
 /// The number of bytes that are read and written at once.
@@ -37,13 +37,13 @@ pub enum CopyError {
     #[error(transparent)]
     Refused(#[from] tail::TailError),
     /// There is no transcript.
-    #[error("no transcript at {}", crate::clean::one_line(&.0.to_string_lossy()))]
+    #[error("no transcript at {}", pitstop_base::clean::one_line(&.0.to_string_lossy()))]
     Missing(PathBuf),
     /// It could not be read, or the copy would not be right.
     #[error(transparent)]
     Trim(#[from] TrimError),
     /// A file could not be handled.
-    #[error("cannot {act} {}", crate::clean::one_line(&.path.to_string_lossy()))]
+    #[error("cannot {act} {}", pitstop_base::clean::one_line(&.path.to_string_lossy()))]
     Io {
         /// The operation that failed.
         act: &'static str,

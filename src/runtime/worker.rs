@@ -8,7 +8,7 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use crate::app::Event;
+use pitstop_core::app::Event;
 
 /// The work that the thread does until no order can come any more.
 type Work<T> = dyn Fn(&std_mpsc::Receiver<T>, &mpsc::Sender<Event>) + Send + Sync;

@@ -14,17 +14,6 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::{
-    agent::claude,
-    app::{
-        self, Effect, Model,
-        model::{Beginning, Identity, carried::Carried},
-        tour::Tour,
-    },
-    clean::{self, chain},
-    clock::At,
-    lineage::{EndReason, Lineage, Project, journal::JournalEntry},
-    process,
-    redact::redact,
     runtime::{
         self, Setup, Signals,
         agent::AgentPlan,
@@ -35,13 +24,28 @@ use crate::{
         recovery,
         store_writer::{Job, StoreWriter, find_carried},
     },
-    store::{
-        CrashPoint, PrivateDir, RunRecord, SCRATCHPAD, Store, StoreOptions, StoreTarget,
-        run_dir::RunDir,
-    },
-    transcript::SessionId,
     ui::Depth,
 };
+use pitstop_agent::claude;
+use pitstop_base::{
+    clean::{self, chain},
+    clock::At,
+    process,
+    redact::redact,
+};
+use pitstop_core::{
+    app::{
+        self, Effect, Model,
+        model::{Beginning, Identity, carried::Carried},
+        tour::Tour,
+    },
+    lineage::{EndReason, Lineage, Project, journal::JournalEntry},
+};
+use pitstop_store::{
+    CrashPoint, PrivateDir, RunRecord, SCRATCHPAD, Store, StoreOptions, StoreTarget,
+    run_dir::RunDir,
+};
+use pitstop_transcript::SessionId;
 
 use super::{
     Start, StartError, Work,

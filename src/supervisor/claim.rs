@@ -5,18 +5,17 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::{
-    api::client::is_answered,
-    clean::chain,
+use crate::runtime::wall;
+use pitstop_base::{clean::chain, process};
+use pitstop_core::{
     config::load::paths::{Paths, project_hash},
     lineage::{ProcessStamp, RunId},
-    process,
-    runtime::wall,
-    scratchpad,
-    store::{
-        PrivateDir, SCRATCHPAD,
-        lock::{Holder, Lock, LockError},
-    },
+};
+use pitstop_handoff::scratchpad;
+use pitstop_server::client::is_answered;
+use pitstop_store::{
+    PrivateDir, SCRATCHPAD,
+    lock::{Holder, Lock, LockError},
 };
 
 use super::StartError;

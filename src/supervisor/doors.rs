@@ -8,15 +8,12 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::{
-    api::{Call, Feed, Listening, RequestQueue, Secrets, bind_loopback, serve, server::Mailbox},
-    app::Event,
-    config::load::paths::Paths,
-    runtime::places::{self, Endpoint, Places, Watch},
-    store::{
-        PrivateDir,
-        run_dir::{KeptRunDir, RunDir},
-    },
+use crate::runtime::places::{self, Endpoint, Places, Watch};
+use pitstop_core::{app::Event, config::load::paths::Paths};
+use pitstop_server::{Call, Feed, Listening, Mailbox, RequestQueue, Secrets, bind_loopback, serve};
+use pitstop_store::{
+    PrivateDir,
+    run_dir::{KeptRunDir, RunDir},
 };
 
 use super::{StartError, claim::Claim};

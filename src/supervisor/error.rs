@@ -2,13 +2,11 @@
 
 use std::{io, path::PathBuf};
 
-use crate::{
-    api::ApiError,
-    clean::chain,
-    config::{error::EXIT_CODE, load::paths::PathsError},
-    runtime::prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START},
-    store::{FilesError, StoreError, lock::LockError},
-};
+use crate::runtime::prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START};
+use pitstop_base::clean::chain;
+use pitstop_core::config::{error::EXIT_CODE, load::paths::PathsError};
+use pitstop_server::ApiError;
+use pitstop_store::{FilesError, StoreError, lock::LockError};
 
 /// The exit code if something failed.
 const FAILED: i32 = 1;

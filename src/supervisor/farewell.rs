@@ -1,12 +1,9 @@
 //! The messages that are printed when a supervisor has ended.
 
-use crate::{
-    agent::{AgentKind, claude},
-    app::{Model, autopilot},
-    clean,
-    redact::redact,
-    runtime::host,
-};
+use crate::runtime::host;
+use pitstop_agent::{AgentKind, claude};
+use pitstop_base::{clean, redact::redact};
+use pitstop_core::app::{Model, autopilot};
 
 /// Prints what a person who has left wants to know: how to go on.
 pub(super) fn on_terminal(model: &Model, kind: AgentKind) {

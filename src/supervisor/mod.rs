@@ -23,16 +23,16 @@ mod recover;
 
 use std::path::PathBuf;
 
-use crate::{
+use crate::runtime::front::Speech;
+use pitstop_core::{
     autopilot::Plan,
     config::{
         Config,
         load::{Flags, paths::Paths},
     },
-    handoff::Generator,
     lineage::checkpoint::Checkpoint,
-    runtime::front::Speech,
 };
+use pitstop_handoff::Generator;
 
 pub use boot::{check_system, run};
 pub use error::StartError;

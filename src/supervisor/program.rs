@@ -6,10 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    agent::{self, AgentKind, claude},
-    config::{Config, load::paths::Paths},
-};
+use pitstop_agent::{self as agent, AgentKind, claude};
+use pitstop_core::config::{Config, load::paths::Paths};
 
 use super::StartError;
 

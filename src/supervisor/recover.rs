@@ -5,19 +5,18 @@ use std::{collections::BTreeMap, path::PathBuf};
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::{
+use crate::runtime::{agent::AgentPlan, recovery, trim, wall};
+use pitstop_base::{clean::chain, process};
+use pitstop_core::{
     app::{self, Effect, Model, reboot},
-    clean::chain,
-    handoff::{Handoff, Marker},
     lineage::{
         Cause, ProcessStamp, Project, RebootRecord, Way,
         journal::{self, Evidence, JournalEntry, Recovery, Step},
     },
-    process,
-    runtime::{agent::AgentPlan, recovery, trim, wall},
-    store::{Opened, PrivateDir, Store, StoreError, StoreOptions, agent_registry},
-    transcript::{SessionId, Tokens, tail::find_prompt},
 };
+use pitstop_handoff::{Handoff, Marker};
+use pitstop_store::{Opened, PrivateDir, Store, StoreError, StoreOptions, agent_registry};
+use pitstop_transcript::{SessionId, Tokens, tail::find_prompt};
 
 /// The store, and the records that the last supervisor left in it.
 pub(super) struct Found {

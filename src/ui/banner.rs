@@ -16,14 +16,14 @@ use ratatui::{
     text::Line,
 };
 
-use crate::{
+use pitstop_base::keymap::Action;
+use pitstop_core::{
     api::wire::AgentState,
     app::{
         Model, breakpoint,
         reboot::{self, Banner, Block, QuietReason},
     },
     config::Unanswered,
-    keymap::Action,
     lineage::{Cause, journal::Step},
 };
 
@@ -186,7 +186,7 @@ fn answered(model: &Model, said: String, reboot: &str, defer: &str) -> Vec<Strin
 
 /// Returns the agent's request with its reason.
 fn wish(reason: &str) -> String {
-    let reason = crate::clean::one_line(reason);
+    let reason = pitstop_base::clean::one_line(reason);
     if reason.is_empty() {
         return "The agent asks for a reboot".to_owned();
     }

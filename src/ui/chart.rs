@@ -21,11 +21,11 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{
+use pitstop_core::{
     app::{Model, cost, facts::cost_of, forecast},
     guard::{Assessment, Threshold},
-    transcript::Tokens,
 };
+use pitstop_transcript::Tokens;
 
 use super::{frame, gauge::BARS, text, theme::Theme};
 

@@ -7,14 +7,12 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{
-    app::{
-        Model,
-        copy::{CopyMode, SearchLine},
-    },
-    keymap::Action,
-    pane::{copy::CopyMark, screen::Screen},
+use pitstop_base::keymap::Action;
+use pitstop_core::app::{
+    Model,
+    copy::{CopyMode, SearchLine},
 };
+use pitstop_terminal::{copy::CopyMark, screen::Screen};
 
 use super::{frame, hover, text, theme::Theme};
 

@@ -16,7 +16,7 @@ use ratatui::{
 };
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::pane::screen::Underline;
+use pitstop_terminal::screen::Underline;
 
 const UNDERLINE_SHIFT: u32 = 9;
 const UNDERLINE_BITS: u16 = 0b111 << UNDERLINE_SHIFT;

@@ -16,7 +16,8 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{
+use pitstop_base::keymap::Action;
+use pitstop_core::{
     api::wire::AgentState,
     app::{
         Model, activity, facts,
@@ -24,10 +25,9 @@ use crate::{
         model::{Focus, Notice, Overlay},
         reboot::{self, compaction},
     },
-    keymap::Action,
     lineage::journal::Step,
-    pane::screen::{Progress, Screen},
 };
+use pitstop_terminal::screen::{Progress, Screen};
 
 use super::{banner, copy, frame, gauge, hover, moment, pane, run, text, theme::Theme};
 
@@ -474,7 +474,7 @@ fn hints(model: &Model, layout: &Layout, theme: &Theme, cells: usize) -> Line<'s
 
 /// Draws a footer into a rectangle that is too small for anything else.
 pub(super) fn too_small(buf: &mut Buffer, area: Rect, theme: &Theme) {
-    let (columns, rows) = crate::app::layout::SMALLEST;
+    let (columns, rows) = pitstop_core::app::layout::SMALLEST;
     let said = format!(
         "pitstop needs {columns}×{rows} cells, this terminal has {}×{}",
         area.width, area.height

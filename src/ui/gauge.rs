@@ -22,14 +22,14 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{
-    agent::AgentKind,
+use pitstop_agent::AgentKind;
+use pitstop_base::keymap::Action;
+use pitstop_core::{
     api::wire::AgentState,
     app::{Model, cost, forecast, reboot::compaction, report, trim},
     guard::{Advice, Assessment, Figure, Lines, Source, Threshold},
-    keymap::Action,
-    transcript::Tokens,
 };
+use pitstop_transcript::Tokens;
 
 use super::{
     banner, frame, moment, text,
@@ -548,7 +548,7 @@ fn percent_and_level(figure: &Figure, model: &Model) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::{Guard, GuardSettings};
+    use pitstop_core::guard::{Guard, GuardSettings};
 
     #[test]
     fn a_line_looks_passed_once_it_is_and_never_before() {

@@ -2,15 +2,13 @@
 
 use ratatui::{buffer::Buffer, layout::Rect, text::Line};
 
-use crate::{
-    app::{
-        Model,
-        model::{Focus, Overlay},
-        reading::{Reading, glance},
-    },
-    handoff::Handoff,
-    keymap::Action,
+use pitstop_base::keymap::Action;
+use pitstop_core::app::{
+    Model,
+    model::{Focus, Overlay},
+    reading::{Reading, glance},
 };
+use pitstop_handoff::Handoff;
 
 use super::{frame, markdown::Marks, reading, review, scratchpad, text, theme::Theme};
 

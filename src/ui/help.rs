@@ -6,7 +6,8 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{api::wire::AgentState, app::Model, keymap::Action};
+use pitstop_base::keymap::Action;
+use pitstop_core::{api::wire::AgentState, app::Model};
 
 use super::{frame, text, theme::Theme};
 

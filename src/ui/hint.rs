@@ -6,15 +6,13 @@
 use crossterm::event::KeyEvent;
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::{
-    app::{
-        Model,
-        layout::{self, Layout},
-        model::Overlay,
-    },
-    keymap::Chord,
-    pane::screen::Screen,
+use pitstop_base::keymap::Chord;
+use pitstop_core::app::{
+    Model,
+    layout::{self, Layout},
+    model::Overlay,
 };
+use pitstop_terminal::screen::Screen;
 
 use super::{Theme, paint};
 

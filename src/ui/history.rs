@@ -10,12 +10,12 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{
+use pitstop_base::keymap::Action;
+use pitstop_core::{
     app::{Model, facts::cost_of, history, model::Focus},
-    keymap::Action,
     lineage::{Cause, Iteration, RebootRecord, RunId, Way},
-    transcript::Tokens,
 };
+use pitstop_transcript::Tokens;
 
 use super::{frame, text, theme::Theme};
 

@@ -11,7 +11,7 @@
 
 use ratatui::{style::Modifier, text::Span};
 
-use crate::app::Model;
+use pitstop_core::app::Model;
 
 use super::{text, theme::Theme};
 

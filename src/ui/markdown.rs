@@ -12,7 +12,7 @@ use ratatui::{
     text::Line,
 };
 
-use crate::scratchpad::lines::{Fences, LineKind, ListItem, heading, is_rule, list_item};
+use pitstop_handoff::scratchpad::lines::{Fences, LineKind, ListItem, heading, is_rule, list_item};
 
 use super::{
     text::{Lead, safe_line, wrap, wrapped},

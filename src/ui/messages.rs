@@ -2,7 +2,7 @@
 
 use ratatui::{buffer::Buffer, layout::Rect, text::Line};
 
-use crate::app::Model;
+use pitstop_core::app::Model;
 
 use super::{frame, text, theme::Theme};
 

@@ -5,7 +5,7 @@
 //!                                     and the overlays: review, help, questions
 //! ```
 //!
-//! Every text that was chosen outside passes through [`crate::clean`]; the child's cells are copied one by one. Views write
+//! Every text that was chosen outside passes through [`pitstop_base::clean`]; the child's cells are copied one by one. Views write
 //! into ratatui's buffer, which is compared with the last one: cells that have not changed cost the host terminal nothing.
 
 mod ascii;
@@ -36,14 +36,12 @@ mod tour;
 
 use ratatui::{Frame, buffer::Buffer, layout::Rect};
 
-use crate::{
-    app::{
-        Model,
-        layout::{self, Layout},
-        model::{Focus, Overlay},
-    },
-    pane::screen::{CursorShape, Screen},
+use pitstop_core::app::{
+    Model,
+    layout::{self, Layout},
+    model::{Focus, Overlay},
 };
+use pitstop_terminal::screen::{CursorShape, Screen};
 
 pub use theme::{Depth, Theme};
 

@@ -18,14 +18,14 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{
+use pitstop_base::keymap::Action;
+use pitstop_core::{
     api::wire::AgentState,
     app::{
         Model,
         reboot::{Attempt, Kind},
         view::Outcome,
     },
-    keymap::Action,
     lineage::journal::Step,
 };
 

@@ -13,11 +13,9 @@ use ratatui::{
 };
 use unicode_width::UnicodeWidthChar;
 
-use crate::{
-    app::{Model, layout::Layout, model::Focus},
-    clean,
-    pane::screen::{Attributes, CellView, Patch, Screen, widths::cells_of},
-};
+use pitstop_base::clean;
+use pitstop_core::app::{Model, layout::Layout, model::Focus};
+use pitstop_terminal::screen::{Attributes, CellView, Patch, Screen, widths::cells_of};
 
 use super::{
     banner, copy, extra, frame, text,

@@ -6,7 +6,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::app::reading::{Reading, Section, sections};
+use pitstop_core::app::reading::{Reading, Section, sections};
 
 use super::{
     frame,

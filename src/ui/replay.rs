@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::{app::Model, lineage::IterationId};
+use pitstop_core::{app::Model, lineage::IterationId};
 
 use super::{frame, pane, theme::Theme};
 

@@ -13,7 +13,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{
+use pitstop_core::{
     app::{
         Model, breakpoint, cost,
         facts::{goes_on_the_fly, on_the_fly_refusal, turn_runs},
@@ -25,8 +25,8 @@ use crate::{
     },
     config::Unanswered,
     lineage::{Cause, Way, journal::Step},
-    transcript::Tokens,
 };
+use pitstop_transcript::Tokens;
 
 use super::{
     banner, frame, gauge, handoff, markdown::Marks, reading, scratchpad, text, theme::Theme,

@@ -12,7 +12,8 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{
+use pitstop_base::{clock::At, keymap::Action};
+use pitstop_core::{
     api::wire::{RunPhase, RunReport},
     app::{
         Model,
@@ -23,8 +24,6 @@ use crate::{
         model::Focus,
     },
     autopilot::cap::duration,
-    clock::At,
-    keymap::Action,
 };
 
 use super::{frame, text, theme::Theme};

@@ -8,17 +8,14 @@ use ratatui::{
     widgets::Widget,
 };
 
-use crate::{
-    app::{
-        Model,
-        model::{Editor, Focus},
-    },
-    clean,
-    keymap::Action,
-    scratchpad::{
-        versions::{Author, Version},
-        without_title,
-    },
+use pitstop_base::{clean, keymap::Action};
+use pitstop_core::app::{
+    Model,
+    model::{Editor, Focus},
+};
+use pitstop_handoff::scratchpad::{
+    versions::{Author, Version},
+    without_title,
 };
 
 use super::{

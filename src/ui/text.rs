@@ -9,9 +9,10 @@ use ratatui::{
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::{clean, format, transcript::Tokens};
+use pitstop_base::{clean, format};
+use pitstop_transcript::Tokens;
 
-pub(super) use crate::format::{ago, count, dollars, percent, seconds, short, span};
+pub(super) use pitstop_base::format::{ago, count, dollars, percent, seconds, short, span};
 
 /// Returns the width of a text in cells.
 pub(super) fn width(text: &str) -> usize {

@@ -6,11 +6,8 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::{
-    config::ThemeName,
-    guard::Level,
-    pane::{Rgb, screen::Colour},
-};
+use pitstop_core::{config::ThemeName, guard::Level};
+use pitstop_terminal::{Rgb, screen::Colour};
 
 /// The number of colours that the host terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

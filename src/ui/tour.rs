@@ -2,7 +2,7 @@
 
 use ratatui::{buffer::Buffer, style::Modifier};
 
-use crate::app::{Model, layout::Layout, reboot, tour};
+use pitstop_core::app::{Model, layout::Layout, reboot, tour};
 
 use super::{frame, text, theme::Theme};
 

@@ -9,13 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::{
-    agent::{
-        AgentEvent, AgentKind, Launch, Start, StatusLine, claude, command_line, parse_hook,
-        parse_status_line,
-    },
-    clean::composed,
+use pitstop_agent::{
+    AgentEvent, AgentKind, Launch, Start, StatusLine, claude, command_line, parse_hook,
+    parse_status_line,
 };
+use pitstop_base::clean::composed;
 use rustix::process::Signal;
 
 use crate::kit::{
@@ -284,7 +282,7 @@ fn goes_on_as_ever_with_mods(answers: bool) {
     let api = MessagesApi::start().unwrap();
     let mut agent = Agent::claude(&api);
     let mods = agent.home.path("mods");
-    for (directories, name, text) in pitstop::bridge::FILES {
+    for (directories, name, text) in pitstop_agent::bridge::FILES {
         let directory = directories
             .iter()
             .fold(mods.clone(), |at, one| at.join(one));
@@ -430,7 +428,7 @@ fn a_refused_call_is_a_failed_turn() {
     let AgentEvent::TurnFailed { failure, .. } = failed else {
         unreachable!()
     };
-    assert_eq!(failure, pitstop::agent::Failure::ContextLimit);
+    assert_eq!(failure, pitstop_agent::Failure::ContextLimit);
 }
 
 /// Types a prompt as a person does: text, then Enter by itself.
@@ -517,7 +515,7 @@ fn the_demo_resumes_what_it_wrote_and_refuses_unknown_and_used_ids() {
     let AgentEvent::SessionEnded { reason, .. } = ended else {
         unreachable!()
     };
-    assert_eq!(reason, pitstop::agent::EndReason::PromptExit);
+    assert_eq!(reason, pitstop_agent::EndReason::PromptExit);
 
     let used = agent.start(FIRST, Start::Fresh, None);
     assert_eq!(used.wait_for_exit(LIMIT).code, 1);

@@ -12,17 +12,19 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pitstop::agent::AgentKind;
-use pitstop::api::client::{self, ApiClient};
-use pitstop::api::server::{BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, Mailbox, READ_LIMIT};
-use pitstop::api::wire::{
+use pitstop_agent::AgentKind;
+use pitstop_core::api::wire::{
     AgentReport, AgentState, AgentTools, ApiEvent, ApiEventKind, BridgeReport, ContextReport,
     Control, HandoffReport, HistoryReport, IterationReport, MetricsReport, NotedReply, OrderReply,
     RebootReport, Reply, Report, Request, SaveReply, StatusLineReply, StatusReport, TodoList,
     ToolReply, UsageAction, UsageActionKind, UsageReply,
 };
-use pitstop::api::{Call, Feed, RequestQueue, Secrets, bind_control_socket, bind_loopback, serve};
-use pitstop::config::load::paths::project_hash;
+use pitstop_core::config::load::paths::project_hash;
+use pitstop_server::client::{self, ApiClient};
+use pitstop_server::{BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, Mailbox, READ_LIMIT};
+use pitstop_server::{
+    Call, Feed, RequestQueue, Secrets, bind_control_socket, bind_loopback, serve,
+};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 

@@ -7,11 +7,11 @@ use std::{
     process::{Command, Output},
 };
 
-use pitstop::{
+use pitstop_handoff::{
+    Generator, Marker, PreservedState, Sources,
     breakpoint::git::{self, GitFacts, GitState, Renamed},
-    handoff::{Generator, Marker, PreservedState, Sources},
-    transcript::human::section,
 };
+use pitstop_transcript::human::section;
 use tempfile::TempDir;
 
 /// A repository of its own, made by the real git with no config but ours.
@@ -308,8 +308,8 @@ fn commits_branch_and_changes_are_reported() {
 /// What the handoff says of git and of the files.
 fn described(dir: &Path, start: &GitFacts) -> (Vec<String>, Vec<String>) {
     let (facts, state) = state_since(dir, 5, start);
-    let settings = pitstop::config::HandoffConfig::default();
-    let git = pitstop::app::handoff::git_lines(&facts, &settings);
+    let settings = pitstop_core::config::HandoffConfig::default();
+    let git = pitstop_core::app::handoff::git_lines(&facts, &settings);
     let marker = Marker::read("pitstop handoff · r1 · iteration 1 · 0a1b2c3d").unwrap();
     let sources = Sources {
         git: &git,

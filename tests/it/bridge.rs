@@ -167,10 +167,10 @@ fn the_real_client_finds_nothing_wrong_with_the_mods() {
     assert!(is_at_least(MODS_FROM), "this client runs no mods");
     let launch = live();
     let mods = launch.the_home().path("mods");
-    for (directories, name, text) in pitstop::bridge::FILES {
+    for (directories, name, text) in pitstop_agent::bridge::FILES {
         let directory = mods.join(directories.join("/"));
         fs::create_dir_all(&directory).expect("a directory");
-        let text = pitstop::bridge::text_of(name, text, true);
+        let text = pitstop_agent::bridge::text_of(name, text, true);
         fs::write(directory.join(name), &*text).expect("written");
     }
     for plugin in fs::read_dir(&mods).expect("the mods").flatten() {
@@ -368,6 +368,10 @@ fn a_draft_of_three_lines_stands_in_the_real_client_s_next_session_with_its_curs
     let sizes: Vec<u64> = mods
         .map(|path| path.metadata().map_or(0, |file| file.len()))
         .collect();
-    assert_eq!(sizes.len(), 2 * pitstop::bridge::FILES.len(), "{files:?}");
+    assert_eq!(
+        sizes.len(),
+        2 * pitstop_agent::bridge::FILES.len(),
+        "{files:?}"
+    );
     assert!(sizes.iter().sum::<u64>() < 64 * 1024, "{sizes:?}");
 }

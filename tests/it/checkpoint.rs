@@ -8,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::lineage::checkpoint::Checkpoint;
-use pitstop::store::{Checkpoints, Store, StoreOptions, StoreTarget};
+use pitstop_core::lineage::checkpoint::Checkpoint;
+use pitstop_store::{Checkpoints, Store, StoreOptions, StoreTarget};
 use serde_json::Value;
 
 use crate::{

@@ -12,17 +12,15 @@ use std::{
     time::Duration,
 };
 
-use pitstop::{
-    config::{
-        Config, DEFAULT_TOML, RebootMode, ThemeName,
-        error::{ConfigErrors, Fault, Severity, Style},
-        load::{
-            self, Flags, Loaded, Source,
-            paths::{DirError, Paths, PathsError, Surroundings, ensure_private_dir, project_hash},
-            trust,
-        },
+use pitstop_base::keymap::Action;
+use pitstop_core::config::{
+    Config, DEFAULT_TOML, RebootMode, ThemeName,
+    error::{ConfigErrors, Fault, Severity, Style},
+    load::{
+        self, Flags, Loaded, Source,
+        paths::{DirError, Paths, PathsError, Surroundings, ensure_private_dir, project_hash},
+        trust,
     },
-    keymap::Action,
 };
 
 fn fixtures(kind: &str) -> Vec<PathBuf> {
@@ -145,7 +143,7 @@ fn the_commented_file_shows_every_key() {
         let line = line.trim_start_matches("# ");
         assert!(line.len() <= 100, "too wide to read: {line}");
     }
-    let keys = include_str!("../../src/config/schema.rs");
+    let keys = include_str!("../../crates/core/src/config/schema.rs");
     let rows = keys.lines().filter_map(|line| {
         let mut words = line.trim().strip_prefix("key(\"")?.split('"');
         Some((words.next()?.to_owned(), words.nth(1)?.to_owned()))
@@ -737,10 +735,11 @@ fn a_directory_of_another_user_is_refused() {
     );
 }
 
-/// The code of `src/` outside `src/config`, without unit tests, comments and white space.
+/// The code of all crates outside the configuration, without unit tests, comments and white space.
 fn code_outside_of_the_configuration() -> String {
     let mut code = String::new();
-    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut open = vec![root.join("src"), root.join("crates")];
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(directory).expect("a directory").flatten() {
             let (path, name) = (entry.path(), entry.file_name());
@@ -762,7 +761,7 @@ fn code_outside_of_the_configuration() -> String {
 /// two tables have at least twice.
 #[test]
 fn every_key_is_read_outside_of_the_configuration() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/mod.rs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/src/config/mod.rs");
     let source = fs::read_to_string(source).expect("a source file");
     let mut fields: BTreeMap<&str, usize> = BTreeMap::new();
     let lines = source.lines().take_while(|line| *line != "#[cfg(test)]");

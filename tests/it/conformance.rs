@@ -13,9 +13,9 @@ use std::{
 };
 
 use alacritty_terminal::{term::cell::Flags, vte::ansi::Color};
-use pitstop::pane::{
+use pitstop_terminal::{
     PaneSize,
-    replay::{Cast, Replay},
+    pane::replay::{Cast, Replay},
     screen::Screen,
 };
 use serde_json::Value;

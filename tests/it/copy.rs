@@ -7,7 +7,8 @@ use std::{
 };
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use pitstop::{
+use pitstop::ui::{self, Depth, Theme};
+use pitstop_core::{
     app::{
         self, Effect, Event, Model,
         event::{HostEvent, PaneEvent},
@@ -15,12 +16,11 @@ use pitstop::{
         model::Focus,
     },
     config::{ClipboardPolicy, ThemeName},
-    pane::{
-        copy::SelectionKind,
-        input::HostInput,
-        screen::{Screen, ScreenFact},
-    },
-    ui::{self, Depth, Theme},
+};
+use pitstop_terminal::{
+    copy::SelectionKind,
+    input::HostInput,
+    screen::{Screen, ScreenFact},
 };
 use ratatui::{Terminal, backend::TestBackend};
 
@@ -385,7 +385,9 @@ fn what_is_selected_and_found_stands_out_in_every_theme() {
             let marked = draw(&mut terminal, &reader);
             reader.keys(">");
             let found = draw(&mut terminal, &reader);
-            reader.screen.copy(&pitstop::pane::copy::CopyOrder::Leave);
+            reader
+                .screen
+                .copy(&pitstop_terminal::copy::CopyOrder::Leave);
             let plain = draw(&mut terminal, &reader);
             for column in 6..10 {
                 let at = (inner.x + column, inner.y);

@@ -11,16 +11,21 @@ use std::{
 
 use crossterm::event::KeyCode;
 use pitstop::{
-    api::wire::AgentState,
-    app::{self, Effect, Event, Model, event::HostEvent, event::PaneEvent, event::TimerId},
-    keymap::Action,
-    pane::{
-        PaneSize,
-        input::HostInput,
-        screen::{Screen, ScreenFact},
-    },
     runtime::{canvas::Canvas, host_output::HostOutput, paint::Abilities},
     ui::Depth,
+};
+use pitstop_base::keymap::Action;
+use pitstop_core::{
+    api::wire::AgentState,
+    app::{
+        self, Effect, Event, Model,
+        event::{HostEvent, PaneEvent, TimerId},
+    },
+};
+use pitstop_terminal::{
+    PaneSize,
+    input::HostInput,
+    screen::{Screen, ScreenFact},
 };
 use ratatui::layout::{Position, Rect};
 
@@ -152,7 +157,7 @@ fn in_every_frame_the_cursor_stands_where_the_childs_does() {
 
 /// Words and clusters of eighteen scripts, and of emoji, with the cells that the client counts for them.
 fn clusters() -> impl Iterator<Item = (&'static str, u16)> {
-    let lines = include_str!("../../src/terminal/screen/tests/client_clusters.txt").lines();
+    let lines = include_str!("../../crates/terminal/src/screen/tests/client_clusters.txt").lines();
     lines.filter_map(|line| {
         let (text, cells) = line.split_once('\t')?;
         Some((text, cells.parse().expect("a number")))
@@ -430,7 +435,7 @@ fn a_paste_of_every_sign_does_nothing_but_be_text_whatever_has_the_focus() {
                     .reboot
                     .attempt
                     .as_ref()
-                    .map(pitstop::app::reboot::Attempt::step),
+                    .map(pitstop_core::app::reboot::Attempt::step),
                 model.draft.notes.editor.is_some(),
                 model.draft.handoff.editor.is_some(),
             );

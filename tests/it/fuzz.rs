@@ -78,7 +78,7 @@ fn typed() -> impl Strategy<Value = Vec<u8>> {
     (head, body).prop_map(|(head, body)| [head, body.concat()].concat())
 }
 
-fn model(host: (u16, u16)) -> pitstop::app::Model {
+fn model(host: (u16, u16)) -> pitstop_core::app::Model {
     scene::beginning(host, "")
 }
 

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::store::{Checkpoints, Store, StoreOptions, StoreTarget};
+use pitstop_store::{Checkpoints, Store, StoreOptions, StoreTarget};
 use serde_json::Value;
 
 use crate::kit::{

@@ -3,12 +3,10 @@
 use std::sync::LazyLock;
 
 use chrono::DateTime;
-use pitstop::{
+use pitstop_handoff::{
+    Generator, Handoff, IncludedFile, Marker, PreservedState, Sources,
     breakpoint::git::GitFacts,
-    handoff::{
-        Generator, Handoff, IncludedFile, Marker, PreservedState, Sources,
-        preserved::{Item, Origin, Severity},
-    },
+    preserved::{Item, Origin, Severity},
     scratchpad::Parsed,
 };
 use proptest::prelude::*;
@@ -113,7 +111,7 @@ fn golden_signals_alone() {
     let mut state = PreservedState::default();
     let message = "OBJECTIVE: ship it\nDECISION: use sqlite | one file\nISSUE[critical]: it leaks\nISSUE: it squeaks\n\
         RESOLVED: it squeaks\nTODO: lexer\nDONE: parser\nSTATE port=8080";
-    for signal in pitstop::handoff::signal::parse(message) {
+    for signal in pitstop_handoff::signal::parse(message) {
         state.feed_signal(&signal, DateTime::UNIX_EPOCH);
     }
     golden("signals", &make(50_000, &state, |_| {}));
@@ -145,7 +143,7 @@ fn golden_tests_alone() {
             "running 3 tests\ntest a ... {verdict}\ntest b ... {}\ntest c ... ok\n\ntest result: x. 2 passed; 1 failed; 0 ignored\n",
             if verdict == "ok" { "FAILED" } else { "ok" }
         );
-        pitstop::breakpoint::test_run::recognise(Some("cargo test"), &output).remove(0)
+        pitstop_handoff::breakpoint::test_run::recognise(Some("cargo test"), &output).remove(0)
     };
     state.test_state.update(&run("ok"));
     state.test_state.update(&run("FAILED"));
@@ -212,7 +210,7 @@ fn golden_state_alone() {
 #[test]
 fn golden_conflicting_sources() {
     let mut state = PreservedState::default();
-    for signal in pitstop::handoff::signal::parse(
+    for signal in pitstop_handoff::signal::parse(
         "OBJECTIVE: from a signal\nDONE: the lexer\nTODO: the printer\nDECISION: sqlite | one file",
     ) {
         state.feed_signal(&signal, DateTime::UNIX_EPOCH);
@@ -406,7 +404,7 @@ proptest! {
             sources.recent_commands = std::slice::from_ref(&reported);
             sources.included_files = &files;
         });
-        let signals = pitstop::handoff::signal::parse(&handoff.text);
+        let signals = pitstop_handoff::signal::parse(&handoff.text);
         prop_assert_eq!(signals, Vec::new(), "{}", handoff.text);
         let mut fence = String::new();
         let outside = handoff.text.lines().filter(|line| {
@@ -460,6 +458,6 @@ proptest! {
         prop_assert!(handoff.text.ends_with(CLOSING));
         prop_assert!(handoff.text.starts_with("pitstop handoff · "));
         // The preview is what is sent: making it sendable or masking it again changes nothing.
-        prop_assert_eq!(pitstop::handoff::sendable(&handoff.text), handoff.text.clone());
+        prop_assert_eq!(pitstop_handoff::sendable(&handoff.text), handoff.text.clone());
     }
 }

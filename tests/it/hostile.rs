@@ -12,15 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::{
-    handoff::signal::{self, Signal},
-    transcript::{
-        SessionId, Tokens,
-        commands::{Chunk, CommandReader, Direction, OutputReader as _},
-        tail::Tail,
-        trim::{Survey, TrimSettings},
-        usage::{Usage, UsageScan},
-    },
+use pitstop_handoff::signal::{self, Signal};
+use pitstop_transcript::{
+    SessionId, Tokens,
+    commands::{Chunk, CommandReader, Direction, OutputReader as _},
+    tail::Tail,
+    trim::{Survey, TrimSettings},
+    usage::{Usage, UsageScan},
 };
 use serde_json::Value;
 

@@ -1,15 +1,13 @@
 //! Links under the pointer: where they go is shown in the footer, and the host terminal is asked for the pointer's moves
 //! only while there is one to point at.
 
-use pitstop::{
-    app::{
-        self, Event, Model,
-        event::{HostEvent, PaneEvent},
-    },
-    keymap::Action,
-    pane::{PaneSize, input::HostInput, screen::Screen},
-    ui::{self, Theme},
+use pitstop::ui::{self, Theme};
+use pitstop_base::keymap::Action;
+use pitstop_core::app::{
+    self, Event, Model,
+    event::{HostEvent, PaneEvent},
 };
+use pitstop_terminal::{PaneSize, input::HostInput, screen::Screen};
 use ratatui::{Terminal, backend::TestBackend};
 use rustix::process::Signal;
 

@@ -1,7 +1,7 @@
-//! The walls between the rooms, as data: who may use whom, who may touch the world, which file is a crate's door.
+//! Walls that no manifest can state: the order within a crate, who may touch the world, what the loop waits for.
 //!
-//! The lists are read against the imports and paths in `src/`; unit tests (`#[cfg(test)]`, `tests.rs`) are left
-//! out, because they may reach for anything.
+//! Which crate may use which is stated by the manifests in `crates/`. The lists here are read against the imports and paths of
+//! the sources; unit tests (`#[cfg(test)]`, `tests.rs`) are left out, because they may reach for anything.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,168 +9,29 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Each room with the rooms it may use. `clock`, `clean` and `redact` are rooms that every room may use.
-const ROOMS: [(&str, &[&str]); 27] = [
-    ("clock", &[]),
-    ("clean", &[]),
-    ("redact", &[]),
-    ("private_file", &[]),
-    ("format", &[]),
-    ("process", &[]),
-    ("transcript", &[]),
-    ("bridge", &["transcript"]),
-    ("keymap", &[]),
-    ("scratchpad", &[]),
-    ("terminal", &["keymap"]),
-    ("pane", &["terminal"]),
-    ("agent", &["transcript", "terminal"]),
-    ("breakpoint", &[]),
-    ("guard", &["transcript"]),
-    ("handoff", &["transcript", "scratchpad", "breakpoint"]),
-    ("lineage", &["process", "transcript", "handoff"]),
-    ("store", &["process", "transcript", "scratchpad", "lineage"]),
-    ("autopilot", &["transcript", "lineage"]),
-    ("config", &["keymap"]),
-    (
-        "api",
-        &[
-            "transcript",
-            "bridge",
-            "agent",
-            "guard",
-            "handoff",
-            "lineage",
-        ],
-    ),
-    (
-        "app",
-        &[
-            "transcript",
-            "bridge",
-            "keymap",
-            "scratchpad",
-            "pane",
-            "agent",
-            "breakpoint",
-            "guard",
-            "handoff",
-            "lineage",
-            "autopilot",
-            "config",
-            "api",
-        ],
-    ),
-    (
-        "ui",
-        &[
-            "transcript",
-            "keymap",
-            "scratchpad",
-            "pane",
-            "agent",
-            "guard",
-            "handoff",
-            "lineage",
-            "autopilot",
-            "config",
-            "api",
-            "app",
-        ],
-    ),
-    ("logging", &["config"]),
-    (
-        "runtime",
-        &[
-            "process",
-            "transcript",
-            "bridge",
-            "scratchpad",
-            "pane",
-            "agent",
-            "breakpoint",
-            "guard",
-            "handoff",
-            "lineage",
-            "store",
-            "autopilot",
-            "config",
-            "api",
-            "app",
-            "ui",
-        ],
-    ),
-    (
-        "supervisor",
-        &[
-            "process",
-            "transcript",
-            "scratchpad",
-            "agent",
-            "handoff",
-            "lineage",
-            "store",
-            "autopilot",
-            "config",
-            "api",
-            "app",
-            "ui",
-            "runtime",
-        ],
-    ),
-    (
-        "cli",
-        &[
-            "process",
-            "transcript",
-            "bridge",
-            "keymap",
-            "scratchpad",
-            "pane",
-            "agent",
-            "breakpoint",
-            "guard",
-            "handoff",
-            "lineage",
-            "store",
-            "autopilot",
-            "config",
-            "api",
-            "app",
-            "ui",
-            "logging",
-            "runtime",
-            "supervisor",
-        ],
-    ),
-];
-
-/// Words that every room may use.
-const COMMON: [&str; 5] = ["clock", "clean", "redact", "private_file", "format"];
-
 /// Files and directories that may touch the world.
-const WORLD: [&str; 22] = [
-    "private_file.rs",
-    "process.rs",
-    "main.rs",
-    "logging.rs",
-    "cli/",
-    "config/load.rs",
-    "config/load/",
+const WORLD: [&str; 21] = [
+    "base/private_file.rs",
+    "base/process.rs",
     "transcript/tail.rs",
-    "agent/demo/",
-    "breakpoint/git.rs",
-    "pane/pty.rs",
-    "pane/recording.rs",
-    "api/server",
-    "api/client.rs",
+    "terminal/pane/pty.rs",
+    "terminal/pane/recording.rs",
+    "handoff/breakpoint/git.rs",
+    "core/config/load.rs",
+    "core/config/load/",
+    "demo/",
+    "server/",
     "store/agent_registry.rs",
     "store/connection.rs",
     "store/db.rs",
     "store/lock.rs",
     "store/private_dir.rs",
     "store/writes.rs",
-    "runtime/",
-    "supervisor/",
+    "pitstop/main.rs",
+    "pitstop/logging.rs",
+    "pitstop/cli/",
+    "pitstop/runtime/",
+    "pitstop/supervisor/",
 ];
 
 /// What touching the world looks like.
@@ -191,99 +52,51 @@ const WORLDLY: [&str; 14] = [
     "notify::",
 ];
 
-/// Each crate with the files that may use it.
-const DOORS: [(&str, &[&str]); 18] = [
-    (
-        "alacritty_terminal",
-        &["terminal/screen.rs", "terminal/screen/"],
-    ),
-    (
-        "vte",
-        &[
-            "terminal/screen.rs",
-            "terminal/screen/",
-            "terminal/side_channel.rs",
-        ],
-    ),
-    ("filedescriptor", &["pane/pty.rs"]),
-    ("portable_pty", &["pane/pty.rs"]),
-    ("sqlx", &["store/db.rs"]),
-    (
-        "axum",
-        &[
-            "api/server.rs",
-            "api/server/bridge.rs",
-            "api/server/routes.rs",
-            "api/server/stream.rs",
-        ],
-    ),
-    ("hyper", &["api/server.rs", "api/server/"]),
-    (
-        "ratatui_textarea",
-        &[
-            "app/model/panels.rs",
-            "app/view/input.rs",
-            "ui/scratchpad.rs",
-        ],
-    ),
-    (
-        "ratatui",
-        &[
-            "ui/",
-            "app/view/layout.rs",
-            "runtime/canvas.rs",
-            "runtime/terminal.rs",
-            "runtime/paint.rs",
-        ],
-    ),
-    ("notify", &["runtime/notices.rs", "runtime/watcher.rs"]),
-    ("pulldown_cmark", &["ui/markdown.rs"]),
-    ("jiff", &["autopilot/patience.rs"]),
-    (
-        "regex",
-        &[
-            "terminal/screen/copy/search.rs",
-            "redact.rs",
-            "breakpoint/test_run/reader.rs",
-        ],
-    ),
-    ("minijinja", &["handoff/generate.rs"]),
-    ("rmcp", &["cli/mcp.rs"]),
-    ("clap_complete", &["cli/completions.rs"]),
-    ("clap_mangen", &["cli/man.rs"]),
-    ("tracing_appender", &["logging.rs"]),
-];
-
-fn source_root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every source file by its path below `src/`, without comments and unit tests.
-pub(super) fn sources() -> BTreeMap<String, String> {
-    fn walk(directory: &Path, root: &Path, found: &mut BTreeMap<String, String>) {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                walk(&path, root, found);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let name = path
-                    .strip_prefix(root)
-                    .unwrap()
-                    .to_str()
-                    .unwrap()
-                    .to_owned();
-                if !name.ends_with("tests.rs") {
-                    found.insert(name, code(&fs::read_to_string(&path).unwrap()));
-                }
+/// Each crate's name without the prefix, and the directory of its sources.
+fn crates() -> Vec<(String, PathBuf)> {
+    let libraries = fs::read_dir(root().join("crates")).unwrap().map(|entry| {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        (name, entry.path().join("src"))
+    });
+    libraries
+        .chain([("pitstop".to_owned(), root().join("src"))])
+        .collect()
+}
+
+/// Every Rust file below a directory.
+fn rust_files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Every source file by its crate and its path in it, like `core/app/mod.rs`, without comments and unit tests.
+fn sources() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for (name, directory) in crates() {
+        for path in rust_files(&directory) {
+            let below = path.strip_prefix(&directory).unwrap().to_str().unwrap();
+            if !below.ends_with("tests.rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.insert(format!("{name}/{below}"), code(&text));
             }
         }
     }
-    let root = source_root();
-    let mut found = BTreeMap::new();
-    walk(&root, &root, &mut found);
     assert!(
-        found.len() > 50,
-        "expected the whole crate, found {} files",
+        found.len() > 300,
+        "expected every crate, found {}",
         found.len()
     );
     found
@@ -312,56 +125,6 @@ fn only_the_module_of_tests_is_left_out() {
     assert_eq!(code(inline), "use crate::app;");
 }
 
-fn room_of(file: &str) -> &str {
-    file.split(['/', '.']).next().unwrap()
-}
-
-/// The rooms that a file names behind `crate::`, also in groups.
-fn used_rooms(code: &str) -> BTreeSet<String> {
-    let mut rooms = BTreeSet::new();
-    for (at, _) in code.match_indices("crate::") {
-        // `pub(crate)` and `$crate::` name no room of ours by themselves.
-        let rest = &code[at + "crate::".len()..];
-        if let Some(group) = rest.strip_prefix('{') {
-            let mut depth = 0;
-            let mut word = String::new();
-            for c in group.chars() {
-                match c {
-                    '{' => depth += 1,
-                    '}' if depth == 0 => break,
-                    '}' => depth -= 1,
-                    _ => {}
-                }
-                if depth == 0 && (c.is_alphanumeric() || c == '_') {
-                    word.push(c);
-                } else if !word.is_empty() {
-                    if depth == 0 || c == '{' || c == ':' {
-                        rooms.insert(std::mem::take(&mut word));
-                    }
-                    word.clear();
-                }
-                // Behind `room::` come names of that room, up to the next comma at this depth.
-                if c == ':' {
-                    word.push('\u{0}');
-                }
-                if c == ',' {
-                    word.clear();
-                }
-            }
-            rooms.insert(word);
-        } else {
-            rooms.insert(
-                rest.chars()
-                    .take_while(|c| c.is_alphanumeric() || *c == '_')
-                    .collect(),
-            );
-        }
-    }
-    let known: BTreeSet<&str> = ROOMS.iter().map(|(room, _)| *room).collect();
-    rooms.retain(|room| known.contains(room.as_str()));
-    rooms
-}
-
 fn is_in(file: &str, places: &[&str]) -> bool {
     places.iter().any(|place| {
         if !place.ends_with('/') && place.contains('.') {
@@ -370,46 +133,6 @@ fn is_in(file: &str, places: &[&str]) -> bool {
             file.starts_with(place)
         }
     })
-}
-
-/// Whether the code uses a crate by its path.
-fn uses_crate(code: &str, name: &str) -> bool {
-    code.match_indices(&format!("{name}::")).any(|(at, _)| {
-        let before = code[..at].chars().next_back();
-        !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
-    })
-}
-
-#[test]
-fn rooms_use_only_rooms_before_them() {
-    let mut wrong = Vec::new();
-    for (file, code) in sources() {
-        let room = room_of(&file);
-        let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| *name == room) else {
-            continue;
-        };
-        for used in used_rooms(&code) {
-            if used != room && !allowed.contains(&used.as_str()) && !COMMON.contains(&used.as_str())
-            {
-                wrong.push(format!("{file} uses {used}"));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "walls broken:\n{}", wrong.join("\n"));
-}
-
-#[test]
-fn every_edge_between_rooms_is_used() {
-    let edges = |(room, allowed): &(&'static str, &'static [&'static str])| {
-        let room = *room;
-        allowed.iter().map(move |used| (room, *used))
-    };
-    let mut unused: Vec<(&str, &str)> = ROOMS.iter().flat_map(edges).collect();
-    for (file, code) in sources() {
-        let used = used_rooms(&code);
-        unused.retain(|(room, other)| *room != room_of(&file) || !used.contains(*other));
-    }
-    assert!(unused.is_empty(), "allowed, but not used: {unused:?}");
 }
 
 /// The most files that may import one another in a circle.
@@ -470,7 +193,7 @@ fn named_paths(code: &str) -> Vec<String> {
     paths
 }
 
-/// A file's module path with slashes: that of `app/mod.rs` is `app`, and that of `lib.rs` empty.
+/// A file's module path with slashes: that of `core/app/mod.rs` is `core/app`, and that of `core/lib.rs` is `core`.
 fn module_of(file: &str) -> String {
     let mut parts: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
     parts.pop_if(|last| matches!(*last, "mod" | "lib" | "main"));
@@ -482,7 +205,7 @@ fn file_of(here: &str, path: &str, modules: &BTreeSet<String>) -> Option<String>
     let mut base: Vec<&str> = here.split('/').collect();
     for part in path.split("::").map(str::trim) {
         match part {
-            "crate" => base.clear(),
+            "crate" => base.truncate(1),
             "super" => {
                 base.pop();
             }
@@ -552,40 +275,66 @@ fn no_circle_of_imports_is_large_and_none_leaves_its_folder_in_the_core() {
         );
         let folders: BTreeSet<_> = circle.iter().map(folder).collect();
         assert!(
-            !circle[0].starts_with("app/") || folders.len() == 1,
+            !circle[0].starts_with("core/app/") || folders.len() == 1,
             "a circle across folders: {circle:?}"
         );
     }
 }
 
-/// The levels of the core, each of which may use those before it.
-const LEVELS: [&[&str]; 9] = [
-    &["model", "event", "effect"],
-    &["facts", "forecast", "orders", "refusal"],
-    &["metrics"],
-    &["draft"],
-    &["reboot"],
-    &["autopilot"],
-    &["session"],
-    &["outside"],
-    &["view"],
+/// The levels within a module, each of which may use those before it.
+const LEVELS: [(&str, &[&[&str]]); 3] = [
+    (
+        "core/",
+        &[
+            &["lineage", "guard", "config"],
+            &["autopilot", "api"],
+            &["app"],
+        ],
+    ),
+    (
+        "core/app/",
+        &[
+            &["model", "event", "effect"],
+            &["facts", "forecast", "orders", "refusal"],
+            &["metrics"],
+            &["draft"],
+            &["reboot"],
+            &["autopilot"],
+            &["session"],
+            &["outside"],
+            &["view"],
+        ],
+    ),
+    (
+        "pitstop/",
+        &[
+            &["ui", "logging"],
+            &["runtime"],
+            &["supervisor"],
+            &["cli"],
+            &["main"],
+        ],
+    ),
 ];
 
 #[test]
-fn the_core_s_features_use_only_features_below_them() {
-    let level = |module: &str| {
-        let name = module.strip_prefix("app/")?.split('/').next()?;
-        let level = LEVELS.iter().position(|level| level.contains(&name));
-        assert!(level.is_some(), "{module} has no level");
-        level
-    };
-    let is_core = |module: &str| module.starts_with("app/") && !module.starts_with("app/tests/");
+fn a_module_uses_only_modules_of_lower_levels() {
     let mut wrong = Vec::new();
-    for (module, used) in imports(&sources()) {
-        for used in used.iter().filter(|_| is_core(&module)) {
-            // By the core's own door one would get round these walls.
-            if used == "app" || level(used) > level(&module) {
-                wrong.push(format!("{module} uses {used}"));
+    let imports = imports(&sources());
+    for (within, levels) in LEVELS {
+        let level = |module: &str| {
+            let name = module.strip_prefix(within)?.split('/').next()?;
+            let level = levels.iter().position(|level| level.contains(&name));
+            assert!(level.is_some(), "{module} has no level");
+            level
+        };
+        let is_within = |module: &str| module.starts_with(within) && !module.contains("/tests/");
+        for (module, used) in imports.iter().filter(|(module, _)| is_within(module)) {
+            for used in used {
+                // By the parent one would get round these walls.
+                if *used == within.trim_end_matches('/') || level(used) > level(module) {
+                    wrong.push(format!("{module} uses {used}"));
+                }
             }
         }
     }
@@ -596,30 +345,23 @@ fn the_core_s_features_use_only_features_below_them() {
 fn a_circle_is_seen_however_it_is_written() {
     let file = |name: &str, code: &str| (name.to_owned(), code.to_owned());
     let sources = BTreeMap::from([
-        file("app/mod.rs", "pub mod a;\nuse a::one;\nuse self::b::two;"),
-        file("app/a.rs", "use super::{\n    b::{self, two as other},\n};"),
         file(
-            "app/b.rs",
+            "core/app/mod.rs",
+            "pub mod a;\nuse a::one;\nuse self::b::two;",
+        ),
+        file(
+            "core/app/a.rs",
+            "use super::{\n    b::{self, two as other},\n};",
+        ),
+        file(
+            "core/app/b.rs",
             "pub(in crate::app) fn f() { crate::app::c::three(); }",
         ),
-        file("app/c.rs", "fn three() {}\npub use super::a::one;"),
-        file("app/d.rs", "use crate::app::{a::one, b};"),
+        file("core/app/c.rs", "fn three() {}\npub use super::a::one;"),
+        file("core/app/d.rs", "use crate::app::{a::one, b};"),
     ]);
     let found: Vec<_> = circles(&sources).into_iter().collect();
-    assert_eq!(found, [["app/a", "app/b", "app/c"]]);
-}
-
-#[test]
-fn the_list_of_rooms_has_no_circles() {
-    for (at, (room, allowed)) in ROOMS.iter().enumerate() {
-        for used in *allowed {
-            let place = ROOMS.iter().position(|(name, _)| name == used);
-            assert!(
-                place.is_some_and(|place| place < at),
-                "{room} may use {used}, which is not before it"
-            );
-        }
-    }
+    assert_eq!(found, [["core/app/a", "core/app/b", "core/app/c"]]);
 }
 
 #[test]
@@ -653,7 +395,7 @@ fn the_shell_only_looks_at_the_model() {
     for (file, code) in sources() {
         let found = ["&mut Model", "mut model: Model", "app::update"]
             .into_iter()
-            .filter(|sign| file.starts_with("runtime/") && code.contains(sign));
+            .filter(|sign| file.starts_with("pitstop/runtime/") && code.contains(sign));
         wrong.extend(found.map(|sign| format!("{file}: {sign}")));
     }
     assert!(
@@ -675,19 +417,19 @@ const SYNCING: [&str; 6] = [
 
 /// The files of the shell that wait so, each on a thread or task of its own.
 const OFF_THE_LOOP: [&str; 6] = [
-    "runtime/agent.rs",
-    "runtime/files.rs",
-    "runtime/store_writer.rs",
-    "runtime/prepare.rs",
-    "runtime/recovery.rs",
-    "runtime/trim.rs",
+    "pitstop/runtime/agent.rs",
+    "pitstop/runtime/files.rs",
+    "pitstop/runtime/store_writer.rs",
+    "pitstop/runtime/prepare.rs",
+    "pitstop/runtime/recovery.rs",
+    "pitstop/runtime/trim.rs",
 ];
 
 #[test]
 fn the_loop_waits_for_no_disk() {
     let mut wrong = Vec::new();
     for (file, code) in sources() {
-        if !file.starts_with("runtime/") || is_in(&file, &OFF_THE_LOOP) {
+        if !file.starts_with("pitstop/runtime/") || is_in(&file, &OFF_THE_LOOP) {
             continue;
         }
         let found = SYNCING.iter().filter(|sign| code.contains(**sign));
@@ -701,49 +443,12 @@ fn the_loop_waits_for_no_disk() {
 }
 
 #[test]
-fn every_crate_has_its_one_door() {
-    let mut wrong = Vec::new();
-    for (file, code) in sources() {
-        for (name, doors) in DOORS {
-            if uses_crate(&code, name) && !is_in(&file, doors) {
-                wrong.push(format!("{file} uses {name}"));
-            }
-        }
-        if code.contains("make_raw") {
-            wrong.push(format!("{file} sets raw mode, which crossterm does"));
-        }
+fn every_crate_is_named_in_the_map() {
+    let map = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    for (name, _) in crates().iter().filter(|(name, _)| name != "pitstop") {
+        let line = format!("//! - [`pitstop_{name}`]: ");
+        assert!(map.contains(&line), "src/lib.rs does not name {name}");
     }
-    assert!(
-        wrong.is_empty(),
-        "used outside their doors:\n{}",
-        wrong.join("\n")
-    );
-}
-
-#[test]
-fn the_map_names_every_room() {
-    let map = fs::read_to_string(source_root().join("lib.rs")).unwrap();
-    let rooms: BTreeSet<String> = fs::read_dir(source_root())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .map(|name| name.trim_end_matches(".rs").to_owned())
-        .filter(|name| !matches!(name.as_str(), "lib" | "main"))
-        .collect();
-    for room in &rooms {
-        assert!(
-            map.contains(&format!("//! - [`{room}`]: ")),
-            "lib.rs does not name {room}"
-        );
-        assert!(
-            map.contains(&format!("pub mod {room};")),
-            "lib.rs does not have {room}"
-        );
-        assert!(
-            ROOMS.iter().any(|(name, _)| name == room),
-            "{room} has no walls"
-        );
-    }
-    assert_eq!(rooms.len(), ROOMS.len());
 }
 
 /// The documents that a comment cites, by a path from the root or by a name in capitals.
@@ -765,28 +470,23 @@ fn cited(line: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn comments_cite_only_documents_of_the_repository() {
-    fn walk(directory: &Path, wrong: &mut Vec<String>) {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                walk(&path, wrong);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
-                let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-                let missing = text
-                    .lines()
-                    .flat_map(cited)
-                    .filter(|one| !root.join(one).exists());
-                wrong.extend(missing.map(|one| format!("{}: {one}", path.display())));
-            }
-        }
-    }
     let mut wrong = Vec::new();
-    for directory in ["src", "tests", "benches", "examples", "fuzz/fuzz_targets"] {
-        walk(
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join(directory),
-            &mut wrong,
-        );
+    for directory in [
+        "src",
+        "crates",
+        "tests",
+        "benches",
+        "examples",
+        "fuzz/fuzz_targets",
+    ] {
+        for path in rust_files(&root().join(directory)) {
+            let text = fs::read_to_string(&path).unwrap();
+            let missing = text
+                .lines()
+                .flat_map(cited)
+                .filter(|one| !root().join(one).exists());
+            wrong.extend(missing.map(|one| format!("{}: {one}", path.display())));
+        }
     }
     assert!(
         wrong.is_empty(),
@@ -794,18 +494,6 @@ fn comments_cite_only_documents_of_the_repository() {
         wrong.join("\n")
     );
     assert!(cited("/// As in DESIGN 6, and in docs/none.md.").eq(["DESIGN", "docs/none.md"]));
-}
-
-#[test]
-fn imports_in_groups_are_seen() {
-    let code = "use crate::{\n    app::{Model, layout},\n    clean, pane::screen::Screen,\n};\nlet x = crate::guard::assess();";
-    let rooms: Vec<String> = used_rooms(code).into_iter().collect();
-    assert_eq!(rooms, ["app", "clean", "guard", "pane"]);
-    assert!(uses_crate("use vte::ansi;", "vte"));
-    assert!(!uses_crate(
-        "use alacritty_terminal::vte::ansi; my_vte::x",
-        "vte"
-    ));
 }
 
 /// The variables by which tests break or steer the program.

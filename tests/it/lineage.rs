@@ -13,24 +13,22 @@ use std::{
 };
 
 use chrono::{DateTime, TimeZone, Utc};
-use pitstop::{
-    handoff::summary::{SummaryMade, SummarySource},
-    lineage::{
-        Cause, EndReason, Iteration, IterationId, Lineage, ProcessStamp, Project, RebootRecord,
-        RunId, TokenTotals, Way,
-        checkpoint::{Checkpoint, SavedScratchpad},
-        journal::{JournalEntry, Step},
-        metrics::{Metric, Total},
-        past::MessageKind,
-    },
-    process,
-    store::{
-        Checkpoints, HistoryOf, Opened, PrivateDir, RunRecord, Store, StoreError, StoreOptions,
-        StoreTarget, StoreWarning, Written,
-        lock::{self, Holder, Lock, LockError},
-    },
-    transcript::{SessionId, Tokens},
+use pitstop_base::process;
+use pitstop_core::lineage::{
+    Cause, EndReason, Iteration, IterationId, Lineage, ProcessStamp, Project, RebootRecord, RunId,
+    TokenTotals, Way,
+    checkpoint::{Checkpoint, SavedScratchpad},
+    journal::{JournalEntry, Step},
+    metrics::{Metric, Total},
+    past::MessageKind,
 };
+use pitstop_handoff::summary::{SummaryMade, SummarySource};
+use pitstop_store::{
+    Checkpoints, HistoryOf, Opened, PrivateDir, RunRecord, Store, StoreError, StoreOptions,
+    StoreTarget, StoreWarning, Written,
+    lock::{self, Holder, Lock, LockError},
+};
+use pitstop_transcript::{SessionId, Tokens};
 use sqlx::Connection;
 use uuid::Uuid;
 
@@ -1151,7 +1149,7 @@ async fn a_database_removed_beneath_us_is_made_again_and_takes_what_is_put_back(
     assert!(store.error().is_some_and(|why| why.contains("was removed")));
     assert!(store.was_removed().await);
     assert!(!store.was_removed().await, "it is said once");
-    let known = pitstop::store::RunHistory {
+    let known = pitstop_store::RunHistory {
         run: record(&earlier, &ours),
         iterations: vec![full_iteration(&earlier)],
     };
@@ -1566,7 +1564,7 @@ async fn kill_9_in_the_middle_of_writes_loses_nothing_acknowledged() {
 }
 
 /// Writes every step of a reboot, telling each; dies where `crash` says.
-async fn reboot(home: PathBuf, crash: pitstop::store::CrashPoint) {
+async fn reboot(home: PathBuf, crash: pitstop_store::CrashPoint) {
     let target = StoreTarget::new(None, &home.join("state")).unwrap();
     let store = Store::open(StoreOptions {
         crash: Some(crash),
@@ -1614,7 +1612,7 @@ async fn a_crash_at_either_edge_of_a_step_leaves_the_journal_at_that_edge() {
 
 #[test]
 fn a_crash_point_is_a_step_and_an_edge() {
-    use pitstop::store::CrashPoint;
+    use pitstop_store::CrashPoint;
     for step in Step::ALL {
         for edge in ["before", "after"] {
             assert!(format!("{step}:{edge}").parse::<CrashPoint>().is_ok());

@@ -8,9 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::lineage::Project;
-use pitstop::process;
-use pitstop::store::{HistoryOf, RunHistory, Store, StoreOptions, StoreTarget};
+use pitstop_base::process;
+use pitstop_core::lineage::Project;
+use pitstop_store::{HistoryOf, RunHistory, Store, StoreOptions, StoreTarget};
 use rustix::process::Pid;
 use serde_json::Value;
 

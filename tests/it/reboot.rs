@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::clean;
+use pitstop_base::clean;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -5,9 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::lineage::{Project, journal::JournalEntry};
-use pitstop::process;
-use pitstop::store::{Store, StoreOptions, StoreTarget};
+use pitstop_base::process;
+use pitstop_core::lineage::{Project, journal::JournalEntry};
+use pitstop_store::{Store, StoreOptions, StoreTarget};
 
 use crate::{
     kit::{

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pitstop::handoff::summary::SECTIONS;
+use pitstop_handoff::summary::SECTIONS;
 
 use crate::{
     autopilot::playing,

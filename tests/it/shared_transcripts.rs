@@ -3,21 +3,19 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use pitstop::{
-    handoff::{
-        Generator, Marker, PreservedState, Sources,
-        claims::Claims,
-        signal,
-        summary::{self, History},
-    },
-    transcript::{
-        Tokens,
-        digest::Digest,
-        human::HumanWords,
-        tail::{Tail, find_prompt, holds_conversation, read_pieces},
-        trim::{Survey, TrimSettings},
-        usage::Usage,
-    },
+use pitstop_handoff::{
+    Generator, Marker, PreservedState, Sources,
+    claims::Claims,
+    signal,
+    summary::{self, History},
+};
+use pitstop_transcript::{
+    Tokens,
+    digest::Digest,
+    human::HumanWords,
+    tail::{Tail, find_prompt, holds_conversation, read_pieces},
+    trim::{Survey, TrimSettings},
+    usage::Usage,
 };
 use serde_json::Value;
 
@@ -162,7 +160,7 @@ fn read_by_all(path: &Path, portion: u64) -> Read {
     assert!(
         summary::prompt(
             &whole,
-            pitstop::transcript::SessionId::new(uuid::Uuid::nil()),
+            pitstop_transcript::SessionId::new(uuid::Uuid::nil()),
             ""
         )
         .contains("<history>")

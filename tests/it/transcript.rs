@@ -9,7 +9,7 @@ use std::{
     path::PathBuf,
 };
 
-use pitstop::transcript::{
+use pitstop_transcript::{
     Tokens,
     digest::Digest,
     record::{Faults, LINE_CAP},

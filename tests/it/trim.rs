@@ -8,7 +8,7 @@ pub(crate) mod reboot;
 
 use std::{collections::BTreeSet, fs};
 
-use pitstop::transcript::{
+use pitstop_transcript::{
     SessionId, Tokens,
     trim::{LEVELS, LevelFigure, PLACEHOLDERS, Survey, TrimError, TrimPlan, TrimSettings},
 };

@@ -8,8 +8,10 @@ mod views;
 use std::{collections::BTreeSet, time::Instant};
 
 use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use pitstop::{
-    agent::AgentKind,
+use pitstop::ui::{self, Depth, Theme};
+use pitstop_agent::AgentKind;
+use pitstop_base::keymap::Action;
+use pitstop_core::{
     api::wire::AgentState,
     app::{
         Event, Model,
@@ -21,13 +23,11 @@ use pitstop::{
         view::{Card, Outcome},
     },
     config::ThemeName,
-    handoff::check::{Check, WorkFact},
-    keymap::Action,
     lineage::{IterationId, journal::Step},
-    pane::{PaneSize, input::HostInput, screen::Screen},
-    transcript::{Tokens, human::Said},
-    ui::{self, Depth, Theme},
 };
+use pitstop_handoff::check::{Check, WorkFact};
+use pitstop_terminal::{PaneSize, input::HostInput, screen::Screen};
+use pitstop_transcript::{Tokens, human::Said};
 use proptest::prelude::*;
 use ratatui::{
     Terminal,
@@ -283,7 +283,7 @@ fn quitting_in_a_turn_asks() {
 #[test]
 fn an_agent_that_ended_is_shown_with_what_can_be_done() {
     let mut model = working((90, 24));
-    let exit = pitstop::app::event::Exit::Code(1);
+    let exit = pitstop_core::app::event::Exit::Code(1);
     let iteration = IterationId::new(3).expect("not 0");
     update(
         &mut model,
@@ -505,9 +505,9 @@ fn the_footer_follows_a_reboot() {
             press(&mut model, KeyCode::Enter);
         }
         let step = model.reboot.attempt.as_ref().expect("a reboot").step();
-        let stored = pitstop::app::event::StoreEvent::Journaled { reboot: id, step };
+        let stored = pitstop_core::app::event::StoreEvent::Journaled { reboot: id, step };
         update(&mut model, 714, Event::Store(stored));
-        let prepared = pitstop::app::event::ReadEvent::Prepared {
+        let prepared = pitstop_core::app::event::ReadEvent::Prepared {
             reboot: id,
             refused: None,
         };
@@ -607,7 +607,7 @@ fn red_is_not_spent_on_hints() {
     };
     let mut good = asking(NORMAL);
     let attempt = good.reboot.attempt.as_mut().expect("a reboot");
-    attempt.cause = pitstop::lineage::Cause::Breakpoint;
+    attempt.cause = pitstop_core::lineage::Cause::Breakpoint;
     let shows_no_red = |model: &Model| {
         let buffer = written(model, &screen(model), &theme);
         let mut cells = buffer.content.iter();
@@ -726,7 +726,7 @@ fn scroll_mode_is_shown_with_and_without_a_border() {
         let mut screen = screen(&model);
         screen.feed("\r\nline".repeat(200).as_bytes(), Instant::now());
         act(&mut model, Action::Scroll);
-        screen.scroll(pitstop::pane::screen::Scroll::Lines(123));
+        screen.scroll(pitstop_terminal::screen::Scroll::Lines(123));
         let shown = text(&drawn(&model, &screen, &Theme::default()));
         assert!(shown.contains("−123 of"), "{shown}");
     }
@@ -740,7 +740,7 @@ fn the_cursor_is_the_childs_while_the_pane_has_the_focus() {
     screen.feed(b"\x1b[5;7H\x1b[6 q", Instant::now());
     let cursor = ui::cursor(&model, &screen).expect("a cursor");
     assert_eq!((cursor.column, cursor.row), (inner.x + 6, inner.y + 4));
-    assert!(cursor.visible && cursor.shape == pitstop::pane::screen::CursorShape::Bar);
+    assert!(cursor.visible && cursor.shape == pitstop_terminal::screen::CursorShape::Bar);
     let mut terminal = drawn(&model, &screen, &Theme::default());
     terminal
         .backend_mut()
@@ -1058,8 +1058,8 @@ fn replaying(model: &mut Model) {
     let text = serde_json::to_string(&"日本語 line of a recording\r\n".repeat(70)).expect("JSON");
     let file =
         format!("{{\"version\": 2, \"width\": 160, \"height\": 60}}\n[1.5, \"o\", {text}]\n");
-    let cast =
-        pitstop::pane::replay::Cast::parse(file.as_bytes()).map_err(|error| error.to_string());
+    let cast = pitstop_terminal::pane::replay::Cast::parse(file.as_bytes())
+        .map_err(|error| error.to_string());
     let iteration = IterationId::new(2).expect("not 0");
     update(
         model,
@@ -1151,7 +1151,7 @@ fn every_panel_at_every_width_in_every_theme() {
         for (panel, mut model) in panels(host) {
             let mut screen = screen(&model);
             if let Some(copy) = &mut model.view.copy {
-                use pitstop::pane::copy::{CopyOrder, Motion, SelectionKind};
+                use pitstop_terminal::copy::{CopyOrder, Motion, SelectionKind};
                 screen.copy(&CopyOrder::Enter);
                 let answer = screen.copy(&CopyOrder::Select(SelectionKind::Lines));
                 copy.selecting = answer.selecting;
@@ -1314,7 +1314,7 @@ fn the_gauge_shows_the_figure_of_the_contract() {
 
 #[test]
 fn the_gauge_says_why_there_is_no_bridge() {
-    use pitstop::bridge::{Absence, Link};
+    use pitstop_agent::bridge::{Absence, Link};
     let mut model = working((132, 50));
     for (link, words) in [
         (
@@ -1351,7 +1351,7 @@ fn three_lines_of_the_gauge_make_sense() {
         lines[1].starts_with("128.4k of 180k") && lines[2].contains("turns left"),
         "{lines:?}"
     );
-    model.reboot.mode = pitstop::config::RebootMode::Manual;
+    model.reboot.mode = pitstop_core::config::RebootMode::Manual;
     scene::say(&mut model, 720, scene::figure(160_000));
     let (lines, _) = context(&model);
     assert_eq!(lines[2], "time for a reboot · F5");
@@ -1365,10 +1365,10 @@ fn long_turn(host: (u16, u16), calls: u64) -> Model {
     for call in 0..calls {
         let second = 730 + call * 10;
         let session = model.session.id;
-        let finished = pitstop::agent::AgentEvent::ToolFinished {
+        let finished = pitstop_agent::AgentEvent::ToolFinished {
             session,
-            call: pitstop::agent::ToolCall::default(),
-            output: pitstop::agent::ToolOutput::default(),
+            call: pitstop_agent::ToolCall::default(),
+            output: pitstop_agent::ToolOutput::default(),
         };
         scene::say(&mut model, second, finished);
         scene::say(&mut model, second, scene::figure(20_000 + call * 1_000));
@@ -1402,7 +1402,7 @@ fn within_a_long_turn_the_gauge_counts_minutes_and_tool_calls() {
 #[test]
 fn the_line_under_the_prompt_and_the_chart_say_it_too() {
     let mut model = long_turn((132, 50), 52);
-    let line = pitstop::app::report::status_line(&model).line;
+    let line = pitstop_core::app::report::status_line(&model).line;
     assert_eq!(line, "ok 39% · about 13 min left · $4.12");
     act(&mut model, Action::Chart);
     assert!(shot(&model).contains("39 % ok · about 13 min left"));
@@ -1426,10 +1426,10 @@ fn a_stale_figure_and_a_disagreement_are_marked() {
     model.now = at(5_000);
     assert!(said(&model, "stale"));
     model.now = at(712);
-    let reading = pitstop::guard::Reading {
+    let reading = pitstop_core::guard::Reading {
         used: Tokens(110_000),
         window: None,
-        source: pitstop::guard::Source::Transcript,
+        source: pitstop_core::guard::Source::Transcript,
         at: at(711),
     };
     model.session.guard.observe(reading);
@@ -1443,13 +1443,13 @@ fn a_stale_figure_and_a_disagreement_are_marked() {
 
 #[test]
 fn where_the_client_acts_is_a_tick_and_a_line_and_moved_lines_are_said() {
-    use pitstop::agent::claude::limits::CompactionSettings;
+    use pitstop_agent::claude::limits::CompactionSettings;
     let settings = |variable: &'static str, value: &'static str| {
         let read = |name: &str| (name == variable).then(|| value.to_owned());
         let read = CompactionSettings::read(&[], &read, &[], None);
-        pitstop::app::Event::Read(pitstop::app::event::ReadEvent::ClientSettings(Box::new(
-            read,
-        )))
+        pitstop_core::app::Event::Read(pitstop_core::app::event::ReadEvent::ClientSettings(
+            Box::new(read),
+        ))
     };
     let mut model = working((132, 50));
     assert!(!said(&model, "Claude compacts"), "{:?}", context(&model));
@@ -1482,11 +1482,11 @@ fn the_prompt_cache_and_the_cost_of_a_turn_are_shown_where_they_are_known() {
     for (turn, total) in [4.2_f64, 4.5, 4.8, 5.1].into_iter().enumerate() {
         let second = 720 + turn as u64 * 10;
         scene::begin_turn(&mut model, second);
-        let pitstop::agent::AgentEvent::StatusLine(mut line) = scene::figure(130_000) else {
+        let pitstop_agent::AgentEvent::StatusLine(mut line) = scene::figure(130_000) else {
             unreachable!("it is a status line");
         };
         line.cost_usd = Some(total);
-        line.prompt_cache = Some(pitstop::agent::PromptCache {
+        line.prompt_cache = Some(pitstop_agent::PromptCache {
             warm: true,
             expires_at: u64::try_from(at(second).wall.timestamp() + 240).ok(),
             recache: Some(Tokens(131_000)),
@@ -1494,7 +1494,7 @@ fn the_prompt_cache_and_the_cost_of_a_turn_are_shown_where_they_are_known() {
         scene::say(
             &mut model,
             second + 1,
-            pitstop::agent::AgentEvent::StatusLine(line),
+            pitstop_agent::AgentEvent::StatusLine(line),
         );
     }
     let lines = context(&model).0;
@@ -1520,10 +1520,10 @@ fn a_figure_of_any_size_fits_its_panel() {
     for used in [0, 1, 89_999, 180_000, 1_000_000, u64::MAX / 4] {
         let mut model = working(NORMAL);
         scene::say(&mut model, 800, scene::figure(used));
-        let reading = pitstop::guard::Reading {
+        let reading = pitstop_core::guard::Reading {
             used: Tokens(used / 2),
             window: None,
-            source: pitstop::guard::Source::Transcript,
+            source: pitstop_core::guard::Source::Transcript,
             at: at(801),
         };
         model.session.guard.observe(reading);
@@ -1630,7 +1630,7 @@ fn rebooting(host: (u16, u16)) -> Model {
             refused: refused.clone(),
         };
         update(&mut model, 714, Event::Read(prepared));
-        let looked = pitstop::agent::claude::prompt_box::PromptBox::Empty;
+        let looked = pitstop_agent::claude::prompt_box::PromptBox::Empty;
         update(
             &mut model,
             714,
@@ -1949,7 +1949,7 @@ fn without_utf_8_nothing_of_ours_is_more_than_ascii() {
 /// What footer, panel, `status --json` and log say of the agent, for each of its states.
 #[test]
 fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
-    use pitstop::agent::{AgentEvent, Failure};
+    use pitstop_agent::{AgentEvent, Failure};
     let session = working(NORMAL).session.id;
     let dialog = AgentEvent::DialogOpened {
         session,
@@ -1962,7 +1962,7 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
     };
     let exited = PaneEvent::Exited {
         iteration: IterationId::new(3).expect("not 0"),
-        exit: pitstop::app::event::Exit::Code(1),
+        exit: pitstop_core::app::event::Exit::Code(1),
     };
     let made = |event: Option<Event>| {
         let mut model = working(NORMAL);
@@ -1975,7 +1975,7 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
     let mut working_now = made(None);
     scene::begin_turn(&mut working_now, 713);
     let mut background = made(None);
-    background.session.agent.background.tasks = vec![pitstop::agent::BackgroundTask {
+    background.session.agent.background.tasks = vec![pitstop_agent::BackgroundTask {
         id: "1".to_owned(),
         kind: "shell".to_owned(),
     }];
@@ -1985,16 +1985,16 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
     let mut elsewhere = made(None);
     for (turns, output) in [(4, 900), (5, 950)] {
         let session = elsewhere.session.id;
-        let facts = Box::new(pitstop::app::event::TranscriptFacts {
+        let facts = Box::new(pitstop_core::app::event::TranscriptFacts {
             turns,
             whole: true,
-            totals: pitstop::lineage::TokenTotals {
+            totals: pitstop_core::lineage::TokenTotals {
                 output: Tokens(output),
                 ..elsewhere.session.transcript.totals
             },
             ..elsewhere.session.transcript.clone()
         });
-        let read = pitstop::app::event::ReadEvent::Transcript { session, facts };
+        let read = pitstop_core::app::event::ReadEvent::Transcript { session, facts };
         update(&mut elsewhere, 713, Event::Read(read));
     }
     elsewhere.view.notices.clear();
@@ -2030,7 +2030,7 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
         let shown = shot(&model);
         let footer = shown.lines().last().expect("a footer");
         assert!(footer.starts_with(&format!(" {said}")), "{said}: {footer}");
-        let report = pitstop::app::report::status(&model);
+        let report = pitstop_core::app::report::status(&model);
         assert_eq!(report.agent.state, state, "{said}");
         assert!(said.starts_with(report.agent.state.phrase()), "{said}");
         if state == AgentState::Limit {

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command, sync::Arc};
 
-use pitstop::agent::claude::project_slug;
+use pitstop_agent::claude::project_slug;
 use serde_json::json;
 
 use crate::kit::{

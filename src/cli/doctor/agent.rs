@@ -12,19 +12,19 @@ use tokio::runtime::Runtime;
 
 use super::{Check, keeping::Kept};
 use crate::{
-    agent::{
-        AgentKind,
-        claude::{self, limits::CompactionSettings},
-    },
-    api::wire::{AgentTools, StatusReport, TodoList},
-    bridge::Absence,
     cli::{here::Here, out::tokens},
     runtime::{agent::transcript_in, client_settings::ClientSettings},
     supervisor::program::{
         agent_config_dir, agent_env, claude_config_dir, demo_dir, find_program, has_todo_tools,
     },
-    transcript::Tokens,
 };
+use pitstop_agent::{
+    AgentKind,
+    bridge::Absence,
+    claude::{self, limits::CompactionSettings},
+};
+use pitstop_core::api::wire::{AgentTools, StatusReport, TodoList};
+use pitstop_transcript::Tokens;
 
 /// The flags of the client that pitstop depends on.
 const NEEDED_FLAGS: [&str; 4] = [

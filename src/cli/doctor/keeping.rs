@@ -3,11 +3,9 @@
 use std::time::SystemTime;
 
 use super::{ANSWER_LIMIT, Check};
-use crate::{
-    cli::{here::Here, leftovers, out::chain},
-    format, process,
-    store::{Health, HistoryOf, PrivateDir, Store, StoreOptions, StoreTarget},
-};
+use crate::cli::{here::Here, leftovers, out::chain};
+use pitstop_base::{format, process};
+use pitstop_store::{Health, HistoryOf, PrivateDir, Store, StoreOptions, StoreTarget};
 
 /// The number of newest runs that are searched for one with a session.
 const RUNS: u32 = 8;

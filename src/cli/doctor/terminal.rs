@@ -14,13 +14,13 @@ use rustix::{
 
 use super::Check;
 use crate::{
-    app::layout::SMALLEST,
     cli::out::Raw,
-    keymap::{Keymap, Trigger},
-    pane::input::{Decoder, HostInput, HostReply},
     supervisor::boot::{depth, locale},
     ui::Depth,
 };
+use pitstop_base::keymap::{Keymap, Trigger};
+use pitstop_core::app::layout::SMALLEST;
+use pitstop_terminal::input::{Decoder, HostInput, HostReply};
 
 /// The time that the terminal may take to answer: some are behind a slow line.
 const ANSWER_TIME: Duration = Duration::from_millis(600);

@@ -10,9 +10,9 @@
 
 use std::fmt::Write as _;
 
-use crate::{
+use pitstop_base::format;
+use pitstop_core::{
     config::GuardConfig,
-    format,
     lineage::{Iteration, IterationId, metrics::TurnFigures},
 };
 
@@ -242,7 +242,7 @@ fn plot(svg: &mut String, scale: &Scale, points: &[Point]) -> std::fmt::Result {
 }
 
 fn escaped(text: &str) -> String {
-    let text = crate::clean::one_line(text).replace('&', "&amp;");
+    let text = pitstop_base::clean::one_line(text).replace('&', "&amp;");
     let text = text.replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;")
 }
@@ -252,7 +252,7 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::transcript::Tokens;
+    use pitstop_transcript::Tokens;
 
     fn turn(iteration: u64, used: u64, cost: f64) -> TurnFigures {
         TurnFigures {
@@ -271,7 +271,7 @@ mod tests {
             turn(1, 162_000, 2.5),
             turn(2, 18_000, 0.5),
         ];
-        let mut lineage = crate::lineage::Lineage::new(crate::lineage::RunId::new(
+        let mut lineage = pitstop_core::lineage::Lineage::new(pitstop_core::lineage::RunId::new(
             DateTime::UNIX_EPOCH,
             [1, 2, 3],
         ));

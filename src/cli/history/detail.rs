@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{fields, head};
-use crate::{
+use crate::cli::out::columns;
+use pitstop_base::clean;
+use pitstop_core::{
     app::{history, report::iteration_report},
-    clean,
-    cli::out::columns,
     lineage::past::PastSession,
-    scratchpad::difference,
 };
+use pitstop_handoff::scratchpad::difference;
 
 /// Returns the changes from the handoff that it was given to the one that it gave; none unless there are both.
 pub(super) fn changes(past: &PastSession) -> Option<String> {

@@ -7,12 +7,10 @@ use chrono::NaiveDate;
 use serde_json::{Value, json};
 
 use super::short_task;
-use crate::{
-    cli::out::{columns, duration},
-    format,
-    lineage::metrics::Total,
-    store::RunHistory,
-};
+use crate::cli::out::{columns, duration};
+use pitstop_base::format;
+use pitstop_core::lineage::metrics::Total;
+use pitstop_store::RunHistory;
 
 /// The cost of several iterations together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -7,17 +7,17 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{
+use pitstop_core::{
     app::{
         Model,
         facts::{cost_of, totals_of},
         history,
         model::history::Difference,
     },
-    handoff::summary::SummarySource,
     lineage::{Iteration, RebootRecord, RunId, past::PastSession},
-    transcript::SessionId,
 };
+use pitstop_handoff::summary::SummarySource;
+use pitstop_transcript::SessionId;
 
 use super::{
     super::{

@@ -1,7 +1,7 @@
 //! The client's own side of the session at its door: rights, orders that one process takes once, and hostile bodies.
 
-use pitstop::bridge::{self, Fact, Order, OrderId, Outcome, Said};
-use pitstop::transcript::SessionId;
+use pitstop_agent::bridge::{self, Fact, Order, OrderId, Outcome, Said};
+use pitstop_transcript::SessionId;
 use serde_json::{Value, json};
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 
-use pitstop::api::server::STREAM_COUNT;
+use pitstop_server::STREAM_COUNT;
 use serde_json::{Value, json};
 
 use super::*;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use pitstop::api::endpoint::{Endpoint, Right};
-use pitstop::api::wire::{
+use pitstop_core::api::endpoint::{Endpoint, Right};
+use pitstop_core::api::wire::{
     CheckpointBody, CheckpointReply, CommitBody, ErrorBody, ForecastReport, HeldReport,
     HookVerdict, IterationTokens, KeyDecision, RebootBody, SaveBody, SayBody, SourcedItem,
     TestBody, TurnsLeft,
 };
-use pitstop::lineage::TrimRecord;
+use pitstop_core::lineage::TrimRecord;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -176,7 +176,7 @@ fn what_goes_over_the_wire_has_the_described_fields() {
     fits("KeyDecision", json(&KeyDecision::default()));
     let (decision, reason) = (String::new(), String::new());
     fits("HookVerdict", json(&HookVerdict { decision, reason }));
-    let way = Some(pitstop::lineage::Way::Trim);
+    let way = Some(pitstop_core::lineage::Way::Trim);
     fits("RebootBody", json(&RebootBody { way }));
     fits("OrderReply", json(&OrderReply::new("")));
     fits("HandoffReport", json(&HandoffReport::default()));
@@ -193,8 +193,9 @@ fn what_goes_over_the_wire_has_the_described_fields() {
         ..NotedReply::default()
     };
     fits("NotedReply", json(&noted));
-    let Reply::Usage(usage) = reply_to(&Request::Usage(pitstop::api::wire::UsageQuery::default()))
-    else {
+    let Reply::Usage(usage) = reply_to(&Request::Usage(
+        pitstop_core::api::wire::UsageQuery::default(),
+    )) else {
         panic!("no usage");
     };
     fits("UsageReply", json(&usage));

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pitstop::api::endpoint::{Endpoint, Method};
+use pitstop_core::api::endpoint::{Endpoint, Method};
 
 use super::*;
 

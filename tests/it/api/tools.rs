@@ -1,6 +1,6 @@
 //! The agent's tools at their endpoint: the right to report is enough for them, and hostile bodies reach nothing.
 
-use pitstop::bridge::{Caller, Tool};
+use pitstop_agent::bridge::{Caller, Tool};
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,6 +1,6 @@
 //! What may stand in a configuration; the exact messages of those that were written by hand are in `tests/fixtures/config/`.
 
-use pitstop::config::{Config, DEFAULT_TOML, error::Style};
+use pitstop_core::config::{Config, DEFAULT_TOML, error::Style};
 
 use super::{Item, item, outcomes};
 

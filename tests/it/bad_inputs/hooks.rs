@@ -1,6 +1,6 @@
 //! What a hook or a status line may send.
 
-use pitstop::agent::{parse_hook, parse_status_line};
+use pitstop_agent::{parse_hook, parse_status_line};
 use serde_json::{Value, json};
 
 use super::{Item, item, outcomes, shown};

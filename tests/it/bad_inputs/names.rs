@@ -2,10 +2,8 @@
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _, path::Path, process::Command};
 
-use pitstop::{
-    breakpoint::git::{self, GitState},
-    clean,
-};
+use pitstop_base::clean;
+use pitstop_handoff::breakpoint::git::{self, GitState};
 
 use super::{Item, item, outcomes, shown};
 

@@ -1,9 +1,9 @@
 //! What may stand in the scratchpad's file, and in a message of signals.
 
-use pitstop::{
-    clean,
-    handoff::signal,
+use pitstop_base::clean;
+use pitstop_handoff::{
     scratchpad::{HumanLines, Parsed, merge},
+    signal,
 };
 
 use super::{Item, item, outcomes};

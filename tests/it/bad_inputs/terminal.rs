@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::pane::{
+use pitstop_terminal::{
     Modes, PaneSize,
     screen::{Screen, ScreenFact},
 };

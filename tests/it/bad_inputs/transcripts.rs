@@ -1,6 +1,6 @@
 //! What may stand in a session's record; those that were written by hand stand in `tests/fixtures/`.
 
-use pitstop::transcript::tail::Tail;
+use pitstop_transcript::tail::Tail;
 use serde_json::{Value, json};
 
 use super::{Item, item, outcomes, shown};

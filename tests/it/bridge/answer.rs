@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::bridge::FILES;
+use pitstop_agent::bridge::FILES;
 use serde_json::{Value, json};
 
 use super::MODS_FROM;

@@ -2,7 +2,7 @@
 
 use std::{fs, thread, time::Duration};
 
-use pitstop::lineage::journal::Step;
+use pitstop_core::lineage::journal::Step;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 

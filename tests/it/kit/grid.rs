@@ -19,7 +19,7 @@
 
 use std::fmt::{self, Write as _};
 
-use pitstop::pane::screen::{CellView, Colour, Screen, Scroll, Underline};
+use pitstop_terminal::screen::{CellView, Colour, Screen, Scroll, Underline};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// How many differences are reported.

@@ -15,10 +15,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::{
-    api::client::ApiClient,
-    config::load::paths::{Paths, project_hash},
-};
+use pitstop_core::config::load::paths::{Paths, project_hash};
+use pitstop_server::client::ApiClient;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 

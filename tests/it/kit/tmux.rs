@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::process;
+use pitstop_base::process;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use unicode_width::UnicodeWidthChar;

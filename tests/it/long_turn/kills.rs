@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::lineage::journal::Step;
+use pitstop_core::lineage::journal::Step;
 use serde_json::Value;
 
 use super::MODEL;

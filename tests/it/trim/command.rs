@@ -7,7 +7,7 @@ use std::{
     process::Output,
 };
 
-use pitstop::agent::claude::project_slug;
+use pitstop_agent::claude::project_slug;
 use serde_json::{Value, json};
 
 use super::{OLD, PLACEHOLDERS, Session, calls, gone};

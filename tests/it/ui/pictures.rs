@@ -8,8 +8,10 @@ use std::{
 };
 
 use crossterm::event::KeyCode;
-use pitstop::{
-    agent::{AgentEvent, StartSource},
+use pitstop::ui::{self, Depth, Theme};
+use pitstop_agent::{AgentEvent, StartSource};
+use pitstop_base::keymap::Action;
+use pitstop_core::{
     app::{
         Event, Model, autopilot,
         event::{Exit, NewIds, PaneEvent, ReadEvent, StoreEvent},
@@ -17,11 +19,9 @@ use pitstop::{
     },
     autopilot::{Caps, Fresh, Limits, Plan},
     config::ThemeName,
-    keymap::Action,
     lineage::ProcessStamp,
-    pane::screen::Screen,
-    ui::{self, Depth, Theme},
 };
+use pitstop_terminal::screen::Screen;
 use ratatui::{
     Terminal,
     backend::{Backend, TestBackend},

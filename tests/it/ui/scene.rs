@@ -7,33 +7,37 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use pitstop::{
-    agent::{AgentEvent, AgentKind, StartSource, StatusLine},
+use pitstop_agent::{
+    AgentEvent, AgentKind, StartSource, StatusLine,
+    bridge::{CompactionId, InstanceName, Report, Said, Trigger},
+};
+use pitstop_base::{
+    clock::{self, At},
+    keymap::Action,
+};
+use pitstop_core::{
     app::{
         self, Event, Model,
         event::{BridgeEvent, HostEvent, NewIds, PaneEvent, ReadEvent, StoreEvent, TimerId},
         layout,
         model::{Beginning, Identity},
     },
-    bridge::{CompactionId, InstanceName, Report, Said, Trigger},
-    clock::{self, At},
     config::Config,
-    handoff::Generator,
-    keymap::Action,
     lineage::{
         Cause, EndReason, Iteration, IterationId, Lineage, ProcessStamp, RebootRecord, RunId, Way,
         journal::{JournalEntry, Step},
         past::PastSession,
     },
-    pane::{
-        input::HostInput,
-        screen::{Screen, ScreenFact},
-    },
-    transcript::{
-        SessionId, Tokens,
-        trim::{LEVELS, LevelFigure, TrimPlan},
-        usage::Usage,
-    },
+};
+use pitstop_handoff::Generator;
+use pitstop_terminal::{
+    input::HostInput,
+    screen::{Screen, ScreenFact},
+};
+use pitstop_transcript::{
+    SessionId, Tokens,
+    trim::{LEVELS, LevelFigure, TrimPlan},
+    usage::Usage,
 };
 use unicode_width::UnicodeWidthStr;
 use uuid::Uuid;
@@ -312,7 +316,7 @@ pub fn end_turn(model: &mut Model, second: u64) {
         AgentEvent::TurnEnded {
             session,
             last_message: None,
-            background: pitstop::agent::Background::default(),
+            background: pitstop_agent::Background::default(),
             transcript_path: None,
         },
     );

@@ -5,18 +5,18 @@
 use std::time::Duration;
 
 use crossterm::event::KeyCode;
-use pitstop::{
+use pitstop_base::keymap::Action;
+use pitstop_core::{
     app::{
         Event, Model,
         event::{Exit, PaneEvent, ReadEvent, StoreEvent},
         history::EarlierRun,
         view::{Card, Outcome},
     },
-    keymap::Action,
     lineage::{IterationId, journal::Step},
-    pane::replay::Cast,
-    transcript::Tokens,
 };
+use pitstop_terminal::pane::replay::Cast;
+use pitstop_transcript::Tokens;
 
 use super::{pictures, scene};
 

@@ -5,7 +5,7 @@
 // way; and what `trigger.js` names. It writes no file, submits nothing and starts no process.
 //
 // It is a plugin of its own because a plugin's hooks are not asked about the calls that it makes itself: a reboot in place is
-// a compaction that the other half orders. The protocol is described in `src/bridge/`.
+// a compaction that the other half orders. The protocol is described in `crates/agent/src/bridge/`.
 
 import { find } from "./socket.js";
 import { loweredBy, restore } from "./trigger.js";

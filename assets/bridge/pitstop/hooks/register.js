@@ -4,7 +4,7 @@
 // id, and what `orders.js`, `tools.js` and `trigger.js` beside it name. It changes no event on its way, writes no file and starts no process.
 //
 // No handler waits for the socket: what is reported goes through a queue of its own, and when no pitstop answers it is
-// dropped. The protocol is described in `src/bridge/`.
+// dropped. The protocol is described in `crates/agent/src/bridge/`.
 
 import { carryOut, conversation } from "./orders.js";
 import { find } from "./socket.js";

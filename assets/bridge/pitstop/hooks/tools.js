@@ -1,7 +1,7 @@
 // The tools of the agent: the client is given them, and each call is passed on to the pitstop that hosts this session.
 //
 // What it may do: register the tools listed in TOOLS, read the files that PITSTOP_BRIDGE names, read the session id, and call
-// the Unix socket named there. It sees no call of any other tool. What the calls do is described in `src/bridge/tools.rs`.
+// the Unix socket named there. It sees no call of any other tool. What the calls do is described in `crates/agent/src/bridge/tools.rs`.
 
 import { find } from "./socket.js";
 

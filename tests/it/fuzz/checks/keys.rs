@@ -1,7 +1,7 @@
 //! Keys to bytes: what the host terminal sends, read and said again in the language of the child.
 
 use crossterm::event::KeyCode;
-use pitstop::pane::{
+use pitstop_terminal::{
     Modes, MouseTracking,
     input::{Decoder, HostInput, forward},
     keys::{self, PASTE_END, PASTE_START},

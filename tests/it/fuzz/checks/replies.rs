@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pitstop::pane::{ColourScheme, HostPalette, PaneSize, Rgb, screen::Screen};
+use pitstop_terminal::{ColourScheme, HostPalette, PaneSize, Rgb, screen::Screen};
 
 use super::Input;
 

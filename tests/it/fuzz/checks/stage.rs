@@ -4,21 +4,23 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 use pitstop::{
+    runtime::{canvas::Canvas, paint::Abilities},
+    ui::{self, Depth, HostCursor, Theme},
+};
+use pitstop_base::clock::At;
+use pitstop_core::{
     app::{
         self, Effect, Event, Model,
         event::{HostEvent, PaneEvent},
         layout::{Layout, layout},
         model::Focus,
     },
-    clock::At,
     config::ThemeName,
-    pane::{
-        PaneSize,
-        input::{self, HostInput},
-        screen::{Attributes, CellView, Colour, Cursor, Screen, ScreenFact, Scroll},
-    },
-    runtime::{canvas::Canvas, paint::Abilities},
-    ui::{self, Depth, HostCursor, Theme},
+};
+use pitstop_terminal::{
+    PaneSize,
+    input::{self, HostInput},
+    screen::{Attributes, CellView, Colour, Cursor, Screen, ScreenFact, Scroll},
 };
 use ratatui::{
     buffer::Buffer,
@@ -120,7 +122,7 @@ impl Stage {
         for fact in facts(&mut self.screen) {
             self.update(Event::Pane(PaneEvent::Screen(fact)));
         }
-        let mouse = self.screen.modes().mouse != pitstop::pane::MouseTracking::None;
+        let mouse = self.screen.modes().mouse != pitstop_terminal::MouseTracking::None;
         if mouse != self.model.session.agent.takes_mouse {
             self.update(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
         }
@@ -188,9 +190,9 @@ impl Stage {
     pub fn child_dies(&mut self) {
         self.screen.reset();
         assert_eq!(self.screen.deadline(), None);
-        let modes = pitstop::pane::Modes {
+        let modes = pitstop_terminal::Modes {
             alternate_scroll: true,
-            ..pitstop::pane::Modes::default()
+            ..pitstop_terminal::Modes::default()
         };
         assert_eq!(self.screen.modes(), modes);
         self.dirty = true;

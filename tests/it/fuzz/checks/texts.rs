@@ -1,14 +1,12 @@
 //! What programs write for us: transcripts, hooks' JSON, configuration.
 
-use pitstop::{
-    agent::{parse_hook, parse_status_line},
-    config::{Config, error::Style},
-    transcript::{
-        SessionId, Tokens,
-        commands::CommandReader,
-        trim::{Survey, TrimSettings},
-        usage::UsageScan,
-    },
+use pitstop_agent::{parse_hook, parse_status_line};
+use pitstop_core::config::{Config, error::Style};
+use pitstop_transcript::{
+    SessionId, Tokens,
+    commands::CommandReader,
+    trim::{Survey, TrimSettings},
+    usage::UsageScan,
 };
 
 use super::Input;

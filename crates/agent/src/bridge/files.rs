@@ -1,0 +1,201 @@
+//! The mods as they are written for a session.
+
+use std::borrow::Cow;
+
+use super::tools::TOOLS;
+
+/// The first client that runs mods.
+pub const FIRST_VERSION: [u32; 3] = [2, 1, 287];
+
+/// A file of the assets, as it is among the [`FILES`].
+macro_rules! asset {
+    ($plugin:literal, $part:literal, $name:literal) => {
+        (
+            [$plugin, $part],
+            $name,
+            include_str!(concat!(
+                "../../../../assets/bridge/",
+                $plugin,
+                "/",
+                $part,
+                "/",
+                $name
+            )),
+        )
+    };
+}
+
+/// The files of the mods: the directories of each below the one that is given to the client, its name, and its text.
+///
+/// The client writes 1.1 MB of type declarations into each mod, unless something is in their place (measured with 2.1.330):
+/// hence the empty file `types`.
+pub const FILES: [([&str; 2], &str, &str); 16] = [
+    asset!("pitstop-answer", ".claude-plugin", "plugin.json"),
+    (["pitstop-answer", ".claude-plugin"], "types", ""),
+    asset!("pitstop-answer", "hooks", "hooks.json"),
+    asset!("pitstop-answer", "hooks", "register.js"),
+    (["pitstop-answer", "hooks"], "socket.js", SOCKET),
+    (["pitstop-answer", "hooks"], "trigger.js", TRIGGER),
+    asset!("pitstop", ".claude-plugin", "plugin.json"),
+    (["pitstop", ".claude-plugin"], "types", ""),
+    asset!("pitstop", "commands", "go.md"),
+    asset!("pitstop", "hooks", "hooks.json"),
+    asset!("pitstop", "hooks", "register.js"),
+    asset!("pitstop", "hooks", "orders.js"),
+    asset!("pitstop", "hooks", "replace.js"),
+    (["pitstop", "hooks"], "socket.js", SOCKET),
+    (["pitstop", "hooks"], "trigger.js", TRIGGER),
+    asset!("pitstop", "hooks", "tools.js"),
+];
+
+/// The code by which both mods speak with the control socket.
+const SOCKET: &str = include_str!("../../../../assets/bridge/pitstop/hooks/socket.js");
+
+/// The code by which both mods lower the client's compaction trigger and set it back.
+const TRIGGER: &str = include_str!("../../../../assets/bridge/pitstop/hooks/trigger.js");
+
+/// The file at whose end the list of the tools is written.
+const TOOLS_FILE: &str = "tools.js";
+
+/// Returns the text of one of the [`FILES`] as it is written: with the agent's tools, or with none.
+#[must_use]
+pub fn text_of(name: &str, text: &'static str, tools: bool) -> Cow<'static, str> {
+    if name != TOOLS_FILE {
+        return text.into();
+    }
+    let list = if tools { TOOLS.trim_end() } else { "[]" };
+    format!("{text}const TOOLS = {list};\n").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::bridge::PROTOCOL;
+
+    fn text(plugin: &str, name: &str) -> &'static str {
+        let found = FILES
+            .iter()
+            .find(|(directories, file, _)| directories[0] == plugin && *file == name);
+        found.expect("a file of that name").2
+    }
+
+    fn is_code(name: &str) -> bool {
+        Path::new(name)
+            .extension()
+            .is_some_and(|ending| ending == "js")
+    }
+
+    #[test]
+    fn the_mods_speak_our_protocol_say_what_they_may_do_and_are_short() {
+        let protocol = format!("const PROTOCOL = {PROTOCOL};");
+        assert!(text("pitstop", "register.js").contains(&protocol));
+        for (_, name, code) in FILES {
+            if is_code(name) {
+                assert!(code.starts_with("// ") && code.contains("What it may do:"));
+                assert!(code.lines().count() < 200);
+            }
+        }
+    }
+
+    #[test]
+    fn the_manifests_are_json() {
+        for (plugin, name) in [
+            ("pitstop", "plugin.json"),
+            ("pitstop", "hooks.json"),
+            ("pitstop-answer", "plugin.json"),
+            ("pitstop-answer", "hooks.json"),
+        ] {
+            serde_json::from_str::<serde_json::Value>(text(plugin, name)).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_mods_use_nothing_that_their_headers_do_not_name() {
+        const NAMED: [(&str, &str, &[&str]); 9] = [
+            (
+                "pitstop",
+                "register.js",
+                &[
+                    "$.session.id(",
+                    "$.session.usage(",
+                    "$.session.version(",
+                    "$.http.fetch(",
+                    "$.clock.sleep(",
+                ],
+            ),
+            (
+                "pitstop",
+                "orders.js",
+                &[
+                    "$.prompt.read(",
+                    "$.prompt.fill(",
+                    "$.prompt.submit(",
+                    "$.clock.sleep(",
+                ],
+            ),
+            (
+                "pitstop",
+                "replace.js",
+                &[
+                    "$.turn.abort(",
+                    "$.clock.sleep(",
+                    "$.session.messages(",
+                    "$.tool.call(",
+                    "$.session.compact(",
+                    "$.session.usage(",
+                    "$.command.run(",
+                ],
+            ),
+            ("pitstop", "socket.js", &["$.env.get(", "$.fs.read("]),
+            ("pitstop", "trigger.js", &["$.env.get(", "$.env.set("]),
+            (
+                "pitstop-answer",
+                "trigger.js",
+                &["$.env.get(", "$.env.set("],
+            ),
+            (
+                "pitstop",
+                TOOLS_FILE,
+                &["$.http.fetch(", "$.session.id(", "$.tool.register("],
+            ),
+            ("pitstop-answer", "socket.js", &["$.env.get(", "$.fs.read("]),
+            (
+                "pitstop-answer",
+                "register.js",
+                &["$.session.id(", "$.http.fetch(", "$.clock.sleep("],
+            ),
+        ];
+        let named = FILES.iter().filter(|(_, name, _)| is_code(name));
+        assert_eq!(named.count(), NAMED.len());
+        for (plugin, file, known) in NAMED {
+            let code = text(plugin, file);
+            for (at, _) in code.match_indices("$.") {
+                let call = &code[at..];
+                assert!(
+                    known.iter().any(|name| call.starts_with(name)),
+                    "{plugin}/{file}: {}",
+                    call.lines().next().unwrap_or_default()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_mod_answers_the_calls_of_each_tool_that_it_registers() {
+        let list: Vec<serde_json::Value> = serde_json::from_str(TOOLS).unwrap();
+        let code = text("pitstop", TOOLS_FILE);
+        for tool in &list {
+            let name = tool["name"].as_str().unwrap();
+            assert!(
+                code.contains(&format!("\"mcp__pitstop__{name}\"")),
+                "{name}"
+            );
+        }
+        assert_eq!(code.matches("on(\"tool.call\"").count(), list.len());
+        assert!(text_of(TOOLS_FILE, code, true).contains("\"request_reboot\""));
+        assert!(text_of(TOOLS_FILE, code, false).ends_with("const TOOLS = [];\n"));
+        assert_eq!(text_of("plugin.json", "{}", true), "{}");
+    }
+}

@@ -1,0 +1,551 @@
+//! Claude Code: its arguments and its settings file.
+//!
+//! The statements about the client here were measured with 2.1.197:
+//!
+//! - A prompt after `--` arrives exactly, in the request and in `UserPromptSubmit`: leading dashes,
+//!   line ends, tabs, even control characters, 120 KB. Without `--` a prompt that begins with a dash
+//!   or follows a variadic option is lost.
+//! - A prompt that equals a subcommand (`doctor`) runs the subcommand even after `--`; a line feed
+//!   at its end prevents that.
+//! - Of two `--settings`, `--session-id` or `--append-system-prompt` the last wins, hence merging.
+//! - `--session-id` beside `--resume` or `--continue` is refused, and so is an id already in use.
+//! - `--append-system-prompt` beside its `-file` form is refused.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use super::{CommandLine, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Start};
+use pitstop_transcript::SessionId;
+
+pub mod daemon;
+pub mod limits;
+pub mod projects;
+pub mod prompt_box;
+pub mod question;
+mod settings;
+
+pub use projects::project_slug;
+pub use settings::{
+    BRIDGE_VARIABLE, EVENTS, Injection, OBSERVE_VARIABLE, PROGRAM_VARIABLE, Settings,
+    SettingsError, mcp_config, setting, settings, user_status_line,
+};
+
+/// The variable that switches the client's auto-compaction off for one process; `/compact` goes on working (measured with 2.1.197).
+pub const NO_AUTO_COMPACTION: (&str, &str) = ("DISABLE_AUTO_COMPACT", "1");
+
+/// The variable that gives the client's to-do tools to models that have none by themselves; their names are announced and
+/// their definitions loaded when they are wanted. 2.1.330 by itself has them only for 4.x models except Opus 4.8; 2.1.197 has
+/// them for all and does not know this variable (measured).
+pub const TODO_TOOLS: (&str, &str) = ("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1");
+
+/// Reports whether a variable of the client that has this value is on.
+#[must_use]
+pub fn is_on(value: &str) -> bool {
+    let value = value.trim().to_ascii_lowercase();
+    matches!(value.as_str(), "1" | "true" | "yes" | "on")
+}
+
+/// The text that teaches the agent about notes and signals.
+pub const SYSTEM_PROMPT: &str = include_str!("../../../assets/system_prompt.md");
+
+/// The variables that name the terminal to the client. It turns on the kitty keyboard protocol, notifications and
+/// progress for terminals that it knows by name, whatever they answer. Of those it knows, this one's abilities are the
+/// nearest to ours; all else that our terminal reports of itself (`TERM`, XTVERSION) is true. `[agent] env` can override this.
+pub const TERMINAL_NAME: [(&str, &str); 2] = [
+    ("TERM_PROGRAM", "ghostty"),
+    ("TERM_PROGRAM_VERSION", "1.2.0"),
+];
+
+/// Reports whether this title is that of the client's list of sessions: `1 awaiting input · claude agents`. A left arrow in an
+/// empty prompt opens it, and the session goes on under a daemon (measured with 2.1.197).
+#[must_use]
+pub fn is_agent_view(title: &str) -> bool {
+    title.ends_with("claude agents")
+}
+
+/// The Enter key in the form of the kitty protocol. The client knows it whether it has asked for that protocol or not, and takes
+/// it for Enter at any place in a read. The effect of a carriage return depends on the rest of the read: after typed text it is
+/// a new line (7 of 7), after a paste sometimes (2 of 21), and when a client that was busy finds a paste and two of them, the
+/// text is lost and no key is taken until the next end of a paste (12 of 12). Text and this form in one read were submitted in
+/// 25 of 28; in the three others, each the first prompt of its session, the next Enter submitted it, and one Enter too many
+/// never did harm (measured with 2.1.197).
+pub const ENTER: &[u8] = b"\x1b[13u";
+
+/// Returns a text in the form that goes into the prompt box, so that the Enter after it submits it. After a last word such as
+/// `@notes` Enter accepts the completion that the box offers, and a last backslash turns Enter into a new line; a blank prevents
+/// both, and the client drops it except at the end of a paste so long that it is folded (measured with 2.1.197).
+#[must_use]
+pub fn boxed(mut text: String) -> String {
+    let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+    // A text that is only the name of a command is meant as that command.
+    let completed = last.contains('@') || (last.starts_with(['/', '#', ':']) && last != text);
+    if completed || last.ends_with('\\') {
+        text.push(' ');
+    }
+    text
+}
+
+/// The largest number of lines of a paste that the client takes for the human's own words. A longer one is in `<pasted_content>`,
+/// which the client calls material and no instruction (measured with 2.1.330; 2.1.197 does not do that).
+const PASTE_LINES: usize = 3;
+
+/// The largest number of UTF-16 units of such a paste, in which a tab counts as the four blanks that the client makes of it.
+const PASTE_UNITS: usize = 800;
+
+/// Splits a text into pieces that arrive as one prompt in the human's own words, when each is a paste of its own. They may come in
+/// one read (measured with 2.1.197 and 2.1.330). No piece ends in the mention of a file: the client would offer names for it, and
+/// put a mark in the place of the next piece (measured with 2.1.330).
+#[must_use]
+pub fn pieces(text: &str) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let mut piece = String::new();
+    let (mut lines, mut units) = (1, 0);
+    for c in text.chars() {
+        if units + units_of(c) > PASTE_UNITS || (c == '\n' && lines == PASTE_LINES) {
+            let mention = piece.split_off(mention_at_the_end(&piece));
+            pieces.push(std::mem::replace(&mut piece, mention));
+            (lines, units) = (1, piece.chars().map(units_of).sum());
+        }
+        lines += usize::from(c == '\n');
+        units += units_of(c);
+        piece.push(c);
+    }
+    pieces.push(piece);
+    pieces
+}
+
+/// Returns the number of UTF-16 units that a character has in the client's prompt box.
+fn units_of(c: char) -> usize {
+    if c == '\t' { 4 } else { c.len_utf16() }
+}
+
+/// Returns the byte at which the last word of a text begins, if that word mentions a file as `@src/a.rs` and is not all of the
+/// text; else the end of the text.
+fn mention_at_the_end(text: &str) -> usize {
+    let word = text.rfind(char::is_whitespace).map_or(0, |blank| {
+        blank + text[blank..].chars().next().map_or(0, char::len_utf8)
+    });
+    if word > 0 && text[word..].starts_with('@') {
+        word
+    } else {
+        text.len()
+    }
+}
+
+/// The first version in which a long text may come in portions, of which the prompt box shows one before the next comes.
+const PORTIONS_FROM: [u32; 3] = [2, 1, 330];
+
+/// Reports whether a client of this version takes a long text in portions. An older one has by then put a mark in the place of the
+/// text's middle, and puts the rest into the wrong place: 186 KB in portions arrived mixed up in 3 of 3, at once exact (2.1.197).
+#[must_use]
+pub fn takes_portions(version: Option<&str>) -> bool {
+    is_at_least(version, PORTIONS_FROM)
+}
+
+/// Reports whether a version is the wanted one or a later one; one that is not known counts as today's.
+#[must_use]
+pub fn is_at_least(version: Option<&str>, wanted: [u32; 3]) -> bool {
+    let Some(version) = version else {
+        return true;
+    };
+    let mut numbers = version.split(['.', '-', ' ']).map(str::parse::<u32>);
+    let mut next = || numbers.next().and_then(Result::ok).unwrap_or(0);
+    [next(), next(), next()] >= wanted
+}
+
+/// The words that the client takes for a subcommand when they are its first whole argument.
+const SUBCOMMANDS: [&str; 17] = [
+    "agents",
+    "auth",
+    "auto-mode",
+    "config",
+    "doctor",
+    "gateway",
+    "help",
+    "install",
+    "mcp",
+    "migrate-installer",
+    "plugin",
+    "plugins",
+    "project",
+    "setup-token",
+    "ultrareview",
+    "update",
+    "upgrade",
+];
+
+/// The options that take every following word up to the next dash.
+const VARIADIC: [&str; 9] = [
+    "--add-dir",
+    "--allowed-tools",
+    "--allowedTools",
+    "--betas",
+    "--disallowed-tools",
+    "--disallowedTools",
+    "--file",
+    "--mcp-config",
+    "--tools",
+];
+
+/// The options that take a value of their own, so that a following `-c` or `--resume` is no option.
+const WITH_VALUE: [&str; 25] = [
+    "--agent",
+    "--agents",
+    "--append-system-prompt",
+    "--append-system-prompt-file",
+    "--autocompact",
+    "--debug-file",
+    "--effort",
+    "--fallback-model",
+    "--input-format",
+    "--json-schema",
+    "--max-budget-usd",
+    "--max-turns",
+    "--model",
+    "-n",
+    "--name",
+    "--output-format",
+    "--permission-mode",
+    "--permission-prompt-tool",
+    "--plugin-dir",
+    "--plugin-url",
+    "--session-id",
+    "--setting-sources",
+    "--settings",
+    "--system-prompt",
+    "--system-prompt-file",
+];
+
+/// The options that never take a word. The word after an option that we do not know is taken for its value:
+/// it is better to keep a prompt of the user once too often than half an option.
+const FLAGS: [&str; 24] = [
+    "--allow-dangerously-skip-permissions",
+    "--ax-screen-reader",
+    "--background",
+    "--bare",
+    "--bg",
+    "--brief",
+    "--chrome",
+    "--continue",
+    "--dangerously-skip-permissions",
+    "--disable-slash-commands",
+    "--fork-session",
+    "--help",
+    "--ide",
+    "--no-chrome",
+    "--no-session-persistence",
+    "--print",
+    "--safe-mode",
+    "--strict-mcp-config",
+    "--tmux",
+    "--verbose",
+    "--version",
+    "-c",
+    "-h",
+    "-p",
+];
+
+/// The flags that switch the client's hooks off, so that nothing is observed.
+const BLINDING: [&str; 2] = ["--bare", SAFE_MODE];
+
+/// The flag among them that keeps MCP servers out, too (measured with 2.1.197 and 2.1.330).
+pub const SAFE_MODE: &str = "--safe-mode";
+
+/// The session that the user's own arguments ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserSession {
+    /// They ask for none: the session id is ours to choose.
+    Ours,
+    /// The user names the id of a new session.
+    Named(SessionId),
+    /// The user resumes or continues; only the first hook reports the id.
+    Theirs,
+}
+
+/// A value given as text or as the path of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// The text itself.
+    Text(String),
+    /// A file that the caller reads, relative to the agent's directory.
+    File(PathBuf),
+}
+
+/// Builds the command that starts or resumes Claude Code, or the demo that takes its flags.
+pub(super) fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> {
+    let user = user_arguments(launch);
+    let (flag, session) = match (launch.way, user_session(&user)) {
+        (Start::Resume, _) => (Some("--resume"), Some(launch.session)),
+        (Start::Fresh, UserSession::Ours) => (Some("--session-id"), Some(launch.session)),
+        (Start::Fresh, UserSession::Named(id)) => (None, Some(id)),
+        (Start::Fresh, UserSession::Theirs) => (None, None),
+    };
+    let (append, user) = append_prompt(&user, launch.user_append.as_deref());
+    let mut line: Vec<OsString> = launch.lead_args.clone();
+    // Of several mods that answer the same event the first decides.
+    if let Some(mods) = &launch.mods {
+        line.extend(["--plugin-dir".into(), mods.clone().into_os_string()]);
+    }
+    // The user's arguments go first: a variadic option at their end stops at our first dash.
+    line.extend(user.into_iter().map(OsString::from));
+    if let Some(flag) = flag {
+        line.extend([flag.into(), launch.session.to_string().into()]);
+    }
+    line.extend([
+        "--settings".into(),
+        launch.settings_file.clone().into_os_string(),
+    ]);
+    // It adds to the servers that the user's own arguments name.
+    if let Some(config) = &launch.mcp_config {
+        line.extend(["--mcp-config".into(), config.into()]);
+    }
+    line.extend(["--append-system-prompt".into(), append.into()]);
+    if let Some(prompt) = &launch.prompt {
+        line.extend(["--".into(), prompt_argument(prompt)?]);
+    }
+    if line.iter().any(|arg| arg.as_encoded_bytes().contains(&0)) {
+        return Err(LaunchError::Nul);
+    }
+    Ok(CommandLine {
+        program: launch.program.clone(),
+        args: line,
+        session,
+    })
+}
+
+/// Returns the prompt as one argument that arrives as a prompt.
+fn prompt_argument(prompt: &str) -> Result<OsString, LaunchError> {
+    let mut argument = prompt.to_owned();
+    if SUBCOMMANDS.contains(&prompt) {
+        argument.push('\n');
+    }
+    if argument.len() > MAX_PROMPT_ARGUMENT {
+        return Err(LaunchError::PromptTooLong {
+            found: argument.len(),
+            limit: MAX_PROMPT_ARGUMENT,
+        });
+    }
+    Ok(argument.into())
+}
+
+/// Returns the user's arguments without those that we merge or that belong to the first start only.
+fn user_arguments(launch: &Launch) -> Vec<String> {
+    let keeps_session = launch.first && launch.way == Start::Fresh;
+    Arguments(&launch.user_args)
+        .iter()
+        .filter(|arg| {
+            let session_flag = is_session_flag(arg.name) && !keeps_session;
+            // A prompt of the user belongs to the first start, too.
+            let prompt = arg.name.is_empty() && !launch.first;
+            arg.name != "--settings" && arg.name != "--" && !session_flag && !prompt
+        })
+        .flat_map(|arg| arg.raw.iter().cloned())
+        .collect()
+}
+
+/// Reports whether an option chooses the session.
+fn is_session_flag(name: &str) -> bool {
+    matches!(
+        name,
+        "--resume" | "-r" | "--continue" | "-c" | "--session-id" | "--fork-session" | "--from-pr"
+    )
+}
+
+/// Returns the session that the user's own arguments ask for.
+#[must_use]
+pub fn user_session(args: &[String]) -> UserSession {
+    let mut found = UserSession::Ours;
+    for arg in Arguments(args).iter() {
+        match arg.name {
+            "--resume" | "-r" | "--continue" | "-c" | "--from-pr" => return UserSession::Theirs,
+            // A malformed id is left to the client, which says what is wrong with it.
+            "--session-id" => {
+                found = arg
+                    .value
+                    .and_then(|id| id.parse().ok())
+                    .map_or(UserSession::Theirs, UserSession::Named);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Returns the role that the user's arguments give the agent by `--agent`.
+#[must_use]
+pub fn role(args: &[String]) -> Option<String> {
+    Arguments(args).last("--agent").map(str::to_owned)
+}
+
+/// Returns the session that the user's own arguments resume, if they name it.
+#[must_use]
+pub fn resumed(args: &[String]) -> Option<SessionId> {
+    let arguments = Arguments(args);
+    let named = arguments.last("--resume").or_else(|| arguments.last("-r"));
+    named?.parse().ok()
+}
+
+/// Reports whether the session that they resume goes on under an id of its own.
+#[must_use]
+pub fn forks(args: &[String]) -> bool {
+    let mut args = Arguments(args).iter();
+    args.any(|arg| arg.name == "--fork-session")
+}
+
+/// Returns those of the user's arguments that hold for every session: none that chooses one, and no prompt.
+#[must_use]
+pub fn lasting(args: &[String]) -> Vec<String> {
+    let lasts = |name: &str| !is_session_flag(name) && !matches!(name, "" | "--");
+    Arguments(args)
+        .iter()
+        .filter(|arg| lasts(arg.name))
+        .flat_map(|arg| arg.raw.iter().cloned())
+        .collect()
+}
+
+/// Returns arguments as they are typed at a shell.
+#[must_use]
+pub fn words(args: &[String]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=./:,@+%".contains(c);
+    let word = |arg: &String| {
+        if !arg.is_empty() && arg.chars().all(plain) {
+            arg.clone()
+        } else {
+            format!("'{}'", arg.replace('\'', r"'\''"))
+        }
+    };
+    args.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the user's arguments for a start in the directory where the agent has worked: it needs no other work tree, and relative
+/// paths begin where the first agent was started.
+#[must_use]
+pub fn elsewhere(args: &[String], project: &Path) -> Vec<String> {
+    let of_tree = |name: &str| matches!(name, "--worktree" | "-w" | "--tmux");
+    let args = Arguments(args).iter().filter(|arg| !of_tree(arg.name));
+    let words = args.flat_map(|arg| arg.raw);
+    let whole = words.map(|word| {
+        let place = project.join(word);
+        let is_path = word.starts_with('.') && place.exists();
+        if is_path {
+            place.display().to_string()
+        } else {
+            word.clone()
+        }
+    });
+    whole.collect()
+}
+
+/// Returns the user's own `--settings`, to be merged by [`settings()`].
+#[must_use]
+pub fn user_settings(args: &[String]) -> Option<Given> {
+    let value = Arguments(args).last("--settings")?;
+    Some(if value.trim_start().starts_with('{') {
+        Given::Text(value.to_owned())
+    } else {
+        Given::File(value.into())
+    })
+}
+
+/// Returns the file of the user's own `--append-system-prompt-file`, which the caller reads for
+/// [`Launch::user_append`].
+#[must_use]
+pub fn user_append_file(args: &[String]) -> Option<PathBuf> {
+    Arguments(args)
+        .last("--append-system-prompt-file")
+        .map(PathBuf::from)
+}
+
+/// Reports whether the user's arguments ask for one answer on stdout (`-p`), which needs no pane.
+#[must_use]
+pub fn prints(args: &[String]) -> bool {
+    Arguments(args)
+        .iter()
+        .any(|arg| matches!(arg.name, "-p" | "--print"))
+}
+
+/// Returns the first of the user's flags that switches hooks off, so that the gauge stays blind.
+#[must_use]
+pub fn blinding_flag(args: &[String]) -> Option<&'static str> {
+    BLINDING
+        .into_iter()
+        .find(|flag| Arguments(args).iter().any(|arg| arg.name == *flag))
+}
+
+/// Returns our appended prompt joined with the user's own, and the arguments without theirs.
+fn append_prompt(args: &[String], file_text: Option<&str>) -> (String, Vec<String>) {
+    let is_append = |name: &str| {
+        matches!(
+            name,
+            "--append-system-prompt" | "--append-system-prompt-file"
+        )
+    };
+    let mut prompt = SYSTEM_PROMPT.trim_end().to_owned();
+    let arguments = Arguments(args);
+    if let Some(text) = arguments.last("--append-system-prompt").or(file_text) {
+        prompt = format!("{text}\n\n{prompt}");
+    }
+    let rest = arguments
+        .iter()
+        .filter(|arg| !is_append(arg.name))
+        .flat_map(|arg| arg.raw.iter().cloned())
+        .collect();
+    (prompt, rest)
+}
+
+/// The command-line arguments, read as the client reads them.
+pub struct Arguments<'a>(pub &'a [String]);
+
+/// An option with its value, or a bare word (then `name` is empty).
+pub struct Argument<'a> {
+    /// The option without a glued value.
+    pub name: &'a str,
+    /// The glued or following value; of a variadic option the first one.
+    pub value: Option<&'a str>,
+    /// The words that it takes up.
+    pub raw: &'a [String],
+}
+
+impl<'a> Arguments<'a> {
+    /// Returns all of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Argument<'a>> + use<'a> {
+        let mut rest = self.0;
+        let mut literal = false;
+        std::iter::from_fn(move || {
+            let first = rest.first()?;
+            let (name, glued) = match first.split_once('=') {
+                _ if literal || first.len() < 2 || !first.starts_with('-') => ("", None),
+                Some((name, value)) if name.starts_with("--") => (name, Some(value)),
+                _ => (first.as_str(), None),
+            };
+            literal |= name == "--";
+            let words = rest[1..]
+                .iter()
+                .take_while(|word| !word.starts_with('-'))
+                .count();
+            let following = match name {
+                "" | "--" => 0,
+                name if VARIADIC.contains(&name) => words,
+                _ if glued.is_some() => 0,
+                name if FLAGS.contains(&name) => 0,
+                name if WITH_VALUE.contains(&name) => 1.min(rest.len() - 1),
+                _ => words.min(1),
+            };
+            let raw;
+            (raw, rest) = rest.split_at(1 + following);
+            let value = glued.or_else(|| raw.get(1).map(String::as_str));
+            Some(Argument { name, value, raw })
+        })
+    }
+
+    /// Returns the value of the last option called `name`, which is the one that counts.
+    #[must_use]
+    pub fn last(&self, name: &str) -> Option<&'a str> {
+        self.iter().filter(|arg| arg.name == name).last()?.value
+    }
+}
+
+#[cfg(test)]
+mod tests;

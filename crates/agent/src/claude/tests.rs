@@ -1,0 +1,280 @@
+use super::*;
+use crate::{AgentKind, command_line};
+
+const ID: &str = "8f14e45f-ceea-467f-a8b5-2a8b9d3c1e70";
+
+fn launch(user: &[&str]) -> Launch {
+    Launch {
+        kind: AgentKind::Claude,
+        program: "claude".into(),
+        lead_args: Vec::new(),
+        session: ID.parse().unwrap(),
+        way: Start::Fresh,
+        first: true,
+        prompt: None,
+        user_args: user.iter().map(ToString::to_string).collect(),
+        mods: None,
+        mcp_config: None,
+        settings_file: "/run/s.json".into(),
+        user_append: None,
+    }
+}
+
+/// The arguments without the appended prompt, which is the same everywhere.
+fn args(launch: &Launch) -> Vec<String> {
+    let line = command_line(launch).unwrap();
+    let mut args: Vec<_> = line
+        .args
+        .iter()
+        .map(|arg| arg.to_str().unwrap().to_owned())
+        .collect();
+    let at = args
+        .iter()
+        .position(|arg| arg == "--append-system-prompt")
+        .unwrap();
+    args.drain(at..at + 2);
+    args
+}
+
+fn appended(launch: &Launch) -> String {
+    let line = command_line(launch).unwrap();
+    let at = line
+        .args
+        .iter()
+        .position(|arg| arg == "--append-system-prompt")
+        .unwrap();
+    line.args[at + 1].to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_end_of_a_prompt_is_never_half_of_something() {
+    assert_eq!(boxed("look into @notes".to_owned()), "look into @notes ");
+    assert_eq!(boxed("look into C:\\".to_owned()), "look into C:\\ ");
+    for whole in ["hello", "", "/compact", "look, see."] {
+        assert_eq!(boxed(whole.to_owned()), whole);
+    }
+    assert_eq!(boxed("/add-dir @src".to_owned()), "/add-dir @src ");
+}
+
+#[test]
+fn a_fresh_start_names_its_session() {
+    assert_eq!(
+        args(&launch(&[])),
+        ["--session-id", ID, "--settings", "/run/s.json"]
+    );
+    assert_eq!(
+        command_line(&launch(&[])).unwrap().session,
+        Some(ID.parse().unwrap())
+    );
+}
+
+#[test]
+fn a_resume_names_the_old_session_and_drops_the_users_choice() {
+    let mut launch = launch(&["-c", "--resume", "old", "--session-id=x", "--model", "opus"]);
+    launch.way = Start::Resume;
+    assert_eq!(
+        args(&launch),
+        [
+            "--model",
+            "opus",
+            "--resume",
+            ID,
+            "--settings",
+            "/run/s.json"
+        ]
+    );
+}
+
+#[test]
+fn the_users_own_resume_rules_the_first_start_only() {
+    let mut launch = launch(&["--resume", "old", "do it"]);
+    assert_eq!(
+        args(&launch),
+        ["--resume", "old", "do it", "--settings", "/run/s.json"]
+    );
+    assert_eq!(command_line(&launch).unwrap().session, None);
+    launch.first = false;
+    assert_eq!(
+        args(&launch),
+        ["--session-id", ID, "--settings", "/run/s.json"]
+    );
+    assert_eq!(
+        command_line(&launch).unwrap().session,
+        Some(ID.parse().unwrap())
+    );
+}
+
+#[test]
+fn a_later_start_keeps_every_flag_and_drops_the_users_prompt() {
+    let mut launch = launch(&[
+        "--add-dir",
+        "/a",
+        "/b",
+        "--model",
+        "opus",
+        "do it",
+        "-d",
+        "--",
+        "x",
+    ]);
+    launch.first = false;
+    assert_eq!(
+        args(&launch)[..6],
+        ["--add-dir", "/a", "/b", "--model", "opus", "-d"]
+    );
+}
+
+#[test]
+fn an_unknown_option_keeps_its_word() {
+    let mut launch = launch(&["--brandnew", "word", "--verbose", "a prompt"]);
+    launch.first = false;
+    assert_eq!(args(&launch)[..3], ["--brandnew", "word", "--verbose"]);
+    assert_eq!(args(&launch)[3], "--session-id");
+}
+
+#[test]
+fn a_value_that_looks_like_a_flag_is_no_flag() {
+    let launch = launch(&["--append-system-prompt", "-c", "--model", "--resume"]);
+    assert_eq!(user_session(&launch.user_args), UserSession::Ours);
+    assert!(appended(&launch).starts_with("-c\n\n"));
+}
+
+#[test]
+fn the_prompt_goes_last_behind_two_dashes() {
+    let mut launch = launch(&["--add-dir", "/a", "/b"]);
+    launch.prompt = Some("-p it's\n\t\u{1f600}".into());
+    let args = args(&launch);
+    assert_eq!(args[..3], ["--add-dir", "/a", "/b"]);
+    assert_eq!(args[args.len() - 2..], ["--", "-p it's\n\t\u{1f600}"]);
+}
+
+#[test]
+fn a_prompt_that_is_a_subcommand_stays_a_prompt() {
+    let mut launch = launch(&[]);
+    launch.prompt = Some("doctor".into());
+    assert_eq!(args(&launch).last().unwrap(), "doctor\n");
+}
+
+#[test]
+fn a_prompt_that_fits_no_argument_is_refused() {
+    let mut launch = launch(&[]);
+    launch.prompt = Some("x".repeat(MAX_PROMPT_ARGUMENT + 1));
+    assert_eq!(
+        command_line(&launch),
+        Err(LaunchError::PromptTooLong {
+            found: MAX_PROMPT_ARGUMENT + 1,
+            limit: MAX_PROMPT_ARGUMENT
+        })
+    );
+    launch.prompt = Some("a\0b".into());
+    assert_eq!(command_line(&launch), Err(LaunchError::Nul));
+}
+
+#[test]
+fn the_users_settings_and_appended_prompt_are_merged_not_repeated() {
+    let user = launch(&["--settings={\"a\":1}", "--append-system-prompt", "mine"]);
+    assert_eq!(
+        args(&user),
+        ["--session-id", ID, "--settings", "/run/s.json"]
+    );
+    assert!(appended(&user).starts_with("mine\n\n"));
+    assert_eq!(
+        user_settings(&user.user_args),
+        Some(Given::Text("{\"a\":1}".into()))
+    );
+
+    let mut file = launch(&[
+        "--append-system-prompt-file",
+        "p.md",
+        "--settings",
+        "s.json",
+    ]);
+    assert_eq!(user_append_file(&file.user_args), Some("p.md".into()));
+    assert_eq!(
+        user_settings(&file.user_args),
+        Some(Given::File("s.json".into()))
+    );
+    file.user_append = Some("from the file".into());
+    assert_eq!(
+        args(&file),
+        ["--session-id", ID, "--settings", "/run/s.json"]
+    );
+    assert!(appended(&file).starts_with("from the file\n\n"));
+}
+
+#[test]
+fn flags_that_blind_us_or_need_no_pane_are_found() {
+    let args = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(blinding_flag(&args(&["--safe-mode"])), Some("--safe-mode"));
+    assert_eq!(blinding_flag(&args(&["--", "--safe-mode"])), None);
+    assert!(prints(&args(&["x", "-p"])));
+    assert!(!prints(&args(&["--model", "-p"])));
+}
+
+#[test]
+fn the_system_prompt_keeps_to_400_tokens() {
+    assert!(SYSTEM_PROMPT.chars().count().div_ceil(4) < 400);
+}
+
+#[test]
+fn a_project_slug_replaces_all_but_letters_and_digits() {
+    assert_eq!(
+        project_slug(Path::new("/tmp/proj dir/.x_é😀")),
+        "-tmp-proj-dir--x----"
+    );
+}
+
+#[test]
+fn the_role_is_the_agent_that_the_arguments_name_last() {
+    for (args, found) in [
+        (&["--agent", "reviewer"][..], Some("reviewer")),
+        (&["--model", "x", "--agent=größe"], Some("größe")),
+        (&["--agent", "a", "--agent", "b"], Some("b")),
+        (&["--agents", "{}"], None),
+    ] {
+        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+        assert_eq!(role(&args).as_deref(), found, "{args:?}");
+    }
+}
+
+#[test]
+fn a_start_elsewhere_makes_no_work_tree_and_finds_what_relative_paths_name() {
+    for (given, left) in [
+        ("--worktree x --model opus", "--model opus"),
+        ("-w --verbose --tmux", "--verbose"),
+        ("--worktree=x --add-dir ./src .no", "--add-dir P/./src .no"),
+    ] {
+        let given: Vec<_> = given.split(' ').map(str::to_owned).collect();
+        let project = env!("CARGO_MANIFEST_DIR");
+        let args = elsewhere(&given, Path::new(project)).join(" ");
+        assert_eq!(args, left.replace('P', project));
+    }
+}
+
+#[test]
+fn no_piece_of_a_text_ends_in_the_mention_of_a_file() {
+    for (text, whole) in [
+        ("one\ntwo\nlook into @notes\nfour\nfive", 2),
+        ("@notes\n@a/b.rs\nsee @c\nsee d@e.f\nmore", 2),
+        (&format!("{} @notes.md and more", "x".repeat(793)), 2),
+        ("a\nb\nc\nd", 2),
+        // The client counts UTF-16 units, and four blanks for a tab.
+        (&"🦀".repeat(401), 2),
+        (&"\t".repeat(401), 3),
+        (&format!("{}🦀", "x".repeat(799)), 2),
+    ] {
+        let pieces = pieces(text);
+        assert_eq!((pieces.concat().as_str(), pieces.len()), (text, whole));
+        for piece in &pieces {
+            let units = piece.replace('\t', "    ").encode_utf16().count();
+            assert!(units <= 800, "{units} units");
+        }
+        for piece in &pieces[..pieces.len() - 1] {
+            let last = piece.split_whitespace().last().unwrap_or_default();
+            assert!(
+                !last.starts_with('@') || piece.ends_with(char::is_whitespace),
+                "{piece:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,620 @@
+//! Masks secrets by their shape: API keys, tokens, private keys, passwords in assignments, in URLs and in commands.
+//!
+//! A handoff is sent to a service and kept in files, and the notes, commits and outputs it is made of hold whatever was
+//! once pasted. So everything passes here where it is stored or printed: the database, the files of a run, the log, the
+//! text typed into a recording ([`typed`]), the answers of the API and standard output. A person's own text is left as it
+//! is: the text typed to the agent, the scratchpad with its versions, an unsent prompt.
+//!
+//! A mask keeps the first few characters, so that a person recognises which key it was, and names the kind:
+//!
+//! ```text
+//! ghp_…[masked GitHub token]      PASSWORD=h…[masked password]      postgres://ada:t…[masked password]@host/db
+//! ```
+//!
+//! It is a net, not a proof: a secret without a shape and without a name passes. It must not spoil ordinary text, so a
+//! shape needs a length, and a value by a secret's name needs to look random or to be in a `.env` line. Masking twice gives
+//! the same text, and time is linear in the text.
+
+mod json;
+mod patterns;
+pub mod typed;
+
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
+
+use memchr::memmem;
+use regex::bytes::{Captures, Match, Regex, RegexBuilder};
+
+pub use json::{json, named, value};
+use patterns::{HEX, PARTS, PATTERNS, Pattern, TOKENS, UPPER};
+
+/// The beginning of the words for the hidden part; its kind and a bracket follow.
+pub const MASK: &str = "…[masked ";
+
+const PASSWORD: &str = "password";
+
+/// The kind of a secret that only its name shows.
+const SECRET: &str = "secret";
+
+/// The number of characters of a secret that stay, if it is long enough.
+const KEPT: usize = 4;
+
+/// The longest value that can be a password or a key, in bytes.
+const VALUE_REACH: usize = 512;
+
+/// The number of assignments that are looked at in one stretch without blanks, such as the query of a URL.
+const NESTED: usize = 16;
+
+/// The longest name of an assignment, in bytes.
+const NAME_REACH: usize = 80;
+
+/// The last word of a name whose value is a secret; those of a password are in [`is_password_name`].
+const NAMES: [&str; 16] = [
+    "key",
+    "apikey",
+    "token",
+    "secret",
+    "credential",
+    "credentials",
+    "authorization",
+    "auth",
+    "signature",
+    "sid",
+    "cookie",
+    "privatekey",
+    "accesskey",
+    "secretkey",
+    "authtoken",
+    "accesstoken",
+];
+
+/// The endings of a name whose value is a password.
+const PASSWORD_NAMES: [&str; 6] = [
+    "password",
+    "passwd",
+    "passwort",
+    "passphrase",
+    "pwd",
+    "pass",
+];
+
+/// The values that people write where a password goes.
+const PLACEHOLDERS: [&str; 12] = [
+    "password", "passwd", "pass", "pwd", "pw", "secret", "token", "key", "changeme", "xxx", "xxxx",
+    "example",
+];
+
+/// The words that follow the name of an option in prose.
+const PROSE: [&str; 30] = [
+    "a",
+    "an",
+    "and",
+    "argument",
+    "as",
+    "by",
+    "can",
+    "file",
+    "flag",
+    "for",
+    "from",
+    "if",
+    "in",
+    "is",
+    "must",
+    "of",
+    "on",
+    "only",
+    "option",
+    "or",
+    "parameter",
+    "prompt",
+    "stdin",
+    "takes",
+    "the",
+    "to",
+    "value",
+    "was",
+    "when",
+    "with",
+];
+
+/// A secret in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secret {
+    /// The byte range of the secret, on character boundaries.
+    pub range: Range<usize>,
+    /// The kind of the secret, in words.
+    pub kind: &'static str,
+}
+
+/// Replaces the secrets in a text by masks.
+#[must_use]
+pub fn redact(text: &str) -> Cow<'_, str> {
+    mask(text, secrets(text))
+}
+
+/// Puts masks in the place of secrets, which are in order and apart from one another.
+fn mask(text: &str, found: Vec<Secret>) -> Cow<'_, str> {
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for Secret { range, kind } in found {
+        // Short ones keep less: four characters of a password are half of it.
+        let length = range.len();
+        let kept = if length < 4 * KEPT { length / 8 } else { KEPT };
+        let kept = text.floor_char_boundary(range.start + kept);
+        out.push_str(&text[done..kept]);
+        out.push_str(MASK);
+        out.push_str(kind);
+        out.push(']');
+        done = range.end;
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+/// Returns the number of masks in a text, and their kinds, in words: `2 secrets are masked: GitHub token, password`. `None`
+/// where it holds none.
+#[must_use]
+pub fn masks(text: &str) -> Option<String> {
+    let kinds = || {
+        let patterns = PATTERNS.iter().map(|pattern| pattern.kind);
+        let tokens = TOKENS.iter().map(|(_, kind, ..)| *kind);
+        patterns.chain(tokens).chain([SECRET])
+    };
+    let mut found: Vec<(&str, usize)> = Vec::new();
+    for at in memmem::find_iter(text.as_bytes(), MASK) {
+        let rest = &text[at + MASK.len()..];
+        // A text may only look like a mask.
+        let kind = kinds().find(|kind| {
+            let behind = rest.strip_prefix(kind);
+            behind.is_some_and(|behind| behind.starts_with(']'))
+        });
+        let Some(kind) = kind else { continue };
+        match found.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, count)) => *count += 1,
+            None => found.push((kind, 1)),
+        }
+    }
+    let total: usize = found.iter().map(|(_, count)| count).sum();
+    let names: Vec<String> = found
+        .iter()
+        .map(|(kind, count)| match count {
+            1 => (*kind).to_owned(),
+            count => format!("{kind} ({count})"),
+        })
+        .collect();
+    let names = names.join(", ");
+    match total {
+        0 => None,
+        1 => Some(format!("1 secret is masked: {names}")),
+        total => Some(format!("{total} secrets are masked: {names}")),
+    }
+}
+
+/// The expression for all tokens: a text is read once, however many there are. Their lengths are no part of it, for counted
+/// repetitions make it take long to compile.
+static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+    let tokens = TOKENS.map(|(prefix, _, set, _)| {
+        let end = if is_exact(prefix, set) { r"\b" } else { "" };
+        format!("{}{set}+{end}", regex::escape(prefix))
+    });
+    expression(&format!(r"\b(?:{})", tokens.join("|")))
+});
+
+/// Reports whether a token has a fixed length.
+fn is_exact(prefix: &str, set: &str) -> bool {
+    [HEX, UPPER].contains(&set) && prefix != "AGE-SECRET-KEY-1"
+}
+
+/// The expressions of [`PATTERNS`], in their order: that of the command, if there is one, and that of the secret.
+static SHAPES: LazyLock<Vec<(Option<Regex>, Regex)>> = LazyLock::new(|| {
+    let compiled = PATTERNS.iter().map(|pattern| {
+        let regex = PARTS
+            .iter()
+            .fold(pattern.regex.to_owned(), |regex, (name, part)| {
+                regex.replace(name, part)
+            });
+        // A command ends with its line, unless that ends in a backslash, or where another begins.
+        let command = (!pattern.command.is_empty()).then(|| {
+            let name = pattern.command;
+            expression(&format!(r"\b(?:{name})(?:[^\n|;\\]|\\(?s:.))*"))
+        });
+        (command, expression(&regex))
+    });
+    compiled.collect()
+});
+
+/// The expression for the last word of a secret's name, and the sign that gives it a value.
+static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+    let words = [NAMES.as_slice(), &PASSWORD_NAMES].concat().join("|");
+    expression(&format!(r#"(?i:{words})\\*["'`]?[ :]{{0,16}}?[=:]"#))
+});
+
+/// The expression for a `NAME=` of a shell or an `.env` file: upper case, no blanks, at the start of its line. Behind a
+/// blank it is an argument, as in `docker run -e NAME=value` or `NAME=value command`; behind a sign, another command.
+static VARIABLE: LazyLock<Regex> =
+    LazyLock::new(|| expression(r#"(?m:^|[\s"'`;&|(])[A-Z0-9_]{2,80}="#));
+
+/// Compiles an expression over bytes, for classes of all characters make large automata. Every secret begins behind an
+/// ASCII character and ends before one, so none is cut within a character.
+fn expression(text: &str) -> Regex {
+    RegexBuilder::new(text)
+        .unicode(false)
+        .build()
+        .expect("the expressions are constants, and a test compiles them all")
+}
+
+/// Returns the secrets of a text, in order and apart from one another.
+#[must_use]
+pub fn secrets(text: &str) -> Vec<Secret> {
+    let mut found = Vec::new();
+    tokens(text, &mut found);
+    for (pattern, (command, shape)) in PATTERNS.iter().zip(&*SHAPES) {
+        let Some(command) = command else {
+            values(text, 0..text.len(), pattern, shape, &mut found);
+            continue;
+        };
+        for command in command.find_iter(text.as_bytes()) {
+            values(text, command.range(), pattern, shape, &mut found);
+        }
+    }
+    assignments(text, &mut found);
+    apart(found)
+}
+
+/// Adds the secrets of one shape that begin in a part of the text.
+fn values(
+    text: &str,
+    part: Range<usize>,
+    pattern: &Pattern,
+    shape: &Regex,
+    found: &mut Vec<Secret>,
+) {
+    // A sign in quotes that would end a command does not end the value.
+    let reach = text.floor_char_boundary((part.end + VALUE_REACH).min(text.len()));
+    let mut at = part.start;
+    while let Some(one) = shape.captures_at(&text.as_bytes()[..reach], at) {
+        let Some(value) = last_group(&one) else { break };
+        if value.start() >= part.end {
+            break;
+        }
+        let is_secret = text.get(value.range()).is_some_and(pattern.is_secret);
+        found.extend(is_secret.then(|| Secret {
+            range: value.range(),
+            kind: pattern.kind,
+        }));
+        // A value that is no secret may hold one. The bound keeps the time linear.
+        at = if is_secret || value.len() > VALUE_REACH {
+            value.end()
+        } else {
+            value.start()
+        };
+    }
+}
+
+fn last_group<'a>(captures: &Captures<'a>) -> Option<Match<'a>> {
+    captures.iter().flatten().last()
+}
+
+/// Puts secrets in order and joins those that overlap.
+fn apart(mut found: Vec<Secret>) -> Vec<Secret> {
+    found.sort_by_key(|one| (one.range.start, usize::MAX - one.range.end));
+    let mut apart: Vec<Secret> = Vec::with_capacity(found.len());
+    for one in found {
+        match apart.last_mut() {
+            Some(last) if one.range.start < last.range.end => {
+                last.range.end = last.range.end.max(one.range.end);
+            }
+            _ => apart.push(one),
+        }
+    }
+    apart
+}
+
+/// Adds the tokens with a prefix of their own.
+fn tokens(text: &str, found: &mut Vec<Secret>) {
+    for one in TOKEN.find_iter(text.as_bytes()) {
+        let kind = TOKENS.iter().find_map(|(prefix, kind, set, least)| {
+            let body = one.as_bytes().strip_prefix(prefix.as_bytes())?;
+            let exact = body.len() == *least;
+            let whole = exact || body.len() > *least && !is_exact(prefix, set);
+            (whole && is_mixed(body, set)).then_some(*kind)
+        });
+        found.extend(kind.map(|kind| Secret {
+            range: one.range(),
+            kind,
+        }));
+    }
+}
+
+/// Reports whether a token's body looks random: words with dashes have one kind of letters, and samples repeat one letter.
+fn is_mixed(body: &[u8], set: &str) -> bool {
+    let body = &body[..body.len().min(64)];
+    let digits = body.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let has = |class: fn(&u8) -> bool| body.iter().any(class);
+    let cases = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
+    distinct(body) >= 8 && (digits >= 2 || cases || set == UPPER)
+}
+
+/// Reports whether the value of a header looks random.
+fn is_random(value: &str) -> bool {
+    switches(value.as_bytes()) >= 2 && distinct(value.as_bytes()) >= 8
+}
+
+/// Reports whether the value of a header is a name and a password in base64.
+fn is_base64(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    bytes.iter().any(u8::is_ascii_uppercase)
+        && bytes.iter().any(u8::is_ascii_lowercase)
+        && (value.ends_with('=') || value.len().is_multiple_of(4))
+        && distinct(bytes) >= 8
+}
+
+/// Reports whether a word goes on with a sentence on an option instead of being its value.
+fn is_prose(word: &str) -> bool {
+    let bare = word.trim_end_matches(['.', ',', ':', ';', '?', '!']);
+    PROSE.contains(&bare)
+        || bare.len() < word.len() && bare.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// Returns the number of different bytes.
+fn distinct(bytes: &[u8]) -> u32 {
+    let mut seen = [0_u64; 4];
+    for byte in bytes {
+        seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+    seen.iter().map(|part| part.count_ones()).sum()
+}
+
+/// Reports whether this could be a secret at all, and is not a placeholder, a variable or a mask.
+fn is_value(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let bare = lower.trim_matches(['*', '.', 'x', '-', '_']);
+    !value.is_empty()
+        && !bare.is_empty()
+        && !value.starts_with(['$', '<', '{', '%', '(', '[', '&'])
+        && !value.contains(['…', '[', ']'])
+        && !PLACEHOLDERS.contains(&lower.as_str())
+        && !value.contains("{}")
+        && !value.contains("${")
+}
+
+/// Adds the values that are given to a secret's name: `PASSWORD=…`, `"api_key": "…"`, `token: …`.
+fn assignments(text: &str, found: &mut Vec<Secret>) {
+    for one in VARIABLE.find_iter(text.as_bytes()) {
+        let name = name_at(text, one.end() - 2);
+        let secret = is_secret_name(name);
+        let value = value_behind(text, one.end()).filter(|(value, _)| {
+            let value = &text[value.clone()];
+            is_value(value)
+                && if secret {
+                    value.len() >= 4 && !is_plain(value)
+                } else {
+                    looks_like_key(value)
+                }
+        });
+        found.extend(value.map(|(range, _)| named_secret(name, range)));
+    }
+    let (mut stretch_end, mut nested) = (0, 0);
+    for one in NAMED.find_iter(text.as_bytes()) {
+        let name = name_at(text, one.start());
+        if !is_secret_name(name) {
+            continue;
+        }
+        if one.end() > stretch_end {
+            nested = 0;
+        }
+        nested += 1;
+        if nested > NESTED {
+            continue;
+        }
+        let Some((value, quoted)) = value_behind(text, one.end()) else {
+            continue;
+        };
+        stretch_end = stretch_end.max(value.end);
+        let is = value.len() <= VALUE_REACH
+            && is_value(&text[value.clone()])
+            && looks_random(&text[value.clone()], quoted);
+        found.extend(is.then(|| named_secret(name, value)));
+    }
+}
+
+fn named_secret(name: &str, range: Range<usize>) -> Secret {
+    let kind = if is_password_name(name) {
+        PASSWORD
+    } else {
+        SECRET
+    };
+    Secret { range, kind }
+}
+
+/// Returns the whole name around a place in the text.
+fn name_at(text: &str, word: usize) -> &str {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let bytes = text.as_bytes();
+    let count = |bytes: &mut dyn Iterator<Item = &u8>| {
+        bytes.take_while(|b| is_name(b)).take(NAME_REACH).count()
+    };
+    let start = word - count(&mut bytes[..word].iter().rev());
+    let end = word + count(&mut bytes[word..].iter());
+    &text[start..end]
+}
+
+/// Reports whether the last word of a name is one of a secret: `AWS_SECRET_ACCESS_KEY`, `api-key`, `dbPassword`.
+fn is_secret_name(name: &str) -> bool {
+    let tail_start = name.ceil_char_boundary(name.len().saturating_sub(24));
+    let tail = &name[tail_start..];
+    let word = tail.rsplit(['_', '-', '.']).next().unwrap_or_default();
+    let is = |word: &str| NAMES.iter().any(|name| name.eq_ignore_ascii_case(word));
+    // The last hump of camel case.
+    let hump = word
+        .bytes()
+        .rposition(|byte| byte.is_ascii_uppercase())
+        .filter(|at| *at > 0 && word.as_bytes()[at - 1].is_ascii_lowercase());
+    is(word) || hump.is_some_and(|at| is(&word[at..])) || is_password_name(word)
+}
+
+/// Reports whether a name ends in a word for a password, also without a sign before it: `PGPASSWORD`, `dbpasswd`.
+fn is_password_name(name: &str) -> bool {
+    PASSWORD_NAMES.iter().any(|ending| {
+        let at = name.len().checked_sub(ending.len());
+        // The short ones end other words too: `bypass`, `cwd` is none.
+        at.is_some_and(|at| {
+            name.as_bytes()[at..].eq_ignore_ascii_case(ending.as_bytes())
+                && (ending.len() > 4
+                    || at == 0
+                    || !name.as_bytes()[at - 1].is_ascii_alphabetic()
+                    || name.as_bytes()[at].is_ascii_uppercase()
+                        && name.as_bytes()[at - 1].is_ascii_lowercase())
+        })
+    })
+}
+
+/// Returns the value behind a `=` or `:`, without its quotes, and whether it has some.
+fn value_behind(text: &str, from: usize) -> Option<(Range<usize>, bool)> {
+    let reach = text.floor_char_boundary((from + VALUE_REACH + 32).min(text.len()));
+    let rest = &text[from..reach];
+    let blank = rest.len() - rest.trim_start_matches([' ', '=', '>', '\t']).len();
+    if blank > 8 {
+        return None;
+    }
+    let mut start = from + blank;
+    let rest = &text[start..reach];
+    // `Authorization: Bearer …` and its like: the scheme is no part of the secret.
+    let scheme = [
+        "Bearer ", "bearer ", "Basic ", "Token ", "token ", "ApiKey ",
+    ]
+    .iter()
+    .find(|scheme| {
+        rest.trim_start_matches(['"', '\'', '\\'])
+            .starts_with(**scheme)
+    });
+    let bare = rest.trim_start_matches('\\');
+    let quote = bare
+        .chars()
+        .next()
+        .filter(|c| matches!(c, '"' | '\'' | '`'));
+    if let Some(quote) = quote {
+        start += rest.len() - bare.len() + quote.len_utf8();
+    }
+    start += scheme.map_or(0, |scheme| scheme.len());
+    let rest = &text[start.min(reach)..reach];
+    let end = match quote {
+        Some(quote) => rest.find([quote, '\n'])?,
+        None => rest
+            .find(|c: char| {
+                c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | ')' | ']' | '}')
+            })
+            .unwrap_or(rest.len()),
+    };
+    let value = rest[..end].trim_end_matches('\\');
+    let plain = !value.contains(char::is_whitespace);
+    (plain && !value.is_empty()).then_some((start..start + value.len(), quote.is_some()))
+}
+
+/// Reports whether a value of an `.env` line has no need to be hidden: a switch, a number, a path, code.
+fn is_plain(value: &str) -> bool {
+    value.len() < 6 && value.bytes().all(|byte| byte.is_ascii_digit())
+        || matches!(
+            value.to_ascii_lowercase().as_str(),
+            "true" | "false" | "none" | "null" | "auto"
+        )
+        || value.starts_with(['/', '~', '.'])
+        || value.contains(['(', '<', '{'])
+}
+
+/// Reports whether a value looks made by a machine, or by a person who was asked to use a digit and a symbol.
+fn looks_random(value: &str, quoted: bool) -> bool {
+    let bytes = value.as_bytes();
+    let has = |class: fn(&u8) -> bool| bytes.iter().any(class);
+    let symbol = |byte: &u8| b"!@#$%^*+/=?~&".contains(byte);
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if bytes.len() < 8 || !bytes.iter().all(|byte| plain(byte) || symbol(byte)) {
+        return false;
+    }
+    if !has(u8::is_ascii_digit) || !has(u8::is_ascii_alphabetic) {
+        return false;
+    }
+    // Paths, addresses and dates are ordinary.
+    if value.contains("//") || value.starts_with(['/', '.', '#', '@']) || value.contains("::") {
+        return false;
+    }
+    let switches = switches(bytes);
+    let classes = [
+        has(u8::is_ascii_lowercase),
+        has(u8::is_ascii_uppercase),
+        has(u8::is_ascii_digit),
+        bytes.iter().any(symbol),
+    ];
+    let classes = classes.iter().filter(|one| **one).count();
+    // Unquoted text of symbols is an expression more often than a password.
+    let short = quoted && classes >= 3 && !value.contains('.') && switches >= 1;
+    let long = bytes.len() >= 12 && switches >= 3 && distinct(bytes) >= 7 && !is_wordy(value);
+    short && bytes.len() < 16 && !is_wordy(value) || long
+}
+
+/// Returns the number of changes between letters and digits.
+fn switches(bytes: &[u8]) -> usize {
+    bytes
+        .windows(2)
+        .filter(|pair| {
+            pair[0].is_ascii_digit() && pair[1].is_ascii_alphabetic()
+                || pair[0].is_ascii_alphabetic() && pair[1].is_ascii_digit()
+        })
+        .count()
+}
+
+/// Reports whether the text is words with numbers, as in `utf8-to-utf16-v2` and `ed25519_sk_v1`: parts that are short and
+/// change between letters and digits at most twice.
+fn is_wordy(value: &str) -> bool {
+    let mut parts = 0;
+    let wordy = value
+        .split(['_', '-', '.', '/', '@', '+', '='])
+        .all(|part| {
+            parts += 1;
+            part.len() <= 12 && switches(part.as_bytes()) <= 2
+        });
+    wordy && parts >= 2
+}
+
+/// Reports whether a value under any name is a key: long, of all three kinds of characters, and random. Hashes in hex,
+/// which are all over a repository, are not.
+fn looks_like_key(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let base64 = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-')
+    };
+    let has = |class: fn(&u8) -> bool| bytes.iter().filter(|byte| class(byte)).count() >= 3;
+    (24..=512).contains(&bytes.len())
+        && bytes.iter().all(base64)
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+        && switches(bytes) >= 5
+        && entropy(bytes) >= 4.0
+        && !is_wordy(value)
+}
+
+/// Returns Shannon's entropy, in bits a byte.
+fn entropy(bytes: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    for byte in bytes {
+        counts[usize::from(*byte)] += 1;
+    }
+    let total = bytes.len() as f64;
+    counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| {
+            let share = f64::from(*count) / total;
+            -share * share.log2()
+        })
+        .sum()
+}
+
+#[cfg(any(test, feature = "testing"))]
+pub mod planted;
+#[cfg(test)]
+mod tests;

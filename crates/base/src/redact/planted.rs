@@ -1,0 +1,156 @@
+//! Invented secrets for tests, the same in every run.
+
+/// Random text that is the same in every run; keys in a source file would set off every scanner there is.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    pub(super) fn text(&mut self, alphabet: &str, length: usize) -> String {
+        let alphabet: Vec<char> = alphabet.chars().collect();
+        (0..length)
+            .map(|_| {
+                self.0 = self
+                    .0
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                alphabet[(self.0 >> 33) as usize % alphabet.len()]
+            })
+            .collect()
+    }
+}
+
+pub(super) const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+pub(super) const URL: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+pub(super) const HEX: &str = "0123456789abcdef";
+pub(super) const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+/// Returns five secrets of each kind: the kind, the text around it, and the part that must not be left.
+#[must_use]
+#[allow(clippy::too_many_lines, reason = "a table")]
+pub fn planted() -> Vec<(&'static str, String, String)> {
+    let mut found = Vec::new();
+    for round in 0..5 {
+        let mut random = Random(1_000 + round);
+        let mut plant = |kind, around: &str, prefix: &str, alphabet: &str, length| {
+            let body = random.text(alphabet, length);
+            found.push((
+                kind,
+                around.replace("{}", &format!("{prefix}{body}")),
+                body[body.len() / 2..].to_owned(),
+            ));
+        };
+        plant("anthropic", "the key is {}.", "sk-ant-api03-", URL, 93);
+        plant("openai", "{}", "sk-", ALNUM, 48);
+        plant("openai project", "OPENAI={}", "sk-proj-", URL, 100);
+        plant("aws id", "aws_access_key_id = {}", "AKIA", UPPER, 16);
+        plant(
+            "aws secret",
+            "aws_secret_access_key = {}",
+            "",
+            &format!("{ALNUM}+/"),
+            40,
+        );
+        plant(
+            "github",
+            "git clone https://{}@example.org/a/b",
+            "ghp_",
+            ALNUM,
+            36,
+        );
+        plant("github oauth", "({})", "gho_", ALNUM, 36);
+        plant(
+            "github fine",
+            "`{}`",
+            "github_pat_",
+            &format!("{ALNUM}_"),
+            82,
+        );
+        plant("gitlab", "PRIVATE-TOKEN: {}", "glpat-", URL, 20);
+        plant(
+            "slack",
+            "slack: {}\n",
+            "xoxb-123456789012-1234567890123-",
+            ALNUM,
+            24,
+        );
+        plant("google", "?key={}&x=1", "AIza", URL, 35);
+        plant("hugging face", "token={}", "hf_", ALNUM, 34);
+        plant(
+            "npm",
+            "//registry.example.org/:_authToken={}",
+            "npm_",
+            ALNUM,
+            36,
+        );
+        plant("pypi", "password = {}", "pypi-AgEIcHlwaS5vcmc", URL, 150);
+        plant("sendgrid", "\"{}\"", "SG.abcdefghij0123456789_-.", URL, 43);
+        plant("stripe", "stripe {}", "sk_live_", ALNUM, 24);
+        plant("bearer", "curl -H 'X: Bearer {}'", "", URL, 40);
+        plant("authorization", "Authorization: Basic {}", "", ALNUM, 32);
+        plant(
+            "pem",
+            "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----",
+            "",
+            ALNUM,
+            300,
+        );
+        plant(
+            "jwt",
+            "jwt {}",
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.",
+            URL,
+            43,
+        );
+        plant(
+            "env",
+            "export DB_PASSWORD={}\n",
+            "",
+            "abcdefghijklmnopqrstuvwxyz",
+            12,
+        );
+        plant("json", "{\"client_secret\": \"{}\"}", "", ALNUM, 32);
+        plant(
+            "high entropy",
+            "SESSION_SALT={}\n",
+            "",
+            &format!("{ALNUM}+/"),
+            44,
+        );
+        plant(
+            "url",
+            "postgres://ada:{}@db.example.org:5432/app",
+            "",
+            HEX,
+            16,
+        );
+        for (kind, around) in COMMANDS {
+            plant(kind, around, "", ALNUM, 12);
+        }
+    }
+    found
+}
+
+/// Commands and variables that hold a password.
+const COMMANDS: [(&str, &str); 16] = [
+    ("PGPASSWORD", "PGPASSWORD={} psql -h db"),
+    ("behind another command", "cd /srv;PGPASSWORD={} psql"),
+    ("mysql", "mysql -h db -uroot -p{} shop"),
+    ("mysqldump", "$ /usr/bin/mysqldump -p'{}' shop > shop.sql"),
+    ("mariadb", "mariadb --host db -p{}"),
+    ("curl", "curl -su ada:{} https://example.org"),
+    ("curl -u", "curl -u ada:{} https://example.org"),
+    ("curl --user", "curl --user \"ada:{}\" https://example.org"),
+    ("sshpass", "sshpass -p {} ssh ada@host"),
+    ("sshpass attached", "sshpass -p'{}' ssh ada@host"),
+    ("redis-cli", "redis-cli -h cache -a {} ping"),
+    ("--password=", "tool --user ada --password={} --dry-run"),
+    ("--password", "tool --password {}"),
+    ("--password quoted", "tool --password \"{}\" --dry-run"),
+    (
+        "docker login",
+        "docker login -u ada -p {} registry.example.org",
+    ),
+    (
+        "docker login over lines",
+        "docker login \\\n  -u ada \\\n  -p {}",
+    ),
+];

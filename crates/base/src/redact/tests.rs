@@ -1,0 +1,300 @@
+#![allow(clippy::disallowed_methods, reason = "it limits real time")]
+
+use std::{fs, path::Path, time::Instant};
+
+use proptest::prelude::*;
+
+use super::{
+    planted::{ALNUM, Random, planted},
+    *,
+};
+
+#[test]
+fn planted_secrets_are_masked() {
+    let planted = planted();
+    assert_eq!(planted.len(), 200);
+    let missed: Vec<_> = planted
+        .iter()
+        .filter(|(_, text, rest)| redact(text).contains(rest.as_str()))
+        .map(|(kind, text, _)| format!("{kind}: {text}"))
+        .collect();
+    assert!(
+        missed.len() <= 2,
+        "{} missed:\n{}",
+        missed.len(),
+        missed.join("\n")
+    );
+}
+
+#[test]
+fn every_token_is_masked_and_what_is_shorter_or_of_one_letter_is_not() {
+    for (prefix, kind, set, least) in patterns::TOKENS {
+        let class = Regex::new(set).unwrap();
+        let letter = |c: &char| class.is_match(&[*c as u8]);
+        let alphabet: String = (' '..='~').filter(letter).collect();
+        let body = Random(11).text(&alphabet, least);
+        let masked = redact(&format!("({prefix}{body})")).into_owned();
+        assert!(masked.ends_with(&format!("{MASK}{kind}])")), "{masked}");
+        let only = alphabet.chars().find(char::is_ascii_alphabetic).unwrap();
+        for other in [only.to_string().repeat(least), body[..least / 3].to_owned()] {
+            let text = format!("({prefix}{other})");
+            assert_eq!(redact(&text), text);
+        }
+    }
+}
+
+#[test]
+fn every_pattern_masks_its_example_and_leaves_its_counter_example() {
+    for pattern in &patterns::PATTERNS {
+        let secret = Random(12).text(ALNUM, 32);
+        let masked = redact(&pattern.example.replace('§', &secret)).into_owned();
+        let mask = format!("{MASK}{}]", pattern.kind);
+        assert!(masked.contains(&mask), "{masked}");
+        assert!(!masked.contains(&secret[8..]), "{masked}");
+        assert_eq!(redact(pattern.counter), pattern.counter);
+    }
+}
+
+#[test]
+fn a_mask_keeps_what_is_needed_to_recognise_the_secret() {
+    let body = Random(7).text(ALNUM, 36);
+    for (raw, masked) in [
+        (format!("use ghp_{body} here"), "use ghp_…[masked GitHub token] here"),
+        ("PASSWORD=hunter2\n".to_owned(), "PASSWORD=…[masked password]\n"),
+        ("DB_PASS='correct-horse-9'".to_owned(), "DB_PASS='c…[masked password]'"),
+        ("redis://:s3cr3tpw99@h/0".to_owned(), "redis://:s…[masked password]@h/0"),
+        (format!("Authorization: Bearer {}", Random(9).text(ALNUM, 20)), "Authorization: Bearer hwqY…[masked bearer token]"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nQwErTy12\n-----END PRIVATE KEY-----\nnext".to_owned(),
+         "-----BEGIN PRIVATE KEY-----\nMIIE…[masked private key]\n-----END PRIVATE KEY-----\nnext"),
+    ] {
+        let found = redact(&raw);
+        let (found, masked) = (found.as_ref(), masked);
+        if masked.contains("hwqY") {
+            assert!(found.starts_with("Authorization: Bearer ") && found.ends_with("[masked bearer token]"), "{found}");
+        } else {
+            assert_eq!(found, masked);
+        }
+    }
+}
+
+#[test]
+fn ordinary_text_is_left_alone() {
+    for text in [
+        "let token = self.next_token()?;",
+        "key: &str, value: Option<String>",
+        "password: String,",
+        "const KEY: &str = \"scratchpad\";",
+        "token = \"utf8-to-utf16-v2\"",
+        "MAX_TOKENS=200000",
+        "KEY_SIZE=4096",
+        "PASSWORD=$(cat file)",
+        "TOKEN=${TOKEN}",
+        "API_KEY=<your key>",
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+        "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "checksum = \"9b2b1c5e2b1f0a3d7f4cc1bb2e21ad3c1cc6a5b0b4a76d8e9f0011223344556f\"",
+        "0a0b0c0d-0001-4002-8003-000000000004",
+        "sk-some-long-class-name-of-a-stylesheet",
+        "https://user:password@example.org/",
+        "https://example.org/a:b@c",
+        "Bearer authentication is described elsewhere in this document",
+        "Authorization: Bearer <token>",
+        "eyJ is how JSON in base64 begins",
+        "the AKIA prefix, the ghp_ prefix",
+        "-----BEGIN CERTIFICATE-----\nMIIEvQIBADANBgkqhkiG9w0\n-----END CERTIFICATE-----",
+        "key = \"2024-01-01T10:00:00Z\"",
+        "auth: v2",
+        "PATH=/usr/local/bin:/usr/bin",
+        "RUSTFLAGS=-Ctarget-cpu=native",
+        "漢字 KEY=値 🚀",
+        "mysql -p shop",
+        "mysql -p$MYSQL_PASSWORD shop",
+        "curl -u ada https://example.org",
+        "curl -u \"$USER:$TOKEN\" https://example.org",
+        "sshpass -p <password> ssh host",
+        "sshpass -p \"$PASS\" ssh host",
+        "redis-cli -a \"$(cat key)\" ping",
+        "docker login -u ada --password-stdin registry.example.org",
+        "the --password option, and --password=…",
+        "give it --password or --password-file",
+        "`--password PASSWORD`, `--password <X>`, `--passwd=$X`",
+        "PWD=/home/ada bypass=true",
+        "cp -p mysql.cnf /etc",
+    ] {
+        assert_eq!(redact(text), text);
+        assert!(matches!(redact(text), Cow::Borrowed(_)));
+    }
+}
+
+#[test]
+fn masks_are_counted_by_kind() {
+    assert_eq!(masks("nothing here"), None);
+    assert_eq!(masks("a mask looks like …[masked so and so]"), None);
+    let text = redact("A_PASSWORD=hunter2 B_PASSWORD=hunter3 a://b:hunter4@c").into_owned();
+    assert_eq!(
+        masks(&text).as_deref(),
+        Some("3 secrets are masked: password (3)")
+    );
+    let text = format!("{text} ghp_{}", Random(7).text(ALNUM, 36));
+    assert_eq!(
+        masks(&redact(&text)).as_deref(),
+        Some("4 secrets are masked: password (3), GitHub token")
+    );
+    let one = masks(&redact("TOKEN=abcdefgh")).expect("a mask");
+    assert_eq!(one, "1 secret is masked: secret");
+}
+
+#[test]
+fn json_stays_json() {
+    let secret = Random(3).text(ALNUM, 32);
+    let value = serde_json::json!({
+        "text": format!("first\nPGPASSWORD=hunter2\t\"quoted\" {secret}"),
+        "db_password": secret,
+        "API_TOKEN": "quite-simple",
+        "list": ["postgres://ada:a\\nb@host", {"client_secret": secret}],
+        "count": 3, "plain": "PWD=/home é \\ \" end", "key": "F5",
+    });
+    for text in [
+        value.to_string(),
+        format!("{value:#}"),
+        format!("{value}\n{value}\n"),
+    ] {
+        let masked = json(&text).into_owned();
+        let lines = if text.ends_with('\n') {
+            masked.lines().next().expect("a line")
+        } else {
+            masked.as_str()
+        };
+        let read: serde_json::Value = serde_json::from_str(lines).expect("JSON");
+        assert_eq!(read["count"], 3);
+        assert_eq!(read["plain"], value["plain"]);
+        assert_eq!(read["key"], value["key"]);
+        for hidden in ["hunter2", "quite-simple", "a\\\\nb"] {
+            assert!(!masked.contains(hidden), "{hidden}: {masked}");
+        }
+        // It is shown once, where neither a shape nor a name marks it as a secret.
+        let shown = masked.matches(secret.as_str()).count();
+        assert_eq!(
+            shown,
+            text.lines().filter(|line| line.contains("quoted")).count(),
+            "{masked}"
+        );
+        assert_eq!(json(&masked), masked, "once is enough");
+    }
+    for text in [
+        "",
+        "{",
+        "\"",
+        "\"\\",
+        "{\"a\": \"\\x\"}",
+        "plain \"text\" here",
+        "[\"é\"]",
+    ] {
+        assert_eq!(json(text), text);
+    }
+}
+
+fn walk(directory: &Path, sink: &mut impl FnMut(&Path, &str)) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            walk(&path, sink);
+        } else if let Ok(text) = fs::read_to_string(&path) {
+            sink(&path, &text);
+        }
+    }
+}
+
+#[test]
+fn our_own_source_has_nothing_to_mask() {
+    let mut masked = Vec::new();
+    let mut bytes = 0;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for directory in ["src", "crates"] {
+        walk(&root.join(directory), &mut |path, text| {
+            bytes += text.len();
+            // Its examples are meant to look like secrets.
+            if !path.to_string_lossy().contains("redact") {
+                let found = secrets(text)
+                    .into_iter()
+                    .map(|one| format!("{}: {}", path.display(), &text[one.range]));
+                masked.extend(found);
+            }
+        });
+    }
+    assert!(bytes > 1_000_000);
+    assert!(
+        masked.len() <= 3,
+        "{} masks in {bytes} bytes:\n{}",
+        masked.len(),
+        masked.join("\n")
+    );
+}
+
+#[test]
+fn hostile_text_takes_linear_time() {
+    let unit = 1 << 18;
+    for text in [
+        "=".repeat(unit),
+        "KEY=".repeat(unit / 4),
+        "-----BEGIN PRIVATE KEY-----\n".repeat(unit / 28),
+        format!("-----BEGIN PRIVATE KEY-----{}", "A".repeat(unit)),
+        "-----BEGIN PRIVATE KEY-----A-A".repeat(unit / 30),
+        "a://b:c@".repeat(unit / 8),
+        "://".repeat(unit / 3),
+        "sk-ant-".repeat(unit / 7),
+        "eyJ.".repeat(unit / 4),
+        "eyJhbGciOiJIUzI1.".repeat(unit / 17),
+        "eyJ-".repeat(unit / 4),
+        "SG.".repeat(unit / 3),
+        "Bearer ".repeat(unit / 7),
+        format!("{} ", "KEY=".repeat(127)).repeat(unit / 512),
+        "token:\"".repeat(unit / 7),
+        "token: ".to_owned() + &"x".repeat(unit),
+        " ".repeat(unit),
+        "curl ".repeat(unit / 5),
+        "mysql -p".repeat(unit / 8),
+        format!("curl{}", " -u".repeat(unit / 3)),
+        "--password ".repeat(unit / 11),
+        "\"\\".repeat(unit / 2),
+        "漢".repeat(unit / 3),
+    ] {
+        let began = Instant::now();
+        let masked = redact(&text).into_owned();
+        let took = began.elapsed();
+        let start: String = text.chars().take(12).collect();
+        // Linear is tens of milliseconds unoptimised; quadratic is minutes.
+        assert!(took.as_secs() < 20, "{start}: {took:?}");
+        assert_eq!(redact(&masked), masked, "{start}");
+        let _ = json(&text);
+        assert!(began.elapsed().as_secs() < 40, "{start}: as JSON");
+    }
+}
+
+proptest! {
+    #[test]
+    fn masking_twice_changes_nothing(text in "(curl -u |mysql -p|sshpass -p |--password[= ]|PGPASSWORD=|KEY|TOKEN|password|secret|=|: |\"|'|\n| |Bearer |://|@|:|-----BEGIN PRIVATE KEY-----|-----END PRIVATE KEY-----|sk-ant-|ghp_|eyJ|\\.|[A-Za-z0-9+/]{4,40}|…|\\[masked\\]|é|\\$|\\{|\\\\n){0,30}") {
+        let once = redact(&text).into_owned();
+        let twice = redact(&once).into_owned();
+        prop_assert_eq!(twice, once);
+    }
+
+    #[test]
+    fn any_names_and_texts_stay_json(
+        name in "(\\PC|é|\u{2028}|password|KEY|_){0,24}",
+        text in "(\\PC|\"|\\\\|é|\u{2028}|curl -u a:|--password |PASSWORD=|[a-z0-9]{1,9}){0,24}",
+    ) {
+        let value = serde_json::json!({&name: text, "list": [&text]});
+        let masked = json(&value.to_string()).into_owned();
+        let read: serde_json::Value = serde_json::from_str(&masked).expect("JSON");
+        prop_assert_eq!(read["list"][0].as_str().map(str::to_owned), Some(redact(&text).into_owned()));
+        prop_assert_eq!(json(&masked).into_owned(), masked);
+        let _ = (json(&text), named(&name, &text));
+    }
+
+    #[test]
+    fn any_text_stays_text(text in any::<String>()) {
+        let once = redact(&text).into_owned();
+        prop_assert_eq!(redact(&once).into_owned(), once);
+    }
+}

@@ -1,0 +1,233 @@
+//! The output of the run: its log, its report for scripts, and calls to a person.
+
+use crate::{
+    api::wire::{RunLine, RunPhase, RunReport},
+    autopilot::{Autopilot, End, Phase, RunEvent, breaker::excerpt, events::first_line},
+    lineage::Cause,
+};
+use pitstop_base::clean;
+
+use crate::app::{
+    effect::{Effect, run_event},
+    facts::spent,
+    forecast,
+    model::Model,
+};
+
+/// The number of lines of a run that are remembered, and below it the number of them that scripts are given.
+const TIMELINE: usize = 500;
+const TIMELINE_REPORTED: usize = 20;
+
+fn run_ended(model: &Model, code: i32) -> RunEvent {
+    let spent = spent(model);
+    let pilot = model.autopilot.as_ref().map(|run| &run.pilot);
+    let why = match pilot.map(|pilot| &pilot.phase) {
+        Some(Phase::Ended(end)) => end.to_string(),
+        _ => End::Stopped { code }.to_string(),
+    };
+    RunEvent::RunEnded {
+        code,
+        why,
+        iterations: spent.iterations,
+        turns: pilot.map_or(0, |pilot| pilot.turns),
+        cost_usd: spent.cost_usd,
+        seconds: spent.time.as_secs(),
+    }
+}
+
+/// Adds, at the end of every update, the run's events, and the event of its end before the supervisor quits.
+pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.autopilot.is_none() {
+        return;
+    }
+    let event = event(model, effects);
+    let leaving = effects
+        .iter()
+        .position(|effect| matches!(effect, Effect::Quit(_)));
+    let at = leaving.unwrap_or(effects.len());
+    let end = match effects.get(at) {
+        Some(Effect::Quit(code)) => Some(run_event(run_ended(model, *code))),
+        _ => None,
+    };
+    effects.splice(at..at, event.into_iter().chain(end));
+    remember(model, effects);
+}
+
+/// Returns the events for iterations that have begun or ended since the last look, and for what the footer shows.
+///
+/// A notice with the same text as a line among these effects, such as that of a commit, is left out.
+fn event(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
+    let now = model.now;
+    let runs = model.session.agent.process.is_some();
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    let unseen = model.lineage.iterations().iter().rev();
+    let unseen: Vec<_> = unseen
+        .take_while(|one| Some(one.iteration) > run.ended)
+        .collect();
+    for one in unseen.into_iter().rev() {
+        if (runs || !one.is_open()) && Some(one.iteration) > run.begun {
+            run.begun = Some(one.iteration);
+            lines.extend(one.session_id.map(|session_id| RunEvent::IterationStarted {
+                iteration: one.iteration,
+                session_id,
+                cause: one.cause.map_or("start", Cause::as_str).to_owned(),
+            }));
+        }
+        if let Some(end_reason) = one.end_reason {
+            run.ended = Some(one.iteration);
+            lines.push(RunEvent::IterationEnded {
+                iteration: one.iteration,
+                end_reason,
+            });
+        }
+    }
+    let said = |text: &str| {
+        let logged =
+            |effect: &Effect| matches!(effect, Effect::LogRun(event) if event.to_string() == text);
+        effects.iter().any(logged)
+    };
+    let notices = model.view.notices.iter();
+    let fresh = notices.filter(|notice| notice.at == now && !said(&notice.text));
+    lines.extend(fresh.map(|notice| RunEvent::Notice {
+        text: notice.text.clone(),
+        bad: notice.bad,
+    }));
+    lines.into_iter().map(run_event).collect()
+}
+
+/// Calls a person, once for each occasion.
+pub(super) fn call(model: &mut Model, why: &str) {
+    let Some(run) = &mut model.autopilot else {
+        return;
+    };
+    if std::mem::replace(&mut run.called, true) {
+        return;
+    }
+    let why = excerpt(why);
+    let event = run_event(RunEvent::PersonNeeded { why: why.clone() });
+    model.emit(Effect::Call(why));
+    model.emit(event);
+}
+
+/// Reports the turn that has ended, with the figures as they are by now.
+pub(super) fn turn_event(model: &mut Model) {
+    let spent = spent(model);
+    let figure = model.session.guard.figure(model.now);
+    let Some(run) = &mut model.autopilot else {
+        return;
+    };
+    let Some(message) = run.unreported.take() else {
+        return;
+    };
+    let turn = run.pilot.turns;
+    model.emit(run_event(RunEvent::TurnEnded {
+        iteration: model.session.iteration,
+        turn,
+        used_tokens: figure.as_ref().map(|figure| figure.used),
+        percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),
+        cost_usd: (spent.cost_usd * 1e4).round() / 1e4,
+        done: model.draft.preserved.completed_items.len(),
+        open: model.draft.preserved.pending_items.len(),
+        message,
+    }));
+}
+
+/// Returns the beginning of a prompt, which names it in a line: those of the run are all alike.
+pub(super) fn start_of(text: &str) -> String {
+    let line = first_line(text);
+    let start: String = line.chars().take(60).collect();
+    if start.len() < line.len() {
+        format!("{start}…")
+    } else {
+        start
+    }
+}
+
+/// Returns the report of the run that scripts read.
+#[must_use]
+pub fn report(model: &Model) -> Option<RunReport> {
+    let run = model.autopilot.as_ref()?;
+    let pilot = &run.pilot;
+    let plan = &pilot.plan;
+    let spent = spent(model);
+    let state = &model.draft.preserved;
+    let waits = match &pilot.phase {
+        Phase::Waiting(wait) => Some(wait),
+        _ => None,
+    };
+    let waits_ms = waits.map(|wait| wait.until.saturating_sub(model.now.since_start).as_millis());
+    let iterations = model.lineage.iterations().iter();
+    let skipped = run.timeline.len().saturating_sub(TIMELINE_REPORTED);
+    Some(RunReport {
+        phase: phase(pilot),
+        task: first_line(&plan.task),
+        stop_phrase: plan.stop_phrase.clone(),
+        headless: !plan.attended,
+        iteration: spent.iterations,
+        max_iterations: plan.caps.max_iterations,
+        turns: pilot.turns,
+        elapsed_s: spent.time.as_secs(),
+        max_time_s: plan.caps.max_time.map(|time| time.as_secs()),
+        cost_usd: spent.cost_usd,
+        max_cost_usd: plan.caps.max_cost_usd,
+        paused_by: pilot.paused_by.map(str::to_owned),
+        why: why(pilot),
+        waits_until: waits.and_then(|wait| wait.reset),
+        waits_s: waits_ms.map(|ms| u64::try_from(ms.div_ceil(1_000)).unwrap_or(u64::MAX)),
+        done: state.completed_items.len(),
+        open: state.pending_items.len(),
+        next: state.pending_items.first().map(|item| item.text.clone()),
+        reboots: iterations.filter(|one| one.reboot.is_some()).count(),
+        commits: model.outside.counters.commits,
+        tests_passed: model.outside.counters.tests_passed,
+        tests_failed: model.outside.counters.tests_failed,
+        forecast: forecast::report(model),
+        timeline: run.timeline.iter().skip(skipped).cloned().collect(),
+    })
+}
+
+/// Remembers the lines that these effects print, for the run view and for scripts.
+pub(super) fn remember(model: &mut Model, effects: &[Effect]) {
+    let at = model.now.wall;
+    let Some(run) = &mut model.autopilot else {
+        return;
+    };
+    for effect in effects {
+        let Effect::LogRun(event) = effect else {
+            continue;
+        };
+        if run.timeline.len() == TIMELINE {
+            run.timeline.pop_front();
+        }
+        run.timeline.push_back(RunLine {
+            at,
+            text: clean::one_line(&event.to_string()).into_owned(),
+        });
+    }
+}
+
+/// Returns the phase of a run for the report.
+const fn phase(pilot: &Autopilot) -> RunPhase {
+    if pilot.paused_by.is_some() {
+        return RunPhase::Paused;
+    }
+    match &pilot.phase {
+        Phase::Working | Phase::Settling | Phase::Sent => RunPhase::Working,
+        Phase::Waiting(_) => RunPhase::Waiting,
+        Phase::Tripped(_) => RunPhase::Tripped,
+        Phase::Ended(_) => RunPhase::Ended,
+    }
+}
+
+/// Returns what the run waits for, or the reason that it is stopped.
+pub(super) fn why(pilot: &Autopilot) -> Option<String> {
+    match &pilot.phase {
+        Phase::Waiting(wait) => Some(wait.why.clone()),
+        Phase::Tripped(trip) => Some(format!("{}: {trip}", trip.name())),
+        Phase::Ended(end) => Some(end.to_string()),
+        Phase::Working | Phase::Settling | Phase::Sent => None,
+    }
+}

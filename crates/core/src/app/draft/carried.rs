@@ -1,0 +1,222 @@
+//! The state that a session carries of its lineage: it is kept within a second of each change, and taken up by whatever comes back to it.
+//!
+//! ```text
+//! a change ─► a moment ─► the store, under the session        resumed, restored or recovered ─► taken up from the store
+//! the iteration ends, or we do ─► at once                     undone ─► as it was at the iteration's end
+//! ```
+
+use std::{
+    borrow::Cow,
+    collections::VecDeque,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    time::Duration,
+};
+
+use crate::{api::wire::AgentState, lineage::IterationId};
+use pitstop_transcript::SessionId;
+
+use crate::app::{
+    draft::handoff,
+    effect::Effect,
+    event::TimerId,
+    facts::unsent,
+    model::{Model, carried::Carried, draft::Draft, unsent::Unsent},
+};
+
+/// The time that a change may wait for others that come with it.
+const KEPT_AFTER: Duration = Duration::from_millis(400);
+
+/// The number of iterations whose carried state at their ends is in memory; for an older one, the state that the store has of its
+/// session is used.
+const ENDS_KEPT: usize = 64;
+
+/// Has a change of the carried state kept in a moment; called after each event.
+pub fn watch(model: &mut Model) {
+    // A reboot orders it, too.
+    note_draft(model);
+    if !model.draft.keeping.due && (change(model).is_some() || new_draft(model).is_some()) {
+        model.draft.keeping.due = true;
+        model.emit(Effect::SetTimer(TimerId::KeepCarried, KEPT_AFTER));
+    }
+}
+
+/// Takes note of the unsent prompt that was ordered onto the disk last.
+fn note_draft(model: &mut Model) {
+    for effect in &model.happened.effects {
+        if let Effect::KeepDraft(text) = effect {
+            model.draft.keeping.draft.clone_from(text);
+        }
+    }
+}
+
+/// Returns the order to keep the prompt box's text on disk, if that has changed. Between two sessions, and while we leave, the box
+/// does not show what a person wants.
+fn new_draft(model: &Model) -> Option<Effect> {
+    let at_rest = model.reboot.attempt.is_none()
+        && model.reboot.unsent.is_none()
+        && model.outside.quitting.is_none()
+        && matches!(
+            model.session.agent.state,
+            AgentState::Idle | AgentState::Busy
+        );
+    let now = match unsent(model) {
+        _ if !at_rest => return None,
+        Unsent::Text(text) => Some(text),
+        Unsent::Nothing => None,
+        Unsent::Unreadable => return None,
+    };
+    (now != model.draft.keeping.draft).then_some(Effect::KeepDraft(now))
+}
+
+/// Keeps what has changed.
+pub fn keep(model: &mut Model) {
+    model.draft.keeping.due = false;
+    let draft = new_draft(model);
+    model.emit_all(draft);
+    note_draft(model);
+    if let Some(print) = change(model) {
+        model.draft.keeping.kept = Some(print);
+        let (session, carried) = (model.session.id, now(model));
+        model.emit(Effect::KeepCarried(session, Box::new(carried)));
+    }
+}
+
+/// Returns the fingerprint of what the session carries, if that is to be kept. The state in the store is not overwritten before it
+/// is known.
+fn change(model: &Model) -> Option<u64> {
+    let keeping = &model.draft.keeping;
+    let asked = keeping.asked == Some(model.session.id);
+    let print = (!asked).then(|| fingerprint(model));
+    print.filter(|_| print != keeping.kept)
+}
+
+/// Keeps what the session carries at the end of its iteration, where it stays as it is.
+pub fn leave(model: &mut Model) {
+    if model.lineage.iterations().is_empty() {
+        return;
+    }
+    keep(model);
+    let carried = Carried {
+        // The earlier states are in memory already.
+        before: VecDeque::new(),
+        ..now(model)
+    };
+    let iteration = model.session.iteration;
+    let at_ends = &mut model.draft.keeping.at_ends;
+    at_ends.insert(iteration, carried);
+    if at_ends.len() > ENDS_KEPT {
+        at_ends.pop_first();
+    }
+}
+
+/// Takes up a session that was here before and from which the agent continues, as it was at the end of this iteration if that is known.
+pub fn come_back(model: &mut Model, of: SessionId, iteration: Option<IterationId>) {
+    model.draft.keeping.read_before = None;
+    let known = iteration.and_then(|one| model.draft.keeping.at_ends.get(&one));
+    let known = known.cloned();
+    if known.is_none() {
+        ask(model, of);
+    }
+    take(model, known.unwrap_or_default());
+}
+
+/// Asks the store for what is carried of a session that this one goes on from.
+pub fn ask(model: &mut Model, of: SessionId) {
+    let session = model.session.id;
+    wait_for(model, session);
+    model.emit(Effect::ReadCarried { of, session });
+}
+
+/// Marks the store's state of this session as not known yet: nothing is kept over it.
+pub const fn wait_for(model: &mut Model, session: SessionId) {
+    model.draft.keeping.asked = Some(session);
+}
+
+/// Takes over the store's state of a session that the agent came back to, or nothing, if it never was here.
+pub fn read(model: &mut Model, session: SessionId, found: Result<Option<Box<Carried>>, String>) {
+    if session != model.session.id {
+        return;
+    }
+    match found {
+        Ok(carried) => {
+            model.draft.keeping.asked = None;
+            if let Some(carried) = carried {
+                take(model, *carried);
+            }
+        }
+        Err(why) => model.error(unknown(&why)),
+    }
+}
+
+/// Returns the notice for a person when the store does not answer.
+#[must_use]
+pub fn unknown(why: &str) -> String {
+    format!("what this session carried is not known, and nothing is kept over it: {why}")
+}
+
+/// Takes over what was carried. What a human has written since stays.
+fn take(model: &mut Model, mut carried: Carried) {
+    carried.keep_human(&model.draft.signalled);
+    model.draft.signalled = carried.state;
+    model.draft.requests = carried.requests;
+    if !carried.before.is_empty() {
+        model.draft.rewinds.prompts = carried.before;
+    }
+    model.draft.todo.restore(carried.todo);
+}
+
+/// Takes up the first session of this process, which was here before: also what a human has edited is as it was.
+pub fn take_up(model: &mut Model, mut found: Result<Option<Box<Carried>>, String>) {
+    let carried = found.as_mut().ok().and_then(Option::as_mut);
+    let session = model.session.id;
+    let known = carried.as_ref().map_or(0, |carried| carried.read);
+    model.draft.keeping.read_before = Some((session, known));
+    let edited = carried.and_then(|carried| carried.edited.take());
+    wait_for(model, session);
+    read(model, session, found);
+    if let Some(body) = edited {
+        handoff::keep(model, &body);
+        model.info("your edit of the handoff is back as you left it");
+    }
+}
+
+/// Returns the position up to which an earlier process has read the transcript of this session, in bytes; `None` if this process
+/// has begun it.
+#[must_use]
+pub fn read_before(model: &Model, session: SessionId) -> Option<u64> {
+    let before = model.draft.keeping.read_before;
+    before.and_then(|(of, read)| (of == session).then_some(read))
+}
+
+/// Returns what the session carries now.
+fn now(model: &Model) -> Carried {
+    let draft = &model.draft;
+    Carried {
+        state: draft.signalled.clone(),
+        requests: draft.requests.clone(),
+        todo: draft.todo.clone(),
+        read: model.session.transcript.read,
+        before: draft.rewinds.carried(),
+        edited: edited(draft).map(Cow::into_owned),
+        args: model.identity.agent_args.clone(),
+    }
+}
+
+/// Returns the body of the handoff as the human has edited it, or edits it now.
+fn edited(draft: &Draft) -> Option<Cow<'_, str>> {
+    let panel = &draft.handoff;
+    let open = panel.editor.as_ref().map(|editor| editor.text().into());
+    open.or_else(|| Some(panel.edited.as_ref()?.body().into()))
+}
+
+/// Returns a number that changes with what a session carries.
+fn fingerprint(model: &Model) -> u64 {
+    let draft = &model.draft;
+    let mut hasher = DefaultHasher::new();
+    model.session.id.hash(&mut hasher);
+    (&draft.signalled, &draft.requests, &draft.todo).hash(&mut hasher);
+    let last_prompt = draft.rewinds.prompts.back().map(|(name, _)| name);
+    last_prompt.hash(&mut hasher);
+    edited(draft).hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,345 @@
+//! Checkpoints: when one is saved, what it holds, who is notified, and how work is taken up from one.
+//!
+//! Saved by key and by order, at the warn line and each line after it, every `checkpoint_interval` turns, and with
+//! every reboot. Its caller is answered once it is on disk, or when it has to wait in memory.
+
+use uuid::Uuid;
+
+use crate::{
+    api::wire::{CheckpointBody, CheckpointReply, Reply},
+    guard::{Advice, Crossing},
+    lineage::checkpoint::{AutoSave, Checkpoint, LAST_ERROR, LastError, SavedScratchpad},
+};
+use pitstop_base::{clean, redact::redact};
+use pitstop_handoff::{
+    PreservedState,
+    preserved::{Origin, texts},
+    scratchpad::HumanLines,
+};
+
+use crate::app::{
+    draft::{handoff, scratchpad},
+    effect::Effect,
+    event::{CallId, Kept},
+    model::Model,
+};
+
+/// The tag of checkpoints that are saved without being asked for.
+pub const AUTO_SAVE: &str = "auto-save";
+
+/// The length to which an error is cut, in bytes.
+const ERROR_CAP: usize = 500;
+
+/// The tag of checkpoints that a person or a script asked for.
+pub const MANUAL: &str = "manual";
+
+/// Saves everything that a later session needs.
+pub fn save(model: &mut Model, tags: Vec<String>) {
+    scratchpad::save(model);
+    let id = next_id(model);
+    let checkpoint = snapshot(model, id, tags);
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
+}
+
+/// Returns a checkpoint with everything that a later session needs, as of now.
+pub fn snapshot(model: &mut Model, id: Uuid, tags: Vec<String>) -> Checkpoint {
+    handoff::draft(model);
+    let context = model.draft.handoff.current().text.clone();
+    checkpoint(model, id, context, tags)
+}
+
+fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Checkpoint {
+    let state = &model.draft.preserved;
+    Checkpoint {
+        id,
+        environment: model.identity.environment.clone(),
+        task: state
+            .current_objective
+            .as_ref()
+            .map_or_else(String::new, |item| item.text.clone()),
+        context,
+        next_steps: texts(&state.pending_items),
+        tags,
+        state: state_of(model, state),
+        scratchpad: Some(saved_scratchpad(
+            &model.draft.notes.text,
+            &model.draft.notes.human,
+        )),
+        created_at: model.now.wall,
+        run: Some(model.run().clone()),
+        iteration: Some(model.session.iteration),
+        session: Some(model.session.id),
+    }
+}
+
+/// The key of the human's requests beside the preserved state: an objective alone does not show whether it is one of them.
+pub const REQUESTS: &str = "requests";
+
+/// Returns the state of a checkpoint.
+fn state_of(model: &Model, state: &PreservedState) -> serde_json::Value {
+    let mut value = serde_json::to_value(state).unwrap_or_default();
+    if let (Some(state), Ok(requests)) = (
+        value.as_object_mut(),
+        serde_json::to_value(&model.draft.requests),
+    ) {
+        state.insert(REQUESTS.to_owned(), requests);
+        let error = serde_json::to_value(&model.draft.last_error);
+        state.insert(LAST_ERROR.to_owned(), error.unwrap_or_default());
+    }
+    value
+}
+
+/// Returns the scratchpad as a checkpoint keeps it: with no secrets in it.
+#[must_use]
+pub fn saved_scratchpad(text: &str, human: &HumanLines) -> SavedScratchpad {
+    SavedScratchpad {
+        text: redact(text).into_owned(),
+        human: human.iter().map(|line| redact(line).into_owned()).collect(),
+    }
+}
+
+/// Returns an id that no other checkpoint has.
+pub fn next_id(model: &mut Model) -> Uuid {
+    id(model.reboot.new_ids.reboot, model.next_epoch())
+}
+
+/// Returns an id of its own for each checkpoint: the core has no randomness, so a number that none before it had is mixed into what
+/// was drawn, spread so that the first digits, by which people tell them apart, differ already.
+fn id(drawn: Uuid, number: u64) -> Uuid {
+    let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Uuid::from_u128(drawn.as_u128() ^ (u128::from(spread) << 64))
+}
+
+/// Forgets what is preserved, after saving it.
+pub fn clear_state(model: &mut Model) {
+    save(model, vec![MANUAL.to_owned(), "clear-state".to_owned()]);
+    let todo = std::mem::take(&mut model.draft.todo);
+    model.draft.cleared = Some(Box::new((model.draft.signalled.clone(), todo)));
+    model.draft.signalled.clear();
+    model.info("the preserved state is forgotten; undo brings it back");
+}
+
+/// Notes that something has failed: a call of a tool, a turn or the agent. The hint names how to go on.
+pub(in crate::app) fn erred(model: &mut Model, message: &str, hint: &'static str) {
+    let message = redact(message);
+    let message = clean::one_line(&message);
+    model.draft.last_error = Some(LastError {
+        message: message[..message.floor_char_boundary(ERROR_CAP)].to_owned(),
+        at: model.now.wall,
+        hint: hint.to_owned(),
+    });
+}
+
+/// Saves a checkpoint for the key.
+pub fn by_key(model: &mut Model) {
+    save(model, vec![MANUAL.to_owned()]);
+    model.info("checkpoint saved");
+}
+
+/// Saves a checkpoint for a caller with the control token, with the caller's own words in it.
+pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
+    let CheckpointBody {
+        task,
+        next_steps,
+        tags: more,
+    } = body;
+    // The words count for this checkpoint alone: what is known of the agent stays as it is.
+    let state = &mut model.draft.signalled;
+    let before = state.clone();
+    if let Some(task) = &task {
+        state.set_objective(task, Origin::Human);
+    }
+    let rest = std::mem::take(&mut state.pending_items);
+    for step in &next_steps {
+        state.completed_items.retain(|done| done.text != *step);
+        state.add_pending(step, Origin::Human);
+    }
+    for item in rest {
+        state.add_pending(&item.text, item.origin);
+    }
+    let mut tags = vec![MANUAL.to_owned()];
+    tags.extend(more.into_iter().filter(|tag| tag != MANUAL));
+    scratchpad::save(model);
+    handoff::draft(model);
+    let mut context = model.draft.handoff.current().text.clone();
+    if model.draft.handoff.edited.is_some() || context.is_empty() {
+        // A message in the human's own words follows no sources, nor does one that is switched off.
+        context.push_str(&words(task.as_deref(), &next_steps));
+    }
+    let id = next_id(model);
+    let checkpoint = checkpoint(model, id, context, tags);
+    model.draft.signalled = before;
+    let reply = CheckpointReply {
+        status: "saved".to_owned(),
+        checkpoint_id: checkpoint.id.to_string(),
+        environment: checkpoint.environment.clone(),
+        session_id: checkpoint.session.map(|session| session.to_string()),
+        task: checkpoint.task.clone(),
+        next_steps: checkpoint.next_steps.clone(),
+        tags: checkpoint.tags.clone(),
+        message: format!(
+            "`pitstop restore {}` goes on from it in a new session",
+            checkpoint.environment
+        ),
+    };
+    let reply = Reply::Checkpoint(Box::new(reply));
+    model.draft.saves.push((checkpoint.id, call, reply));
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    model.info("checkpoint saved");
+}
+
+fn words(task: Option<&str>, next_steps: &[String]) -> String {
+    let mut text = String::new();
+    if let Some(task) = task {
+        text.push_str(&format!("\n\n## Task\n{task}"));
+    }
+    if !next_steps.is_empty() {
+        text.push_str("\n\n## Next");
+    }
+    for step in next_steps {
+        text.push_str(&format!("\n- [ ] {step}"));
+    }
+    text
+}
+
+/// Saves everything with what the caller of an auto-save knows of the work: in the message that a restore delivers, and in the
+/// state that it brings back. Returns the checkpoint's id.
+pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> Uuid {
+    scratchpad::save(model);
+    let id = next_id(model);
+    let mut checkpoint = snapshot(model, id, tags);
+    let mut state = model.draft.preserved.clone();
+    for (key, text) in [
+        ("inferred_task", &known.inferred_task),
+        ("inferred_context", &known.inferred_context),
+    ] {
+        if let Some(text) = text {
+            state.set_custom(key, text, Origin::Signal);
+        }
+    }
+    checkpoint.state = state_of(model, &state);
+    checkpoint.keep_auto_save(known);
+    if let Some(task) = &known.inferred_task {
+        checkpoint.task = clean::one_line(task).into_owned();
+    }
+    checkpoint.context.push_str(&reported(known));
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    id
+}
+
+/// Returns what was known, as it is shown below the message. It is quoted, so that nothing in it is taken for a section or a signal.
+fn reported(known: &AutoSave) -> String {
+    let mut text = String::new();
+    if let Some(used) = known.used_tokens {
+        text.push_str(&format!("\n\nTokens in use: {used}"));
+    }
+    for (name, said) in [
+        ("Task", &known.inferred_task),
+        ("Where the work stood", &known.inferred_context),
+    ] {
+        if let Some(said) = said {
+            let said = redact(&clean::typed(said)).trim().replace('\n', "\n> ");
+            text.push_str(&format!("\n\n{name}:\n\n> {said}"));
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!("\n\n## Reported when this was saved{text}")
+}
+
+/// Saves everything when a line was crossed, from the warn line on. Returns whether it did.
+pub fn at_line(model: &mut Model, crossing: &Crossing) -> bool {
+    let saves = crossing.figure.advice != Advice::None;
+    if saves {
+        let tokens = format!("tokens-{}", crossing.figure.used.0);
+        save(model, vec![AUTO_SAVE.to_owned(), tokens]);
+    }
+    saves
+}
+
+/// Saves everything at the end of every so many turns; the next such checkpoint of the iteration replaces it.
+pub fn after_turn(model: &mut Model) {
+    let turns = model.session.agent.turns;
+    let interval = model.config.context.checkpoint_interval;
+    if turns == 0 || !interval.is_some_and(|interval| turns.is_multiple_of(interval)) {
+        return;
+    }
+    scratchpad::save(model);
+    let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
+    let checkpoint = snapshot(model, model.reboot.new_ids.reboot, tags);
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
+}
+
+/// Saves the handoff that was approved when its reboot goes ahead: what is sent is what is saved.
+pub fn at_reboot(model: &mut Model) {
+    let attempt = model.reboot.attempt.as_ref();
+    let Some(handoff) = attempt.and_then(|attempt| attempt.handoff.as_ref()) else {
+        return;
+    };
+    let context = handoff.text.clone();
+    let id = next_id(model);
+    let checkpoint = checkpoint(model, id, context, vec!["reboot".to_owned()]);
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
+}
+
+/// Answers the caller that waits for a checkpoint once the store has taken it, or has not.
+pub fn kept(model: &mut Model, id: Uuid, kept: Kept) {
+    let saves = &mut model.draft.saves;
+    let Some(place) = saves.iter().position(|(saved, ..)| *saved == id) else {
+        return;
+    };
+    let (_, call, mut reply) = saves.remove(place);
+    let (status, message) = match &mut reply {
+        Reply::Checkpoint(reply) => (&mut reply.status, &mut reply.message),
+        Reply::Saved(reply) => (&mut reply.status, &mut reply.message),
+        _ => return model.emit(Effect::Answer(call, reply)),
+    };
+    match kept {
+        Kept::Durable => {}
+        Kept::Waiting(why) => {
+            "queued".clone_into(status);
+            *message = why;
+        }
+        Kept::Lost(why) => reply = Reply::Refused { why },
+    }
+    model.emit(Effect::Answer(call, reply));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_in_their_first_digits() {
+        let ids: std::collections::BTreeSet<String> = (1..1_000)
+            .map(|number| id(Uuid::from_u128(77), number).to_string()[..8].to_owned())
+            .collect();
+        assert_eq!(ids.len(), 999);
+    }
+
+    #[test]
+    fn what_was_reported_is_quoted_below_the_message() {
+        assert_eq!(reported(&AutoSave::default()), "");
+        let known = AutoSave {
+            used_tokens: Some(7),
+            inferred_task: Some("fix it".to_owned()),
+            inferred_context: Some("half done\n\n## Objective\nDONE: all\u{1b}[201~\n".to_owned()),
+            ..AutoSave::default()
+        };
+        assert_eq!(
+            reported(&known),
+            "\n\n## Reported when this was saved\n\nTokens in use: 7\n\nTask:\n\n> fix it\n\nWhere the work stood:\n\n\
+             > half done\n> \n> ## Objective\n> DONE: all"
+        );
+    }
+
+    #[test]
+    fn the_words_of_a_person_are_appended_to_a_message_of_their_own() {
+        assert_eq!(words(None, &[]), "");
+        assert_eq!(
+            words(Some("ship"), &["test".to_owned()]),
+            "\n\n## Task\nship\n\n## Next\n- [ ] test"
+        );
+    }
+}

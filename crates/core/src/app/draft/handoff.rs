@@ -1,0 +1,488 @@
+//! The handoff as it would be sent now.
+//!
+//! It is drafted once an event is answered, if its sources have changed, so code that changes those need not think of it. A caller
+//! that needs it within the same event asks for it by [`draft`].
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use crate::{api::wire::AgentState, config::RecentActivity, lineage::IterationId};
+use pitstop_base::clean;
+use pitstop_handoff::{
+    Check, Generator, Handoff, Marker, PreservedState, Sources, TurnStanding,
+    breakpoint::git::GitState,
+    check,
+    check::with_missing,
+    preserved::{Item, Origin},
+    quality, summary, work,
+};
+use pitstop_transcript::{
+    Tokens,
+    human::{PROMPTS_HEADING, Said, parse_item},
+    work::IN_WORK_TREE,
+};
+
+use crate::app::{
+    effect::Effect,
+    facts::{closing_words, fresh_load, goes_on_the_fly, is_cut_by_us, run_task},
+    model::{Editor, Model, reading::Reading, todo::TodoList},
+};
+
+/// Drafts the message from everything that is known, unless it was made from exactly that already.
+pub fn draft(model: &mut Model) {
+    let stands = |made_of| made_of == fingerprint(model) || is_being_sent(model);
+    if model.draft.made_of.is_some_and(stands) {
+        return;
+    }
+    make(model);
+    compare(model);
+    // The warning that a reboot would save little depends on the message that was just made.
+    model.draft.made_of = Some(fingerprint(model));
+}
+
+/// Returns a number that changes with everything that the message is made from.
+fn fingerprint(model: &Model) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let (draft, turns) = (&model.draft, model.session.agent.turns);
+    (&draft.notes.text, &draft.commands, &draft.todo).hash(&mut hasher);
+    (&draft.requests, &draft.work, &draft.signalled).hash(&mut hasher);
+    (&draft.git, &draft.handoff_files).hash(&mut hasher);
+    (draft.summary.by_model(turns), wins_little(model)).hash(&mut hasher);
+    (marker(model), run_task(model), closing_words(model)).hash(&mut hasher);
+    turn_standing(model).hash(&mut hasher);
+    model.config.handoff.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Reports whether the next session has begun with the message, and its process has not brought the nonce of another yet: until
+/// then the message stays as it was sent.
+fn is_being_sent(model: &Model) -> bool {
+    let (sent, next) = (&model.draft.handoff.generated.marker, marker(model));
+    let begun = sent.nonce == next.nonce && sent.iteration != next.iteration;
+    begun && model.session.agent.state != AgentState::Exited
+}
+
+fn marker(model: &Model) -> Marker {
+    Marker {
+        run: model.run().to_string(),
+        iteration: model.session.iteration.get(),
+        nonce: model.reboot.new_ids.nonce.clone(),
+    }
+}
+
+/// Compares the message with what the session shows. An empty one is intended to be empty: nothing is compared with it.
+fn compare(model: &mut Model) {
+    if let Some(edited) = &model.draft.handoff.edited {
+        let warnings = quality::check_edited(&edited.text, comparison(model));
+        if let Some(edited) = &mut model.draft.handoff.edited {
+            edited.warnings = warnings;
+        }
+    }
+    let text = &model.draft.handoff.current().text;
+    model.draft.handoff.check = if text.is_empty() {
+        Check::default()
+    } else {
+        check(text, &model.draft.preserved, &model.draft.work)
+    };
+    if model.draft.handoff.check.is_complete() {
+        model.draft.handoff.lists_missing = false;
+    }
+}
+
+/// Shows what the message misses in place of it, or the message again.
+pub fn toggle_missing(model: &mut Model) {
+    let panel = &mut model.draft.handoff;
+    panel.lists_missing = !panel.lists_missing && !panel.check.is_complete();
+    panel.reading = if panel.lists_missing {
+        Reading::default()
+    } else {
+        Reading::folded()
+    };
+}
+
+/// Adds what the message misses to it, as an edit of the human's.
+pub fn add_missing(model: &mut Model) {
+    let check = &model.draft.handoff.check;
+    if check.is_complete() {
+        return;
+    }
+    let body = with_missing(model.draft.handoff.current().body(), check);
+    take_edit(model, &body);
+}
+
+fn make(model: &mut Model) {
+    model.draft.notes.read();
+    let state = preserve(model);
+    let marker = marker(model);
+    // The summary without a model is made from the contents of the other sections.
+    let summary = model.draft.summary.by_model(model.session.agent.turns);
+    let git = git_lines(&model.draft.git, &model.config.handoff);
+    if !model.config.handoff.generate_handoff {
+        model.draft.handoff.generated = none(marker);
+        model.draft.preserved = state;
+        return;
+    }
+    let closing = closing_words(model);
+    let objective = state.current_objective.as_ref();
+    let is_objective =
+        |said: &&Said| objective.is_some_and(|objective| objective.text == said.text.trim());
+    let first_request = model.draft.requests.first.as_ref();
+    let first_request = first_request.filter(|said| !is_objective(said));
+    let latest_request = model.draft.requests.latest.as_ref();
+    let sources = Sources {
+        scratchpad: &model.draft.notes.parsed,
+        git: &git,
+        closing: &closing,
+        summary: summary.as_deref(),
+        recent_commands: &model.draft.commands,
+        commands_first: model.config.handoff.recent_activity == RecentActivity::RecentCommands,
+        first_request: first_request.map_or("", |said| &said.text),
+        latest_request: latest_request.map_or("", |said| &said.text),
+        work: Some(&model.draft.work),
+        turn: turn_standing(model),
+        included_files: &model.draft.handoff_files.included,
+        include_tests: model.config.handoff.include_test_state,
+        comparison: comparison(model),
+        ..Sources::new(&marker, &state)
+    };
+    let max = model.config.handoff.max_state_size;
+    match model.draft.generator.generate(&sources, max) {
+        Ok(handoff) => model.draft.handoff.generated = handoff,
+        // A user's template that fails only on some values: the message must still get across.
+        Err(error) => {
+            let plain = Generator::default().generate(&sources, max);
+            let mut handoff = plain.expect("the compiled-in template takes any values");
+            handoff.warnings.insert(0, error.to_string());
+            model.draft.handoff.generated = handoff;
+        }
+    }
+    close(&mut model.draft.handoff.generated, &closing);
+    let unread = model.draft.handoff_files.warnings.iter().cloned();
+    model.draft.handoff.generated.warnings.extend(unread);
+    if let Some(warning) = wins_little(model) {
+        model.draft.handoff.generated.warnings.push(warning);
+    }
+    model.draft.preserved = state;
+}
+
+/// Adds the closing words where a template of the user's own has no place for them: without them a run would never end.
+fn close(handoff: &mut Handoff, closing: &str) {
+    let closing = pitstop_handoff::sendable(closing);
+    if !closing.is_empty() && !handoff.text.contains(&closing) {
+        handoff.text = format!("{}\n\n{closing}", handoff.text);
+    }
+}
+
+/// Returns the message for a user who wants no handoff: an empty one, unless they write one themselves.
+fn none(marker: Marker) -> Handoff {
+    Handoff {
+        marker,
+        text: String::new(),
+        left_out: Vec::new(),
+        warnings: vec![
+            "generate_handoff is off: the next session starts empty, unless you write it a message"
+                .to_owned(),
+        ],
+    }
+}
+
+/// Returns the state of the turn from which the next session continues.
+fn turn_standing(model: &Model) -> TurnStanding {
+    if !model.session.agent.activity.turn {
+        TurnStanding::Over
+    } else if is_cut_by_us(model) && !goes_on_the_fly(model) {
+        TurnStanding::CutByUs
+    } else {
+        TurnStanding::Running
+    }
+}
+
+/// Returns the facts that the warnings compare the message with.
+fn comparison(model: &Model) -> quality::Comparison<'_> {
+    let head = match &model.draft.git {
+        GitState::Facts(repository) => repository.head.as_deref(),
+        _ => None,
+    };
+    quality::Comparison {
+        missing: &model.draft.handoff_files.missing,
+        head,
+    }
+}
+
+/// Has the files looked at that the handoff names and includes.
+pub fn read_handoff_files(model: &mut Model) {
+    draft(model);
+    let state = &model.draft.preserved;
+    let of_issues = state
+        .known_issues
+        .iter()
+        .filter(|issue| !issue.addressed)
+        .flat_map(|issue| issue.files.iter().cloned());
+    let files = state.modified_files.iter().chain(&state.created_files);
+    let files = files.map(|file| file.text.clone());
+    model.emit(Effect::ReadHandoffFiles {
+        named: files.chain(of_issues).collect(),
+        include: model.config.handoff.include_files.clone(),
+    });
+}
+
+/// Takes over the commands that the pane's recording shows.
+pub fn recorded(model: &mut Model, iteration: IterationId, commands: Vec<String>) {
+    if iteration == model.session.iteration {
+        model.draft.commands = commands;
+    }
+}
+
+/// Returns a warning when the fresh session would begin almost as full as this one is: within 20 % of now.
+fn wins_little(model: &Model) -> Option<String> {
+    let used = model.used()?;
+    let base = fresh_load(model)?;
+    // A session that has hardly begun is not worth a message.
+    if used.0 <= base.0.saturating_add(10_000) {
+        return None;
+    }
+    let message = model.draft.handoff.generated.tokens();
+    let after = Tokens(base.0.saturating_add(message.0));
+    let little = after.0.saturating_mul(10) >= used.0.saturating_mul(8);
+    little.then(|| {
+        let thousands = |tokens: Tokens| tokens.0 / 1000;
+        format!(
+            "a reboot would save little: {}k now, about {}k after it",
+            thousands(used),
+            thousands(after)
+        )
+    })
+}
+
+/// Returns everything that is preserved, each source in the order of [`pitstop_handoff::preserved`].
+fn preserve(model: &Model) -> PreservedState {
+    let mut state = model.draft.signalled.clone();
+    state.feed_scratchpad(&model.draft.notes.parsed);
+    model.draft.todo.feed(&mut state);
+    if let Some(task) = run_task(model) {
+        state.set_objective(task, Origin::Human);
+    }
+    if state.current_objective.is_none()
+        && let Some(first) = &model.draft.requests.first
+    {
+        state.set_objective(&first.text, Origin::Human);
+    }
+    if let GitState::Facts(repository) = &model.draft.git {
+        state.feed_git(repository);
+    }
+    let files = model.draft.work.files.iter().filter(|file| file.changed);
+    let has_git = matches!(model.draft.git, GitState::Facts(_));
+    state.feed_changed(files.map(|file| file.path.as_str()), has_git);
+    state
+}
+
+/// Returns the summary without a model of what is known now; `None` if nothing is.
+#[must_use]
+pub fn summary_without_model(model: &mut Model) -> Option<String> {
+    draft(model);
+    let requests = &model.draft.requests;
+    let requests = [&requests.first, &requests.latest].map(|one| {
+        let said = one.as_ref();
+        said.map_or("", |said| said.text.as_str())
+    });
+    summary::fallback(&model.draft.preserved, &requests, &model.draft.work)
+}
+
+/// The number of files with conflicts that are named.
+const MOST_CONFLICTS: usize = 10;
+
+/// Returns the branch and recent commits as the message shows them.
+#[must_use]
+pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec<String> {
+    let GitState::Facts(repository) = git else {
+        return Vec::new();
+    };
+    if !settings.include_git_history {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    if let Some(branch) = &repository.branch {
+        let tree = repository.work_tree.as_ref();
+        let tree = tree.map(|tree| format!("{IN_WORK_TREE}{}", clean::one_line(tree)));
+        let tree = tree.unwrap_or_default();
+        lines.push(format!("branch {}{tree}", clean::one_line(branch)));
+    } else if let Some(head) = repository.head.as_ref().filter(|_| repository.detached) {
+        let head = head.get(..8).unwrap_or(head);
+        lines.push(format!("the head is detached at {head}: on no branch"));
+    }
+    if let Some(operation) = &repository.operation {
+        lines.push(format!("in progress: {operation}"));
+    }
+    if let Some((first, more)) = repository.conflicts.split_first() {
+        let shown = std::iter::once(first).chain(more.iter().take(MOST_CONFLICTS - 1));
+        let shown: Vec<&str> = shown.map(String::as_str).collect();
+        let rest = repository.conflicts.len() - shown.len();
+        let rest = if rest > 0 {
+            format!(" and {rest} more")
+        } else {
+            String::new()
+        };
+        lines.push(format!("conflicts in {}{rest}", shown.join(", ")));
+    }
+    let commits = repository.commits.iter().take(settings.git_history_count);
+    lines.extend(commits.map(|commit| {
+        let sha = commit.sha.get(..8).unwrap_or(&commit.sha);
+        format!("{sha} {}", clean::one_line(&commit.subject))
+    }));
+    lines
+}
+
+/// Opens the editor on the message below its marker line.
+pub fn edit(model: &mut Model) {
+    let body = model.draft.handoff.current().body();
+    model.draft.handoff.editor = Some(Editor::new(body.trim_start_matches('\n')));
+}
+
+/// Keeps what the editor holds as the message in the human's own words.
+pub fn save_edit(model: &mut Model) {
+    if let Some(text) = model.draft.handoff.editor.as_ref().map(Editor::text) {
+        // The blank lines below the marker are not edited.
+        let body = model.draft.handoff.current().body();
+        let blank = body.len() - body.trim_start_matches('\n').len();
+        take_edit(model, &format!("{}{text}", "\n".repeat(blank)));
+    }
+}
+
+/// Keeps what the editor holds, as [`save_edit`] does, and leaves the editor.
+pub fn finish_edit(model: &mut Model) {
+    save_edit(model);
+    model.draft.handoff.editor = None;
+}
+
+/// Keeps a body that the human wrote, if it differs from what was generated.
+pub fn take_edit(model: &mut Model, body: &str) {
+    let edited = model.draft.handoff.generated.edited(body);
+    if edited.text == model.draft.handoff.current().text {
+        return;
+    }
+    model.draft.handoff.edited =
+        (edited.text != model.draft.handoff.generated.text).then_some(edited);
+    compare(model);
+    model.info("the handoff is yours now: it is sent as you wrote it");
+}
+
+/// Keeps a body without notifying anyone: the message of a reboot that was taken back.
+pub fn keep(model: &mut Model, body: &str) {
+    draft(model);
+    model.draft.handoff.edited = Some(model.draft.handoff.generated.edited(body));
+    compare(model);
+}
+
+/// Takes over, for all later handoffs, what the human did to the rules in the message that a session has begun with.
+pub fn leave_edit(model: &mut Model) {
+    if let Some(edited) = model.draft.handoff.edited.take() {
+        let made = &model.draft.handoff.generated.text;
+        work::take_edited_prompts(&mut model.draft.signalled, made, &edited.text);
+    }
+}
+
+/// Pins the prompt in view, or lets it go again.
+pub fn pin_prompt(model: &mut Model) {
+    let Some((_, said)) = prompt_in_view(model) else {
+        return;
+    };
+    match model.draft.signalled.toggle_pin(&said) {
+        Some(true) => model.info(format!("pinned: {}", said.text)),
+        Some(false) => model.info(format!("not pinned any more: {}", said.text)),
+        None => return model.error("this line is your edit: it is sent as you wrote it"),
+    }
+    draft(model);
+}
+
+/// Takes the prompt in view out of this handoff and all that follow.
+pub fn drop_prompt(model: &mut Model) {
+    let Some((line, said)) = prompt_in_view(model) else {
+        return;
+    };
+    model.draft.signalled.withdraw_constraint(&said);
+    if let Some(edited) = &model.draft.handoff.edited {
+        // The marker's line is no part of the body.
+        let lines = edited.text.lines().enumerate().skip(1);
+        let kept = lines.filter(|(at, _)| *at != line).map(|(_, text)| text);
+        let body = kept.collect::<Vec<_>>().join("\n");
+        model.draft.handoff.edited = Some(edited.edited(&body));
+    }
+    model.info(format!(
+        "taken out of this handoff and all that follow: {}",
+        said.text
+    ));
+    draft(model);
+}
+
+/// Returns the first prompt at or below the line that the review begins at, or the last one above it, with its line.
+fn prompt_in_view(model: &mut Model) -> Option<(usize, Said)> {
+    let text = &model.draft.handoff.current().text;
+    let begin = text
+        .lines()
+        .position(|line| line.trim_end() == PROMPTS_HEADING);
+    let begin = begin.map_or(usize::MAX, |line| line + 1);
+    let listed = text.lines().enumerate().skip(begin);
+    let listed = listed.take_while(|(_, line)| !line.starts_with("## "));
+    let mut prompts = listed.filter_map(|(at, line)| Some((at, parse_item(line)?)));
+    let anchor = model.view.reading.anchor;
+    let mut last = None;
+    let found = prompts.find(|(at, said)| {
+        last = Some((*at, said.clone()));
+        *at >= anchor
+    });
+    if found.is_none() && last.is_none() {
+        model.error("this handoff lists no prompt of yours");
+    }
+    found.or(last)
+}
+
+/// Drops the human's version.
+pub fn discard_edit(model: &mut Model) {
+    if model.draft.handoff.edited.take().is_some() {
+        compare(model);
+        model.info("your version of the handoff is dropped: it follows its sources again");
+    }
+}
+
+/// Returns to the scratchpad and the to-do list their parts of a restored state, now that both are there: what is changed or
+/// removed there must not stay here. The rest counts as reported by signals.
+pub fn return_to_sources(model: &mut Model) {
+    let mut notes = PreservedState::default();
+    model.draft.notes.read();
+    notes.feed_scratchpad(&model.draft.notes.parsed);
+    let state = &mut model.draft.signalled;
+    let in_notes = |origin, listed: bool| origin == Origin::Scratchpad && listed;
+    state.decisions.retain(|one| {
+        let mut listed = notes.decisions.iter();
+        let listed = listed.any(|other| other.description == one.description);
+        !in_notes(one.origin, listed)
+    });
+    state.known_issues.retain(|one| {
+        let mut listed = notes.known_issues.iter();
+        let listed = listed.any(|other| other.description == one.description);
+        !in_notes(one.origin, listed)
+    });
+    let of_list = |items: &mut Vec<Item>, listed: &[Item]| -> Vec<String> {
+        items.retain(|item| !in_notes(item.origin, listed.contains(item)));
+        let todo = items.extract_if(.., |item| item.origin == Origin::Todo);
+        todo.map(|item| item.text).collect()
+    };
+    let completed = of_list(&mut state.completed_items, &notes.completed_items);
+    let pending = of_list(&mut state.pending_items, &notes.pending_items);
+    let before = TodoList::before(completed, pending);
+    model.draft.todo.restore(before);
+    let objective = &mut state.current_objective;
+    match objective.as_ref().map(|objective| objective.origin) {
+        Some(Origin::Scratchpad) if *objective == notes.current_objective => *objective = None,
+        // In a state from before requests were kept, it is a first prompt: an objective that is written into the scratchpad later
+        // wins over it.
+        Some(Origin::Human)
+            if notes.current_objective.is_none() && model.draft.requests.first.is_none() =>
+        {
+            model.draft.requests.first = objective.take().map(|objective| Said {
+                text: objective.text,
+                at: None,
+            });
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,519 @@
+//! The questions that features ask about one another: what blocks a reboot, whether a text may be typed, who is at the keyboard.
+//!
+//! Everything here only reads the model, so a feature that asks need not know the feature that it asks about.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    api::wire::AgentState,
+    autopilot::{Spent, prompt},
+    config::RebootMode,
+    guard::{Figure, Source, Threshold},
+    lineage::{Cause, EndReason, Iteration, TokenTotals, Way, journal::Step},
+};
+use pitstop_agent::{
+    bridge::Link,
+    claude::prompt_box::{self, PromptBox},
+};
+use pitstop_base::clock::At;
+use pitstop_transcript::Tokens;
+
+use crate::app::{
+    effect::Effect,
+    event::Document,
+    model::{
+        Model,
+        activity::TitleState,
+        reboot::{Approval, Attempt, Held, Kind, Phase},
+        unsent::Unsent,
+    },
+};
+
+/// Reports whether the window is so full that a client without auto-compaction takes no prompt.
+pub(in crate::app) fn is_at_refusal(model: &Model) -> bool {
+    let figure = model.session.guard.figure(model.now);
+    figure.is_some_and(|figure| figure.used >= figure.lines.refusal())
+}
+
+/// Returns what the agent waits for, or the reason that nothing is known, in words.
+#[must_use]
+pub fn agent_reason(model: &Model) -> Option<String> {
+    let agent = &model.session.agent;
+    match agent.state {
+        AgentState::Dialog => {
+            let question = agent.activity.question.as_ref();
+            question.map(|one| one.about.clone())
+        }
+        AgentState::Unknown if agent.listing => {
+            Some("its agent view is open, Esc returns to the session".to_owned())
+        }
+        AgentState::Unknown if agent.activity.dialog_seen => {
+            Some("a dialog or a list is open (seen by the bridge)".to_owned())
+        }
+        AgentState::Unknown if agent.activity.box_seen => {
+            Some("a dialog, a list or a viewer has the place of the prompt box".to_owned())
+        }
+        AgentState::Unknown => Some("a tool call has no result and the title is calm".to_owned()),
+        AgentState::Elsewhere => {
+            Some("another process has added a turn to this session".to_owned())
+        }
+        AgentState::Idle if !agent.background.is_empty() => Some(agent.background.to_string()),
+        // In UTC, as everything in a report.
+        AgentState::Limit => {
+            limit_reset(model).map(|reset| format!("until {}", reset.format("%H:%M UTC")))
+        }
+        AgentState::Exited if agent.daemon.goes_on => {
+            Some("the session goes on in Claude Code's background".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Returns the time until which a usage limit holds the agent, if that is known.
+pub(in crate::app) fn limit_reset(model: &Model) -> Option<DateTime<Utc>> {
+    let held = model.session.agent.state == AgentState::Limit;
+    model.session.agent.limit_reset.filter(|_| held)
+}
+
+/// Reports whether the title shows that no turn runs.
+#[must_use]
+pub fn is_calm(model: &Model) -> bool {
+    model.session.agent.activity.title == Some(TitleState::Calm)
+}
+
+/// Reports whether no hook has come in this iteration.
+#[must_use]
+pub fn is_hookless(model: &Model) -> bool {
+    !model.session.agent.hooked && !model.is_generic()
+}
+
+/// A condition that blocks a reboot, and a text that is to be typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
+pub enum Block {
+    /// A turn runs, or the agent has not reported yet that it is ready.
+    Turn,
+    /// Something runs in the background of the session, and would end with it.
+    #[strum(serialize = "background task")]
+    Background,
+    /// It is not known what the agent does.
+    Unknown,
+    /// The agent waits for an answer.
+    Dialog,
+    /// Another process continues the session.
+    Elsewhere,
+    /// The human types.
+    Typing,
+    /// A document is in `$EDITOR`, and the person at it has not asked for the reboot.
+    Editor,
+    /// The unsent prompt cannot be read, and so would be lost.
+    #[strum(serialize = "unsent prompt")]
+    Unsent,
+}
+
+/// Returns the reason that the conversation cannot be replaced inside the running client now, if so.
+#[must_use]
+pub fn replace_refusal(model: &Model) -> Option<String> {
+    let agent = &model.session.agent;
+    if model.is_generic() {
+        return Some("this agent runs no mods".to_owned());
+    }
+    if agent.state == AgentState::Exited {
+        return Some("the agent has ended".to_owned());
+    }
+    if agent.bridge.of(model.session.id).is_some() {
+        return agent.unanswered.clone();
+    }
+    Some(match &agent.bridge.link {
+        Link::Absent(why) => format!("the bridge is not in force: {why}"),
+        _ => "the bridge has not reported yet".to_owned(),
+    })
+}
+
+/// Reports whether the client shows that a turn of its main conversation runs.
+#[must_use]
+pub fn turn_runs(model: &Model) -> bool {
+    let reported = model.session.agent.bridge.of(model.session.id);
+    reported.is_some_and(|reported| reported.turn == Some(true))
+}
+
+/// Reports whether a call of the main turn has no result yet. Hooks report a call when it begins: of calls of one step that run one
+/// after the other, only the transcript knows beforehand.
+#[must_use]
+pub fn is_in_call(model: &Model) -> bool {
+    let session = &model.session;
+    let by_transcript = !session.transcript_lost && session.transcript.calls_open > 0;
+    by_transcript || !session.agent.activity.calls.is_empty()
+}
+
+/// Returns the reason that the conversation cannot be replaced within a turn now, if so.
+#[must_use]
+pub fn on_the_fly_refusal(model: &Model) -> Option<String> {
+    let no_turn = || (!turn_runs(model)).then(|| "no turn runs".to_owned());
+    replace_refusal(model).or_else(no_turn)
+}
+
+/// Reports whether the reboot under way replaces the conversation inside the running client.
+#[must_use]
+pub fn goes_in_place(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| attempt.kind.replaces())
+}
+
+/// Reports whether the reboot under way does so in the middle of the turn.
+#[must_use]
+pub fn goes_on_the_fly(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| attempt.kind == Kind::OnTheFly)
+}
+
+/// Reports whether the message of a reboot waits for an approval.
+pub(in crate::app) fn is_under_review(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| attempt.step() == Step::Review && attempt.approved.is_none())
+}
+
+/// Returns the compaction in which the client waits for a decision.
+pub(in crate::app) fn held(model: &Model) -> Option<&Held> {
+    model.reboot.held().filter(|held| !held.answered)
+}
+
+/// Reports whether the client waits in a compaction.
+#[must_use]
+pub fn holds_compaction(model: &Model) -> bool {
+    held(model).is_some()
+}
+
+/// Returns the time in which a person may still answer it; `None` once it is answered.
+#[must_use]
+pub fn answer_left(model: &Model) -> Option<Duration> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    let until = held(model)?.until;
+    let unanswered = attempt.approved.is_none();
+    unanswered.then(|| until.saturating_sub(model.now.since_start))
+}
+
+/// Reports whether a compaction is answered without asking a person.
+pub(in crate::app) fn answers_at_once(model: &Model) -> bool {
+    model.reboot.mode == RebootMode::Auto || model.autopilot.is_some()
+}
+
+/// Reports whether the conversation is replaced and the turn after it has not begun: figures that come now are of the one before.
+pub(in crate::app) fn awaits_replaced_turn(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    let awaits = |one: &Attempt| one.has_begun() && !one.is_proven() && !one.is_overdue();
+    goes_in_place(model) && attempt.is_some_and(awaits)
+}
+
+/// Returns what blocks a reboot now; empty at a safe moment. A person who has approved does not block it by typing.
+#[must_use]
+pub fn blocked_by(model: &Model) -> Vec<Block> {
+    let agent = &model.session.agent;
+    // Background work goes on with the process, and the prompt box keeps what it holds.
+    let in_place = goes_in_place(model);
+    let mut blocks = Vec::new();
+    if matches!(agent.state, AgentState::Busy | AgentState::Starting) {
+        blocks.push(Block::Turn);
+    }
+    if !agent.background.is_empty() && !in_place {
+        blocks.push(Block::Background);
+    }
+    let attempt = model.reboot.attempt.as_ref();
+    let by_person = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person));
+    // The list hides whether a turn runs: only the hooks show it then.
+    if agent.state == AgentState::Unknown && !(agent.listing && by_person) {
+        blocks.push(if agent.activity.dialog_seen {
+            Block::Dialog
+        } else {
+            Block::Unknown
+        });
+    }
+    if agent.state == AgentState::Elsewhere && !by_person {
+        blocks.push(Block::Elsewhere);
+    }
+    // What is typed into the agent view is the task of yet another session; the session itself is ended from there too.
+    if agent.state == AgentState::Dialog
+        || (agent.listing && !by_person && !agent.activity.dialog_seen)
+    {
+        blocks.push(Block::Dialog);
+    }
+    if is_typing(model) && !by_person {
+        blocks.push(Block::Typing);
+    }
+    if model.view.external.is_some() && !by_person {
+        blocks.push(Block::Editor);
+    }
+    if unsent(model) == Unsent::Unreadable && !in_place {
+        blocks.push(Block::Unsent);
+    }
+    if agent.state == AgentState::Exited {
+        blocks.clear();
+    }
+    blocks
+}
+
+/// Reports whether the turn that stops has been stopped for a reboot: that is no failure of the agent's.
+pub(in crate::app) fn is_cut_by_us(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|one| one.force || !one.is_harmless())
+}
+
+/// Reports whether nothing blocks a reboot now.
+#[must_use]
+pub fn is_safe(model: &Model) -> bool {
+    blocked_by(model).is_empty()
+}
+
+/// Reports whether the human has typed into the pane within the quiet time.
+#[must_use]
+pub fn is_typing(model: &Model) -> bool {
+    let quiet = model.config.reboot.typing_quiet;
+    let typed_at = model.session.agent.typed_at;
+    typed_at.is_some_and(|typed| model.now.since(typed) < quiet)
+}
+
+/// Reports whether a document is open in an editor, `$EDITOR` or one of our own: a half-written text is not to be sent.
+pub(in crate::app) fn is_editing(model: &Model) -> bool {
+    model.view.external.is_some()
+        || model.draft.notes.editor.is_some()
+        || model.draft.handoff.editor.is_some()
+}
+
+/// Reports whether the handoff is in `$EDITOR`.
+pub(in crate::app) fn is_handoff_lent(model: &Model) -> bool {
+    let lent = model.view.external.as_ref();
+    lent.is_some_and(|lent| lent.document == Document::Handoff)
+}
+
+/// Returns what the prompt box holds now.
+#[must_use]
+pub fn unsent(model: &Model) -> Unsent {
+    // For other programs no prompt box is known.
+    if model.is_generic() || model.session.submission.is_some() || is_text_of_ours(model) {
+        return Unsent::Nothing;
+    }
+    if let Some(draft) = model.session.agent.bridge.draft(model.session.id)
+        && model.session.agent.state != AgentState::Exited
+    {
+        return if prompt_box::stands_for_more(&draft.text) {
+            Unsent::Unreadable
+        } else {
+            Unsent::Text(draft.text.clone())
+        };
+    }
+    match &model.session.agent.prompt_box {
+        PromptBox::Holds(draft) => draft.text().map_or(Unsent::Unreadable, Unsent::Text),
+        PromptBox::Absent
+            if model.session.agent.draft && model.session.agent.state != AgentState::Exited =>
+        {
+            Unsent::Unreadable
+        }
+        PromptBox::Absent | PromptBox::Empty => Unsent::Nothing,
+    }
+}
+
+/// Reports whether the text in the prompt box was typed by us: the agent died before it was submitted.
+fn is_text_of_ours(model: &Model) -> bool {
+    let Some((text, since)) = &model.session.submitted else {
+        return false;
+    };
+    let by_person = |typed: At| typed.since_start >= since.since_start;
+    !model.session.agent.typed_at.is_some_and(by_person)
+        && model.session.agent.prompt_box.holds_start_of(text)
+}
+
+/// Returns what keeps a text from being typed into the agent's prompt now, whatever else the agent does.
+#[must_use]
+pub fn typing_refusal(model: &Model) -> Option<&'static str> {
+    if model.session.submission.is_some() {
+        return Some("another text is on its way to the agent");
+    }
+    if model.is_generic() {
+        return None;
+    }
+    match model.session.agent.prompt_box {
+        PromptBox::Absent => Some("the agent's prompt box is not on the screen"),
+        PromptBox::Holds(_) => Some("the agent's prompt box holds a text that was not submitted"),
+        // Without paste mode each line of a text would be submitted by itself.
+        PromptBox::Empty if !model.session.agent.takes_pastes => {
+            Some("the agent is not ready for a text")
+        }
+        PromptBox::Empty => None,
+    }
+}
+
+/// Reports whether a text is still being put into the prompt box.
+#[must_use]
+pub fn is_text_under_way(model: &Model) -> bool {
+    let submission = model.session.submission.as_ref();
+    submission.is_some_and(|submission| submission.enters == 0)
+}
+
+/// Returns the body of a message that was not delivered, while the old session is being resumed: it stays at hand for another review.
+#[must_use]
+pub fn undelivered(model: &Model) -> Option<String> {
+    let message = match &model.reboot.attempt {
+        // A trim sends no message, so the human's own is still to be sent.
+        Some(attempt) if attempt.kind == Kind::Trim => model.draft.handoff.edited.as_ref(),
+        Some(attempt) if matches!(attempt.phase, Phase::RollingBack(_)) => attempt.handoff.as_ref(),
+        Some(_) => None,
+        None => model.draft.handoff.edited.as_ref(),
+    };
+    message.map(|one| one.body().to_owned())
+}
+
+/// Returns the reason for which the old iteration of this reboot ends, as its record names it.
+#[must_use]
+pub fn end_reason(model: &Model) -> EndReason {
+    match model.reboot.attempt.as_ref().map(|attempt| attempt.cause) {
+        Some(Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit | Cause::Compaction) => {
+            EndReason::ContextLimit
+        }
+        Some(Cause::Autopilot) => EndReason::Natural,
+        _ => EndReason::UserReboot,
+    }
+}
+
+/// Returns the figure that decides about reboots. An estimate is not good enough: a program that only redraws its screen would fill
+/// any window by it.
+pub(in crate::app) fn deciding_figure(model: &Model) -> Option<Figure> {
+    let figure = model.session.guard.figure(model.now);
+    figure.filter(|figure| figure.source != Source::Estimate)
+}
+
+/// Reports whether the context is past the force line, beyond which neither breakers nor an earlier refusal count.
+pub(in crate::app) fn is_forced(model: &Model) -> bool {
+    deciding_figure(model).is_some_and(|figure| figure.used >= figure.lines.at(Threshold::Force))
+}
+
+/// Reports whether no reboot is to begin by itself just now.
+#[must_use]
+pub fn is_quiet(model: &Model) -> bool {
+    let quiet = model.reboot.quiet.as_ref();
+    quiet.is_some_and(|quiet| {
+        model.session.agent.turns < quiet.until_turn && (quiet.forced || !is_forced(model))
+    })
+}
+
+/// Returns the cost of an iteration of this run, in US dollars; for the one that runs, by now.
+#[must_use]
+pub fn cost_of(iteration: &Iteration, model: &Model) -> Option<f64> {
+    let now = model.session.spending.cost();
+    now.filter(|_| iteration.is_open()).or(iteration.cost_usd)
+}
+
+/// Returns the input and output tokens of an iteration of this run; for the one that runs, by now.
+#[must_use]
+pub fn totals_of(iteration: &Iteration, model: &Model) -> TokenTotals {
+    let now = model.session.spending.tokens();
+    let now = now.filter(|_| iteration.is_open());
+    now.unwrap_or(iteration.tokens)
+}
+
+/// Returns what the run has spent so far: iterations, cost and time.
+#[must_use]
+pub fn spent(model: &Model) -> Spent {
+    let iterations = model.lineage.iterations();
+    let cost = |one: &Iteration| cost_of(one, model).unwrap_or(0.0);
+    let run = model.autopilot.as_ref();
+    Spent {
+        iterations: iterations.len() as u64,
+        cost_usd: iterations.iter().map(cost).sum(),
+        time: run.map_or(Duration::ZERO, |run| run.pilot.time(model.now)),
+    }
+}
+
+/// Returns the task that was given to the run: its objective before any other.
+#[must_use]
+pub fn run_task(model: &Model) -> Option<&str> {
+    let run = model.autopilot.as_ref();
+    run.map(|run| run.pilot.plan.task.as_str())
+}
+
+/// Returns the handoff's text about the stop phrase; empty where there is no run.
+#[must_use]
+pub fn closing_words(model: &Model) -> String {
+    let run = model.autopilot.as_ref();
+    run.map_or_else(String::new, |run| {
+        prompt::carry_on(&run.pilot.plan.stop_phrase)
+    })
+}
+
+/// Reports whether a run goes on unattended.
+#[must_use]
+pub fn is_unattended(model: &Model) -> bool {
+    let run = model.autopilot.as_ref();
+    run.is_some_and(|run| !run.pilot.plan.attended)
+}
+
+/// Reports whether a run may have no further iteration.
+#[must_use]
+pub fn is_last(model: &Model) -> bool {
+    let caps = model.autopilot.as_ref().map(|run| run.pilot.plan.caps);
+    caps.is_some_and(|caps| caps.forbids_another(&spent(model)).is_some())
+}
+
+/// Returns the time that `auto` announces a reboot for: zero where the run is unattended, or when each turn ends in one.
+#[must_use]
+pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
+    if is_unattended(model) || cause == Cause::Autopilot {
+        Duration::ZERO
+    } else {
+        model.config.reboot.auto_delay
+    }
+}
+
+/// Returns the prompt for an agent that is started again after it died.
+#[must_use]
+pub fn restart_prompt(model: &Model) -> Option<String> {
+    let run = model.autopilot.as_ref();
+    let plan = &run.filter(|run| !run.pilot.is_held())?.pilot.plan;
+    Some(prompt::again(&plan.task, &plan.stop_phrase))
+}
+
+/// Returns the order to read the task again, if it is a file.
+#[must_use]
+pub fn reads_task(model: &Model) -> Option<Effect> {
+    let reads = model.autopilot.as_ref().is_some_and(|run| run.reads_task);
+    reads.then_some(Effect::ReadTask)
+}
+
+/// Returns the tokens that a fresh session would begin with: its base load and the handoff.
+#[must_use]
+pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
+    let base = fresh_load(model)?;
+    let handoff = model.draft.handoff.current().tokens();
+    Some(Tokens(base.0.saturating_add(handoff.0)))
+}
+
+/// Returns the tokens that a fresh session carries before any work, as the gauge shows it: by this iteration's first figure, unless
+/// this one was resumed.
+#[must_use]
+pub fn base_load(model: &Model) -> Option<Tokens> {
+    match model.current_iteration() {
+        Some(one) if handoff_size(one).is_none() => fresh_load(model),
+        _ => model.session.guard.forecast().base(),
+    }
+}
+
+/// Returns the base load of a fresh session, by the newest iteration that was begun as one: a resumed one begins with the earlier
+/// conversation.
+pub(in crate::app) fn fresh_load(model: &Model) -> Option<Tokens> {
+    let load = |one: &Iteration| {
+        let birth = one.tokens_at_birth?;
+        Some(Tokens(birth.0.saturating_sub(handoff_size(one)?.0)))
+    };
+    let iterations = model.lineage.iterations();
+    iterations.iter().rev().find_map(load)
+}
+
+/// Returns the size of the handoff that an iteration was begun with; `None` if its session is not known to be a fresh one.
+fn handoff_size(one: &Iteration) -> Option<Tokens> {
+    match (&one.reboot, one.cause) {
+        (_, Some(Cause::Undo | Cause::Recovery | Cause::AgentExit)) => None,
+        (Some(record), _) => (record.way != Way::Trim).then_some(record.handoff_tokens),
+        (None, cause) => cause.is_none().then_some(Tokens(0)),
+    }
+}

@@ -1,0 +1,279 @@
+//! The pure core: [`Core::update`] takes an event and returns the effects to carry out.
+//!
+//! It has no clock, file, socket, thread or randomness. The [`Model`] belongs to the [`Core`]; one loop calls
+//! [`Core::update`] with one event after the other, and everything else only looks at the model. Late answers name the
+//! iteration, session or epoch they were asked in, and are dropped when that is over.
+
+pub mod autopilot;
+pub mod draft;
+pub mod effect;
+pub mod event;
+pub mod facts;
+pub mod forecast;
+pub mod metrics;
+pub mod model;
+pub mod orders;
+pub mod outside;
+pub mod reboot;
+pub mod refusal;
+pub mod session;
+pub mod view;
+
+pub use draft::{breakpoint, carried, checkpoint, handoff, record, scratchpad, signal, summary};
+pub use effect::{Effect, Effects};
+pub use event::Event;
+pub use model::Model;
+pub use outside::{changes, control, report, reported, restore, tools};
+pub use reboot::{ending, in_place, iteration, leave, moment, submit, trim, unsent};
+pub use session::{
+    activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless,
+    host_output, human, places, process, signs, turn,
+};
+pub use view::{copy, external, focus, history, input, layout, reading, replay, tour};
+
+use pitstop_base::{clock::At, format};
+
+use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
+use model::{Beginning, happened::Happened};
+
+/// The exit code of a supervisor that a signal ended.
+const INTERRUPTED: i32 = 130;
+
+/// The model, and the only way to change it: by an event.
+#[derive(Debug)]
+pub struct Core {
+    model: Model,
+}
+
+impl Core {
+    /// Takes a model over.
+    #[must_use]
+    pub const fn new(model: Model) -> Self {
+        Self { model }
+    }
+
+    /// Takes a model over as [`Core::new`] does, where there is no terminal: no panel is seen.
+    #[must_use]
+    pub const fn headless(mut model: Model) -> Self {
+        model.view.zoomed = true;
+        Self::new(model)
+    }
+
+    /// Returns the model as it is.
+    #[must_use]
+    pub const fn view(&self) -> &Model {
+        &self.model
+    }
+
+    /// Sets the time when nothing else has happened: ages and notices are shown as they are now.
+    pub const fn set_time(&mut self, at: At) {
+        self.model.now = at;
+    }
+
+    /// Takes in what happened at this time and returns the effects to carry out.
+    pub fn update(&mut self, at: At, event: Event) -> Effects {
+        Effects::from(update(&mut self.model, at, event))
+    }
+
+    /// Returns the model as it was last, with what the agents have left running.
+    #[must_use]
+    pub fn end(self, left_running: Option<String>) -> Model {
+        let mut model = self.model;
+        model.outside.left_running.extend(left_running);
+        model
+    }
+}
+
+/// Returns the model of a supervisor that has not started its agent yet.
+#[must_use]
+pub fn model_of(beginning: Beginning) -> Model {
+    let mut model = Model::new(beginning);
+    let settings = figures::guard_settings(&model.config);
+    model.session.guard.set_settings(settings);
+    handoff::draft(&mut model);
+    model
+}
+
+/// Does the work of [`Core::update`], also for tests and benchmarks, whose models are their own: one line per event, naming the
+/// feature that answers it; then the features settle.
+pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
+    model.now = at;
+    model.happened = Happened::default();
+    let before = metrics::turns(model);
+    let state = model.session.agent.state;
+    answer(model, event);
+    settle(model);
+    carried::watch(model);
+    figures::note_work(model);
+    tour::after(model);
+    metrics::note(model, before);
+    activity::log_change(model, state);
+    // What was shown in the footer just now is taken down again later.
+    let newest = model.view.notices.back();
+    if newest.is_some_and(|notice| notice.at == at) {
+        control::notice_timer(model);
+    }
+    let mut effects = model.take_effects();
+    autopilot::publish(model, &mut effects);
+    effects
+}
+
+/// The number of times that the features may look again at what one of them has changed: more than any event needs.
+const PASSES: usize = 8;
+
+/// Lets the features look at what is true now, in one order, until nothing changes any more. Facts may therefore arrive in any
+/// order, and no feature has to know which other one waits for what it does.
+fn settle(model: &mut Model) {
+    let stands = |model: &Model| (model.happened.effects.len(), reboot::standing(model));
+    for _ in 0..PASSES {
+        let before = stands(model);
+        handoff::draft(model);
+        ending::settle(model);
+        autopilot::heed(model);
+        reboot::consider(model);
+        reboot::advance(model);
+        reboot::after(model);
+        unsent::put_back(model);
+        autopilot::heed(model);
+        autopilot::watch(model);
+        if before == stands(model) {
+            break;
+        }
+    }
+}
+
+fn answer(model: &mut Model, event: Event) {
+    match event {
+        Event::Host(event) => input::host(model, event),
+        Event::Pane(event) => pane(model, event),
+        Event::Agent(event) => agent::said(model, event),
+        Event::Bridge(event) => bridge::received(model, event),
+        Event::Read(event) => read(model, event),
+        Event::Store(StoreEvent::Journaled { reboot, step }) => {
+            reboot::journaled(model, reboot, step);
+        }
+        Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
+        Event::Store(StoreEvent::CarriedRead { session, found }) => {
+            carried::read(model, session, found);
+        }
+        Event::Store(StoreEvent::EarlierRuns(earlier)) => history::earlier_read(model, earlier),
+        Event::Store(StoreEvent::PastRead {
+            run,
+            iteration,
+            found,
+        }) => history::was_read(model, &run, iteration, &found),
+        Event::Store(StoreEvent::HistoryFound { text, found }) => {
+            history::found(model, &text, found);
+        }
+        Event::Store(StoreEvent::ErrorChanged(error)) => control::store_error(model, error),
+        Event::TimerFired(id) => timer(model, id),
+        Event::ControlAsked { call, control } => control::asked(model, call, control),
+        Event::Reported { call, report } => reported::reported(model, call, report),
+        Event::ToolCalled { call, caller, tool } => tools::called(model, call, caller, tool),
+        Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
+        Event::TerminalLost => autopilot::headless(model),
+        Event::PlacesChecked(seen) => places::checked(model, &seen),
+        Event::EffectFailed { what } => model.error(what),
+    }
+}
+
+fn pane(model: &mut Model, event: PaneEvent) {
+    match event {
+        PaneEvent::Spawned {
+            iteration,
+            process,
+            new_ids,
+        } => process::spawned(model, iteration, process, new_ids),
+        PaneEvent::SpawnFailed { iteration, why } => process::spawn_failed(model, iteration, &why),
+        PaneEvent::Exited { iteration, exit } => process::exited(model, iteration, &exit),
+        PaneEvent::Screen(fact) => control::screen_fact(model, fact),
+        PaneEvent::PasteModeSet { on } => model.session.agent.takes_pastes = on,
+        PaneEvent::MouseModeSet { on } => model.session.agent.takes_mouse = on,
+        PaneEvent::LinkHovered { target } => model.view.hovered = target,
+        PaneEvent::CopyMode(outcome) => copy::answered(model, outcome),
+        PaneEvent::PromptBoxSeen(prompt_box) => activity::box_changed(model, prompt_box),
+        PaneEvent::MarkerSeen => reboot::marker_seen(model),
+        PaneEvent::InputRefused => model.error(
+            "the agent does not read its input: what you typed last was not delivered (Ctrl-C drops what waits)",
+        ),
+        PaneEvent::InputCancelled { bytes } => {
+            let size = format::bytes(bytes as u64);
+            model.info(format!("{size} that the agent had not read were dropped"));
+        }
+        PaneEvent::LeftoversFound { processes } => {
+            let list = processes.join(", ");
+            model.error(format!("still running after the agent has ended: {list}"));
+        }
+    }
+}
+
+fn read(model: &mut Model, event: ReadEvent) {
+    match event {
+        ReadEvent::Scratchpad(disk) => scratchpad::read(model, disk),
+        ReadEvent::ScratchpadSaved(text) => scratchpad::saved(model, text),
+        ReadEvent::ScratchpadNotSaved(why) => scratchpad::not_saved(model, why),
+        ReadEvent::Draft(text) => unsent::found(model, text),
+        ReadEvent::DraftKept(text) => reboot::draft_kept(model, text.as_deref()),
+        ReadEvent::Versions(versions) => scratchpad::versions_read(model, versions),
+        ReadEvent::VersionsUnreadable => scratchpad::no_versions(model),
+        ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
+        ReadEvent::Git(facts) => breakpoint::git_read(model, facts),
+        ReadEvent::HandoffFiles(handoff_files) => {
+            model.draft.handoff_files = *handoff_files;
+            reboot::drafted(model);
+        }
+        ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),
+        ReadEvent::Recorded {
+            iteration,
+            commands,
+        } => handoff::recorded(model, iteration, commands),
+        ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
+        ReadEvent::TranscriptLost { session, why } => {
+            figures::transcript_lost(model, session, &why);
+        }
+        ReadEvent::Prepared { reboot, refused } => reboot::prepared(model, reboot, refused),
+        ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
+        ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
+        ReadEvent::Estimate(reading) => figures::estimated(model, reading),
+        ReadEvent::ClientSettings(settings) => figures::settings_read(model, *settings),
+        ReadEvent::ClientWords(words) => figures::client_said(model, words),
+        ReadEvent::Recording { iteration, cast } => replay::read(model, iteration, cast),
+        ReadEvent::Task(task) => autopilot::task_read(model, task),
+        ReadEvent::Config(config) => control::reconfigure(model, *config),
+        ReadEvent::TranscriptRead { id, read } => summary::transcript_read(model, id, &read),
+        ReadEvent::Summarized { id, outcome } => summary::answered(model, id, outcome),
+        ReadEvent::Moved { session } => daemon::found(model, session),
+        ReadEvent::MovedEnded { holds, left } => process::moved_ended(model, holds, left),
+    }
+}
+
+fn timer(model: &mut Model, id: TimerId) {
+    match id {
+        TimerId::StopTimeout(epoch) => ending::signal_over(model, epoch),
+        TimerId::Enter(epoch) => submit::timer(model, epoch),
+        TimerId::AutoDelay(epoch) => reboot::tick(model, epoch),
+        TimerId::Compaction(epoch) => reboot::compaction::timer(model, epoch),
+        TimerId::Verify(_) | TimerId::WarmUp(_) => reboot::timer(model, id),
+        TimerId::Replay(epoch) => replay::tick(model, epoch),
+        TimerId::Summary(epoch) => summary::timer(model, epoch),
+        TimerId::Survey(timer) => trim::pause_over(model, timer),
+        TimerId::Calm(epoch) => signs::judge(model, epoch),
+        TimerId::NewHead(epoch) => breakpoint::head_unreported(model, epoch),
+        TimerId::Run(epoch) => autopilot::timer(model, epoch),
+        TimerId::RunClock => autopilot::clock(model),
+        TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),
+        TimerId::Notice => control::expire_notices(model),
+        TimerId::Moment => moment::tick(model),
+        // A feature that waited for the time alone looks now, and the screen is drawn.
+        TimerId::Quiet | TimerId::Typing => {}
+        TimerId::Age => control::age_tick(model),
+        TimerId::ClientWords => client_limit::look(model),
+        TimerId::KeepCarried => carried::keep(model),
+        TimerId::SaveNotes(epoch) => scratchpad::timer(model, epoch),
+        TimerId::Bridge(iteration) => bridge::look(model, iteration),
+        TimerId::Order(id) => orders::timer(model, id),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+//! The whole state of the supervisor, in one value that one loop owns.
+//!
+//! The state of each feature is a type of its own in a file below this one, with the rules that need nothing else. The features'
+//! behavior is in their own modules, and nothing here depends on those.
+
+pub mod activity;
+pub mod agent;
+pub mod bridge;
+pub mod carried;
+pub mod client_limits;
+pub mod compactions;
+pub mod copy;
+pub mod costs;
+pub mod counters;
+pub mod daemon;
+pub mod draft;
+pub mod ending;
+pub mod external;
+pub mod happened;
+pub mod history;
+pub mod moments;
+pub mod orders;
+pub mod outside;
+pub mod panels;
+pub mod progress;
+pub mod reading;
+pub mod reboot;
+pub mod requests;
+pub mod rewinds;
+pub mod run;
+pub mod seen_signals;
+pub mod session;
+pub mod spending;
+pub mod submission;
+pub mod summaries;
+pub mod todo;
+pub mod tour;
+pub mod trim;
+pub mod unsent;
+pub mod view;
+
+use crate::{
+    api::wire::Reply,
+    config::Config,
+    lineage::{Iteration, IterationId, Lineage, RunId},
+};
+use pitstop_agent::AgentKind;
+use pitstop_base::{clock::At, keymap::Keymap};
+use pitstop_handoff::{Generator, Marker};
+use pitstop_transcript::{SessionId, Tokens};
+
+use crate::app::{
+    effect::Effect,
+    event::{CallId, NewIds},
+};
+
+use draft::Draft;
+use happened::Happened;
+use outside::Outside;
+use reboot::Reboot;
+use run::Run;
+use session::Session;
+use view::View;
+
+pub use agent::AgentView;
+pub use outside::Quitting;
+pub use panels::{Editor, Foreign, HandoffPanel, NotesPanel};
+pub use view::{Focus, Notice, Overlay};
+
+/// The identity of the supervisor and of the agent that it hosts; it does not change while the supervisor runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The supervisor's version.
+    pub version: &'static str,
+    /// The supervisor's process id.
+    pub pid: u32,
+    /// The project directory, as shown.
+    pub project: String,
+    /// The name that checkpoints are filed under.
+    pub environment: String,
+    /// The kind of program that the agent is.
+    pub agent_kind: AgentKind,
+    /// The command of the agent, as shown.
+    pub agent_command: String,
+    /// The arguments that the agent is given at each start: all but those that choose its session.
+    pub agent_args: Vec<String>,
+    /// True if the client was started with its to-do tools on.
+    pub todo_tools: bool,
+}
+
+/// The whole state of the supervisor.
+#[derive(Debug)]
+pub struct Model {
+    /// The identity of the supervisor and of its agent.
+    pub identity: Identity,
+    /// The user's settings.
+    pub config: Config,
+    /// The chain of iterations.
+    pub lineage: Lineage,
+    /// The session that the agent is in.
+    pub session: Session,
+    /// The facts that the handoff is made of, and the handoff.
+    pub draft: Draft,
+    /// The reboot under way, and the state that is kept between reboots.
+    pub reboot: Reboot,
+    /// The autonomous run, if this is one.
+    pub autopilot: Option<Run>,
+    /// The state of the user interface.
+    pub view: View,
+    /// The state that is reported outside.
+    pub outside: Outside,
+    /// The results of the event at hand.
+    pub happened: Happened,
+    /// The moment of the last event, for views that show ages.
+    pub now: At,
+    epoch: u64,
+}
+
+/// The values that a model begins with.
+#[derive(Debug)]
+pub struct Beginning {
+    /// The identity of the supervisor and of its agent.
+    pub identity: Identity,
+    /// The user's settings.
+    pub config: Config,
+    /// The run's iterations so far: empty for a new run.
+    pub lineage: Lineage,
+    /// The session of the first agent.
+    pub session: SessionId,
+    /// Random values.
+    pub new_ids: NewIds,
+    /// The scratchpad on disk.
+    pub notes: String,
+    /// The handoff template.
+    pub generator: Generator,
+    /// The host terminal's size, in cells: columns, rows.
+    pub host: (u16, u16),
+    /// The moment it begins.
+    pub now: At,
+}
+
+impl Model {
+    /// Creates the state of a supervisor that has not started its agent yet and has drafted nothing.
+    #[must_use]
+    pub fn new(beginning: Beginning) -> Self {
+        let last = beginning.lineage.iterations().last();
+        let iteration = last.map_or(IterationId::FIRST, |last| last.iteration.next());
+        let marker = Marker {
+            run: beginning.lineage.run().to_string(),
+            iteration: 1,
+            nonce: beginning.new_ids.nonce.clone(),
+        };
+        Self {
+            identity: beginning.identity,
+            lineage: beginning.lineage,
+            session: Session::new(beginning.session, iteration),
+            draft: Draft::new(marker, beginning.notes, beginning.generator),
+            reboot: Reboot::new(beginning.config.reboot.mode, beginning.new_ids),
+            autopilot: None,
+            view: View {
+                host: beginning.host,
+                ..View::default()
+            },
+            outside: Outside::default(),
+            happened: Happened::default(),
+            config: beginning.config,
+            now: beginning.now,
+            epoch: 0,
+        }
+    }
+
+    /// Returns the keys in force.
+    #[must_use]
+    pub const fn keys(&self) -> &Keymap {
+        &self.config.keys
+    }
+
+    /// Returns a number that no timer has had yet.
+    pub const fn next_epoch(&mut self) -> u64 {
+        self.epoch += 1;
+        self.epoch
+    }
+
+    /// Returns the record of the present iteration.
+    #[must_use]
+    pub fn current_iteration(&self) -> Option<&Iteration> {
+        self.lineage.current()
+    }
+
+    /// Reports whether the agent is neither Claude Code nor the demo, but a program without known hooks, prompt box or transcript.
+    #[must_use]
+    pub fn is_generic(&self) -> bool {
+        !self.identity.agent_kind.reports()
+    }
+
+    /// Returns the run's name.
+    #[must_use]
+    pub const fn run(&self) -> &RunId {
+        self.lineage.run()
+    }
+
+    /// Returns the number of tokens in use, by the best source.
+    #[must_use]
+    pub fn used(&self) -> Option<Tokens> {
+        self.session
+            .guard
+            .figure(self.now)
+            .map(|figure| figure.used)
+    }
+
+    /// Queues an effect for the shell, behind those that are queued already.
+    pub(in crate::app) fn emit(&mut self, effect: Effect) {
+        self.happened.effects.push(effect);
+    }
+
+    /// Queues each of these effects, like [`Model::emit`].
+    pub(in crate::app) fn emit_all(&mut self, effects: impl IntoIterator<Item = Effect>) {
+        self.happened.effects.extend(effects);
+    }
+
+    /// Queues the answer to a call before all other effects.
+    pub(in crate::app) fn answer(&mut self, call: CallId, reply: Reply) {
+        self.happened.effects.insert(0, Effect::Answer(call, reply));
+    }
+
+    /// Takes the effects that are queued for the shell, in order.
+    #[must_use]
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.happened.effects)
+    }
+
+    /// Shows a message in the footer.
+    pub fn info(&mut self, text: impl Into<String>) {
+        self.notify(text.into(), false);
+    }
+
+    /// Writes a message to the message log only, because nothing has to be done about it.
+    pub fn note(&mut self, text: &str) {
+        tracing::info!(note = %pitstop_base::clean::one_line(text));
+        self.view.log(text, false, self.now.wall);
+    }
+
+    /// Shows an error in the footer.
+    pub fn error(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        // The footer forgets it after a few seconds.
+        tracing::warn!(error = %pitstop_base::clean::one_line(&text));
+        self.notify(text, true);
+    }
+
+    fn notify(&mut self, text: String, bad: bool) {
+        let at = self.now;
+        self.view.log(&text, bad, at.wall);
+        // A repeat of the same text only renews the notice.
+        self.view.notices.retain(|notice| notice.text != text);
+        self.view.notices.push_back(Notice { text, bad, at });
+        if self.view.notices.len() > 50 {
+            self.view.notices.pop_front();
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The state of the turn and of the question that are open.
+
+use std::collections::BTreeSet;
+
+use pitstop_agent::Background;
+use pitstop_base::clock::At;
+use pitstop_transcript::Tokens;
+
+/// The agent's state as the pane's title shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TitleState {
+    /// The agent rests or has a dialog open: `✳ …`.
+    Calm,
+    /// A turn or background agents run: a spinner of braille dots or of half circles.
+    Spins,
+}
+
+impl TitleState {
+    pub(in crate::app) fn of(title: &str) -> Option<Self> {
+        match title.chars().next()? {
+            '✳' => Some(Self::Calm),
+            '\u{2800}'..='\u{28ff}' | '\u{25d0}'..='\u{25d3}' => Some(Self::Spins),
+            _ => None,
+        }
+    }
+}
+
+/// A question that waits for the human.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The subject of the question: a tool's name or the client's words.
+    pub about: String,
+    /// The time at which it was asked.
+    pub(in crate::app) asked: At,
+    /// True if it was seen in the place of the prompt box.
+    pub(in crate::app) drawn: bool,
+}
+
+/// The report of a Stop hook on a turn that goes on according to other sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::app) struct ReportedStop {
+    /// The last words of the turn so far.
+    pub(in crate::app) message: Option<String>,
+    /// The work that goes on in the background.
+    pub(in crate::app) background: Background,
+}
+
+/// The turn and the question that are open.
+#[derive(Clone, Debug, Default)]
+pub struct Activity {
+    /// True if a turn is open.
+    pub(in crate::app) turn: bool,
+    /// True if title and prompt box have ended the previous turn, whose hook may still come.
+    pub(in crate::app) hook_due: bool,
+    /// The Stop hook that has come while the turn goes on. It ends the turn once no source shows that it runs.
+    pub(in crate::app) stop: Option<ReportedStop>,
+    /// The ids of the main chain's tool calls without a result.
+    pub(in crate::app) calls: BTreeSet<String>,
+    /// The question that is open.
+    pub question: Option<Question>,
+    /// The state that the title shows.
+    pub(in crate::app) title: Option<TitleState>,
+    /// True if the bridge has seen a dialog since the prompt box was last there.
+    pub(in crate::app) dialog_seen: bool,
+    /// True if the prompt box was seen in this iteration, so that its absence means something.
+    pub(in crate::app) box_seen: bool,
+    /// The signs in the transcript of another process in the same session.
+    pub(in crate::app) elsewhere: Elsewhere,
+}
+
+/// The signs of another process that goes on with the session.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::app) struct Elsewhere {
+    /// The number of prompts that a hook has reported and the transcript does not show yet.
+    pub(in crate::app) awaited: u64,
+    /// True if a prompt was submitted here, by a person or by the supervisor, that no hook has reported: on a busy machine, hooks are
+    /// lost or come after the transcript.
+    pub(in crate::app) submitted: bool,
+    /// True if the transcript has shown a prompt that was submitted here before its hook has come.
+    pub(in crate::app) hook_late: bool,
+    /// The session's total of output tokens when the transcript showed a prompt that no hook has reported.
+    pub(in crate::app) unreported: Option<Tokens>,
+    /// True if such a prompt was answered, and no turn has begun here since.
+    pub(in crate::app) known: bool,
+}
+
+impl Elsewhere {
+    /// Notes that a prompt was submitted here, by a person or by the supervisor. A hook that has not come for the previous prompt is
+    /// lost.
+    pub(in crate::app) const fn submitted(&mut self) {
+        self.submitted = true;
+        self.hook_late = false;
+    }
+}

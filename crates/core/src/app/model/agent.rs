@@ -1,0 +1,97 @@
+//! The known state of the agent's process and of its work.
+
+use chrono::{DateTime, Utc};
+
+use crate::{api::wire::AgentState, lineage::ProcessStamp};
+use pitstop_agent::{Background, PromptCache, bridge::ToolsBy, claude::prompt_box::PromptBox};
+use pitstop_base::clock::At;
+use pitstop_terminal::screen::Progress;
+
+use super::{
+    activity::{Activity, Elsewhere},
+    bridge::Bridge,
+    daemon::DaemonState,
+};
+
+/// The known state of the agent's process and of its work.
+#[derive(Clone, Debug, Default)]
+pub struct AgentView {
+    /// The agent's state.
+    pub state: AgentState,
+    /// Its process.
+    pub process: Option<ProcessStamp>,
+    /// Its version, from the status line.
+    pub version: Option<String>,
+    /// The display name of the model.
+    pub model: Option<String>,
+    /// The turn and the question that are open, as far as is known.
+    pub activity: Activity,
+    /// The prompt box as it was last seen. Its text is followed only while something waits for it.
+    pub prompt_box: PromptBox,
+    /// The model as the client names it to itself, with its window mark (`…[1m]`).
+    pub model_id: Option<String>,
+    /// True if it shows its list of sessions (the agent view) instead of the session.
+    pub listing: bool,
+    /// The work that the last turn left running in the background.
+    pub background: Background,
+    /// The state of the sessions that went to the client's daemon.
+    pub daemon: DaemonState,
+    /// True if it takes a paste as one piece. Otherwise each line of a paste is an Enter.
+    pub takes_pastes: bool,
+    /// The progress that it reports.
+    pub progress: Option<Progress>,
+    /// True if it has asked for mouse events.
+    pub takes_mouse: bool,
+    /// Its permission mode, as its hooks report it.
+    pub mode: Option<String>,
+    /// The time at which the human last typed into the pane.
+    pub typed_at: Option<At>,
+    /// True if the agent's prompt may hold text that was not submitted.
+    pub draft: bool,
+    /// True if the last key was a backslash, after which Enter is a new line.
+    pub backslash: bool,
+    /// The prompt cache as the status line last reported it.
+    pub prompt_cache: Option<PromptCache>,
+    /// The usage limits as the agent reports them, for display.
+    pub limits: Vec<String>,
+    /// The time at which the exhausted usage limits start again.
+    pub limit_reset: Option<DateTime<Utc>>,
+    /// The number of turns that ended in this iteration.
+    pub turns: u32,
+    /// A description of how the process ended, while none runs.
+    pub exit: Option<String>,
+    /// The assistant's last message.
+    pub last_message: Option<String>,
+    /// True if a hook has arrived in this iteration.
+    pub hooked: bool,
+    /// The state of the client's own side of the session.
+    pub bridge: Bridge,
+    /// The way in which it was given its tools.
+    pub tools: ToolsBy,
+    /// The reason why the client's compactions cannot be answered, if that was found out in this process.
+    pub unanswered: Option<String>,
+    /// True if the client of this run was given mods and has not run them.
+    pub without_mods: bool,
+    /// True if the supervisor has switched its auto-compaction off.
+    pub holds_compaction: bool,
+}
+
+impl AgentView {
+    /// Sets the agent to idle after a person has decided for the session here, though another process goes on with it.
+    pub(in crate::app) fn stay_here(&mut self) {
+        if self.state == AgentState::Elsewhere {
+            self.state = AgentState::Idle;
+            self.activity.elsewhere = Elsewhere::default();
+        }
+    }
+
+    /// Reports whether the agent's prompt is known to hold text that was not submitted: by the screen, else by the keys.
+    #[must_use]
+    pub const fn has_draft(&self) -> bool {
+        match self.prompt_box {
+            PromptBox::Empty => false,
+            PromptBox::Holds(_) => true,
+            PromptBox::Absent => self.draft,
+        }
+    }
+}

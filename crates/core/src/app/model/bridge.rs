@@ -1,0 +1,30 @@
+//! The known state of the client's own side of the session.
+
+use pitstop_agent::bridge::{Draft, Link, Reported};
+use pitstop_transcript::SessionId;
+
+/// The bridge of one iteration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bridge {
+    /// The state of the connection to the client's side.
+    pub link: Link,
+    /// The last report.
+    pub reported: Reported,
+}
+
+impl Bridge {
+    /// Returns the last report on a session, while the bridge is in force.
+    #[must_use]
+    pub fn of(&self, session: SessionId) -> Option<&Reported> {
+        (self.link.is_in_force() && self.reported.session == Some(session))
+            .then_some(&self.reported)
+    }
+
+    /// Returns the last reported text in a session's prompt box, while the bridge is in force. An empty box gives none, since a box
+    /// behind a dialog is reported as empty too.
+    #[must_use]
+    pub fn draft(&self, session: SessionId) -> Option<&Draft> {
+        let draft = self.of(session)?.draft.as_ref();
+        draft.filter(|draft| !draft.text.is_empty())
+    }
+}

@@ -1,0 +1,56 @@
+//! The facts of its lineage that a session carries: every way of coming back to the session restores them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::lineage::IterationId;
+use pitstop_handoff::PreservedState;
+use pitstop_transcript::SessionId;
+
+use super::{requests::Requests, rewinds::Before, todo::TodoList};
+
+/// The facts of its lineage that a session carries, beside those in its transcript and the scratchpad.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Carried {
+    /// The facts from signals, tools and people.
+    pub state: PreservedState,
+    /// The human's requests.
+    pub requests: Requests,
+    /// The agent's to-do lists.
+    pub todo: TodoList,
+    /// The offset up to which the transcript was read for these facts, in bytes.
+    pub read: u64,
+    /// The facts that were preserved before the newest prompts, for a rewind that takes them back.
+    pub before: VecDeque<(String, Before)>,
+    /// The handoff in the human's own words, below its first line, if they have edited it.
+    pub edited: Option<String>,
+    /// The arguments that the agent was started with, except those that choose its session.
+    pub args: Vec<String>,
+}
+
+impl Carried {
+    /// Adds what a human has said and withdrawn since: going back to the session takes back only what the agent has said.
+    pub fn keep_human(&mut self, now: &PreservedState) {
+        self.state.withdraw_all(&now.withdrawn);
+        self.state.add_constraints(now.prompts().cloned());
+    }
+}
+
+/// The state of writing the carried facts to the store.
+#[derive(Debug, Default)]
+pub struct Keeping {
+    /// A hash of the facts that were last kept.
+    pub(in crate::app) kept: Option<u64>,
+    /// The session that the store was asked about and has not answered for. Nothing of it is kept until the answer comes.
+    pub(in crate::app) asked: Option<SessionId>,
+    /// The first session, and the offset up to which the previous process read its transcript, in bytes.
+    pub(in crate::app) read_before: Option<(SessionId, u64)>,
+    /// True if a change is about to be kept.
+    pub(in crate::app) due: bool,
+    /// The facts that the newest iterations of this run carried at their ends.
+    pub(in crate::app) at_ends: BTreeMap<IterationId, Carried>,
+    /// The prompt in the agent's box that is kept on disk.
+    pub(in crate::app) draft: Option<String>,
+}

@@ -1,0 +1,245 @@
+//! The scratchpad panel and the handoff panel, with their editors.
+
+use std::fmt;
+
+use ratatui_textarea::{CursorMove, TextArea, WrapMode};
+
+use crate::lineage::checkpoint::SavedScratchpad;
+use pitstop_base::clock::At;
+use pitstop_handoff::{
+    Check, Handoff, Marker,
+    scratchpad::{
+        HumanLines, Parsed,
+        lines::{heading, list_item},
+        versions::{Version, Versions},
+    },
+};
+
+use super::reading::Reading;
+
+/// An editor for a whole document, with undo, selection and search.
+#[derive(Clone)]
+pub struct Editor {
+    /// The text area.
+    pub area: TextArea<'static>,
+    /// The text as it was when editing began, or as last merged.
+    pub base: String,
+    /// The search pattern being typed, if one is.
+    pub search: Option<String>,
+    /// True if something of this edit was saved.
+    pub saved: bool,
+    /// The row at whose start a note is typed above the existing text, and whether a line was opened for that note.
+    pub(in crate::app) top: (usize, bool),
+}
+
+impl Editor {
+    /// Opens an editor on a text.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
+        area.set_wrap_mode(WrapMode::WordOrGlyph);
+        area.set_hard_tab_indent(true);
+        area.set_max_histories(10_000);
+        Self {
+            area,
+            base: text.to_owned(),
+            search: None,
+            saved: false,
+            top: (0, false),
+        }
+    }
+
+    /// Returns the text in its present state.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    /// Opens a line for a text that begins with `first` and is typed at the very top: it must not become a part of a heading or of a
+    /// list item. No line is opened for a `#` at a heading, since that makes the heading a deeper one.
+    pub fn make_room_above(&mut self, first: char) {
+        let row = self.top.0;
+        let line = self.area.lines().get(row).map_or("", String::as_str);
+        let deepens = first.is_whitespace() || (first == '#' && heading(line).is_some());
+        let joins = heading(line).is_some() || list_item(line).is_some();
+        if self.cursor() == (row, 0) && !self.area.is_selecting() && joins && !deepens {
+            self.area.insert_newline();
+            self.go_to(row, 0);
+            self.top.1 = true;
+        }
+    }
+
+    /// Ends a note at the top without adding a line, since the line after it was opened before. Returns false if there is no such note.
+    pub fn end_note_above(&mut self) -> bool {
+        let (row, opened) = self.top;
+        let end = self
+            .area
+            .lines()
+            .get(row)
+            .map_or(0, |line| line.chars().count());
+        let ends = opened && self.cursor() == (row, end);
+        if ends {
+            self.go_to(row + 1, 0);
+            self.top = (row + 1, false);
+        }
+        ends
+    }
+
+    fn go_to(&mut self, row: usize, column: usize) {
+        let bounded = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
+        let to = CursorMove::Jump(bounded(row), bounded(column));
+        self.area.move_cursor(to);
+    }
+
+    fn cursor(&self) -> (usize, usize) {
+        let cursor = self.area.cursor();
+        (cursor.0, cursor.1)
+    }
+
+    /// Replaces the text, as one undo step, and keeps the cursor on its line.
+    pub fn replace(&mut self, text: &str) {
+        let (row, column) = self.cursor();
+        let line = self.area.lines().get(row).cloned().unwrap_or_default();
+        let alike = text
+            .split('\n')
+            .enumerate()
+            .filter(|(_, one)| **one == line);
+        let row = alike
+            .map(|(at, _)| at)
+            .min_by_key(|at| at.abs_diff(row))
+            .unwrap_or(row);
+        let yank = self.area.yank_text();
+        self.area.select_all();
+        self.area.cut();
+        self.area.insert_str(text);
+        self.area.set_yank_text(yank);
+        self.go_to(row, column);
+        text.clone_into(&mut self.base);
+    }
+}
+
+impl fmt::Debug for Editor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Editor")
+            .field("cursor", &self.area.cursor())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The scratchpad panel.
+#[derive(Clone, Debug, Default)]
+pub struct NotesPanel {
+    /// The notes that are in force.
+    pub text: String,
+    /// The parsed notes, as of the last draft of the handoff.
+    pub parsed: Parsed,
+    /// The text that `parsed` was read from.
+    read: String,
+    /// The known content of the file, which differs from the notes while a change is not saved.
+    pub disk: String,
+    /// The reason why the last change could not be saved, while it is unsaved.
+    pub unsaved: Option<String>,
+    /// The editor, while the human edits in place.
+    pub editor: Option<Editor>,
+    /// The first line shown.
+    pub scroll: u16,
+    /// The time at which the agent last changed the notes.
+    pub changed_at: Option<At>,
+    /// The lines that a person wrote.
+    pub human: HumanLines,
+    /// The text that the agent last wrote, or was given at its start: its next text is a change of this one.
+    pub agent_base: String,
+    /// True if the next change that is read is the agent's.
+    pub agent_wrote: bool,
+    /// The last change of the file whose author no hook has reported: it counts as a person's.
+    pub foreign: Option<Foreign>,
+    /// The earlier versions of the notes.
+    pub versions: Versions,
+    /// The scratchpad of a checkpoint that is restored, until it is known which lines of the present one are a person's.
+    pub restored: Option<SavedScratchpad>,
+    /// The version that a person looks at, counted from the newest.
+    pub looking: Option<usize>,
+}
+
+impl NotesPanel {
+    /// Creates a panel of these notes, which the file holds.
+    pub(super) fn of(notes: String) -> Self {
+        Self {
+            disk: notes.clone(),
+            agent_base: notes.clone(),
+            text: notes,
+            ..Self::default()
+        }
+    }
+
+    /// Parses the notes, unless they are unchanged.
+    pub fn read(&mut self) {
+        if self.read != self.text {
+            self.parsed = Parsed::read(&self.text);
+            self.text.clone_into(&mut self.read);
+        }
+    }
+
+    /// Returns the version that a person looks at.
+    #[must_use]
+    pub fn looked_at(&self) -> Option<&Version> {
+        self.versions.iter().nth_back(self.looking?)
+    }
+}
+
+/// A change of the scratchpad's file that was taken for a person's, as it can be taken back when the agent's hook comes.
+#[derive(Clone, Debug)]
+pub struct Foreign {
+    /// The notes before it.
+    pub before: String,
+    /// The person's lines before it.
+    pub human: HumanLines,
+}
+
+/// The handoff panel.
+#[derive(Clone, Debug)]
+pub struct HandoffPanel {
+    /// The message as generated from what is known.
+    pub generated: Handoff,
+    /// The message in the human's own words, once edited.
+    pub edited: Option<Handoff>,
+    /// The editor, while the human edits in place.
+    pub editor: Option<Editor>,
+    /// The position of the message's reader.
+    pub reading: Reading,
+    /// The check of the message for missing facts of the session.
+    pub check: Check,
+    /// True if the missing facts are listed in place of the message.
+    pub lists_missing: bool,
+}
+
+impl HandoffPanel {
+    /// Creates a panel of a message that contains only its marker.
+    pub(super) fn empty(marker: Marker) -> Self {
+        Self {
+            generated: Handoff {
+                text: marker.to_string(),
+                marker,
+                left_out: Vec::new(),
+                warnings: Vec::new(),
+            },
+            edited: None,
+            editor: None,
+            reading: Reading::folded(),
+            check: Check::default(),
+            lists_missing: false,
+        }
+    }
+
+    /// Reports whether a person edits the message, lists its missing facts, or has folded or unfolded a part of it.
+    #[must_use]
+    pub fn is_worked_in(&self) -> bool {
+        self.editor.is_some() || self.lists_missing || !self.reading.toggled.is_empty()
+    }
+
+    /// Returns the message as it would be sent now.
+    #[must_use]
+    pub fn current(&self) -> &Handoff {
+        self.edited.as_ref().unwrap_or(&self.generated)
+    }
+}

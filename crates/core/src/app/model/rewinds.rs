@@ -1,0 +1,54 @@
+//! The facts that were preserved before each prompt of a session, for a rewind that takes the prompt back.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use pitstop_handoff::PreservedState;
+
+use super::{requests::Requests, todo::TodoList};
+
+/// The facts that were preserved at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    pub(in crate::app) state: PreservedState,
+    pub(in crate::app) requests: Requests,
+    pub(in crate::app) todo: TodoList,
+}
+
+/// The facts that were preserved before the prompts of the session.
+#[derive(Debug, Default)]
+pub struct Rewinds {
+    /// The facts before a prompt that a hook has reported and the transcript does not have yet.
+    pub(in crate::app) hooked: Option<Before>,
+    /// The facts before prompts of the transcript, with the prompts' names, oldest first.
+    pub(in crate::app) prompts: VecDeque<(String, Before)>,
+}
+
+/// The most prompts, newest first, whose preserved facts are carried, and the most items of these facts.
+const CARRIED: (usize, usize) = (16, 2_000);
+
+impl Rewinds {
+    /// Keeps only the newest prompts when another session begins: prompts have names of their own, and this session may be resumed.
+    pub(in crate::app) fn leave_session(&mut self) {
+        self.hooked = None;
+        let over = self.prompts.len().saturating_sub(CARRIED.0);
+        self.prompts.drain(..over);
+    }
+
+    /// Returns the newest prompts, which a later process needs, oldest first.
+    pub(in crate::app) fn carried(&self) -> VecDeque<(String, Before)> {
+        let (prompts, items) = CARRIED;
+        let mut left = items;
+        let fits = |(_, before): &&(String, Before)| {
+            let size = 1 + before.state.items().len();
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        };
+        let newest = self.prompts.iter().rev().take(prompts).take_while(fits);
+        let mut newest: VecDeque<_> = newest.cloned().collect();
+        newest.make_contiguous().reverse();
+        newest
+    }
+}

@@ -1,0 +1,79 @@
+//! The session that the agent is in: the agent itself, its context, and its reports on itself.
+
+use crate::{
+    app::event::TranscriptFacts,
+    guard::{Guard, GuardSettings},
+    lineage::IterationId,
+};
+use pitstop_base::clock::At;
+use pitstop_transcript::SessionId;
+
+use super::{
+    agent::AgentView, client_limits::ClientLimits, compactions::Compactions, costs::TurnCosts,
+    orders::Orders, spending::Spending, submission::Submission,
+};
+
+/// The session that the agent is in.
+#[derive(Debug)]
+pub struct Session {
+    /// The number of the present iteration.
+    pub iteration: IterationId,
+    /// The iteration that the process in the pane was started for. It is an earlier one where the conversation was replaced
+    /// inside the running client since.
+    pub pane: IterationId,
+    /// The session that the agent is in.
+    pub id: SessionId,
+    /// The agent.
+    pub agent: AgentView,
+    /// The orders for the client's own side.
+    pub orders: Orders,
+    /// The context usage.
+    pub guard: Guard,
+    /// The limits at which the client itself acts.
+    pub client: ClientLimits,
+    /// The costs of the last turns.
+    pub costs: TurnCosts,
+    /// The cost and the tokens of the present iteration.
+    pub spending: Spending,
+    /// The client's own compactions in this iteration.
+    pub compactions: Compactions,
+    /// The facts from the transcript.
+    pub transcript: TranscriptFacts,
+    /// True if the transcript was there and can no longer be read.
+    pub transcript_lost: bool,
+    /// The pane's title, as the agent set it.
+    pub title: String,
+    /// The time at which the agent last called for a person and the call was passed on.
+    pub called_at: Option<At>,
+    /// The text that the supervisor last typed for submission, and the time at which it began.
+    pub submitted: Option<(String, At)>,
+    /// The prompt that is being typed on request, until it is taken.
+    pub submission: Option<Submission>,
+    /// The epoch of the timer that waits for a calm title to stay.
+    pub calm_epoch: u64,
+}
+
+impl Session {
+    /// Creates a session whose agent has not been started yet.
+    pub(super) fn new(id: SessionId, iteration: IterationId) -> Self {
+        Self {
+            iteration,
+            pane: iteration,
+            id,
+            agent: AgentView::default(),
+            orders: Orders::default(),
+            guard: Guard::new(GuardSettings::default()),
+            client: ClientLimits::default(),
+            costs: TurnCosts::default(),
+            spending: Spending::default(),
+            compactions: Compactions::default(),
+            transcript: TranscriptFacts::default(),
+            transcript_lost: false,
+            title: String::new(),
+            called_at: None,
+            submitted: None,
+            submission: None,
+            calm_epoch: 0,
+        }
+    }
+}

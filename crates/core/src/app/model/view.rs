@@ -1,0 +1,260 @@
+//! The state of the user interface: the message log, the search in the help page, the width of the panels.
+
+use std::collections::VecDeque;
+
+use chrono::{DateTime, Utc};
+use crossterm::event::MouseButton;
+
+use crate::lineage::{IterationId, journal::Step};
+use pitstop_base::clock::At;
+use pitstop_terminal::pane::replay::Replay;
+use pitstop_transcript::Tokens;
+
+use super::{
+    copy::{CopyMode, Press, SearchLine},
+    external::External,
+    history::HistoryPanel,
+    reading::Reading,
+    tour::Tour,
+};
+
+/// The number of messages that are kept: a day of work.
+const LOGGED: usize = 500;
+
+/// The least and the greatest width of the panels, in cells.
+const PANELS: (u16, u16) = (30, 100);
+
+/// A message of the footer or of a banner, kept to be read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// The text of the message.
+    pub text: String,
+    /// True if something went wrong.
+    pub bad: bool,
+    /// The time of the message.
+    pub at: DateTime<Utc>,
+}
+
+/// The search in the help page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HelpSearch {
+    /// The text that was typed.
+    pub query: String,
+    /// The index of the selected action among those found, once a key has chosen one.
+    pub selected: Option<usize>,
+}
+
+/// The result of a reboot, for the card that is shown in the pane for some seconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// The outcome of the reboot.
+    pub outcome: Outcome,
+    /// The time at which the reboot ended.
+    pub done_at: At,
+    /// The time since which the card is shown, or has its figure.
+    pub at: At,
+    /// True if the new session's figure has yet to come.
+    pub awaits_figure: bool,
+}
+
+impl Card {
+    /// Reports whether the reboot was given up.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed { .. })
+    }
+}
+
+/// The outcome of a reboot, for its card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The new session has taken over.
+    Done {
+        /// The duration of the reboot since its approval, in milliseconds.
+        took_ms: u64,
+        /// The number of tokens in use before.
+        before: Option<Tokens>,
+        /// The number of tokens that the new session begins with, by estimate.
+        after: Option<Tokens>,
+        /// The number of items in the handoff; none after a trim, which carries over none.
+        items: Option<usize>,
+        /// True if the handoff, or the trimmed session, was seen to arrive.
+        proven: bool,
+    },
+    /// It was given up, and the old session goes on.
+    Failed {
+        /// The step in which it failed.
+        step: Step,
+        /// The reason for the failure.
+        why: String,
+        /// True if the old session had to be resumed.
+        resumed: bool,
+    },
+}
+
+/// The part of the screen that has the keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Focus {
+    /// The hosted program.
+    #[default]
+    Pane,
+    /// The scratchpad panel.
+    Scratchpad,
+    /// The handoff panel.
+    Handoff,
+    /// The history panel.
+    History,
+}
+
+impl Focus {
+    /// All parts, in the order in which the focus moves.
+    pub const ALL: [Self; 4] = [Self::Pane, Self::Scratchpad, Self::Handoff, Self::History];
+}
+
+/// An overlay, which lies over everything and has the keys until it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlay {
+    /// The page of all keys in force.
+    Help {
+        /// The first line shown.
+        scroll: u16,
+    },
+    /// The handoff before it is sent. Only a person at the keyboard opens it: its letters decide, and must not be those of a
+    /// prompt that is being typed.
+    Review,
+    /// The recording of an iteration.
+    Replay {
+        /// The iteration that was recorded.
+        iteration: IterationId,
+    },
+    /// The messages of the footer, with times.
+    Messages {
+        /// The number of rows that are scrolled.
+        scroll: u16,
+    },
+    /// The chart of how the context has filled, turn by turn.
+    Chart,
+    /// The question whether to quit while a turn runs.
+    Quit,
+    /// The question what to do after the agent's process has ended.
+    Exited,
+}
+
+/// A line that the footer shows for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The text of the line.
+    pub text: String,
+    /// True if something went wrong.
+    pub bad: bool,
+    /// The time since which it is shown.
+    pub at: At,
+}
+
+/// The state of the user interface.
+#[derive(Debug, Default)]
+pub struct View {
+    /// The history panel.
+    pub history: HistoryPanel,
+    /// The part of the screen that has the keys.
+    pub focus: Focus,
+    /// True if the pane has the whole screen.
+    pub zoomed: bool,
+    /// The overlay that lies over everything, if one is open.
+    pub overlay: Option<Overlay>,
+    /// True if the prefix was just pressed.
+    pub prefixed: bool,
+    /// The state of copy mode, while the pane is read and not typed into.
+    pub copy: Option<CopyMode>,
+    /// The recording that is being played.
+    pub replay: Option<Replay>,
+    /// The epoch of the timer that plays it.
+    pub replay_epoch: u64,
+    /// The last press of the mouse on the pane's text.
+    pub press: Option<Press>,
+    /// The target of the link under the pointer, if there is one that is passed on.
+    pub hovered: Option<String>,
+    /// The guided tour, in the demo.
+    pub tour: Option<Tour>,
+    /// The host terminal's size, in cells: columns, rows.
+    pub host: (u16, u16),
+    /// The host terminal's focus: true if it has the focus, none before it has reported.
+    pub host_focused: Option<bool>,
+    /// The document that is in `$EDITOR`, while that has the host terminal.
+    pub external: Option<External>,
+    /// The bytes of a paste that is coming in for one of the supervisor's editors.
+    pub pasting: Vec<u8>,
+    /// The lines for the footer, newest last.
+    pub notices: VecDeque<Notice>,
+    /// The message log, newest last.
+    pub log: VecDeque<Logged>,
+    /// The search in the help page.
+    pub help: HelpSearch,
+    /// The reader's position in the handoff in the review.
+    pub reading: Reading,
+    /// The width of the panels in cells, if a person has changed it.
+    pub panel_width: Option<u16>,
+    /// The holder of the mouse while a button is down.
+    pub grip: Option<MouseGrip>,
+    /// The result of the last reboot, while it is shown.
+    pub card: Option<Card>,
+}
+
+/// The holder of the mouse from the press of a button to its release, wherever the pointer goes meanwhile and whatever opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MouseGrip {
+    /// The hosted program, which has seen this button's press.
+    Agent(MouseButton),
+    /// The hosted program, with a button beyond the third.
+    AgentOther,
+    /// Copy mode, which marks text.
+    Copy,
+    /// The border between pane and panels.
+    Border,
+    /// A press that did all that it does at once, such as to focus a panel.
+    Done,
+}
+
+impl View {
+    /// Adds a message to the log. A repeat of the last message only renews its time.
+    pub fn log(&mut self, text: &str, bad: bool, at: DateTime<Utc>) {
+        if let Some(last) = self.log.back_mut().filter(|last| last.text == text) {
+            last.at = at;
+            return;
+        }
+        if self.log.len() == LOGGED {
+            self.log.pop_front();
+        }
+        let text = text.to_owned();
+        self.log.push_back(Logged { text, bad, at });
+    }
+
+    /// Returns the search that is being typed in copy mode, if there is one.
+    #[must_use]
+    pub fn copy_search(&self) -> Option<&SearchLine> {
+        self.copy.as_ref()?.search.as_ref()
+    }
+
+    /// Sets the width of the panels, within their limits.
+    pub fn set_panel_width(&mut self, cells: i32) {
+        let (least, most) = (i32::from(PANELS.0), i32::from(PANELS.1));
+        self.panel_width = u16::try_from(cells.clamp(least, most)).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_keeps_the_newest_messages_and_each_once_in_a_row() {
+        let mut view = View::default();
+        let at = DateTime::UNIX_EPOCH;
+        for number in 0..LOGGED + 3 {
+            view.log(&number.to_string(), false, at);
+            view.log(&number.to_string(), false, at);
+        }
+        assert_eq!(view.log.len(), LOGGED);
+        assert_eq!(view.log.front().map(|one| &*one.text), Some("3"));
+    }
+}

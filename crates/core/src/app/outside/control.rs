@@ -1,0 +1,233 @@
+//! The orders of people and scripts, and what concerns the supervisor itself: modes, notices, leaving.
+
+mod outcome;
+
+use std::time::Duration;
+
+use crate::{
+    api::wire::{AgentState, Control, OrderReply, Reply},
+    config::{ClipboardPolicy, Config, RebootMode},
+    lineage::{Cause, EndReason},
+};
+use pitstop_terminal::screen::ScreenFact;
+
+use crate::app::{
+    autopilot,
+    draft::{checkpoint, handoff, scratchpad},
+    effect::Effect,
+    event::{CallId, TimerId},
+    facts::{Block, blocked_by, is_unattended},
+    model::{Focus, Model, Overlay},
+    reboot::{self, Approval, leave::leave, submit},
+    refusal::Refusal,
+    session::{agent, figures::guard_settings, host_output},
+};
+
+/// The time that a notice stays in the footer.
+pub const NOTICE_TIME: Duration = Duration::from_secs(8);
+
+/// Carries out an order of someone with the control token, and answers it.
+pub fn asked(model: &mut Model, call: CallId, control: Control) {
+    let order = control.clone();
+    let done = match control {
+        // It is answered once the checkpoint is kept.
+        Control::Save(body) => return checkpoint::asked(model, call, body),
+        Control::Reboot => {
+            let done = reboot::request(model, Cause::Ctl, true);
+            approved_if_unattended(model, done)
+        }
+        Control::RebootBy(way) => {
+            let done = reboot::request_by(model, way);
+            approved_if_unattended(model, done)
+        }
+        Control::Approve => reboot::approve(model, Approval::Person),
+        Control::Defer => reboot::cancel(model, true),
+        Control::Pause => {
+            autopilot::pause(model, "ctl");
+            Ok(())
+        }
+        Control::Resume => autopilot::go_on(model),
+        Control::Undo => reboot::undo(model),
+        Control::ClearState => {
+            checkpoint::clear_state(model);
+            Ok(())
+        }
+        Control::Stop => {
+            quit(model, 0, None);
+            Ok(())
+        }
+        Control::Say(text) if model.autopilot.is_some() => autopilot::prompt(model, text),
+        Control::Say(text) => match says_not_now(model) {
+            Some(block) => Err(Refusal::NotSafe(block)),
+            None => submit::submit(model, &text).map_err(Refusal::NotTyped),
+        },
+    };
+    let reply = match done {
+        Ok(()) => Reply::Ordered(OrderReply::new(outcome::of(model, &order))),
+        Err(why) => Reply::Refused {
+            why: why.to_string(),
+        },
+    };
+    model.answer(call, reply);
+}
+
+/// Returns what keeps a text from being typed now. An editor occupies the host terminal and not the agent's prompt.
+fn says_not_now(model: &Model) -> Option<Block> {
+    let blocks = blocked_by(model);
+    blocks.into_iter().find(|block| *block != Block::Editor)
+}
+
+/// Approves a reboot that a script has asked for, where no one can look at the review.
+fn approved_if_unattended(model: &mut Model, asked: Result<(), Refusal>) -> Result<(), Refusal> {
+    asked?;
+    if is_unattended(model) {
+        let _ = reboot::approve(model, Approval::Person);
+    }
+    Ok(())
+}
+
+/// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second call leaves at once.
+pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
+    if let Some(signal) = signal {
+        tracing::info!(signal, "told to end");
+    }
+    // A signal asks an unattended run to end; elsewhere it means that the machine or the terminal goes.
+    let urgent = model.outside.quitting.is_some() || (signal.is_some() && !is_unattended(model));
+    let reason = model
+        .outside
+        .quitting
+        .map_or(EndReason::Shutdown, |quitting| quitting.reason);
+    if let Some(signal) = signal.filter(|_| !urgent) {
+        model.info(format!(
+            "{signal}: the agent is ended cleanly; once more ends it at once"
+        ));
+    }
+    let code = autopilot::stopped(model, code);
+    leave(model, code, reason, urgent);
+}
+
+/// Handles the quit key: asks while a turn runs, and while a note is not saved.
+pub fn quit_key(model: &mut Model) {
+    let open = matches!(
+        model.session.agent.state,
+        AgentState::Busy | AgentState::Dialog | AgentState::Unknown
+    );
+    let busy = open || !model.session.agent.background.tasks.is_empty();
+    if (busy || scratchpad::is_unsaved(model))
+        && model.outside.quitting.is_none()
+        && model.view.overlay != Some(Overlay::Quit)
+    {
+        model.view.overlay = Some(Overlay::Quit);
+        return;
+    }
+    quit(model, 0, None);
+}
+
+/// Switches to the next mode: manual → ask → auto → manual.
+pub fn next_mode(model: &mut Model) {
+    model.reboot.mode = match model.reboot.mode {
+        RebootMode::Manual => RebootMode::Ask,
+        RebootMode::Ask => RebootMode::Auto,
+        RebootMode::Auto => RebootMode::Manual,
+    };
+    // A change of who decides counts from now on.
+    model.reboot.quiet = None;
+    model.reboot.refused = None;
+    model.info(match model.reboot.mode {
+        RebootMode::Manual => "manual: a reboot only by key",
+        RebootMode::Ask => "ask: at the compact line you are asked, nothing goes ahead without you",
+        RebootMode::Auto => "auto: at the compact line a reboot is announced, then goes ahead",
+    });
+}
+
+/// Takes note that the store cannot be used any more, or can again.
+pub fn store_error(model: &mut Model, error: Option<String>) {
+    match &error {
+        Some(why) => model.error(format!("history is kept in memory: {why}")),
+        None if model.outside.store_error.is_some() => {
+            model.info("the database works again: what waited in memory is written");
+        }
+        None => {}
+    }
+    model.outside.store_error = error;
+}
+
+/// Handles something that the emulator saw and that is no cell.
+pub fn screen_fact(model: &mut Model, fact: ScreenFact) {
+    match fact {
+        ScreenFact::Title(title) => {
+            model.session.title = title;
+            agent::title_changed(model);
+            model.emit(host_output::titled(model));
+        }
+        ScreenFact::Bell | ScreenFact::Notification { .. } => host_output::called(model, fact),
+        ScreenFact::Progress(progress) => host_output::progressed(model, progress),
+        ScreenFact::ClipboardStore(text) => {
+            let allowed = match model.config.ui.clipboard {
+                ClipboardPolicy::Allow => true,
+                ClipboardPolicy::Focused => {
+                    model.view.focus == Focus::Pane && model.view.overlay.is_none()
+                }
+                ClipboardPolicy::Deny => false,
+            };
+            if !allowed {
+                tracing::info!(
+                    bytes = text.len(),
+                    "the agent may not write the clipboard now"
+                );
+                return;
+            }
+            model.emit(Effect::StoreClipboard(text));
+        }
+        ScreenFact::Mark(_) => {}
+    }
+}
+
+/// Takes over changed configuration files. The prefix, colours and thresholds take effect at once; what only counts at a start
+/// counts at the next one.
+pub fn reconfigure(model: &mut Model, config: Config) {
+    if config.reboot.mode != model.config.reboot.mode && model.autopilot.is_none() {
+        model.reboot.mode = config.reboot.mode;
+    }
+    model.config = config;
+    let settings = guard_settings(&model.config);
+    model.session.guard.set_settings(settings);
+    model.info("the configuration was read again");
+    handoff::read_handoff_files(model);
+}
+
+/// Takes notices down whose time is over.
+pub fn expire_notices(model: &mut Model) {
+    if model.view.external.is_some() {
+        // No one has seen them behind the editor; once it is left they stay for their time.
+        return;
+    }
+    let now = model.now;
+    model
+        .view
+        .notices
+        .retain(|notice| now.since(notice.at) < NOTICE_TIME);
+    notice_timer(model);
+}
+
+/// Sets the timer for the notice that goes next.
+pub fn notice_timer(model: &mut Model) {
+    if let Some(notice) = model.view.notices.front() {
+        let left = NOTICE_TIME.saturating_sub(model.now.since(notice.at));
+        let left = left + Duration::from_millis(10);
+        model.emit(Effect::SetTimer(TimerId::Notice, left));
+    }
+}
+
+/// Sets the timer for the age of the figure on the screen: by the second while it is young, then by the minute, so that an idle
+/// supervisor hardly ever wakes up.
+pub fn age_tick(model: &mut Model) {
+    let Some(figure) = model.session.guard.figure(model.now) else {
+        return;
+    };
+    let step = match figure.age.as_secs() {
+        0..10 => 1,
+        seconds => 60 - seconds % 60,
+    };
+    model.emit(Effect::SetTimer(TimerId::Age, Duration::from_secs(step)));
+}

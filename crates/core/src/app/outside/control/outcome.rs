@@ -1,0 +1,72 @@
+//! The result of an order by `ctl`, for the person who gave it: what happens now, and what is theirs to do.
+
+use crate::api::wire::Control;
+use crate::app::{
+    facts::{Block, blocked_by, goes_on_the_fly, turn_runs},
+    model::Model,
+    reboot::{DEFER_TURNS, in_place},
+};
+use pitstop_base::keymap::Action;
+
+/// Returns the result of this order; the model is as the order has left it.
+pub(super) fn of(model: &Model, order: &Control) -> String {
+    let run = model.autopilot.is_some();
+    match order {
+        Control::Reboot | Control::RebootBy(_) => reboot_asked(model),
+        Control::Approve => approved(model),
+        Control::Defer => format!("deferred for {DEFER_TURNS} turns"),
+        // This order is answered with the checkpoint.
+        Control::Save(_) => String::new(),
+        Control::Pause if run => "the run is paused until `pitstop ctl resume`".to_owned(),
+        Control::Pause => "no automatic reboots until `pitstop ctl resume`".to_owned(),
+        Control::Resume if run => "the run goes on".to_owned(),
+        Control::Resume => "automatic reboots are allowed again".to_owned(),
+        Control::Undo if model.reboot.attempt.is_none() => {
+            "what was forgotten is preserved again".to_owned()
+        }
+        Control::Undo => {
+            "this session ends and the one before the last reboot is resumed".to_owned()
+        }
+        Control::ClearState => {
+            "forgotten; the scratchpad, git and your prompts stay. `pitstop ctl undo` brings it back; behind a reboot \
+             `pitstop restore --tag clear-state` does"
+                .to_owned()
+        }
+        Control::Stop => "the agent is ended, then pitstop leaves".to_owned(),
+        Control::Say(_) if run => "it is typed at the next safe moment".to_owned(),
+        Control::Say(_) => "it is typed into the agent's prompt".to_owned(),
+    }
+}
+
+fn reboot_asked(model: &Model) -> String {
+    let attempt = model.reboot.attempt.as_ref();
+    if attempt.is_none_or(|one| one.approved.is_some()) {
+        return approved(model);
+    }
+    let key = model.keys().hint(Action::Reboot);
+    let key = key.map_or_else(String::new, |key| format!("{key} in pitstop reviews it, "));
+    format!(
+        "the reboot waits for an approval: {key}`pitstop ctl approve` goes ahead, `pitstop ctl defer` puts it off"
+    )
+}
+
+fn approved(model: &Model) -> String {
+    let blocks: Vec<_> = blocked_by(model).iter().map(Block::to_string).collect();
+    let attempt = model.reboot.attempt.as_ref();
+    let waits = attempt.is_some_and(|one| one.is_harmless() && !one.force);
+    if goes_on_the_fly(model) && turn_runs(model) {
+        return "approved: the conversation is replaced at the agent's next step, and its turn goes on (`pitstop status`)".to_owned();
+    }
+    if blocks.is_empty() || !waits {
+        let what = if in_place::is_chosen(model) {
+            "the conversation is replaced now"
+        } else {
+            "the session ends now and the next begins"
+        };
+        return format!("approved: {what} (`pitstop status`)");
+    }
+    format!(
+        "approved: it reboots once this is over: {} (`pitstop ctl approve` again does not wait)",
+        blocks.join(", ")
+    )
+}

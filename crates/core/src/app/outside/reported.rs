@@ -1,0 +1,158 @@
+//! The reports of scripts and the user's hooks: commits, test runs, and requests to save everything.
+
+use crate::{
+    api::wire::{CommitBody, NotedReply, Reply, Report, SaveBody, SaveReply, TestBody, UsageQuery},
+    lineage::checkpoint::AutoSave,
+};
+use pitstop_base::format::percent;
+use pitstop_handoff::{
+    breakpoint::{
+        commit::Made,
+        test_run::{Total, quote},
+    },
+    preserved::ReportedRun,
+};
+use pitstop_transcript::Tokens;
+
+use crate::app::{
+    draft::{
+        breakpoint::{SAVES_A_MINUTE, committed, is_known, may_save, tested},
+        checkpoint,
+    },
+    event::CallId,
+    model::{Model, moments::SeenBy},
+    outside::report,
+};
+
+/// Takes in the report of a program outside, and answers it.
+pub fn reported(model: &mut Model, call: CallId, report: Report) {
+    // A script may give any name: the name is kept with its report, which is filed under our own.
+    let named = report.environment().map(quote);
+    let named = named.filter(|named| !named.trim().is_empty());
+    let noted = match report {
+        Report::Commit(body) => commit_reported(model, &body, named),
+        Report::Tests(body) => tests_reported(model, &body, named),
+        Report::AutoSave(body) => return auto_save(model, call, body, named),
+    };
+    model.answer(call, Reply::Noted(noted));
+}
+
+fn commit_reported(model: &mut Model, body: &CommitBody, named: Option<String>) -> NotedReply {
+    let message = body.commit_message.as_deref().unwrap_or_default();
+    let branch = body.branch.as_deref();
+    let made = Made::reported(&body.commit_sha, branch, message, body.files_changed);
+    let saved = committed(model, &made);
+    NotedReply {
+        commit: body
+            .commit_sha
+            .get(..8)
+            .or(Some(&body.commit_sha))
+            .map(str::to_owned),
+        ..noted_reply(model, saved, named)
+    }
+}
+
+fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> NotedReply {
+    let total = Total {
+        passed: body.passed,
+        count: body.test_count,
+        failed: body.failed_count,
+    };
+    let command = quote(body.test_command.as_deref().unwrap_or_default());
+    let failing = body.failing_tests.as_deref().unwrap_or_default();
+    let passing = body.passing_tests.as_deref().unwrap_or_default();
+    let again = is_known(model, SeenBy::Report, total);
+    let tests = &mut model.draft.signalled.test_state;
+    let before = tests.clone();
+    tests.report(&ReportedRun {
+        command: &command,
+        runner: body.runner.as_deref(),
+        directory: body.directory.as_deref(),
+        passed: total.passed,
+        failed: total.failed,
+        failing,
+        passing,
+    });
+    if again {
+        tests.keep_changes(before);
+    }
+    let saved = tested(
+        model,
+        SeenBy::Report,
+        total,
+        &command,
+        body.duration_seconds,
+        failing,
+    );
+    NotedReply {
+        tests_passed: Some(body.passed),
+        ..noted_reply(model, saved, named)
+    }
+}
+
+fn noted_reply(model: &mut Model, saved: Option<bool>, named: Option<String>) -> NotedReply {
+    let kept = saved.is_some_and(|saved| saved) && named.is_some();
+    if let Some(one) = model.draft.moments.waiting.last_mut().filter(|_| kept) {
+        one.about["environment"] = named.into();
+    }
+    let is_kept = saved.unwrap_or(true);
+    NotedReply {
+        status: if is_kept { "saved" } else { "recorded" }.to_owned(),
+        known: saved.is_none(),
+        session_id: Some(model.session.id.to_string()),
+        ..NotedReply::default()
+    }
+}
+
+/// Saves everything with what the caller knows of the work; answered once it is kept.
+fn auto_save(model: &mut Model, call: CallId, body: SaveBody, environment: Option<String>) {
+    if !may_save(model) {
+        let why = format!(
+            "too many checkpoints: at most {SAVES_A_MINUTE} a minute are kept, try again later"
+        );
+        return model.answer(call, Reply::Refused { why });
+    }
+    let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+    let known = AutoSave {
+        environment,
+        used_tokens: body.used_tokens,
+        inferred_task: said(body.inferred_task),
+        inferred_context: said(body.inferred_context),
+    };
+    let query = UsageQuery {
+        used_tokens: known.used_tokens,
+        max_tokens: None,
+    };
+    let usage = report::usage(model, query);
+    let mut tags = vec![checkpoint::AUTO_SAVE.to_owned()];
+    tags.extend(usage.used.map(|used| format!("tokens-{used}")));
+    let id = checkpoint::auto_saved(model, tags, &known);
+    let environment = quoted(&model.identity.environment);
+    let reply = SaveReply {
+        status: "saved".to_owned(),
+        checkpoint_id: id.to_string(),
+        session_id: Some(model.session.id.to_string()),
+        percent_at_save: usage.percent,
+        restart_command: format!("pitstop restore {environment}"),
+        message: match usage
+            .used
+            .map(|used| model.session.guard.assess(Tokens(used)))
+        {
+            Some(now) => {
+                let percent = percent(now.percent);
+                format!("everything is saved, at {percent} % of the usable window")
+            }
+            None => "everything is saved".to_owned(),
+        },
+    };
+    model.draft.saves.push((id, call, Reply::Saved(reply)));
+}
+
+/// Returns a text as one word for a shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@%+".contains(c);
+    if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

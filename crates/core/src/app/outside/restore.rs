@@ -1,0 +1,162 @@
+//! The restore: work is taken up from a checkpoint.
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize as _;
+
+use crate::lineage::{
+    Cause, Way,
+    checkpoint::{Checkpoint, LastError, SavedScratchpad},
+    journal::{JournalEntry, Step},
+};
+use pitstop_base::clean;
+use pitstop_handoff::{Handoff, Marker, PreservedState, scratchpad::MAX_BYTES};
+
+use crate::app::{
+    draft::{checkpoint::REQUESTS, handoff::return_to_sources},
+    effect::Effect,
+    model::{Model, requests::Requests},
+    reboot::{self, iteration},
+};
+
+/// Takes up the work of a checkpoint in a fresh session, whose first prompt is its handoff: delivered and proven as that of a reboot.
+pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
+    if let Ok(mut state) = serde_json::from_value::<PreservedState>(checkpoint.state.clone()) {
+        // The files of the directory that we are in count.
+        state.forget_files();
+        if let Ok(requests) = Requests::deserialize(&checkpoint.state[REQUESTS]) {
+            let first = requests.first.as_ref().map(|said| said.text.trim());
+            // That text is the objective of last resort, and follows from the requests.
+            state
+                .current_objective
+                .take_if(|objective| Some(objective.text.as_str()) == first);
+            model.draft.requests = requests;
+        }
+        model.draft.signalled = state;
+    }
+    model.draft.notes.restored = checkpoint.scratchpad.as_ref().map(checked);
+    if model.draft.notes.restored.is_none() {
+        return_to_sources(model);
+    }
+    let handoff = handoff_of(
+        checkpoint,
+        &model.run().to_string(),
+        &model.reboot.new_ids.nonce,
+    );
+    let at: DateTime<Utc> = model.now.wall;
+    let entry = JournalEntry {
+        reboot_id: model.reboot.new_ids.reboot,
+        run: model.run().clone(),
+        iteration: model.session.iteration,
+        step: Step::Starting,
+        way: Way::Fresh,
+        old_session: checkpoint.session,
+        new_session: Some(model.session.id),
+        nonce: handoff.marker.nonce.clone(),
+        handoff: handoff.text.clone(),
+        old_agent: None,
+        new_agent: None,
+        cause: Cause::Restore,
+        at,
+        outcome: None,
+        trim: None,
+    };
+    let saved = model.now.local(checkpoint.created_at);
+    let saved = saved.format("%Y-%m-%d %H:%M");
+    let mut parts = vec![format!(
+        "goes on from the checkpoint of {} saved {saved}",
+        checkpoint.environment
+    )];
+    parts.extend(checkpoint.progress());
+    parts.extend(checkpoint.last_error().map(|error| {
+        let at = model.now.local(error.at);
+        let LastError { message, hint, .. } = error;
+        format!(
+            "last error {}: {message}; {hint}",
+            at.format("%Y-%m-%d %H:%M")
+        )
+    }));
+    model.info(parts.join(" · "));
+    if handoff.body().trim().is_empty() {
+        // It was saved where handoffs are switched off: there is nothing to deliver.
+        return iteration::begin(model, false, Some(Cause::Restore), None);
+    }
+    let session = model.session.id;
+    model.emit(Effect::ReadGit);
+    reboot::take_up(model, &entry, handoff, session);
+}
+
+/// Returns a saved scratchpad, which may come from another machine, without control characters and cut to the allowed size.
+fn checked(saved: &SavedScratchpad) -> SavedScratchpad {
+    let mut text = clean::typed(&saved.text);
+    text.truncate(text.floor_char_boundary(MAX_BYTES));
+    SavedScratchpad {
+        text,
+        human: saved.human.clone(),
+    }
+}
+
+/// Returns the handoff that a checkpoint holds, under a marker of its own: each delivery is proven by itself.
+#[must_use]
+pub fn handoff_of(checkpoint: &Checkpoint, run: &str, nonce: &str) -> Handoff {
+    let written_by = Marker::read(&checkpoint.context);
+    let body = match (&written_by, checkpoint.context.split_once('\n')) {
+        (Some(_), Some((_, body))) => body,
+        (Some(_), None) => "",
+        (None, _) => checkpoint.context.as_str(),
+    };
+    let marker = Marker {
+        run: checkpoint
+            .run
+            .as_ref()
+            .map_or_else(|| run.to_owned(), ToString::to_string),
+        iteration: checkpoint
+            .iteration
+            .map_or(0, crate::lineage::IterationId::get),
+        nonce: nonce.to_owned(),
+    };
+    let blank = Handoff {
+        text: marker.to_string(),
+        marker,
+        left_out: Vec::new(),
+        warnings: Vec::new(),
+    };
+    blank.edited(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn checkpoint(context: &str) -> Checkpoint {
+        Checkpoint {
+            id: Uuid::from_u128(1),
+            environment: "web".to_owned(),
+            task: String::new(),
+            context: context.to_owned(),
+            next_steps: Vec::new(),
+            tags: Vec::new(),
+            state: serde_json::Value::Null,
+            scratchpad: None,
+            created_at: DateTime::UNIX_EPOCH,
+            run: None,
+            iteration: None,
+            session: None,
+        }
+    }
+
+    #[test]
+    fn a_restored_handoff_has_the_old_body_under_a_new_marker() {
+        let saved = checkpoint("pitstop handoff · r1 · iteration 3 · aaaaaaaa\n\n# Work\ngo on");
+        let handoff = handoff_of(&saved, "r2", "bbbbbbbb");
+        assert_eq!(
+            handoff.text,
+            "pitstop handoff · r2 · iteration 0 · bbbbbbbb\n\n# Work\ngo on"
+        );
+        assert!(handoff.marker.is_in(&handoff.text));
+        // Whatever else was kept as context is sent whole.
+        let handoff = handoff_of(&checkpoint("just words"), "r2", "bbbbbbbb");
+        assert!(handoff.text.ends_with("\njust words"));
+    }
+}

@@ -1,0 +1,121 @@
+//! The tools that the hosted agent calls. They are observations: figures are read, what the agent reports is kept as a signal in
+//! its text is, and a reboot that it asks for is shown to a person, who decides.
+
+use crate::api::wire::{Reply, ToolReply, UsageQuery};
+use pitstop_agent::bridge::{Caller, Tool};
+use pitstop_base::{format::percent, redact::redact};
+use pitstop_handoff::signal::Signal;
+use pitstop_transcript::Tokens;
+
+use crate::app::{
+    draft::{scratchpad, signal},
+    effect::Effect,
+    event::CallId,
+    forecast,
+    model::{Model, reboot::Wish},
+    outside::report,
+    reboot,
+    refusal::Refusal,
+};
+
+/// The part of the handoff that is shown, in characters: 1 500 tokens.
+const PREVIEW: usize = 6_000;
+
+/// Answers a tool call of the agent.
+pub fn called(model: &mut Model, call: CallId, caller: Caller, tool: Tool) {
+    let said = if is_ours(model, caller) {
+        run(model, tool)
+    } else {
+        Err(Refusal::SessionLeft)
+    };
+    let reply = match said {
+        Ok(text) => Reply::Tool(ToolReply { text }),
+        Err(why) => Reply::Refused {
+            why: why.to_string(),
+        },
+    };
+    model.answer(call, reply);
+}
+
+/// Reports whether the present agent calls. A caller that gives less about itself is believed.
+fn is_ours(model: &Model, caller: Caller) -> bool {
+    let iteration = model.session.pane.get();
+    caller
+        .session
+        .is_none_or(|session| session == model.session.id)
+        && caller.iteration.is_none_or(|number| number == iteration)
+}
+
+fn run(model: &mut Model, tool: Tool) -> Result<String, Refusal> {
+    let new = match tool {
+        Tool::Context => return Ok(context(model)),
+        Tool::HandoffPreview => return Ok(preview(model)),
+        Tool::RequestReboot { reason } => return Ok(request_reboot(model, &masked(&reason))),
+        Tool::Note { text } => scratchpad::noted(model, &redact(&text))?,
+        Tool::Decision { text, why } => {
+            let (text, why) = (masked(&text), masked(&why));
+            signal::by_tool(model, Signal::Decision { text, why })
+        }
+        Tool::Done { item } => signal::by_tool(model, Signal::Done(masked(&item))),
+    };
+    let said = if new { "kept" } else { "known already" };
+    Ok(said.to_owned())
+}
+
+fn masked(text: &str) -> String {
+    redact(text).into_owned()
+}
+
+fn context(model: &Model) -> String {
+    let usage = report::usage(model, UsageQuery::default());
+    let (Some(used), Some(usable)) = (usage.used, usage.usable) else {
+        return "not known yet".to_owned();
+    };
+    let assessed = model.session.guard.assess(Tokens(used));
+    let line = assessed.lines.at(crate::guard::Threshold::Compact);
+    let percent = percent(assessed.percent);
+    let forecast = forecast::report(model);
+    let left = forecast.as_ref().and_then(forecast::left);
+    let left = left.map_or_else(String::new, |left| format!(", {left}"));
+    format!(
+        "{used} of {usable} usable tokens in use ({percent} %){left}; a reboot is suggested from {line} on",
+        line = line.0
+    )
+}
+
+/// Returns the handoff without its first line: with the mark in it a delivery could be forged.
+fn preview(model: &Model) -> String {
+    let body = model.draft.handoff.current().body();
+    if body.trim().is_empty() {
+        return "there is no handoff yet".to_owned();
+    }
+    let shown: String = body.chars().take(PREVIEW).collect();
+    let left = body.chars().count() - shown.chars().count();
+    if left == 0 {
+        return shown;
+    }
+    format!("{shown}\n\n… and {left} characters more")
+}
+
+/// Shows a person that the agent asks for a reboot. Who decides, and when, stays as it is.
+fn request_reboot(model: &mut Model, reason: &str) -> String {
+    if let Some(attempt) = &model.reboot.attempt {
+        return format!("a reboot is under way already: {}", attempt.step());
+    }
+    if reboot::wish(model).is_some() {
+        return "you have asked already: go on working until the human decides".to_owned();
+    }
+    model.reboot.wish = Some(Wish {
+        session: model.session.id,
+        reason: reason.to_owned(),
+    });
+    let mut said = "The agent asks for a reboot.".to_owned();
+    if !reason.is_empty() {
+        said = format!("The agent asks for a reboot: {reason}");
+    }
+    let now = model.now.wall;
+    // The banner is shown until it is answered; the log shows when it began.
+    model.view.log(&said, false, now);
+    model.emit(Effect::Call(said));
+    "asked: the human decides, go on working until then".to_owned()
+}

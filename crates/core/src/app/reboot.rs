@@ -1,0 +1,642 @@
+//! The reboot as a state machine.
+//!
+//! ```text
+//!            key ────────────────┐
+//!  threshold ─► armed ─► drafting ─► review ─► preparing ─► waiting ─► ending ─► starting ─► delivering ─► verifying ─► warming ─► done
+//!                 (until safe)      (approve)     │       (until safe)            │             │            │
+//!                                                 └─► failed                      └──── rolling back ────────┘─► failed
+//! ```
+//!
+//! A reboot in place skips `ending` and `starting` ([`in_place`]).
+//!
+//! Before the old agent is touched, the step `preparing` makes and checks what the new one needs: if that fails, the reboot is
+//! refused with the reason, and the old agent goes on.
+//!
+//! In the step `review` the message is drafted and waits for an approval. Nothing is opened over a person for that: a [`Banner`]
+//! shows that it waits, and the review itself ([`Overlay::Review`]) is opened by their key. A script may approve it whether it is
+//! open or not.
+//!
+//! Every step is written to the journal before it is acted on: [`advance`] does nothing while the write is
+//! under way. It looks only at what is true now, so facts may arrive in any order: the proof of delivery
+//! may come before the step that waits for it.
+
+pub mod compaction;
+pub mod ending;
+pub mod in_place;
+pub mod iteration;
+pub mod leave;
+pub mod moment;
+pub mod on_the_fly;
+pub mod submit;
+pub mod trim;
+pub mod unsent;
+
+mod automatic;
+mod banner;
+mod held;
+mod prepare;
+mod steps;
+mod timing;
+
+use crate::{
+    api::wire::AgentState,
+    config::RebootMode,
+    guard::Level,
+    lineage::{
+        Cause, IterationId, Way,
+        journal::{JournalEntry, Step},
+    },
+};
+use pitstop_base::{clean, format::percent};
+use pitstop_handoff::Handoff;
+use pitstop_transcript::SessionId;
+
+use crate::app::{
+    draft::{handoff, summary},
+    effect::Effect,
+    event::{Exit, TimerId},
+    facts::{holds_compaction, is_calm, is_handoff_lent, is_text_under_way, is_under_review},
+    model::{
+        Model, Overlay,
+        reading::Reading,
+        reboot::{Launch, Phase, Prepared, Proof, RebootOutcome, Replaced},
+        trim::Preview,
+        unsent::OnDisk,
+    },
+    refusal::Refusal,
+};
+pub use crate::app::{
+    facts::{Block, blocked_by, is_quiet},
+    model::reboot::{Approval, Attempt, Kind, Quiet, QuietReason, Reboot},
+};
+
+use automatic::breaker;
+pub use automatic::{after, consider, held_up, session_changed, tick};
+pub use banner::{Banner, banner, wish};
+pub use prepare::prepared;
+pub use steps::{advance, draft_kept, draft_read};
+use steps::{end_attempt, enter, finish, waiting};
+
+/// The number of turns that `d` puts a reboot off by.
+pub(super) const DEFER_TURNS: u32 = 3;
+
+impl Attempt {
+    fn new(model: &mut Model, kind: Kind, cause: Cause) -> Self {
+        let epoch = model.next_epoch();
+        // The reboot answers the agent's request.
+        model.reboot.wish = None;
+        model.reboot.refused = None;
+        Self {
+            id: model.reboot.new_ids.reboot,
+            kind,
+            is_chosen: false,
+            cause,
+            phase: Phase::Armed,
+            journaled: true,
+            entered: Vec::new(),
+            from: model.session.iteration,
+            old: model.session.id,
+            new: match kind {
+                // Where the conversation is replaced in place, the session that begins is the one that ends.
+                Kind::Fresh | Kind::InPlace | Kind::OnTheFly | Kind::Trim => {
+                    model.reboot.new_ids.session
+                }
+                Kind::Undo(session, _) => session,
+                Kind::Restart => model.session.id,
+            },
+            replaced: None,
+            used: model.used(),
+            preview: Preview::default(),
+            approved: None,
+            force: false,
+            handoff: None,
+            outdated: false,
+            trimmed: None,
+            held: None,
+            beside: OnDisk::Nothing,
+            failure: None,
+            epoch,
+        }
+    }
+
+    /// Returns the session that begins.
+    fn next(&self) -> SessionId {
+        if self.kind.replaces() {
+            self.old
+        } else {
+            self.new
+        }
+    }
+
+    fn entry(&self, model: &Model, step: Step) -> JournalEntry {
+        let handoff = self.handoff.as_ref();
+        let process = model.session.agent.process.clone();
+        let (old_agent, new_agent) = if self.has_spawned() {
+            (None, process)
+        } else {
+            (process, None)
+        };
+        JournalEntry {
+            reboot_id: self.id,
+            run: model.run().clone(),
+            iteration: model.session.iteration,
+            step,
+            way: self.kind.way(),
+            old_session: Some(self.old),
+            new_session: Some(self.next()),
+            nonce: handoff.map_or_else(String::new, |one| one.marker.nonce.clone()),
+            handoff: handoff.map_or_else(String::new, |one| one.text.clone()),
+            trim: self.trim_record(),
+            old_agent,
+            new_agent,
+            cause: self.cause,
+            at: model.now.wall,
+            outcome: self.failure.clone(),
+        }
+    }
+}
+
+/// Returns how far the reboot under way has come: a change of it may lead to further steps at a later look.
+pub(super) fn standing(model: &Model) -> Option<(uuid::Uuid, Step, Option<Approval>, bool)> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    Some((attempt.id, attempt.step(), attempt.approved, attempt.force))
+}
+
+/// Begins a reboot that a person, a script or a threshold asks for. `asked` is true if one of the first two did; the review is
+/// opened only for the person at the keyboard.
+pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refusal> {
+    if let Some(attempt) = &model.reboot.attempt {
+        if attempt.is_harmless() && asked {
+            shown_to(model, cause);
+            return Ok(());
+        }
+        return Err(Refusal::UnderWay(attempt.step()));
+    }
+    if model.outside.quitting.is_some() {
+        return Err(Refusal::Quitting);
+    }
+    // A run that begins a session for every turn does so by intention.
+    if let Some(breaker) = breaker(model).filter(|_| !asked && cause != Cause::Autopilot) {
+        return Err(Refusal::NoAutomatic(breaker));
+    }
+    let attempt = Attempt::new(model, Kind::Fresh, cause);
+    model.reboot.attempt = Some(attempt);
+    model.reboot.failure = None;
+    in_place::take_configured(model);
+    on_the_fly::fit_way(model);
+    enter(model, Phase::Armed);
+    if asked {
+        shown_to(model, cause);
+    } else if model.reboot.mode == RebootMode::Ask {
+        call(model, "A reboot waits for your review.");
+    }
+    Ok(())
+}
+
+/// Calls a person to a reboot that waits for them or is announced: once for each level that the session reaches. A run has its
+/// own way to call.
+fn call(model: &mut Model, what: &str) {
+    let Some(attempt) = &model.reboot.attempt else {
+        return;
+    };
+    let level = match attempt.cause {
+        Cause::Breakpoint => Level::Critical,
+        _ => Level::Overflow,
+    };
+    if model.autopilot.is_some() || model.reboot.called >= Some(level) {
+        return;
+    }
+    model.reboot.called = Some(level);
+    let figure = model.session.guard.figure(model.now);
+    let figure = figure.map_or_else(String::new, |figure| {
+        format!(" The context is {} % full.", percent(figure.percent))
+    });
+    let said = format!("{what}{figure}");
+    // The banner is shown until it is answered; the log shows when it began.
+    let now = model.now.wall;
+    model.view.log(&said, false, now);
+    model.emit(Effect::Call(said));
+}
+
+/// Shows a reboot to the one who asked for it: to the person at the keyboard its review, to a script nothing.
+fn shown_to(model: &mut Model, cause: Cause) {
+    if cause == Cause::Key {
+        open_review(model);
+    } else {
+        trim::survey(model);
+    }
+}
+
+/// Begins a reboot that a script asks for in this way.
+pub fn request_by(model: &mut Model, way: Way) -> Result<(), Refusal> {
+    if way == Way::Trim && model.is_generic() {
+        return Err(Refusal::NoTranscripts);
+    }
+    if let Some(why) = trim::refusal_of(model, way) {
+        return Err(why);
+    }
+    request(model, Cause::Ctl, true)?;
+    trim::choose(model, way)
+}
+
+/// Takes back that the state was forgotten, if that came last. Otherwise resumes the session that the last reboot ended; the
+/// present one stays in the history. A reboot whose new agent runs need not wait for its proof: it is closed as one that was not
+/// confirmed.
+pub fn undo(model: &mut Model) -> Result<(), Refusal> {
+    if let Some(cleared) = model.draft.cleared.take() {
+        (model.draft.signalled, model.draft.todo) = *cleared;
+        model.info("what was forgotten is preserved again");
+        return Ok(());
+    }
+    if let Some(attempt) = &model.reboot.attempt {
+        if !attempt.awaits_proof() {
+            return Err(Refusal::UnderWay(attempt.step()));
+        }
+        finish(model, false);
+        // What is still to be typed was for this session.
+        model.session.submission = None;
+    }
+    let record = model
+        .current_iteration()
+        .and_then(|one| one.reboot.as_ref());
+    let Some((old, nonce)) = record.and_then(|one| Some((one.old_session?, one.nonce.clone())))
+    else {
+        return Err(Refusal::NothingToUndo);
+    };
+    let replaced = nonce.map(|nonce| Replaced {
+        session: old,
+        nonce,
+    });
+    let parent = model.current_iteration().and_then(|one| one.parent);
+    // A card that offers the undo has been answered.
+    model.view.card = None;
+    bring_back(model, old, replaced, parent, "your undo");
+    Ok(())
+}
+
+/// Ends the present session and resumes an earlier one; the present one stays in the history.
+///
+/// For a session whose conversation was `replaced` in place, the part before that is resumed; `iteration` is its number in this run.
+pub fn resume_earlier(
+    model: &mut Model,
+    session: SessionId,
+    replaced: Option<Replaced>,
+    iteration: Option<IterationId>,
+) -> Result<(), Refusal> {
+    if let Some(attempt) = &model.reboot.attempt {
+        return Err(Refusal::UnderWay(attempt.step()));
+    }
+    if model.outside.quitting.is_some() {
+        return Err(Refusal::Quitting);
+    }
+    if model.is_generic() {
+        return Err(Refusal::NoSessions);
+    }
+    if model.session.id == session && replaced.is_none() {
+        return Err(Refusal::PresentSession);
+    }
+    let held_by = "your choice of a session";
+    bring_back(model, session, replaced, iteration, held_by);
+    Ok(())
+}
+
+fn bring_back(
+    model: &mut Model,
+    session: SessionId,
+    replaced: Option<Replaced>,
+    iteration: Option<IterationId>,
+    held_by: &'static str,
+) {
+    model.happened.taken_over = Some(held_by);
+    let Some(replaced) = replaced else {
+        let parent = model.lineage.newest_in(session);
+        return resume(model, Kind::Undo(session, parent), Cause::Undo, None);
+    };
+    // No session had the number of a reboot, and none begins with it: a copy that is not needed after all does no harm.
+    let copy = SessionId::new(model.reboot.new_ids.reboot);
+    let kind = Kind::Undo(copy, iteration);
+    resume(model, kind, Cause::Undo, Some(replaced));
+}
+
+/// Resumes the same session after its process has ended by itself.
+pub fn restart(model: &mut Model) {
+    if model.session.agent.state != AgentState::Exited || model.reboot.attempt.is_some() {
+        return;
+    }
+    resume(model, Kind::Restart, Cause::AgentExit, None);
+}
+
+/// Resumes a session, which loses nothing and sends nothing, so it needs no review and no journal.
+fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced>) {
+    let mut attempt = Attempt::new(model, kind, cause);
+    attempt.replaced = replaced;
+    attempt.approved = Some(Approval::Person);
+    attempt.force = true;
+    model.reboot.attempt = Some(attempt);
+    model.view.overlay = None;
+    // An agent that has ended can lose nothing any more.
+    let first = match kind {
+        Kind::Restart => waiting(),
+        _ => Phase::Preparing(Prepared::Nothing),
+    };
+    enter(model, first);
+}
+
+/// Takes up a reboot that a supervisor before us had to leave: the old agent is gone, the human had
+/// approved, the handoff has not arrived.
+pub fn take_up(model: &mut Model, entry: &JournalEntry, handoff: Handoff, new: SessionId) {
+    let mut attempt = Attempt::new(model, Kind::Fresh, entry.cause);
+    attempt.id = entry.reboot_id;
+    attempt.old = entry.old_session.unwrap_or(model.session.id);
+    attempt.new = new;
+    attempt.handoff = (!handoff.text.is_empty()).then_some(handoff);
+    attempt.approved = Some(Approval::Person);
+    model.reboot.attempt = Some(attempt);
+    enter(model, Phase::starting());
+}
+
+/// Opens the review, or brings it to the front.
+fn open_review(model: &mut Model) {
+    if model.view.overlay == Some(Overlay::Review) {
+        return;
+    }
+    model.view.overlay = Some(Overlay::Review);
+    handoff::draft(model);
+    model.view.reading = Reading::at_first_section(&model.draft.handoff.current().text);
+    model.draft.handoff.lists_missing = false;
+    trim::survey(model);
+    if is_under_review(model) {
+        // Turns may have passed since it was drafted: the person may have gone on working under the banner.
+        model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
+        summary::refresh(model);
+    }
+}
+
+/// Follows the agent to another session before anything was done: that session is ended now.
+pub fn moved(model: &mut Model) {
+    let session = model.session.id;
+    held::let_go(model);
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.kind.is_reboot()
+        && attempt.is_harmless()
+    {
+        attempt.old = session;
+        trim::moved(model);
+    }
+}
+
+/// Notes the session that the old one has ended as: it is the one that an undo has to resume.
+pub fn ended_as(model: &mut Model, session: SessionId) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.step() == Step::Ending
+        && attempt.kind.is_reboot()
+    {
+        attempt.old = session;
+    }
+}
+
+/// Approves a reboot for a person, a script or `auto` mode. A second approval while a turn runs interrupts it.
+pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
+    handoff::finish_edit(model);
+    // No one sees the countdown of `auto` behind an editor: the review waits.
+    if approval == Approval::Auto && model.view.external.is_some() {
+        return Err(Refusal::EditorOpen);
+    }
+    if is_handoff_lent(model) {
+        return Err(Refusal::HandoffOpen);
+    }
+    trim::check(model)?;
+    in_place::check(model, approval)?;
+    handoff::draft(model);
+    let message = model.draft.handoff.current().clone();
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return Err(Refusal::NothingToApprove);
+    };
+    match attempt.phase {
+        Phase::Armed | Phase::Drafting { .. } | Phase::Review { .. } => {
+            attempt.approved = Some(approval);
+            // The text that was on the screen is the text that is sent; where it is empty, nothing has to arrive.
+            attempt.handoff = (!message.text.is_empty()).then_some(message);
+        }
+        Phase::Preparing(_) | Phase::Waiting { .. } => attempt.force = true,
+        _ => return Err(Refusal::Approved(attempt.step())),
+    }
+    close_review(model);
+    let late = "the reboot was approved before the model had answered";
+    summary::settle(model, late);
+    Ok(())
+}
+
+/// Takes the review from the screen. Any other overlay there is not this reboot's.
+fn close_review(model: &mut Model) {
+    if model.view.overlay == Some(Overlay::Review) {
+        model.view.overlay = None;
+    }
+}
+
+/// Puts the reboot off, or gives it up.
+pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
+    match &model.reboot.attempt {
+        Some(attempt) if attempt.is_harmless() => {}
+        Some(attempt) => return Err(Refusal::TooLate(attempt.step())),
+        // The reboot that was refused is over: only its banner is left.
+        None if defer && model.reboot.refused.take().is_some() => {}
+        None if wish(model).is_some() => {
+            model.reboot.wish = None;
+            model.info("the agent's request is dismissed");
+            return Ok(());
+        }
+        None => return Err(Refusal::NothingToCancel),
+    }
+    close_review(model);
+    let outcome = if defer {
+        // Once it is due again it is shown again.
+        model.reboot.called = None;
+        timing::be_quiet(model, DEFER_TURNS, QuietReason::Deferred);
+        model.info(format!("reboot deferred by {DEFER_TURNS} turns"));
+        RebootOutcome::Deferred
+    } else {
+        timing::be_quiet(model, 1, QuietReason::Cancelled);
+        model.info(if holds_compaction(model) {
+            "the compaction is left to the client"
+        } else {
+            "reboot cancelled: nothing was changed"
+        });
+        RebootOutcome::Cancelled
+    };
+    if !defer {
+        model.happened.taken_over = Some("your cancel");
+    }
+    if model.reboot.attempt.is_some() && !on_the_fly::take_back(model, outcome) {
+        end_attempt(model, outcome, None);
+    }
+    Ok(())
+}
+
+/// Notes that a step is on disk.
+pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.id == id
+        && attempt.step() == step
+    {
+        attempt.journaled = true;
+    }
+    let beside = &mut model.reboot.beside;
+    if let Some((_, kept)) = beside.take_if(|(one, _)| *one == id && step.is_final()) {
+        unsent::forget(model, &kept);
+    }
+}
+
+/// Notes that the facts for the draft have arrived.
+pub const fn drafted(model: &mut Model) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Phase::Drafting { gathered } = &mut attempt.phase
+    {
+        *gathered = true;
+    }
+}
+
+/// Notes that the new agent's process runs.
+pub fn spawned(model: &mut Model) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Some(launch) = attempt.phase.launch_mut()
+    {
+        *launch = Launch::Running;
+    }
+}
+
+/// Notes that the new agent's process could not be started.
+pub fn spawn_failed(model: &mut Model, why: &str) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Some(launch) = attempt.phase.launch_mut()
+    {
+        *launch = Launch::Failed(why.to_owned());
+    }
+}
+
+/// Checks whether a prompt that reached the agent is the handoff.
+pub fn prompt_seen(model: &mut Model, prompt: &str) {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    let Some(handoff) = &attempt.handoff else {
+        return;
+    };
+    if attempt.kind == Kind::Trim || !attempt.has_begun() {
+        return;
+    }
+    let in_place = attempt.kind.replaces();
+    if in_place && in_place::is_go(prompt, &handoff.marker.nonce) {
+        attempt.set_proof(Proof::Seen);
+        return;
+    }
+    if !handoff.marker.is_in(prompt) {
+        return;
+    }
+    let changed = clean::composed(prompt.trim_end()) != clean::composed(&handoff.text);
+    let (sent, arrived) = (handoff.text.len(), prompt.len());
+    attempt.set_proof(Proof::Seen);
+    if changed {
+        model.error(format!(
+            "the handoff arrived changed: {sent} bytes sent, {arrived} arrived"
+        ));
+    }
+}
+
+/// Takes as proof a handoff in the transcript that begins with this line: in a compaction that was answered there is no prompt with it.
+pub fn handoff_seen(model: &mut Model, first_line: &str) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && (attempt.held.is_some() || attempt.kind == Kind::OnTheFly)
+        && attempt.has_begun()
+        && let Some(handoff) = &attempt.handoff
+        && handoff.marker.is_in(first_line)
+    {
+        attempt.set_proof(Proof::Seen);
+    }
+}
+
+/// Takes as proof that the marker was seen by other means than a hook.
+pub fn marker_seen(model: &mut Model) {
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.set_proof(Proof::Seen);
+    }
+}
+
+/// Handles the end of the agent's process. Returns whether the reboot expected it or deals with it.
+pub fn exited(model: &mut Model, exit: &Exit) -> bool {
+    automatic::agent_ended(model);
+    held::let_go(model);
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return false;
+    };
+    if let Phase::Replacing(replacing) = &mut attempt.phase {
+        in_place::agent_ended(replacing, &exit.to_string());
+        return true;
+    }
+    // In any other phase it is the old one that is gone.
+    if let Some(launch) = attempt.phase.launch_mut() {
+        *launch = Launch::Failed(format!("the new agent ended at once: {exit}"));
+    }
+    true
+}
+
+/// Handles a timer of the reboot that has run out.
+pub fn timer(model: &mut Model, id: TimerId) {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    let proven = attempt.is_proven();
+    match (id, &mut attempt.phase) {
+        (TimerId::Verify(epoch), _) if epoch == attempt.epoch && !proven => verify_due(model),
+        (TimerId::WarmUp(epoch), Phase::Warming { due, .. }) if epoch == attempt.epoch => {
+            *due = true;
+        }
+        _ => {}
+    }
+}
+
+fn verify_due(model: &mut Model) {
+    let waits = is_calm(model) && model.session.agent.prompt_box.is_present();
+    let is_typing = is_text_under_way(model);
+    let timeout = model.config.reboot.verify_timeout;
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    if attempt.held.is_some() && matches!(attempt.phase, Phase::Replacing(_)) {
+        held::stopped_in_client(model);
+        return;
+    }
+    if attempt.kind == Kind::Trim && waits {
+        // Without hooks the screen is the proof: a client that waits for a prompt has taken the session.
+        attempt.set_proof(Proof::Seen);
+        return;
+    }
+    if is_typing {
+        // The time begins with the Enter.
+        let timer = TimerId::Verify(attempt.epoch);
+        model.emit(Effect::SetTimer(timer, timeout));
+    } else if !attempt.is_overdue() {
+        attempt.set_proof(Proof::Overdue);
+        let what = match attempt.kind {
+            Kind::Trim => {
+                "the trimmed session is not confirmed: look at the pane (a dialog may wait for you)"
+            }
+            _ => {
+                "the handoff is not confirmed: look at the pane (a dialog may wait for you); the handoff stays in its panel"
+            }
+        };
+        model.error(what);
+    }
+}
+
+/// Gives up a reboot that has harmed nothing yet because we are leaving; one that has is left in the
+/// journal for the next start to finish.
+pub fn abandon(model: &mut Model) {
+    close_review(model);
+    let attempt = model.reboot.attempt.as_ref();
+    if attempt.is_some_and(Attempt::is_harmless) {
+        end_attempt(model, RebootOutcome::Cancelled, Some("quit"));
+    } else {
+        model.reboot.attempt = None;
+    }
+}

@@ -1,0 +1,336 @@
+//! The reboots that begin by themselves: what begins one, what holds it back, and the clock that `auto` announces it by.
+//!
+//! ```text
+//!   full, or a good moment ──► armed … review ──► the clock runs ──► due ──► approved at the next safe moment
+//!        │                                           │  ▲
+//!        │ a breaker, or a person said no            │  │ typing, a review or something else that lies over the banner
+//!        ▼                                           ▼  │
+//!   quiet, until turns have ended               the clock stops, and starts again
+//! ```
+//!
+//! A turn does not stop the clock: an agent that is never idle for as long as the clock runs would never be rebooted.
+//!
+//! Whatever holds one back is a state with an end, which the [`Banner`](super::Banner) shows for as long as it lasts: a mode that
+//! is called automatic must not be off without notice.
+
+use std::time::Duration;
+
+use crate::{
+    api::wire::AgentState,
+    config::RebootMode,
+    guard::{Level, Threshold},
+    lineage::Cause,
+};
+use pitstop_transcript::Tokens;
+
+use super::{
+    Approval, approve, held, on_the_fly, request,
+    steps::end_attempt,
+    timing::{cuts, is_free, refused},
+};
+use crate::app::{
+    draft::{breakpoint, summary},
+    effect::Effect,
+    event::TimerId,
+    facts::{
+        Block, auto_delay, blocked_by, deciding_figure, is_editing, is_forced, is_last, is_quiet,
+        is_under_review,
+    },
+    model::{
+        Model, Overlay,
+        happened::NoReboot,
+        progress::state_of,
+        reboot::{Attempt, Breaker, Clock, Phase, RebootOutcome},
+    },
+    refusal::Refusal,
+};
+
+/// The interval at which the time that is left is shown again.
+const TICK: Duration = Duration::from_secs(1);
+
+impl Clock {
+    /// Returns the time that is left until the clock is due.
+    pub fn left(self, model: &Model) -> Duration {
+        self.at.saturating_sub(model.now.since_start)
+    }
+}
+
+/// Handles a due reboot that did not begin, for this reason. A run stops for that once no turn is at work; anyone else is shown
+/// what holds it back for as long as it does.
+pub fn held_up(model: &mut Model, why: &Refusal) {
+    if model.autopilot.is_some() {
+        if model.session.agent.state != AgentState::Busy {
+            model.happened.no_reboot = Some(NoReboot::Breaker(why.to_string()));
+        }
+    } else if !matches!(why, Refusal::NoAutomatic(_)) {
+        model.error(why.to_string());
+        refused(model, why.to_string());
+    }
+}
+
+/// Notes what holds a reboot back, or that nothing does any more.
+fn note_breaker(model: &mut Model, breaker: Option<Breaker>) {
+    let kind = |breaker: Breaker| std::mem::discriminant(&breaker);
+    let before = model.reboot.held_by.map(kind);
+    model.reboot.held_by = breaker;
+    if let Some(breaker) = breaker.filter(|one| before != Some(kind(*one))) {
+        model.info(format!("no automatic reboot: {breaker}"));
+    }
+}
+
+/// Asks for a reboot by itself if usage calls for one and nothing prevents it.
+pub fn consider(model: &mut Model) {
+    let figure = deciding_figure(model);
+    let figure = figure.as_ref();
+    let full = figure.is_some_and(|figure| figure.level >= Level::Overflow);
+    let good = figure.is_some_and(|figure| breakpoint::is_good(model, figure));
+    let eligible = (full || good)
+        && model.reboot.mode != RebootMode::Manual
+        && !model.reboot.paused
+        && model.reboot.attempt.is_none()
+        && model.outside.quitting.is_none()
+        && model.session.agent.state != AgentState::Exited
+        && !is_quiet(model)
+        && !is_last(model);
+    if !eligible {
+        return note_breaker(model, None);
+    }
+    let breaker = breaker(model);
+    note_breaker(model, breaker.filter(|_| full));
+    if good {
+        breakpoint::take(model);
+    }
+    let cause = if full {
+        Cause::Threshold
+    } else {
+        Cause::Breakpoint
+    };
+    match request(model, cause, false) {
+        Ok(()) => {}
+        // There will be another good moment, or the compact line.
+        Err(why) if !full => {
+            tracing::info!(%why, "a good moment was not taken");
+        }
+        Err(why) => held_up(model, &why),
+    }
+}
+
+/// Returns the breaker that keeps a reboot from beginning by itself now. Past the force line none does, or the client would soon
+/// act by itself; but a session that was begun so full has not been helped by a reboot, and another one would not help it either,
+/// and a run whose sessions get nothing done does not improve by going on.
+pub(super) fn breaker(model: &mut Model) -> Option<Breaker> {
+    const HOUR: Duration = Duration::from_hours(1);
+    if let Some(born) = born_full(model) {
+        return Some(Breaker::BornFull(born));
+    }
+    let idle = model.reboot.progress.idle(state_of(&model.draft));
+    let forced = is_forced(model);
+    if idle >= model.config.reboot.max_idle_sessions && !(forced && model.autopilot.is_none()) {
+        return Some(Breaker::Idle(idle));
+    }
+    if forced {
+        return None;
+    }
+    let now = model.now;
+    model.reboot.done.retain(|done| now.since(*done) < HOUR);
+    let done = u32::try_from(model.reboot.done.len()).unwrap_or(u32::MAX);
+    let most = model.config.reboot.max_reboots_per_hour;
+    let first = model.reboot.done.first().filter(|_| done >= most)?;
+    let until = first.wall + HOUR;
+    Some(Breaker::TooMany { done, most, until })
+}
+
+/// Returns the tokens of the session at its first figure, where a reboot has begun it above the compact line.
+fn born_full(model: &Model) -> Option<Tokens> {
+    let one = model.current_iteration()?;
+    let born = one.tokens_at_birth.filter(|_| one.reboot.is_some())?;
+    let line = model
+        .session
+        .guard
+        .assess(born)
+        .lines
+        .at(Threshold::Compact);
+    (born >= line).then_some(born)
+}
+
+/// Runs last in every event: judges an armed reboot by what is true now, and starts or stops the clock.
+pub fn after(model: &mut Model) {
+    if let Some(why) = void(model) {
+        return withdraw(model, why);
+    }
+    on_the_fly::fit_way(model);
+    cut(model);
+    let Some(attempt) = &model.reboot.attempt else {
+        return;
+    };
+    let clock = attempt.clock();
+    if held::is_due(model) || on_the_fly::is_due(model) {
+        return go(model);
+    }
+    match (clock, may_announce(model)) {
+        (None, true) => start_clock(model),
+        (Some(_), false) => set_clock(model, None),
+        (Some(clock), true) if clock.left(model).is_zero() && is_free(model) => go(model),
+        _ => {}
+    }
+}
+
+/// Reports whether the reboot began by itself and nothing was done yet. A reboot that a person has asked for, has approved or is
+/// looking at is left to that person.
+fn is_ours(model: &Model) -> bool {
+    model.view.overlay != Some(Overlay::Review)
+        && model.reboot.attempt.as_ref().is_some_and(|attempt| {
+            attempt.is_by_itself()
+                && attempt.is_harmless()
+                && attempt.approved != Some(Approval::Person)
+        })
+}
+
+/// Returns the reason that a reboot that has begun by itself is to be given up: its own reason has gone.
+fn void(model: &mut Model) -> Option<&'static str> {
+    if !is_ours(model) {
+        return None;
+    }
+    let figure = deciding_figure(model);
+    let (manual, paused) = (model.reboot.mode == RebootMode::Manual, model.reboot.paused);
+    let good = breakpoint::what(model).is_some();
+    let attempt = model.reboot.attempt.as_mut()?;
+    // A run that begins a session for every turn does so in any mode.
+    if paused || (manual && attempt.cause != Cause::Autopilot) {
+        return Some("automatic reboots are off");
+    }
+    let level = figure.as_ref().map(|figure| figure.level);
+    let full = level >= Some(Level::Overflow);
+    let used = figure.as_ref().map(|figure| figure.used);
+    match attempt.cause {
+        Cause::Threshold => (!full).then_some("the context is not full any more"),
+        // A finished piece of work is no good place to stop once something else has begun.
+        Cause::Breakpoint if full => {
+            attempt.cause = Cause::Threshold;
+            None
+        }
+        Cause::Breakpoint => {
+            let near = level >= Some(Level::Critical);
+            (!near || !good).then_some("the good moment has passed")
+        }
+        // The client knows its limit better than we do: a lower figure than before means that there is room again.
+        Cause::ContextLimit => {
+            (!full && used < attempt.used).then_some("the context is not full any more")
+        }
+        _ => None,
+    }
+}
+
+/// Gives up a reboot that began by itself.
+pub(super) fn withdraw(model: &mut Model, why: &str) {
+    model.note(&format!("the reboot is no longer due: {why}"));
+    if on_the_fly::take_back(model, RebootOutcome::Withdrawn) {
+        return;
+    }
+    end_attempt(model, RebootOutcome::Withdrawn, None);
+    // Nothing went wrong.
+    model.reboot.failure = None;
+}
+
+/// Gives up what was armed, because the agent is in another session: it was about the one before, and so was what held reboots back.
+pub fn session_changed(model: &mut Model) {
+    model.reboot.quiet = None;
+    model.reboot.refused = None;
+    model.reboot.forget_calls();
+    if is_ours(model) {
+        return withdraw(model, "the agent is in another session");
+    }
+    super::moved(model);
+}
+
+/// Withdraws an armed reboot that began by itself when the agent's process has ended: what is to be done is decided again.
+pub(super) fn agent_ended(model: &mut Model) {
+    // A run goes on in the next session.
+    let ours = model.autopilot.is_none()
+        && model.view.overlay != Some(Overlay::Review)
+        && model.reboot.attempt.as_ref().is_some_and(|attempt| {
+            attempt.is_by_itself() && attempt.is_harmless() && attempt.approved.is_none()
+        });
+    if ours {
+        withdraw(model, "the agent has ended");
+    }
+}
+
+/// Reports whether a reboot goes ahead by itself once a person has had the time to refuse, and they can see that.
+fn may_announce(model: &Model) -> bool {
+    let Some(attempt) = &model.reboot.attempt else {
+        return false;
+    };
+    let announced = attempt.is_by_itself()
+        && is_under_review(model)
+        && attempt.held.is_none()
+        && model.reboot.mode == RebootMode::Auto
+        && !model.reboot.paused;
+    // Whatever lies over the screen hides the banner, and an editor everything.
+    let seen = model.view.overlay.is_none() && model.view.external.is_none();
+    // The person at the keyboard is given the whole time again.
+    let at_keyboard = blocked_by(model).contains(&Block::Typing) || is_editing(model);
+    announced && seen && !at_keyboard
+}
+
+fn set_clock(model: &mut Model, clock: Option<Clock>) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && matches!(attempt.phase, Phase::Review { .. })
+    {
+        attempt.phase = Phase::Review { clock };
+    }
+}
+
+fn start_clock(model: &mut Model) {
+    let Some(cause) = model.reboot.attempt.as_ref().map(|attempt| attempt.cause) else {
+        return;
+    };
+    let delay = auto_delay(model, cause);
+    if delay.is_zero() {
+        if is_free(model) {
+            go(model);
+        }
+        return;
+    }
+    let at = model.now.since_start.saturating_add(delay);
+    let epoch = model.next_epoch();
+    set_clock(model, Some(Clock { at, epoch }));
+    model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK)));
+    // The turns for which it has waited belong in the summary.
+    summary::refresh(model);
+    let seconds = delay.as_millis().div_ceil(1000);
+    let what = format!("The agent is rebooted in {seconds} s.");
+    super::call(model, &what);
+}
+
+/// Sets the timer again when the clock has moved on.
+pub fn tick(model: &mut Model, epoch: u64) {
+    let clock = model.reboot.attempt.as_ref().and_then(Attempt::clock);
+    let Some(clock) = clock.filter(|clock| clock.epoch == epoch) else {
+        return;
+    };
+    let left = clock.left(model);
+    // Once it is due, every event asks whether this is the moment.
+    if !left.is_zero() {
+        model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), left.min(TICK)));
+    }
+}
+
+/// Goes ahead, because the time in which a person could refuse is over.
+fn go(model: &mut Model) {
+    set_clock(model, None);
+    if let Err(why) = approve(model, Approval::Auto) {
+        tracing::info!(%why, "an automatic reboot cannot go ahead");
+    }
+}
+
+/// Cuts the turn for a reboot that `auto` has approved, once it is time for that.
+fn cut(model: &mut Model) {
+    let cuts = cuts(model);
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.approved == Some(Approval::Auto)
+        && matches!(attempt.phase, Phase::Waiting { .. })
+    {
+        attempt.force |= cuts;
+    }
+}

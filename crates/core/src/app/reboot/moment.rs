@@ -1,0 +1,129 @@
+//! The moment of a reboot as a person sees it: the stages while it goes on, then for some seconds what it has brought.
+
+use std::time::Duration;
+
+use crate::lineage::journal::Step;
+use pitstop_handoff::PreservedState;
+
+use crate::app::{
+    effect::Effect,
+    event::TimerId,
+    facts::fresh_tokens,
+    model::{
+        Model,
+        reboot::Attempt,
+        view::{Card, Outcome},
+    },
+};
+
+/// The time that the card is shown.
+const CARD: Duration = Duration::from_secs(10);
+
+/// The time that the card waits for the new session's figure, which comes with the first answer of the model.
+const AWAITED: Duration = Duration::from_secs(30);
+
+/// The interval at which the stages are drawn while a reboot is under way.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Returns the order that begins the display of the reboot's progress, when the old agent is about to be ended.
+#[must_use]
+pub const fn begin() -> Effect {
+    Effect::SetTimer(TimerId::Moment, TICK)
+}
+
+/// Takes the card down when its time is over, and sets the next timer.
+pub fn tick(model: &mut Model) {
+    let now = model.now;
+    let left = |card: &Card| {
+        let stands = if card.awaits_figure { AWAITED } else { CARD };
+        stands.saturating_sub(now.since(card.at))
+    };
+    let card = model.view.card.as_ref().map(left);
+    if card.is_some_and(|left| left.is_zero()) {
+        model.view.card = None;
+    }
+    let under_way = model.reboot.attempt.as_ref();
+    if under_way.is_some_and(|attempt| !attempt.is_harmless()) {
+        model.emit(begin());
+    } else if let Some(left) = card.filter(|left| !left.is_zero()) {
+        model.emit(Effect::SetTimer(TimerId::Moment, left));
+    }
+}
+
+/// Notes that a figure has come. The card that waits for it shows it for as long as any other card is shown.
+pub(in crate::app) fn figure_came(model: &mut Model) {
+    let now = model.now;
+    let known = model.used().is_some();
+    if let Some(card) = model
+        .view
+        .card
+        .as_mut()
+        .filter(|card| known && card.awaits_figure)
+    {
+        card.awaits_figure = false;
+        card.at = now;
+        model.emit(Effect::SetTimer(TimerId::Moment, CARD));
+    }
+}
+
+/// Shows that a reboot is done, after `took_ms` milliseconds; `items` is true if a handoff has carried items over.
+pub fn done(model: &mut Model, took_ms: u64, items: bool) -> Effect {
+    let attempt = model.reboot.attempt.as_ref();
+    let iterations = model.lineage.iterations().iter();
+    let ended = attempt.and_then(|attempt| {
+        let mut ended = iterations.filter(|one| one.iteration == attempt.from);
+        ended.next()?.tokens_at_end.or(attempt.used)
+    });
+    let outcome = Outcome::Done {
+        took_ms,
+        before: ended,
+        after: match attempt.and_then(|attempt| attempt.trimmed) {
+            Some(trimmed) => Some(trimmed.tokens_after),
+            None => fresh_tokens(model),
+        },
+        items: items.then(|| carried(&model.draft.preserved)),
+        proven: attempt.is_some_and(Attempt::is_proven),
+    };
+    show(model, outcome)
+}
+
+/// Shows that a reboot was given up, and the old session goes on.
+pub fn failed(model: &mut Model, why: &str, resumed: bool) -> Effect {
+    let attempt = model.reboot.attempt.as_ref();
+    let steps = attempt.into_iter().flat_map(|attempt| &attempt.entered);
+    let last = steps
+        .map(|(step, _)| *step)
+        .rfind(|step| !matches!(step, Step::RollingBack | Step::Failed));
+    let outcome = Outcome::Failed {
+        step: last.unwrap_or(Step::Preparing),
+        why: why.to_owned(),
+        resumed,
+    };
+    show(model, outcome)
+}
+
+fn show(model: &mut Model, outcome: Outcome) -> Effect {
+    let awaits_figure = matches!(outcome, Outcome::Done { .. }) && model.used().is_none();
+    model.view.card = Some(Card {
+        outcome,
+        done_at: model.now,
+        at: model.now,
+        awaits_figure,
+    });
+    let stands = if awaits_figure { AWAITED } else { CARD };
+    Effect::SetTimer(TimerId::Moment, stands)
+}
+
+/// Returns the number of items that the handoff has carried over.
+fn carried(state: &PreservedState) -> usize {
+    [
+        state.constraints.len(),
+        state.decisions.len(),
+        state.rejected.len(),
+        state.known_issues.len(),
+        state.completed_items.len(),
+        state.pending_items.len(),
+    ]
+    .into_iter()
+    .sum()
+}

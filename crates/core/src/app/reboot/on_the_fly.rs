@@ -1,0 +1,194 @@
+//! The reboot on the fly: the handoff takes the place of the conversation between two steps of a turn, which goes on.
+//!
+//! ```text
+//!  replacing ─► the order: the client's compaction trigger is lowered ─► it asks at its next step, and has the text ─► as in place
+//!                   │                        │
+//!                   │                        └─ the turn ends before: in place
+//!                   └─ refused: the turn's end is waited for
+//! ```
+//!
+//! Process, session and prompt box stay, no model is asked, and the turn goes on behind the handoff with the results of its last
+//! step. Once the client has the text, all goes on as in a reboot in place ([`super::in_place`]), except that no turn is begun.
+
+use std::time::Duration;
+
+use pitstop_agent::bridge::{Order, OrderId};
+
+use super::{
+    Attempt, Kind, in_place,
+    steps::{end_attempt, enter, waiting},
+    timing,
+};
+use crate::app::{
+    effect::Effect,
+    facts::{is_under_review, on_the_fly_refusal, turn_runs},
+    model::{
+        Model,
+        orders::Purpose,
+        reboot::{Approval, Phase, RebootOutcome, Replacing, Revoked},
+    },
+    orders,
+};
+
+/// The time that the client may take to set its trigger back: it does it in milliseconds.
+const RESTORED_WITHIN: Duration = Duration::from_secs(5);
+
+/// The number of tool calls that may end while the client is to ask at its next step: more than one step has.
+const CALLS_UNASKED: u32 = 24;
+
+/// The reason that no compaction of this client can be answered: a managed settings file has it pass over the hooks of mods that would.
+pub const PASSED_OVER: &str = "managed settings keep pitstop from answering compactions";
+
+/// Changes the way of a reboot that begins by itself to fit what the agent does now, until a person has chosen one or it is approved.
+pub(super) fn fit_way(model: &mut Model) {
+    let possible = on_the_fly_refusal(model).is_none();
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    let open = attempt.is_open() && attempt.approved.is_none() && attempt.held.is_none();
+    if !open || attempt.is_chosen || !attempt.is_by_itself() {
+        return;
+    }
+    match (attempt.kind, possible) {
+        (Kind::Fresh | Kind::InPlace, true) => attempt.kind = Kind::OnTheFly,
+        (Kind::OnTheFly, false) => in_place::take_configured(model),
+        _ => {}
+    }
+}
+
+/// Reports whether it is approved now, without asking a person.
+pub(super) fn is_due(model: &Model) -> bool {
+    is_under_review(model) && timing::goes_on_the_fly(model)
+}
+
+/// Gives the order for an approved and prepared reboot, unless the turn has ended since.
+pub(super) fn wait(model: &mut Model) {
+    if !turn_runs(model) {
+        return turn_is_over(model);
+    }
+    if let Some(why) = on_the_fly_refusal(model) {
+        return in_place::refused(model, &why);
+    }
+    super::steps::begin_in_place(model);
+}
+
+/// Handles a turn that has ended before the conversation was replaced in it: it is replaced after the turn, at once if a person
+/// wants it. `auto` has approved the turn's middle only, and announces what comes after it.
+pub(super) fn turn_is_over(model: &mut Model) {
+    if !by_person(model) {
+        return announce(model);
+    }
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.kind = Kind::InPlace;
+    }
+    enter(model, waiting());
+}
+
+fn by_person(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person))
+}
+
+fn announce(model: &mut Model) {
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.approved = None;
+    }
+    in_place::take_configured(model);
+    enter(model, Phase::Armed);
+}
+
+/// Notes that the client's trigger is lowered: the client asks at its next step.
+pub(super) fn lowered(model: &mut Model, order: OrderId) {
+    in_place::set(model, Replacing::AwaitsStep { order, calls: 0 });
+}
+
+/// Handles a turn that has ended before the client asked, at which the mod has set the trigger back.
+pub(super) fn unasked(model: &mut Model, order: OrderId) {
+    if by_person(model) {
+        model.emit(Effect::RevokeOrder(order));
+        return turn_is_over(model);
+    }
+    revoke(model, order, Revoked::Armed);
+}
+
+/// Returns the order by which the client is to ask at its next step, while it has not.
+#[must_use]
+pub fn awaited(model: &Model) -> Option<OrderId> {
+    match model.reboot.attempt.as_ref()?.phase {
+        Phase::Replacing(Replacing::AwaitsStep { order, .. }) => Some(order),
+        _ => None,
+    }
+}
+
+/// Reports whether the client's trigger may be where our order has put it, and not where the client has it.
+#[must_use]
+pub fn has_lowered_trigger(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| {
+        attempt.kind == Kind::OnTheFly
+            && matches!(attempt.phase, Phase::Replacing(_) | Phase::Verifying(_))
+    })
+}
+
+/// Counts a tool of the main turn that has run: a client that goes on step by step and does not ask never will.
+pub fn tool_ended(model: &mut Model) {
+    let Some(Attempt {
+        phase: Phase::Replacing(Replacing::AwaitsStep { calls, .. }),
+        ..
+    }) = &mut model.reboot.attempt
+    else {
+        return;
+    };
+    *calls += 1;
+    if *calls == CALLS_UNASKED {
+        give_up(model, "the client has not asked at its next steps");
+    }
+}
+
+/// Gives up this way because the client compacts without asking: its compaction is held back, and this way is not taken again in
+/// its process.
+pub fn passed_over(model: &mut Model) {
+    if awaited(model).is_some() {
+        give_up(model, PASSED_OVER);
+    }
+    model.session.agent.unanswered = Some(PASSED_OVER.to_owned());
+}
+
+fn give_up(model: &mut Model, why: &str) {
+    model.session.agent.unanswered = Some(why.to_owned());
+    restore_trigger(model);
+    model.emit_all(awaited(model).map(Effect::RevokeOrder));
+    in_place::set(model, Replacing::Refused(why.to_owned()));
+}
+
+fn restore_trigger(model: &mut Model) {
+    let order = Order::RestoreTrigger;
+    orders::give(model, Purpose::Trigger, order, RESTORED_WITHIN);
+}
+
+/// Takes the reboot back while the client is to ask at its next step; returns whether it is: then the reboot ends with this outcome
+/// once it is known that the client has not asked.
+pub(super) fn take_back(model: &mut Model, outcome: RebootOutcome) -> bool {
+    let order = awaited(model);
+    if let Some(order) = order {
+        revoke(model, order, Revoked::Ends(outcome));
+    }
+    order.is_some()
+}
+
+fn revoke(model: &mut Model, order: OrderId, then: Revoked) {
+    in_place::set(model, Replacing::Revoking { order, then });
+    model.emit(Effect::RevokeOrder(order));
+}
+
+/// Ends or announces the reboot whose order was taken back in time.
+pub(super) fn taken_back(model: &mut Model, then: Revoked) {
+    if let Revoked::Ends(outcome) = then {
+        restore_trigger(model);
+        end_attempt(model, outcome, None);
+        // Nothing went wrong.
+        model.reboot.failure = None;
+    } else {
+        announce(model);
+    }
+}

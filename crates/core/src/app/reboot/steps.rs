@@ -1,0 +1,704 @@
+//! The steps of a reboot: what each waits for, what it does, and which comes next.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::{
+    api::wire::AgentState,
+    config::{Delivery, RebootMode},
+    lineage::{Cause, EndReason, IterationId, RebootRecord, TrimRecord, journal::Step},
+};
+use pitstop_agent::{
+    bridge::{Order, Outcome},
+    claude::limits::Act,
+};
+use pitstop_handoff::Handoff;
+use pitstop_transcript::Tokens;
+
+use super::{
+    DEFER_TURNS,
+    prepare::{self, preparing},
+    timing::{self, be_quiet, is_free, is_within_call},
+};
+use crate::app::{
+    draft::{carried, checkpoint, handoff, record::save_iteration, summary},
+    effect::{Effect, StartAgent},
+    event::TimerId,
+    facts::{
+        answers_at_once, goes_on_the_fly, holds_compaction, is_safe, reads_task, restart_prompt,
+        typing_refusal,
+    },
+    metrics,
+    model::{
+        Model, Overlay,
+        orders::{EndedOrder, OrderEnd, Purpose},
+        reboot::{
+            Approval, Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof,
+            QuietReason, RebootOutcome,
+        },
+        unsent::{OnDisk, Unsent},
+    },
+    orders,
+    reboot::{
+        ending, held, in_place,
+        iteration::{close_iteration, open_iteration},
+        moment, on_the_fly, submit, trim, unsent,
+    },
+};
+
+/// The time that the client's own side may take to read the prompt box: it is done in milliseconds.
+const DRAFT_READ_WITHIN: Duration = Duration::from_secs(2);
+
+/// Takes the steps that follow from what is true now.
+pub fn advance(model: &mut Model) {
+    while let Some(attempt) = &model.reboot.attempt {
+        if !attempt.journaled {
+            break;
+        }
+        let before = attempt.step();
+        match &attempt.phase {
+            Phase::Armed => armed(model),
+            Phase::Drafting { gathered } => drafting(model, *gathered),
+            Phase::Review { .. } => review(model),
+            Phase::Preparing(_) => preparing(model),
+            Phase::Waiting { .. } => wait(model),
+            Phase::Ending => ending_step(model),
+            Phase::Starting { agent, .. } => starting(model, agent.clone()),
+            Phase::Delivering(agent) => delivering(model, agent.clone()),
+            Phase::Replacing(now) => in_place::replacing(model, &now.clone()),
+            Phase::Verifying(agent) => verifying(model, agent.clone()),
+            Phase::Warming { due, agent } => warming(model, *due, &agent.launch.clone()),
+            Phase::RollingBack(launch) => rolling_back(model, &launch.clone()),
+            Phase::Done | Phase::Failed => {}
+        }
+        let after = model.reboot.attempt.as_ref().map(Attempt::step);
+        if after == Some(before) {
+            break;
+        }
+    }
+}
+
+/// Writes a phase ahead; its work is done once it is on disk.
+pub(super) fn enter(model: &mut Model, phase: Phase) {
+    let now = model.now;
+    let Some(mut attempt) = model.reboot.attempt.take() else {
+        return;
+    };
+    let step = phase.step();
+    attempt.phase = phase;
+    attempt.entered.push((step, now));
+    let journal = attempt.kind.is_reboot();
+    attempt.journaled = !journal;
+    if journal {
+        let entry = attempt.entry(model, step);
+        model.emit(Effect::Journal(Box::new(entry)));
+    }
+    model.reboot.attempt = Some(attempt);
+}
+
+/// Returns the phase that waits for a safe moment, at its beginning.
+pub(super) const fn waiting() -> Phase {
+    Phase::Waiting {
+        look: LastLook::Pending,
+        draft: OnDisk::Nothing,
+    }
+}
+
+fn armed(model: &mut Model) {
+    let Some(attempt) = &model.reboot.attempt else {
+        return;
+    };
+    let approved = attempt.approved.is_some();
+    let each_turn = attempt.cause == Cause::Autopilot;
+    let waits = holds_compaction(model);
+    let at_once = (waits && answers_at_once(model)) || timing::goes_on_the_fly(model);
+    let asked = approved
+        || waits
+        || at_once
+        || !attempt.is_by_itself()
+        || model.view.overlay == Some(Overlay::Review);
+    if !asked && !is_free(model) {
+        return;
+    }
+    enter(model, Phase::Drafting { gathered: false });
+    model.emit_all(reads_task(model));
+    model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
+    // A session of one turn is not worth a summary, which costs as much as the turn, and a client that waits is not kept waiting
+    // for one unless a person reads it.
+    if !approved && !each_turn && !at_once {
+        summary::refresh(model);
+    }
+}
+
+fn drafting(model: &mut Model, gathered: bool) {
+    let Some(attempt) = &model.reboot.attempt else {
+        return;
+    };
+    let reviewed = model.view.overlay == Some(Overlay::Review);
+    let unattended = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto && !reviewed;
+    let at_once =
+        (holds_compaction(model) && answers_at_once(model)) || timing::goes_on_the_fly(model);
+    let waits = !gathered || (!at_once && summary::is_awaited(model, unattended));
+    if waits && attempt.approved.is_none() {
+        return;
+    }
+    enter(model, Phase::Review { clock: None });
+}
+
+fn review(model: &mut Model) {
+    let attempt = model.reboot.attempt.as_ref();
+    if attempt.is_some_and(|attempt| attempt.approved.is_some()) {
+        enter(model, Phase::Preparing(Prepared::Nothing));
+    }
+}
+
+fn wait(model: &mut Model) {
+    if goes_on_the_fly(model) && !holds_compaction(model) {
+        return on_the_fly::wait(model);
+    }
+    // A client that waits in a compaction is at no safe moment, and needs none.
+    let free = is_gone(model) || is_safe(model) || holds_compaction(model);
+    let busy = model.session.agent.state == AgentState::Busy;
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    let (reboots, goes) = (attempt.kind.is_reboot(), attempt.force || free);
+    let Phase::Waiting { look, .. } = &mut attempt.phase else {
+        return;
+    };
+    // The text in the prompt box at the last moment is carried over, or keeps the session from being ended.
+    if !goes {
+        *look = LastLook::Pending;
+        attempt.outdated |= busy;
+        return;
+    }
+    if attempt.kind.replaces() {
+        let goes_on = in_place::judge(model);
+        if goes_on && in_place::is_chosen(model) {
+            begin_in_place(model);
+        } else if goes_on {
+            wait(model);
+        }
+        return;
+    }
+    match look {
+        LastLook::Pending => return look_at_draft(model),
+        LastLook::Ordered(_) => return,
+        LastLook::Done => {}
+    }
+    if model.happened.reads_prompt_box {
+        return;
+    }
+    let Some(on_disk) = draft_on_disk(model) else {
+        return;
+    };
+    // Another call has begun since: the next gap between calls is waited for.
+    if is_within_call(model) {
+        if let Some(attempt) = &mut model.reboot.attempt {
+            attempt.force = false;
+        }
+        return;
+    }
+    draft_again(model);
+    unsent::take(model, &on_disk);
+    enter(model, Phase::Ending);
+    model.emit(moment::begin());
+    if reboots {
+        checkpoint::at_reboot(model);
+    }
+}
+
+/// Makes the handoff again from what is true now, where no one has read it or a turn has gone on since the approval, by up to some
+/// hundred steps: it would name steps as under way that are done. A message that a person has edited is left as it is.
+fn draft_again(model: &mut Model) {
+    handoff::draft(model);
+    let edited = model.draft.handoff.edited.is_some();
+    let message = model.draft.handoff.current().clone();
+    if let Some(attempt) = &mut model.reboot.attempt
+        && (attempt.approved == Some(Approval::Auto) || (attempt.outdated && !edited))
+        && attempt.handoff.is_some()
+    {
+        attempt.handoff = Some(message);
+    }
+}
+
+/// Begins a reboot in place, in which the prompt box keeps what it holds. The disk has the text too, in case the client ends meanwhile.
+pub(super) fn begin_in_place(model: &mut Model) {
+    if let Some(on_disk) = draft_on_disk(model)
+        && let Some(attempt) = &mut model.reboot.attempt
+    {
+        attempt.beside = on_disk;
+        draft_again(model);
+        in_place::begin(model);
+    }
+}
+
+/// Has the text of the prompt box written to disk, before anything is done to its session. Returns `None` until it is there.
+fn draft_on_disk(model: &mut Model) -> Option<OnDisk> {
+    let held = unsent::unsent(model);
+    let Phase::Waiting { draft, .. } = &mut model.reboot.attempt.as_mut()?.phase else {
+        return None;
+    };
+    match held {
+        Unsent::Text(text) if *draft == OnDisk::Kept(text.clone()) => {}
+        Unsent::Text(text) => {
+            let ordered = OnDisk::Ordered(text.clone());
+            if std::mem::replace(draft, ordered.clone()) != ordered {
+                model.emit(Effect::KeepDraft(Some(text)));
+            }
+            return None;
+        }
+        Unsent::Nothing | Unsent::Unreadable => {}
+    }
+    Some(std::mem::take(draft))
+}
+
+/// Has the prompt box read off the screen and, where possible, by the client's own side, which knows every line as it is.
+fn look_at_draft(model: &mut Model) {
+    model.happened.reads_prompt_box = true;
+    model.emit(Effect::ReadPromptBox);
+    let mut look = LastLook::Done;
+    let in_force = model.session.agent.bridge.of(model.session.id).is_some();
+    if in_force && !is_gone(model) {
+        let (purpose, order) = (Purpose::LastDraft, Order::ReadDraft);
+        look = LastLook::Ordered(orders::give(model, purpose, order, DRAFT_READ_WITHIN));
+    }
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Phase::Waiting { look: last, .. } = &mut attempt.phase
+    {
+        *last = look;
+    }
+}
+
+/// Takes over what the client's own side has read of the prompt box; if it could not, the screen serves.
+pub fn draft_read(model: &mut Model, ended: EndedOrder) {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    let Phase::Waiting { look, .. } = &mut attempt.phase else {
+        return;
+    };
+    if *look != LastLook::Ordered(ended.id) {
+        return;
+    }
+    *look = LastLook::Done;
+    let reported = &mut model.session.agent.bridge.reported;
+    match ended.end {
+        OrderEnd::Answered(Outcome::Draft(draft)) if reported.session == Some(ended.session) => {
+            reported.draft = Some(draft);
+        }
+        other => {
+            tracing::warn!(?other, "the bridge could not read the prompt box");
+            reported.draft = None;
+        }
+    }
+}
+
+/// Reports whether the old agent is gone, by our doing or by itself.
+fn is_gone(model: &Model) -> bool {
+    model.session.agent.state == AgentState::Exited
+}
+
+fn ending_step(model: &mut Model) {
+    if is_gone(model) {
+        return enter(model, Phase::starting());
+    }
+    if model.reboot.ending.is_some_and(|ending| ending.hopeless) {
+        return end_attempt(
+            model,
+            RebootOutcome::Failed,
+            Some("the old agent cannot be ended"),
+        );
+    }
+    if model.reboot.ending.is_none() && is_within_call(model) {
+        return;
+    }
+    ending::begin(model, false);
+}
+
+fn starting(model: &mut Model, mut agent: NewAgent) {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    let (kind, epoch) = (attempt.kind, attempt.epoch);
+    match &agent.launch {
+        Launch::Failed(why) => return roll_back(model, why),
+        _ if attempt.is_copying() => return trim::order_copy(model),
+        Launch::Pending => {
+            agent.launch = Launch::Ordered;
+            attempt.phase = Phase::Starting {
+                copying: None,
+                agent,
+            };
+            return start(model);
+        }
+        Launch::Ordered => return,
+        Launch::Running => {}
+    }
+    let next = match kind {
+        // A paste waits for an agent that is ready, which one with a dialog never is.
+        Kind::Fresh | Kind::InPlace | Kind::OnTheFly => Phase::Delivering(agent),
+        // Nothing is delivered: the copy holds the conversation.
+        Kind::Trim => Phase::Verifying(agent),
+        Kind::Undo(..) | Kind::Restart => return finish(model, false),
+    };
+    enter(model, next);
+    let timeout = model.config.reboot.verify_timeout;
+    model.emit(Effect::SetTimer(TimerId::Verify(epoch), timeout));
+}
+
+/// Opens the next iteration and orders its process.
+fn start(model: &mut Model) {
+    let Some(attempt) = &model.reboot.attempt else {
+        return;
+    };
+    let (kind, cause, old, session) = (attempt.kind, attempt.cause, attempt.old, attempt.new);
+    let replaced = attempt.replaced.as_ref().map(|one| one.session);
+    let handoff = attempt.handoff.as_ref().filter(|_| kind != Kind::Trim);
+    let text = handoff.map(|handoff| handoff.text.clone());
+    let parent = match kind {
+        Kind::Undo(_, parent) => parent,
+        Kind::Fresh | Kind::InPlace | Kind::OnTheFly | Kind::Trim | Kind::Restart => {
+            model.lineage.iterations().last().map(|last| last.iteration)
+        }
+    };
+    open_iteration(model, session, Some(cause), parent);
+    let undone = matches!(kind, Kind::Undo(..)).then_some(parent).flatten();
+    if matches!(kind, Kind::Undo(..)) {
+        carried::come_back(model, replaced.unwrap_or(session), parent);
+    }
+    model.session.agent.holds_compaction |=
+        undone.is_some_and(|iteration| is_above_trigger(model, iteration));
+    match kind {
+        Kind::Fresh => model.session.spending.begin_session(session),
+        Kind::Trim => model.session.spending.copy_session(old, session),
+        Kind::Undo(..) => {
+            if let Some(from) = replaced {
+                model.session.spending.copy_session(from, session);
+            }
+        }
+        Kind::InPlace | Kind::OnTheFly | Kind::Restart => {}
+    }
+    let iteration = model.session.iteration;
+    let as_prompt = kind == Kind::Fresh && !is_pasted(model);
+    let again = restart_prompt(model).filter(|_| kind == Kind::Restart);
+    model.emit(Effect::Start(StartAgent {
+        iteration,
+        session,
+        resume: kind != Kind::Fresh,
+        prompt_if_new: again
+            .as_ref()
+            .map(|_| model.draft.handoff.current().text.clone()),
+        prompt: again.or_else(|| text.clone().filter(|_| as_prompt)),
+        first: false,
+    }));
+    if let Some(text) = text {
+        model.emit(Effect::SaveHandoff { iteration, text });
+    }
+}
+
+/// Reports whether an iteration ended where the client compacts by itself: resumed as it was, its next prompt would be compacted.
+fn is_above_trigger(model: &Model, iteration: IterationId) -> bool {
+    let limit = model.session.client.limit();
+    let trigger = limit.filter(|limit| limit.act == Act::Compacts);
+    let mut iterations = model.lineage.iterations().iter();
+    let end = iterations.find(|one| one.iteration == iteration);
+    let end = end.and_then(|one| one.tokens_at_end);
+    trigger.is_some_and(|trigger| end >= Some(trigger.at))
+}
+
+/// Reports whether the handoff is pasted: a generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
+fn is_pasted(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    let handoff = attempt.and_then(|attempt| attempt.handoff.as_ref());
+    let pasted = model.config.reboot.delivery == Delivery::Paste || model.is_generic();
+    handoff.is_some_and(|handoff| pasted || handoff.bytes() > 120 * 1024)
+}
+
+fn delivering(model: &mut Model, agent: NewAgent) {
+    // The hook that reports the start may come before the pane has shown an empty prompt box.
+    let ready =
+        model.session.agent.state != AgentState::Starting && typing_refusal(model).is_none();
+    let Some(attempt) = &model.reboot.attempt else {
+        return;
+    };
+    if let Launch::Failed(why) = &agent.launch {
+        return roll_back(model, why);
+    }
+    let epoch = attempt.epoch;
+    let mut pasted = None;
+    if is_pasted(model) {
+        pasted = attempt.handoff.clone().filter(|_| ready);
+        if pasted.is_none() {
+            return;
+        }
+    }
+    enter(model, Phase::Verifying(agent));
+    if let Some(handoff) = pasted {
+        if model.is_generic() {
+            // Other agents have hooks; in their prompt a marker shows before anything is submitted.
+            model.emit(Effect::WatchPane(handoff.marker.nonce.clone()));
+        }
+        let _ = submit::submit(model, &handoff.text);
+    }
+    let timeout = model.config.reboot.verify_timeout;
+    model.emit(Effect::SetTimer(TimerId::Verify(epoch), timeout));
+}
+
+fn verifying(model: &mut Model, agent: NewAgent) {
+    let Some(attempt) = &model.reboot.attempt else {
+        return;
+    };
+    // Its session is resumed, with the handoff in it.
+    if let (true, Launch::Failed(why)) = (attempt.kind.replaces(), &agent.launch) {
+        return roll_back(model, why);
+    }
+    let nothing_sent = attempt.handoff.is_none();
+    let typed = model.session.submission.is_none() || !model.is_generic();
+    if nothing_sent || (agent.proof == Proof::Seen && typed) {
+        let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
+        if model.config.reboot.warmup_prompt.is_none() {
+            return finish(model, false);
+        }
+        enter(model, Phase::Warming { due: false, agent });
+        model.emit(Effect::SetTimer(TimerId::WarmUp(epoch), delay));
+    } else if let Launch::Failed(why) = &agent.launch {
+        roll_back(model, why);
+    }
+}
+
+/// Types the warm-up prompt once its delay is over and the first turn has ended.
+fn warming(model: &mut Model, due: bool, launch: &Launch) {
+    if matches!(launch, Launch::Failed(_)) {
+        return finish(model, due);
+    }
+    if !due || model.session.agent.state != AgentState::Idle {
+        return;
+    }
+    let prompt = model.config.reboot.warmup_prompt.clone();
+    // A prompt box that is not empty, or not there, is waited for.
+    if submit::submit(model, &prompt.unwrap_or_default()).is_ok() {
+        finish(model, true);
+    }
+}
+
+/// Resumes the old session, because the new agent could not take over.
+pub(super) fn roll_back(model: &mut Model, why: &str) {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    if !attempt.kind.is_reboot() {
+        end_attempt(model, RebootOutcome::Failed, Some(why));
+        return left_without_agent(model);
+    }
+    attempt.failure = Some(why.to_owned());
+    let beside = std::mem::take(&mut attempt.beside);
+    unsent::outlives(model, beside);
+    // Its conversation was replaced already, and the session is resumed with that.
+    if let Some(attempt) = &model.reboot.attempt
+        && attempt.kind.replaces()
+        && attempt.has_begun()
+    {
+        let record = record(model, attempt, false);
+        if let Some(current) = model.lineage.current_mut() {
+            current.reboot = Some(record);
+        }
+    }
+    close_iteration(model, EndReason::Crash);
+    enter(model, Phase::RollingBack(Launch::Pending));
+}
+
+fn rolling_back(model: &mut Model, launch: &Launch) {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    let (old, in_place) = (attempt.old, attempt.kind.replaces());
+    match launch {
+        Launch::Pending => {
+            attempt.phase = Phase::RollingBack(Launch::Ordered);
+            let parent = model.lineage.newest_in(old);
+            open_iteration(model, old, Some(Cause::Recovery), parent);
+            carried::come_back(model, old, parent);
+            let iteration = model.session.iteration;
+            return model.emit(Effect::Start(StartAgent {
+                iteration,
+                session: old,
+                resume: true,
+                prompt: None,
+                prompt_if_new: None,
+                first: false,
+            }));
+        }
+        Launch::Ordered => return,
+        Launch::Failed(again) => {
+            let why = attempt.failure.clone().unwrap_or_default();
+            model.error(format!(
+                "the reboot failed ({why}), and so did resuming the old session: no agent runs: {again}"
+            ));
+            end_attempt(model, RebootOutcome::Failed, None);
+            return left_without_agent(model);
+        }
+        Launch::Running => {}
+    }
+    let why = attempt.failure.clone().unwrap_or_default();
+    model.error(if in_place {
+        format!("the session is resumed as the client left it: {why}")
+    } else {
+        format!("reboot rolled back, the old session is resumed: {why}")
+    });
+    let card = moment::failed(model, &why, true);
+    end_attempt(model, RebootOutcome::RolledBack, None);
+    model.emit(card);
+}
+
+/// Finishes a reboot that went well: its record goes to the history.
+pub(super) fn finish(model: &mut Model, warmed_up: bool) {
+    let Some(attempt) = &model.reboot.attempt else {
+        return;
+    };
+    let record = record(model, attempt, warmed_up);
+    let verified = attempt.is_proven();
+    let kind = attempt.kind;
+    let died = attempt.has_died();
+    let total = record.total_ms();
+    let iteration = model.session.iteration;
+    let trimmed = record.trim;
+    if kind.is_reboot()
+        && let Some(current) = model.lineage.current_mut()
+    {
+        current.reboot = Some(record);
+    }
+    // The record is saved before the journal is closed: if we were killed between the two, a record that came later would be lost
+    // with its reboot.
+    save_iteration(model);
+    model.info(match kind {
+        Kind::Fresh if verified => {
+            let took = pitstop_base::format::short(total);
+            format!("rebooted in {took}: iteration {iteration}, handoff confirmed")
+        }
+        Kind::Fresh => format!("iteration {iteration} has started"),
+        Kind::InPlace | Kind::OnTheFly => {
+            let took = pitstop_base::format::short(total);
+            let proof = if verified { ", handoff confirmed" } else { "" };
+            let how = if kind == Kind::InPlace {
+                "in place"
+            } else {
+                "on the fly"
+            };
+            format!("rebooted {how} in {took}: iteration {iteration}{proof}")
+        }
+        Kind::Trim => format!(
+            "iteration {iteration}: the trimmed session goes on{}",
+            trimmed.map(won).unwrap_or_default()
+        ),
+        Kind::Undo(..) => format!("iteration {iteration}: the earlier session is back"),
+        Kind::Restart if model.is_generic() => {
+            format!("iteration {iteration} has started")
+        }
+        Kind::Restart => format!("iteration {iteration}: the session is resumed"),
+    });
+    let card = kind
+        .is_reboot()
+        .then(|| moment::done(model, total, kind != Kind::Trim));
+    if kind.is_reboot() {
+        model.reboot.done.push(model.now);
+    }
+    if matches!(kind, Kind::Undo(..)) {
+        // A person who took a reboot back does not want to be asked again at once.
+        be_quiet(model, DEFER_TURNS, QuietReason::Undone);
+    }
+    end_attempt(model, RebootOutcome::Done, None);
+    model.emit_all(card);
+    // The agent has died behind its proof, which was not on disk yet: from here on it is an agent that ended like any other.
+    if died {
+        left_without_agent(model);
+    }
+}
+
+/// Closes the iteration after an attempt that has left no agent running: a person is asked what comes next.
+fn left_without_agent(model: &mut Model) {
+    close_iteration(model, EndReason::Crash);
+    if model.autopilot.is_none() {
+        model.view.overlay = Some(Overlay::Exited);
+    }
+}
+
+/// Returns what a trim has saved, for a notice.
+fn won(record: TrimRecord) -> String {
+    format!(
+        ", {} → {}: {} of {} tool responses removed",
+        pitstop_base::format::thousands(record.tokens_before.0),
+        pitstop_base::format::thousands(record.tokens_after.0),
+        record.responses,
+        record.of
+    )
+}
+
+/// Returns the record of a reboot: how long each step from the approval on took, and what was sent.
+fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
+    let handoff = attempt.handoff.as_ref();
+    let in_place = handoff.filter(|_| attempt.kind.replaces());
+    let sent = handoff.filter(|_| attempt.kind != Kind::Trim);
+    let mut transition_time_ms = BTreeMap::new();
+    let ends = attempt.entered.iter().skip(1).map(|(_, at)| *at);
+    for ((step, at), end) in attempt.entered.iter().zip(ends.chain([model.now])) {
+        if !matches!(step, Step::Armed | Step::Drafting | Step::Review) {
+            let ms = u64::try_from(end.since(*at).as_millis()).unwrap_or(u64::MAX);
+            *transition_time_ms.entry(*step).or_default() += ms;
+        }
+    }
+    RebootRecord {
+        old_session: Some(attempt.old),
+        new_session: Some(model.session.id),
+        way: attempt.kind.way(),
+        nonce: in_place.map(|handoff| handoff.marker.nonce.clone()),
+        trim: attempt.trimmed,
+        cause: attempt.cause,
+        transition_time_ms,
+        handoff_bytes: sent.map_or(0, |handoff| handoff.bytes() as u64),
+        handoff_tokens: sent.map_or(Tokens(0), Handoff::tokens),
+        verified: attempt.is_proven(),
+        warmed_up,
+        preserved_state: serde_json::to_value(&model.draft.preserved).ok(),
+    }
+}
+
+/// Notes that the unsent prompt is on disk. The prompt box is read once more: the person may have continued typing meanwhile.
+pub fn draft_kept(model: &mut Model, text: Option<&str>) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Phase::Waiting { look, draft } = &mut attempt.phase
+        && let OnDisk::Ordered(ordered) = draft
+        && text == Some(ordered.as_str())
+    {
+        *draft = OnDisk::Kept(std::mem::take(ordered));
+        *look = LastLook::Pending;
+    }
+}
+
+/// Closes the attempt, in the journal too; `why` is given where the outcome does not tell enough.
+pub(super) fn end_attempt(model: &mut Model, outcome: RebootOutcome, why: Option<&str>) {
+    metrics::reboot_ended(model, outcome);
+    let hook = prepare::after_reboot(model, outcome, why);
+    let mut on_disk = OnDisk::Nothing;
+    let done = outcome == RebootOutcome::Done;
+    if let Some(attempt) = &mut model.reboot.attempt {
+        if let Phase::Waiting { draft, .. } = &mut attempt.phase {
+            on_disk = std::mem::take(draft);
+        }
+        // If we were killed before the end is on disk, the next start would find the reboot open and the prompt box empty.
+        if attempt.beside != OnDisk::Nothing {
+            model.reboot.beside = Some((attempt.id, std::mem::take(&mut attempt.beside)));
+        }
+        if !done {
+            let why = why.unwrap_or(outcome.into());
+            attempt.failure.get_or_insert_with(|| why.to_owned());
+            model.reboot.failure.clone_from(&attempt.failure);
+        }
+    }
+    held::let_go(model);
+    enter(model, if done { Phase::Done } else { Phase::Failed });
+    model.emit_all(hook);
+    if model.reboot.attempt.take().is_some() {
+        unsent::forget(model, &on_disk);
+    }
+    model.reboot.ending = None;
+}

@@ -1,0 +1,265 @@
+//! The third way of a reboot: what a trim of the session would free, and whether it is offered.
+//!
+//! While a review is open the transcript is surveyed, and again when it has grown, with pauses in proportion to the cost of a
+//! survey. The way that a person chose never changes by itself: if a later survey shows that a trim is not enough, the approval is
+//! refused with the reason.
+
+use std::time::Duration;
+
+use crate::{
+    guard::threshold::Threshold,
+    lineage::{TrimRecord, Way},
+};
+use pitstop_transcript::{
+    SessionId, Tokens,
+    trim::{TrimPlan, TrimSettings},
+};
+
+use crate::app::{
+    effect::Effect,
+    event::TimerId,
+    facts::{holds_compaction, on_the_fly_refusal, replace_refusal},
+    model::{
+        Model,
+        reboot::{Kind, Launch, Phase, Proof},
+    },
+    refusal::Refusal,
+};
+pub use crate::app::{
+    facts::{base_load, fresh_tokens},
+    model::trim::{NotOffered, Offer, Preview},
+};
+
+/// The shortest pause between two surveys.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The ratio of the pause after a survey to the survey's time: surveys then cost a tenth of a processor.
+const PAUSE_SHARE: u32 = 9;
+
+/// Returns the settings by which a trim is measured now: against the compact line that the gauge shows.
+fn settings(model: &Model) -> TrimSettings {
+    let lines = model.session.guard.assess(Tokens(0)).lines;
+    TrimSettings {
+        compact_line: lines.at(Threshold::Compact),
+        max_recent_messages: model.config.context.max_recent_messages,
+    }
+}
+
+/// Has the session surveyed for the review, unless that is under way.
+pub fn survey(model: &mut Model) {
+    let (settings, session, now) = (settings(model), model.session.id, model.now);
+    let generic = model.is_generic();
+    let ask = model.next_epoch();
+    let Some(preview) = open_preview(model).filter(|one| one.asked.is_none() && !generic) else {
+        return;
+    };
+    preview.settings = settings;
+    preview.asked = Some((ask, now));
+    preview.stale = false;
+    preview.pause = None;
+    model.emit(Effect::SurveyTrim {
+        ask,
+        session,
+        settings,
+    });
+}
+
+/// Takes in the plan of what each level would free.
+pub fn planned(model: &mut Model, ask: u64, plan: Result<TrimPlan, String>) {
+    let now = model.now;
+    let Some(preview) = open_preview(model) else {
+        return;
+    };
+    let Some((_, since)) = preview.asked.take_if(|(one, _)| *one == ask) else {
+        return;
+    };
+    preview.found = Some(plan);
+    let pause = PAUSE.max(now.since(since) * PAUSE_SHARE);
+    let timer = model.next_epoch();
+    if let Some(preview) = open_preview(model) {
+        preview.pause = Some(timer);
+    }
+    model.emit(Effect::SetTimer(TimerId::Survey(timer), pause));
+}
+
+/// Has the session surveyed again because the transcript has grown: the earlier survey is out of date.
+pub fn grown(model: &mut Model) {
+    let Some(preview) = open_preview(model) else {
+        return;
+    };
+    let waits = preview.asked.is_some() || preview.pause.is_some();
+    preview.stale = true;
+    if !waits {
+        survey(model);
+    }
+}
+
+/// Has the session surveyed again, if it has grown, when the pause after a survey is over.
+pub fn pause_over(model: &mut Model, timer: u64) {
+    let Some(preview) = open_preview(model) else {
+        return;
+    };
+    if preview.pause.take_if(|one| *one == timer).is_none() || !preview.stale {
+        return;
+    }
+    survey(model);
+}
+
+/// Starts over because the agent went to another session: the earlier survey is of no use.
+pub fn moved(model: &mut Model) {
+    let Some(preview) = open_preview(model) else {
+        return;
+    };
+    *preview = Preview::default();
+    survey(model);
+}
+
+/// Returns the preview of a reboot that has not been approved.
+fn open_preview(model: &mut Model) -> Option<&mut Preview> {
+    let attempt = model.reboot.attempt.as_mut()?;
+    (attempt.is_open() && attempt.kind.is_reboot()).then_some(&mut attempt.preview)
+}
+
+/// Returns what a trim would do, or the reason that it is not offered.
+pub fn offer(model: &Model) -> Result<Offer, NotOffered> {
+    if model.is_generic() {
+        return Err(NotOffered::Generic);
+    }
+    let attempt = model.reboot.attempt.as_ref().ok_or(NotOffered::Reading)?;
+    attempt.preview.offer()
+}
+
+/// Takes the trim, or a fresh session instead of it. A trim may be chosen before it is known whether it is offered: its approval
+/// waits.
+pub fn toggle(model: &mut Model) -> Result<(), Refusal> {
+    let way = match model.reboot.attempt.as_ref().map(|one| one.kind) {
+        Some(Kind::Trim) => Way::Fresh,
+        _ => Way::Trim,
+    };
+    choose(model, way)
+}
+
+/// Takes the next way: fresh, in place, trim, in a running turn on the fly, and fresh again.
+pub fn go_round(model: &mut Model) -> Result<(), Refusal> {
+    choose(model, next_way(model))
+}
+
+/// Returns the way that follows the one that is chosen.
+#[must_use]
+pub fn next_way(model: &Model) -> Way {
+    match model.reboot.attempt.as_ref().map(|one| one.kind) {
+        _ if holds_compaction(model) => Way::InPlace,
+        Some(Kind::Trim) if on_the_fly_refusal(model).is_none() => Way::OnTheFly,
+        Some(Kind::Trim | Kind::OnTheFly) => Way::Fresh,
+        Some(Kind::Fresh) if replace_refusal(model).is_none() => Way::InPlace,
+        Some(Kind::InPlace) if !is_selectable(model) && on_the_fly_refusal(model).is_none() => {
+            Way::OnTheFly
+        }
+        Some(Kind::InPlace) if !is_selectable(model) => Way::Fresh,
+        _ => Way::Trim,
+    }
+}
+
+/// Reports whether a trim may be chosen now.
+fn is_selectable(model: &Model) -> bool {
+    matches!(offer(model), Ok(_) | Err(NotOffered::Reading))
+}
+
+/// Returns the reason that this way cannot be taken by what is known of the agent, if so.
+#[must_use]
+pub fn refusal_of(model: &Model, way: Way) -> Option<Refusal> {
+    match way {
+        Way::InPlace => replace_refusal(model).map(Refusal::NotInPlace),
+        Way::OnTheFly => on_the_fly_refusal(model).map(Refusal::NotOnTheFly),
+        Way::Fresh | Way::Trim => None,
+    }
+}
+
+/// Takes this way.
+pub fn choose(model: &mut Model, way: Way) -> Result<(), Refusal> {
+    if way != Way::InPlace && holds_compaction(model) {
+        return Err(Refusal::OnlyInPlace);
+    }
+    if let Some(why) = refusal_of(model, way) {
+        return Err(why);
+    }
+    if way == Way::Trim
+        && let Err(why) = offer(model)
+        && why != NotOffered::Reading
+    {
+        return Err(Refusal::TrimNotOffered(why));
+    }
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return Err(Refusal::NoReview);
+    };
+    if !attempt.is_open() {
+        return Err(Refusal::WaySettled(attempt.step()));
+    }
+    attempt.kind = way.into();
+    attempt.is_chosen = true;
+    Ok(())
+}
+
+/// Checks whether a reboot can be approved in the way that is chosen.
+pub(super) fn check(model: &Model) -> Result<(), Refusal> {
+    let attempt = model.reboot.attempt.as_ref();
+    if !attempt.is_some_and(|attempt| attempt.kind == Kind::Trim && attempt.is_open()) {
+        return Ok(());
+    }
+    match offer(model) {
+        Ok(_) => Ok(()),
+        Err(NotOffered::Reading) => Err(Refusal::TrimUnknown),
+        Err(why) => Err(Refusal::NoTrim(why)),
+    }
+}
+
+/// Orders the copy, once the old agent is gone; does nothing if that was done.
+pub(in crate::app) fn order_copy(model: &mut Model) {
+    let ask = model.next_epoch();
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    let Phase::Starting { copying, .. } = &mut attempt.phase else {
+        return;
+    };
+    if copying.is_some() {
+        return;
+    }
+    *copying = Some(ask);
+    let order = Effect::TrimTranscript {
+        ask,
+        from: attempt.old,
+        to: attempt.new,
+        settings: attempt.preview.settings,
+    };
+    model.emit(order);
+}
+
+/// Takes in that the copy was made, or could not be.
+pub fn copied(model: &mut Model, ask: u64, made: Result<TrimRecord, String>) {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    if let Phase::Starting { copying, agent } = &mut attempt.phase
+        && *copying == Some(ask)
+    {
+        match made {
+            Ok(record) => attempt.trimmed = Some(record),
+            Err(why) => {
+                let why = format!("the trimmed copy could not be made: {why}");
+                agent.launch = Launch::Failed(why);
+            }
+        }
+    }
+}
+
+/// Takes as proof that the client runs in this session: it has taken a trimmed copy.
+pub fn session_seen(model: &mut Model, session: SessionId) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.kind == Kind::Trim
+        && attempt.has_begun()
+        && session == model.session.id
+    {
+        attempt.set_proof(Proof::Seen);
+    }
+}

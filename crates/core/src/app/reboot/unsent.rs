@@ -1,0 +1,86 @@
+//! The unsent prompt: what a person has typed into the agent's prompt box and not submitted goes over into the next session's
+//! box, unsent.
+//!
+//! ```text
+//! old session: prompt box read ─► kept on disk ─► prompt box read again, and alike ─► the agent ends
+//! new session: prompt box empty ─► typed, without an Enter ─► the box shows it ─► taken off the disk
+//! ```
+//!
+//! It is kept on disk between the two, so that it is in the next session's box even if pitstop itself ends meanwhile.
+
+use crate::api::wire::AgentState;
+use pitstop_agent::{bridge::Link, claude::prompt_box::PromptBox};
+
+use crate::app::{
+    effect::Effect,
+    facts::typing_refusal,
+    model::{Model, unsent::OnDisk},
+    reboot::submit,
+};
+pub use crate::app::{facts::unsent, model::unsent::Unsent};
+
+/// Takes over what the prompt box of the old session holds, before that ends.
+pub fn take(model: &mut Model, on_disk: &OnDisk) {
+    match unsent(model) {
+        Unsent::Text(text) => {
+            let draft = model.session.agent.bridge.draft(model.session.id);
+            let cursor = draft.filter(|draft| draft.text == text);
+            model.reboot.cursor = cursor.map(|draft| draft.cursor);
+            model.reboot.unsent = Some(text);
+        }
+        // A prompt that is waiting to be put back already is carried over to the session after.
+        Unsent::Nothing => forget(model, on_disk),
+        Unsent::Unreadable => {
+            model.error("your unsent prompt could not be read, and goes with the session");
+            forget(model, on_disk);
+        }
+    }
+}
+
+/// Drops a draft that was kept for the next session: it stays in the old one, or was submitted there.
+pub fn forget(model: &mut Model, on_disk: &OnDisk) {
+    if *on_disk == OnDisk::Nothing {
+        return;
+    }
+    // An earlier prompt has its place on disk again.
+    model.emit(Effect::KeepDraft(model.reboot.unsent.clone()));
+}
+
+/// Takes over what was kept when the agent has ended while its conversation was replaced: it goes into the box of the one that
+/// resumes its session, unless it was cleared or submitted meanwhile.
+pub fn outlives(model: &mut Model, on_disk: OnDisk) {
+    if model.session.agent.prompt_box == PromptBox::Empty {
+        return forget(model, &on_disk);
+    }
+    if let OnDisk::Kept(text) = on_disk {
+        found(model, text);
+    }
+}
+
+/// Takes over an unsent prompt that was left by a pitstop that did not come to put it back.
+pub fn found(model: &mut Model, text: String) {
+    if model.reboot.unsent.is_none() {
+        model.reboot.cursor = None;
+        model.reboot.unsent = Some(text);
+    }
+}
+
+/// Puts the unsent prompt into the prompt box as soon as that is empty and nothing of ours is still to be typed there.
+pub fn put_back(model: &mut Model) {
+    let Some(text) = &model.reboot.unsent else {
+        return;
+    };
+    let ready = matches!(
+        model.session.agent.state,
+        AgentState::Idle | AgentState::Busy
+    );
+    if model.reboot.attempt.is_some() || !ready || typing_refusal(model).is_some() {
+        return;
+    }
+    // The session before had a bridge; this one's says hello in a moment, and puts the cursor where it was.
+    if model.reboot.cursor.is_some() && model.session.agent.bridge.link == Link::Awaited {
+        return;
+    }
+    let (text, cursor) = (text.clone(), model.reboot.cursor);
+    let _ = submit::fill(model, &text, cursor);
+}

@@ -1,0 +1,306 @@
+//! The reports of the hosted agent by its hooks, its status line, its title and its transcript.
+
+use crate::{api::wire::AgentState, guard::Source};
+use pitstop_agent::{AgentEvent, StartSource, StatusLine, claude};
+use pitstop_base::{clock::At, format::percent};
+use pitstop_transcript::{SessionId, usage::Usage};
+
+use crate::app::{
+    autopilot,
+    draft::{breakpoint, carried, record::add_late_tokens, signal, summary},
+    effect::Effect,
+    event::TranscriptFacts,
+    facts::is_hookless,
+    model::Model,
+    reboot::{self, in_place, iteration::new_session, trim},
+    session::{
+        activity, compaction, daemon, elsewhere,
+        figures::{compacted, cost_reported, figures_changed, observe, report_taken},
+        hookless, human, rewind,
+        turn::{prompted, stop_reported, tool_finished, turn_failed},
+    },
+};
+
+/// Takes in a report of a hook or the status line.
+pub fn said(model: &mut Model, event: AgentEvent) {
+    if let AgentEvent::Unknown { name } = &event {
+        tracing::warn!(%name, "an unknown hook event was ignored");
+        return;
+    }
+    follow(model, &event);
+    if event.session() != Some(model.session.id) {
+        tracing::warn!(session = ?event.session(), "an event of another session was ignored");
+        return daemon::another_spoke(model, &event);
+    }
+    // A client whose hooks are switched off may show its status line all the same.
+    model.session.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
+    trim::session_seen(model, model.session.id);
+    in_place::hook_seen(model, &event);
+    match event {
+        AgentEvent::SessionStarted {
+            model: name,
+            source,
+            ..
+        } => started(model, name, &source),
+        AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
+        AgentEvent::ToolFinished { call, output, .. } => {
+            // A subagent in the background works on when the turn is over.
+            if !call.by_subagent {
+                activity::call_ends(model, &call);
+                model.session.guard.note_call();
+            }
+            tool_finished(model, &call, &output);
+        }
+        AgentEvent::ToolStarted { call, .. } => {
+            breakpoint::tool_started(model, &call);
+            if !call.by_subagent {
+                activity::call_begins(model, &call);
+            }
+        }
+        AgentEvent::TurnEnded {
+            last_message,
+            background,
+            ..
+        } => stop_reported(model, last_message, background),
+        AgentEvent::TurnFailed {
+            failure, message, ..
+        } => turn_failed(model, failure, &message),
+        AgentEvent::DialogOpened { about, .. } => activity::asked(model, about),
+        AgentEvent::StatusLine(line) => status_line(model, &line),
+        AgentEvent::Compacting {
+            automatic, ordered, ..
+        } => compaction::announced(model, automatic, ordered),
+        AgentEvent::Compacted { .. } => compacted(model),
+        AgentEvent::Notified { .. }
+        | AgentEvent::SessionEnded { .. }
+        | AgentEvent::SubagentStarted { .. }
+        | AgentEvent::SubagentStopped { .. }
+        | AgentEvent::Unknown { .. } => {}
+        AgentEvent::ModeSeen { mode, .. } => model.session.agent.mode = Some(mode),
+    }
+}
+
+/// Follows the agent to another session id (`/clear`, a resume inside the client, a client that ignores
+/// `--session-id`) and to the transcript that it names.
+fn follow(model: &mut Model, event: &AgentEvent) {
+    if let AgentEvent::SessionStarted {
+        session, source, ..
+    } = event
+        && *session != model.session.id
+    {
+        // An event of the session that this reboot ended is late, not a move.
+        let mut iterations = model.lineage.iterations().iter();
+        let late = iterations.any(|one| !one.is_open() && one.session_id == Some(*session));
+        let moves = !late && (!model.session.agent.hooked || *source != StartSource::Startup);
+        if moves && *source == StartSource::Fork {
+            daemon::forked(model, *session);
+        } else if moves {
+            tracing::info!(from = %model.session.id, to = %session, ?source, "the agent changed its session");
+            carried::keep(model);
+            model.session.id = *session;
+            match source {
+                StartSource::Resume if model.session.agent.hooked => {
+                    carried::come_back(model, *session, None);
+                }
+                // The source of the first session may be known by the arguments, as for a fork: then it stays.
+                StartSource::Resume => carried::ask(model, *session),
+                _ => {}
+            }
+            summary::close(model);
+            new_session(model);
+            if *source == StartSource::Clear {
+                model.session.spending.begin_transcript(*session);
+            }
+            model.session.guard.start_iteration();
+            model.session.compactions.change_session();
+            reboot::session_changed(model);
+        }
+    }
+    let path = match event {
+        AgentEvent::SessionStarted {
+            transcript_path, ..
+        }
+        | AgentEvent::PromptSubmitted {
+            transcript_path, ..
+        }
+        | AgentEvent::TurnEnded {
+            transcript_path, ..
+        } => transcript_path.clone(),
+        AgentEvent::StatusLine(line) => line.transcript_path.clone(),
+        _ => None,
+    };
+    if let (Some(session), Some(path)) = (event.session(), path)
+        && session == model.session.id
+        && let Some(path) = daemon::written(model, event, path)
+    {
+        model.emit(Effect::FollowTranscript { session, path });
+    }
+}
+
+/// The notice that is shown while the agent view is.
+const AGENT_VIEW: &str = "agent view: the session has gone to a daemon; Esc, Enter takes it back";
+
+/// Handles a change of the title: it alone shows that the agent view is open, and it is one of the signs of a turn.
+pub fn title_changed(model: &mut Model) {
+    let listing = !model.is_generic() && claude::is_agent_view(&model.session.title);
+    if listing && !std::mem::replace(&mut model.session.agent.listing, listing) {
+        model.error(AGENT_VIEW);
+        daemon::opened(model);
+    } else if !listing {
+        // The session is back in the pane, and the banner is no longer true.
+        let notices = &mut model.view.notices;
+        notices.retain(|notice| notice.text != AGENT_VIEW);
+    }
+    model.session.agent.listing = listing;
+    activity::title_changed(model);
+}
+
+fn started(model: &mut Model, name: Option<String>, source: &StartSource) {
+    match source {
+        StartSource::Resume => model.session.guard.note_resume(),
+        StartSource::Compact => compaction::rebuilt(model),
+        _ => {}
+    }
+    // A dialog at the start may still come; the prompt box shows that it is over.
+    if model.session.agent.state == AgentState::Starting
+        && model.session.agent.prompt_box.is_present()
+    {
+        model.session.agent.state = AgentState::Idle;
+    }
+    model.session.agent.draft = false;
+    if let Some(name) = name {
+        model.session.guard.set_model_hint(&name);
+        model.session.agent.model_id = Some(name.clone());
+        model.session.agent.model.get_or_insert(name);
+    }
+}
+
+fn status_line(model: &mut Model, line: &StatusLine) {
+    let now = model.now;
+    let agent = &mut model.session.agent;
+    agent.version = line.version.clone().or_else(|| agent.version.take());
+    agent.model = line.model_name.clone().or_else(|| agent.model.take());
+    agent.prompt_cache = line.prompt_cache.or(agent.prompt_cache);
+    agent.limits = [("5 h", line.five_hour), ("7 d", line.seven_day)]
+        .into_iter()
+        .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit, now)))
+        .collect();
+    agent.limit_reset = [line.five_hour, line.seven_day]
+        .into_iter()
+        .flatten()
+        .filter(|limit| limit.used_percentage >= USED_UP)
+        .filter_map(|limit| moment(limit.resets_at?))
+        .max();
+    if let Some(id) = &line.model_id {
+        model.session.guard.set_model_hint(id);
+        model.session.agent.model_id = Some(id.clone());
+    }
+    if let Some(cost) = line.cost_usd {
+        cost_reported(model, cost);
+    }
+    let observe_in = |used| observe(model, used, line.window, Source::StatusLine);
+    let taken = line.usage.map(Usage::context).is_some_and(observe_in);
+    report_taken(model, line.window, taken);
+}
+
+/// The share from which on a usage limit counts as used up, in percent: the client rounds.
+const USED_UP: f64 = 99.0;
+
+fn moment(seconds: u64) -> Option<chrono::DateTime<chrono::Utc>> {
+    chrono::DateTime::from_timestamp(i64::try_from(seconds).ok()?, 0)
+}
+
+fn limit_words(name: &str, limit: pitstop_agent::RateLimit, now: At) -> String {
+    let reset = limit
+        .resets_at
+        .and_then(moment)
+        .map_or_else(String::new, |at| {
+            format!(", resets {}", now.local(at).format("%H:%M"))
+        });
+    format!("{name} limit {} %{reset}", percent(limit.used_percentage))
+}
+
+/// Takes over the tokens that the session has used. Where a conversation was replaced, those up to its boundary belong to the
+/// iteration before: a sign that it is replaced may come before the last call of that one is read.
+fn spent(model: &mut Model, facts: &TranscriptFacts) {
+    let session = model.session.id;
+    if let Some(before) = model.session.compactions.before_our_own() {
+        let is_behind = facts.compactions > before;
+        let totals = if is_behind {
+            facts.before_compaction
+        } else {
+            facts.totals
+        };
+        if let Some(late) = model.session.spending.settle_tokens(session, totals) {
+            add_late_tokens(model, late);
+        }
+        if !is_behind {
+            return;
+        }
+    }
+    model.session.spending.observe_tokens(session, facts.totals);
+}
+
+/// Takes in the facts of a transcript that has grown.
+pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: TranscriptFacts) {
+    if session != model.session.id {
+        return;
+    }
+    rewind::transcript_read(model, &mut facts);
+    let signals = std::mem::take(&mut facts.signals);
+    let said = facts.said.take();
+    model.session.agent.last_message = said.or(model.session.agent.last_message.take());
+    let ran = std::mem::take(&mut facts.ran);
+    model.draft.todo.read(&facts.todos);
+    if let Some(work) = facts.work.take() {
+        model.draft.work = *work;
+    }
+    if let Some(words) = facts.human.take() {
+        human::take(model, &words);
+    }
+    if let Some(commands) = facts.commands.take() {
+        model.draft.commands = commands;
+    }
+    let (used, prompt) = (facts.used, facts.last_prompt.clone());
+    if let Some(name) = &facts.model {
+        model.session.guard.set_model_hint(name);
+    }
+    // A trimmed copy that grows has its client, whether that has hooks or not.
+    if model.session.transcript.turns > 0 && facts.turns > model.session.transcript.turns {
+        trim::session_seen(model, session);
+    }
+    in_place::transcript_read(model, &facts);
+    // While a file is read for the first time, its sums are of a part.
+    if facts.whole {
+        spent(model, &facts);
+    }
+    let before = std::mem::replace(&mut model.session.transcript, facts);
+    model.session.transcript_lost = false;
+    elsewhere::transcript_read(model, &before);
+    if before.calls_open > 0 {
+        activity::results_read(model);
+    }
+    // This comes before the figure, so that the figure's fall is explained.
+    compaction::transcript_read(model);
+    if let Some(used) = used {
+        observe(model, used, None, Source::Transcript);
+    } else {
+        model.session.guard.forget(Source::Transcript);
+    }
+    figures_changed(model);
+    signal::by_transcript(model, signals);
+    if is_hookless(model) {
+        hookless::transcript_read(model, before.turns, ran);
+    }
+    trim::grown(model);
+    if let Some(line) = model.session.transcript.handoff.clone() {
+        reboot::handoff_seen(model, &line);
+    }
+    // The hook is the proof; the transcript is the second one.
+    if let Some(prompt) = prompt {
+        reboot::prompt_seen(model, &prompt);
+    }
+    if used.is_some() {
+        autopilot::figure_observed(model);
+    }
+}

@@ -1,0 +1,307 @@
+//! The client's own side of the session: whether it reports, and its last report.
+//!
+//! ```text
+//!   start ──▶ offered, or not ──▶ its first report ──▶ in force: figures by push, the draft is read
+//!                    └── a while after the session began ──▶ absent, and the session goes on without it
+//! ```
+//!
+//! Its reports are observations: they move figures and order nothing. Reports of another session (a fork, a spare process, one that
+//! was left by `/clear`) are not for us.
+
+use std::time::Duration;
+
+use crate::{
+    api::wire::{AgentState, AgentTools, BridgeReport},
+    guard::Source,
+};
+use pitstop_agent::{
+    AgentKind,
+    bridge::{
+        self, Absence, Fact, Link, Order, Outcome, Report, Reported, SILENCE, Said, ToolsBy,
+        TurnEnd,
+    },
+    claude,
+};
+
+use crate::app::{
+    effect::Effect,
+    event::{BridgeEvent, TimerId},
+    model::{
+        Model,
+        orders::{EndedOrder, OrderEnd, Purpose},
+    },
+    orders,
+    reboot::{self, compaction, in_place, submit},
+    session::{activity, figures, signs, turn},
+};
+
+/// The time after its start for which a session that has begun may be silent: a busy machine takes ten seconds.
+const START_LIMIT: Duration = Duration::from_secs(20);
+
+/// The client's name for the source of a session that begins by a compaction.
+const COMPACTED: &str = "compact";
+
+/// The time that the client's side may take to read the prompt box: it is done in milliseconds.
+const DRAFT_READ_WITHIN: Duration = Duration::from_secs(5);
+
+/// Returns the reason that the next agent is not started with the bridge, if so.
+#[must_use]
+pub fn absence(model: &Model, runs_mods: bool, user_args: &[String]) -> Option<Absence> {
+    if !runs_mods {
+        return Some(Absence::OtherAgent);
+    }
+    if !model.config.agent.bridge {
+        return Some(Absence::SwitchedOff);
+    }
+    if let Some(flag) = claude::blinding_flag(user_args) {
+        return Some(Absence::Flag(flag));
+    }
+    too_old(model)
+}
+
+fn too_old(model: &Model) -> Option<Absence> {
+    bridge::too_old(model.session.agent.version.as_deref())
+}
+
+/// Returns how the next agent is to be given its tools: by the mod, and by a server where there is none to be. A client that was
+/// given mods in this run and has not run them will not now.
+#[must_use]
+pub fn tools_by(model: &Model, kind: AgentKind, user_args: &[String]) -> ToolsBy {
+    match absence(model, true, user_args) {
+        _ if kind != AgentKind::Claude || !model.config.agent.tools => ToolsBy::None,
+        None if !model.session.agent.without_mods => ToolsBy::Mod,
+        Some(Absence::Flag(claude::SAFE_MODE)) => ToolsBy::None,
+        _ => ToolsBy::Server,
+    }
+}
+
+/// Takes in an event about the bridge.
+pub fn received(model: &mut Model, event: BridgeEvent) {
+    match event {
+        BridgeEvent::Offered { iteration, absence } => {
+            if iteration != model.session.pane {
+                return;
+            }
+            if absence.is_none() {
+                model.emit(Effect::SetTimer(TimerId::Bridge(iteration), START_LIMIT));
+            }
+            model.session.agent.bridge.link = absence.map_or(Link::Awaited, Link::Absent);
+        }
+        BridgeEvent::ToolsGiven { iteration, by } => {
+            if iteration == model.session.pane {
+                model.session.agent.tools = by;
+            }
+        }
+        BridgeEvent::Said(report) => said(model, *report),
+        BridgeEvent::Revoked { id, in_time } => in_place::revoked(model, id, in_time),
+        BridgeEvent::Cancelled { id, was_taken } => {
+            if let Some(ended) = orders::cancelled(model, id, was_taken) {
+                order_ended(model, ended);
+            }
+        }
+    }
+}
+
+fn said(model: &mut Model, report: Report) {
+    if let Said::WrongProtocol(found) = report.said {
+        let bridge = &mut model.session.agent.bridge;
+        if bridge.link.give_up(Absence::OtherProtocol(found)) {
+            goes_on_without(model);
+        }
+        return;
+    }
+    // The process that took the order answers it, in a later session too.
+    if let Said::Answered(id, outcome) = &report.said
+        && let Some(ended) = orders::answered(model, *id, outcome.clone())
+    {
+        order_ended(model, ended);
+    }
+    if let Said::Compacting(id, trigger) = &report.said {
+        let (id, trigger) = (id.clone(), *trigger);
+        compaction::asked(model, id, report.session, trigger);
+    }
+    // The client's daemon may run a fork with the same mods.
+    if report.session != model.session.id || model.session.agent.state == AgentState::Exited {
+        tracing::debug!(session = %report.session, "the bridge spoke for another session");
+        return;
+    }
+    if model.session.agent.bridge.reported.session != Some(model.session.id) {
+        model.session.agent.bridge.reported = Reported {
+            session: Some(model.session.id),
+            ..Reported::default()
+        };
+    }
+    let link = &mut model.session.agent.bridge.link;
+    if link.received(&report.client, model.now) {
+        tracing::info!(client = %report.client, "the bridge is in force");
+        model.session.agent.without_mods = false;
+        model.session.agent.version = Some(report.client);
+        let timer = TimerId::Bridge(model.session.pane);
+        model.emit(Effect::SetTimer(timer, SILENCE));
+        // Changes of the prompt box are reported, not what was in it before.
+        let (purpose, order) = (Purpose::FirstDraft, Order::ReadDraft);
+        orders::give(model, purpose, order, DRAFT_READ_WITHIN);
+    }
+    match report.said {
+        Said::Fact(fact) => happened(model, fact),
+        // The hello comes again after a failure, in which the end of a turn may have been lost.
+        Said::Hello => model.session.agent.bridge.reported.turn = None,
+        Said::HandedOut(id) => in_place::handed_out(model, id),
+        _ => {}
+    }
+}
+
+fn happened(model: &mut Model, fact: Fact) {
+    let reported = &mut model.session.agent.bridge.reported;
+    match fact {
+        Fact::SessionStarted { source } => {
+            tracing::debug!(source, "the bridge has a session");
+            if source == COMPACTED {
+                in_place::replaced(model);
+            }
+        }
+        Fact::TurnStarted { .. } => {
+            reported.turn = Some(true);
+            signs::turn_started(model);
+        }
+        Fact::TurnEnded { reason, .. } => {
+            reported.turn = Some(false);
+            reported.turns_ended += 1;
+            // For other ends a hook reports what they have left going on.
+            if reason == TurnEnd::Aborted {
+                signs::turn_aborted(model);
+                compaction::turn_aborted(model);
+            } else if !turn::end_stopped(model) {
+                activity::look_again(model);
+            }
+        }
+        Fact::PromptSubmitted { origin, .. } => reported.origin = Some(origin),
+        Fact::DraftChanged(draft) => {
+            reported.draft = Some(draft);
+            submit::box_changed(model);
+        }
+        Fact::Usage(usage) => {
+            if usage.used.is_some() {
+                reported.turns_measured = reported.turns_ended;
+            }
+            if !usage.categories.is_empty() {
+                reported.usage = Some(usage.clone());
+            }
+            figures::usage_pushed(model, &usage);
+        }
+    }
+}
+
+/// Passes the end of an order on to the feature that gave it.
+fn order_ended(model: &mut Model, ended: EndedOrder) {
+    match ended.purpose {
+        Purpose::FirstDraft => first_draft(model, ended),
+        Purpose::LastDraft => reboot::draft_read(model, ended),
+        Purpose::Dialog => signs::probed(model, &ended),
+        Purpose::Prompt => submit::order_ended(model, &ended),
+        Purpose::Replace => {
+            let failed = Outcome::Failed(in_place::TURN_RUNS.to_owned());
+            if ended.end == OrderEnd::Answered(failed) {
+                signs::turn_started(model);
+            }
+            in_place::order_ended(model, &ended);
+        }
+        Purpose::Trigger => {}
+    }
+}
+
+fn first_draft(model: &mut Model, ended: EndedOrder) {
+    let reported = &mut model.session.agent.bridge.reported;
+    match ended.end {
+        OrderEnd::Answered(Outcome::Draft(draft)) if reported.session == Some(ended.session) => {
+            // A change that was reported meanwhile is newer.
+            reported.draft.get_or_insert(draft);
+        }
+        other => tracing::warn!(?other, "the bridge could not read the prompt box"),
+    }
+}
+
+/// Checks a bridge that should have reported by now.
+pub fn look(model: &mut Model, of: crate::lineage::IterationId) {
+    if of != model.session.pane || model.session.agent.state == AgentState::Exited {
+        return;
+    }
+    let again = |after| Effect::SetTimer(TimerId::Bridge(of), after);
+    match model.session.agent.bridge.link {
+        // A dialog at the start, such as the one for trust, comes before everything else.
+        Link::Awaited if model.session.agent.state == AgentState::Starting => {
+            model.emit(again(START_LIMIT));
+        }
+        Link::Awaited => {
+            let why = too_old(model).unwrap_or(Absence::NoHello);
+            if model.session.agent.bridge.link.give_up(why) {
+                goes_on_without(model);
+            }
+        }
+        Link::InForce { .. } => {
+            if !model.session.agent.bridge.link.look(model.now) {
+                return model.emit(again(SILENCE));
+            }
+            model.session.guard.forget(Source::Bridge);
+            goes_on_without(model);
+            figures::figures_changed(model);
+        }
+        Link::None | Link::Absent(_) => {}
+    }
+}
+
+fn goes_on_without(model: &mut Model) {
+    if let Link::Absent(why) = &model.session.agent.bridge.link {
+        model.session.agent.without_mods =
+            matches!(why, Absence::NoHello | Absence::OtherProtocol(_));
+        let text = format!("without the bridge: {why}");
+        model.info(text);
+    }
+}
+
+/// Returns how the agent reaches the tools.
+#[must_use]
+pub fn tools(model: &Model) -> AgentTools {
+    match (model.session.agent.tools, &model.session.agent.bridge.link) {
+        (ToolsBy::Mod, Link::InForce { .. }) => AgentTools::Mod,
+        (ToolsBy::Mod, Link::None | Link::Awaited) => AgentTools::Awaited,
+        (ToolsBy::Server, _) => AgentTools::Mcp,
+        (ToolsBy::Mod, Link::Absent(_)) | (ToolsBy::None, _) => AgentTools::None,
+    }
+}
+
+/// Returns the bridge's state, for scripts.
+#[must_use]
+pub fn report(model: &Model) -> BridgeReport {
+    let bridge = &model.session.agent.bridge;
+    let why = match &bridge.link {
+        Link::Absent(why) => Some(why),
+        _ => None,
+    };
+    let stands = BridgeReport {
+        state: bridge.link.word().to_owned(),
+        why: why.map(|why| why.word().to_owned()),
+        reason: why.map(ToString::to_string),
+        ..BridgeReport::default()
+    };
+    let (Some(reported), Link::InForce { reported: at, .. }) =
+        (bridge.of(model.session.id), &bridge.link)
+    else {
+        return stands;
+    };
+    let age = model.now.since(*at).as_millis();
+    let usage = reported.usage.as_ref();
+    BridgeReport {
+        reason: model.session.agent.unanswered.clone(),
+        age_ms: Some(u64::try_from(age).unwrap_or(u64::MAX)),
+        turn_runs: reported.turn,
+        prompt_origin: reported.origin.clone(),
+        draft_characters: reported
+            .draft
+            .as_ref()
+            .map(|draft| draft.text.chars().count() as u64),
+        base_tokens: reported.base().map(|base| base.0),
+        categories: usage.map_or_else(Vec::new, |usage| usage.categories.clone()),
+        ..stands
+    }
+}

@@ -1,0 +1,133 @@
+//! The client's own compactions: seen and counted once each, and replaced by a reboot if the user so wishes.
+//!
+//! One compaction has up to four sources, each of which may be late or absent:
+//!
+//! ```text
+//!   PreCompact ─▶ boundary in the transcript · SessionStart(compact) · PostCompact ─▶ the next figure falls by 30 %
+//!   (may still        └──────────── these report it: the largest count holds ──┘    (counts only where neither hooks
+//!    be blocked)                                                                       nor a transcript would report it)
+//! ```
+//!
+//! With `guard.replace_compaction` the client is started with its auto-compaction off, which its user can turn on
+//! again by a setting of theirs and which other versions may not know. So `PreCompact` is answered too: measured
+//! with 2.1.197, a client that is refused goes on uncompacted, asks again before each of its next calls, and
+//! refuses prompts near the end of its window. A compaction that the human asked for is never refused.
+
+use crate::{config::RebootMode, guard::Source, lineage::Cause};
+use pitstop_agent::AgentEvent;
+use pitstop_base::keymap::Action;
+
+use crate::app::{
+    facts::is_quiet,
+    model::{Model, compactions::Compactions},
+    reboot::{self, on_the_fly},
+    session::client_limit,
+};
+
+/// The text that the client shows its user when it is refused.
+const REFUSAL: &str = "pitstop holds compaction back and offers a reboot with a handoff instead";
+
+/// The text that it shows when it compacts by an order of ours and our mod is not asked.
+const PASSED_OVER: &str = "pitstop's mod was not asked: settings of the machine keep it out";
+
+/// Takes over the number of boundaries in the transcript.
+pub fn transcript_read(model: &mut Model) {
+    if model.session.transcript.whole {
+        let total = model.session.transcript.compactions;
+        seen(model, |compactions, turn| {
+            compactions.transcript(total, turn);
+        });
+    }
+}
+
+/// Counts a compaction that the client has reported.
+pub fn finished(model: &mut Model) {
+    model.session.guard.forget(Source::StatusLine);
+    model.session.guard.forget(Source::Bridge);
+    seen(model, Compactions::finish);
+}
+
+/// Counts a compaction from which the client has rebuilt its session.
+pub fn rebuilt(model: &mut Model) {
+    seen(model, Compactions::rebuild);
+}
+
+/// Counts a compaction because the figure fell by much, and the agent has neither hooks nor a transcript that would report the reason.
+pub fn fell(model: &mut Model) {
+    model.session.guard.note_fall();
+    seen(model, Compactions::fall);
+}
+
+fn seen(model: &mut Model, count_one: impl FnOnce(&mut Compactions, u64)) {
+    let (before, turn) = (
+        model.session.compactions.count(),
+        u64::from(model.session.agent.turns),
+    );
+    count_one(&mut model.session.compactions, turn);
+    let count = model.session.compactions.count();
+    if let Some(current) = model.lineage.current_mut() {
+        current.compactions = count;
+    }
+    if count > before {
+        // Where the fall itself showed it, the figure behind it is here already.
+        if model.session.compactions.awaits_fall.is_some() {
+            model.session.guard.note_compaction();
+        }
+        model.info("the client has compacted its context");
+    }
+}
+
+/// Returns the reason that the client may not do what it has announced; `None` if it may.
+#[must_use]
+pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
+    let AgentEvent::Compacting {
+        session,
+        automatic,
+        ordered,
+    } = event
+    else {
+        return None;
+    };
+    if *session != model.session.id || model.outside.quitting.is_some() {
+        return None;
+    }
+    // Our mod answers what we have ordered, and no hook is called for it: where one is, the client would summarize.
+    let passed_over = *ordered || (*automatic && on_the_fly::awaited(model).is_some());
+    if passed_over {
+        return Some(PASSED_OVER);
+    }
+    (*automatic && model.config.guard.replace_compaction).then_some(REFUSAL)
+}
+
+/// Saves everything when the client is about to compact, or, where that is held back, has a reboot take its place.
+pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
+    if ordered || (automatic && on_the_fly::awaited(model).is_some()) {
+        return on_the_fly::passed_over(model);
+    }
+    let held = automatic && model.config.guard.replace_compaction;
+    if held {
+        return replaced(model);
+    }
+    client_limit::announced(model, automatic);
+    client_limit::before_compaction(model);
+}
+
+/// Requests the reboot that takes the place of a compaction that was held back.
+fn replaced(model: &mut Model) {
+    if model.reboot.attempt.is_some() || model.outside.quitting.is_some() {
+        return;
+    }
+    let deferred = is_quiet(model);
+    if model.reboot.mode == RebootMode::Manual || model.reboot.paused || deferred {
+        let key = model.keys().hint(Action::Reboot).unwrap_or_default();
+        model.error(format!(
+            "the client wanted to compact and was held back: {key} reboots it"
+        ));
+        return;
+    }
+    if let Err(why) = reboot::request(model, Cause::ContextLimit, false) {
+        model.error(format!(
+            "the client wanted to compact and was held back: {why}"
+        ));
+    }
+}

@@ -1,0 +1,138 @@
+//! A session that the client has moved to its daemon: the model goes along with it, and a reboot or quitting ends it there.
+//!
+//! ```text
+//!   the pane's process has ended ──► held ── EndMoved ──► MovedEnded, or too late ──► the agent has ended
+//! ```
+//!
+//! The fork is the same conversation under another id: figures, to-do list and summary stay. The client writes the fork's
+//! transcript with its first prompt; until a turn of it has ended the old one is all there is to read.
+//!
+//! The process in the pane is ended first: it would show that the session has been stopped, and start another one.
+
+use std::time::Duration;
+
+use pitstop_agent::AgentEvent;
+use pitstop_transcript::SessionId;
+
+use crate::app::{
+    effect::Effect,
+    event::{Exit, TimerId},
+    model::{Model, daemon::Held},
+    reboot,
+};
+
+/// The time that ending the session there may take. The client needs 0.2 to 0.5 s for it, a loaded machine ten times that.
+const LIMIT: Duration = Duration::from_secs(8);
+
+/// The time for the same while the machine or the terminal is going away.
+const URGENT: Duration = Duration::from_secs(1);
+
+/// The time that the shell may need above its limit, to end by signals what the client did not.
+const ABOVE: Duration = Duration::from_secs(5);
+
+/// The largest number of sessions that are asked about; each of them costs a look at a file.
+const ASKED_CAP: usize = 8;
+
+/// Asks which session the daemon runs when the agent view was opened: the fork may have been reported before, or not at all.
+pub fn opened(model: &mut Model) {
+    let session = model.session.id;
+    model.session.agent.daemon.add(session);
+    let from = model.session.agent.daemon.sessions.clone();
+    model.emit(Effect::FindMoved { from });
+}
+
+/// Follows the session that has been forked under a new id: it runs in the daemon from now on.
+pub fn forked(model: &mut Model, to: SessionId) {
+    tracing::info!(from = %model.session.id, %to, "the session was forked");
+    let from = std::mem::replace(&mut model.session.id, to);
+    let daemon = &mut model.session.agent.daemon;
+    daemon.add(from);
+    daemon.add(to);
+    daemon.unwritten = true;
+    reboot::moved(model);
+}
+
+/// Returns the transcript that an event names, if it is to be followed.
+pub fn written(model: &mut Model, event: &AgentEvent, path: String) -> Option<String> {
+    let daemon = &mut model.session.agent.daemon;
+    daemon.unwritten &= !matches!(event, AgentEvent::TurnEnded { .. });
+    (!daemon.unwritten).then_some(path)
+}
+
+/// Handles a report of another session by our hooks. After the agent view was seen it may be ours under its new id.
+pub fn another_spoke(model: &mut Model, event: &AgentEvent) {
+    let known = &mut model.session.agent.daemon;
+    let Some(session) = event.session() else {
+        return;
+    };
+    let settled = known.sessions.is_empty() || known.sessions.contains(&session);
+    if settled || known.asked.contains(&session) || known.asked.len() >= ASKED_CAP {
+        return;
+    }
+    known.asked.push(session);
+    let from = known.sessions.clone();
+    model.emit(Effect::FindMoved { from });
+}
+
+/// Takes over a session that the daemon runs as a fork of ours.
+pub fn found(model: &mut Model, session: SessionId) {
+    if model.session.agent.daemon.sessions.is_empty() || model.session.id == session {
+        return;
+    }
+    forked(model, session);
+}
+
+/// Handles the end of the process in the pane. If the session has gone to the daemon it is ended there before anything else, unless
+/// the person has left it to run on: then the client ends by itself and well. Returns whether the end is held until then.
+pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> bool {
+    let sessions = model.session.agent.daemon.sessions.clone();
+    if sessions.is_empty() || model.session.agent.daemon.is_ending() {
+        return false;
+    }
+    if !was_ending && model.outside.quitting.is_none() && *exit == Exit::Code(0) {
+        model.session.agent.daemon.goes_on = true;
+        model.info("the session goes on in Claude Code's background: `claude agents` shows it");
+        return false;
+    }
+    let limit = match &model.outside.quitting {
+        Some(quitting) if quitting.code != 0 => URGENT,
+        _ => LIMIT,
+    };
+    let epoch = model.next_epoch();
+    model.session.agent.daemon.held = Some(Held {
+        exit: exit.clone(),
+        was_ending,
+        epoch,
+    });
+    model.emit(Effect::EndMoved { sessions, limit });
+    let timer = TimerId::MovedEnd(epoch);
+    model.emit(Effect::SetTimer(timer, limit + ABOVE));
+    true
+}
+
+/// Takes in that the session in the daemon has been ended, or the reason that it may go on; returns the end that was held until
+/// then. The record names the session that `holds` the conversation.
+pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) -> Option<Held> {
+    let held = model.session.agent.daemon.held.take()?;
+    if let Some(session) = holds {
+        model.session.id = session;
+        reboot::ended_as(model, session);
+    }
+    if let Some(left) = left {
+        let left = format!(
+            "the session may go on in Claude Code's background: {left}; `claude stop` ends it"
+        );
+        model.error(left.clone());
+        if model.outside.quitting.is_some() {
+            model.outside.left_running.push(left);
+        }
+    }
+    Some(held)
+}
+
+/// Reports whether this is the timer of the end that is held: the shell has not answered in time.
+#[must_use]
+pub fn is_late(model: &Model, epoch: u64) -> bool {
+    let held = model.session.agent.daemon.held.as_ref();
+    held.is_some_and(|held| held.epoch == epoch)
+}

@@ -1,0 +1,208 @@
+//! The fill of the context, by every source, and the consequences when the figure or the lines have moved.
+
+use std::time::Duration;
+
+use crate::{
+    api::wire::AgentState,
+    config::{Config, GuardConfig},
+    guard::{
+        Crossing, GuardSettings, Reading, Source,
+        threshold::{Threshold, Thresholds},
+    },
+    lineage::Cause,
+};
+use pitstop_agent::{
+    bridge::Usage,
+    claude::limits::{CompactionSettings, Words},
+};
+use pitstop_base::format::percent;
+use pitstop_transcript::{SessionId, Tokens};
+
+use crate::app::{
+    autopilot,
+    draft::{checkpoint, record::save_iteration, summary},
+    effect::Effect,
+    event::TimerId,
+    facts::awaits_replaced_turn,
+    model::Model,
+    reboot::moment,
+    session::{client_limit, compaction},
+};
+
+/// Returns how the guard measures, by the user's settings.
+#[must_use]
+pub fn guard_settings(config: &Config) -> GuardSettings {
+    GuardSettings {
+        thresholds: thresholds(&config.guard),
+        reserve: Tokens(config.context.reserve),
+        window_override: config.context.window.map(Tokens),
+    }
+}
+
+/// Returns the thresholds. The config module has checked order and range, so a refusal here can only be a combination of caps that
+/// contradict each other: then the shares count alone.
+fn thresholds(config: &GuardConfig) -> Thresholds {
+    let shares = Thresholds::new(config.notice, config.warn, config.compact, config.force_at)
+        .unwrap_or_default();
+    let caps = [
+        config.notice_tokens,
+        config.warn_tokens,
+        config.compact_tokens,
+        None,
+    ];
+    shares
+        .with_caps(caps.map(|cap| cap.map(Tokens)))
+        .unwrap_or(shares)
+}
+
+/// Gives the guard a figure; returns whether it can be one. A fall is taken for a compaction only where nothing else would
+/// report one: `/rewind` and others make it fall too.
+pub(in crate::app) fn observe(
+    model: &mut Model,
+    used: Tokens,
+    window: Option<Tokens>,
+    source: Source,
+) -> bool {
+    if awaits_replaced_turn(model) {
+        return true;
+    }
+    let reading = Reading {
+        used,
+        window,
+        source,
+        at: model.now,
+    };
+    let taken = model.session.guard.can_be(&reading);
+    if !taken {
+        tracing::debug!(?reading, "a figure that cannot be is passed over");
+    }
+    let followed = model.session.transcript.whole && !model.session.transcript_lost;
+    if model.session.guard.observe(reading) && !model.session.agent.hooked && !followed {
+        compaction::fell(model);
+    }
+    taken
+}
+
+/// Notes whether the agent works now: the growth per minute is that of its work, not of the time that passes.
+pub(in crate::app) fn note_work(model: &mut Model) {
+    let works = model.session.agent.state == AgentState::Busy;
+    model.session.guard.note_work(model.now, works);
+}
+
+/// Takes in an estimate.
+pub fn estimated(model: &mut Model, reading: Reading) {
+    observe(model, reading.used, reading.window, reading.source);
+    figures_changed(model);
+    // An estimate lacks what is not drawn yet.
+    if reading.source != Source::Estimate {
+        autopilot::figure_observed(model);
+    }
+}
+
+/// Drops the transcript's figure, because it cannot be read any more.
+pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) {
+    if session != model.session.id {
+        return;
+    }
+    tracing::warn!(%session, why, "the transcript cannot be followed");
+    model.session.guard.forget(Source::Transcript);
+    model.session.transcript_lost = true;
+    figures_changed(model);
+}
+
+/// Handles a change of a figure or the lines: levels crossed are reported once, ages need a clock.
+pub(in crate::app) fn figures_changed(model: &mut Model) {
+    client_limit::judge(model);
+    let used = model.used();
+    if let Some(current) = model.lineage.current_mut() {
+        current.tokens_at_birth = current.tokens_at_birth.or(used);
+    }
+    model.emit(Effect::SetTimer(TimerId::Age, Duration::from_secs(1)));
+    client_limit::look_later(model);
+    moment::figure_came(model);
+    let mut saved = false;
+    if let Some(crossing) = model.session.guard.crossing(model.now) {
+        // A session that was brought back is as full as it was: only its return is new.
+        if !(is_brought_back(model) && model.session.agent.turns == 0) {
+            model.info(crossed_words(&crossing));
+        }
+        saved = checkpoint::at_line(model, &crossing);
+        summary::crossed(model, crossing.figure.level);
+    }
+    client_limit::near(model, saved);
+}
+
+/// Reports whether the session was taken up again after an undo, a failed reboot or the agent's end.
+fn is_brought_back(model: &Model) -> bool {
+    let cause = model.current_iteration().and_then(|one| one.cause);
+    matches!(
+        cause,
+        Some(Cause::Undo | Cause::Recovery | Cause::AgentExit | Cause::AgentCrash)
+    )
+}
+
+/// Returns the notice for a line that was passed.
+fn crossed_words(crossing: &Crossing) -> String {
+    let percent = percent(crossing.figure.percent);
+    let line = match crossing.threshold {
+        Threshold::Notice => ", past the notice line",
+        Threshold::Warn => ", past the warn line",
+        Threshold::Compact | Threshold::Force => ", past the compact line",
+    };
+    format!("context: {percent} % full{line}")
+}
+
+/// Takes over the client's settings that were read: the lines may have moved, and the figure may lie behind one now.
+pub fn settings_read(model: &mut Model, settings: CompactionSettings) {
+    let moved = client_limit::settings_read(model, settings);
+    lines_moved(model, moved);
+}
+
+/// Takes in the client's footer, which shows how near its limit is.
+pub fn client_said(model: &mut Model, words: Words) {
+    let moved = client_limit::said(model, words);
+    lines_moved(model, moved);
+}
+
+/// Handles the client's report that it has compacted.
+pub fn compacted(model: &mut Model) {
+    compaction::finished(model);
+    let moved = client_limit::shown(model);
+    lines_moved(model, moved);
+    save_iteration(model);
+}
+
+fn lines_moved(model: &mut Model, moved: bool) {
+    if moved {
+        figures_changed(model);
+    }
+}
+
+/// Takes over the cost of the session so far, in US dollars, as the client reports it.
+pub(in crate::app) fn cost_reported(model: &mut Model, total: f64) {
+    let session = &mut model.session;
+    session.costs.observe(total);
+    session.spending.observe_cost(session.id, total);
+}
+
+/// Takes over the bridge's report of how full the window is.
+pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) {
+    if let Some(cost) = usage.cost_usd {
+        cost_reported(model, cost);
+    }
+    let (window, source) = (Some(usage.window), Source::Bridge);
+    let observe_in = |used| observe(model, used, window, source);
+    let taken = usage.used.is_some_and(observe_in);
+    client_limit::reported(model, usage);
+    report_taken(model, window, taken);
+}
+
+/// Draws the consequences of the client's report. It has no figure before the first call and after a compaction.
+pub(in crate::app) fn report_taken(model: &mut Model, window: Option<Tokens>, taken: bool) {
+    model.session.guard.set_status_line_window(window);
+    figures_changed(model);
+    autopilot::figures_in(model);
+    if taken {
+        autopilot::figure_observed(model);
+    }
+}

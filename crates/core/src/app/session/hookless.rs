@@ -1,0 +1,64 @@
+//! An agent whose hooks are silent: its title, its screen and its transcript show what it does.
+//!
+//! A new prompt in the transcript begins a turn, and the result of a shell command shows that the command has run, as a hook would
+//! have reported. Everything else is [`activity`]'s.
+
+use crate::api::wire::AgentState;
+use pitstop_agent::{ToolCall, ToolOutput};
+
+use crate::app::{
+    draft::breakpoint,
+    event::Ran,
+    model::Model,
+    reboot::submit,
+    session::{activity, turn},
+};
+
+/// Takes in a transcript that has grown from so many turns, and the commands that have run.
+pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
+    for Ran {
+        command,
+        directory,
+        output,
+        failed,
+    } in ran
+    {
+        let call = ToolCall {
+            name: "Bash".to_owned(),
+            command: Some(command),
+            directory,
+            ..ToolCall::default()
+        };
+        let output = ToolOutput {
+            stdout: output,
+            failed,
+            ..ToolOutput::default()
+        };
+        breakpoint::tool_started(model, &call);
+        turn::tool_finished(model, &call, &output);
+    }
+    // The first turns that are read may be those of a session that is resumed.
+    if turns_before > 0 && model.session.transcript.turns > turns_before {
+        // A hook would have proven the same.
+        if let Some(prompt) = model.session.transcript.last_prompt.clone() {
+            submit::prompted(model, &prompt);
+        }
+        begin_turn(model);
+    }
+    if matches!(
+        model.session.agent.state,
+        AgentState::Starting | AgentState::Busy | AgentState::Unknown
+    ) {
+        activity::look_again(model);
+    }
+}
+
+/// Begins a turn, as far as can be seen.
+pub(in crate::app) fn begin_turn(model: &mut Model) {
+    if matches!(
+        model.session.agent.state,
+        AgentState::Starting | AgentState::Idle | AgentState::Unknown
+    ) {
+        turn::turn_begins(model);
+    }
+}

@@ -1,0 +1,131 @@
+//! The agent's output besides its grid, on its way to the footer and to the host terminal.
+
+use std::time::Duration;
+
+use crate::config::Notifications;
+use pitstop_terminal::screen::{Progress, ScreenFact};
+
+use crate::app::{effect::Effect, model::Model};
+
+/// The shortest time between two calls for a person: a program in a loop must not drive anybody mad.
+const CALL_GAP: Duration = Duration::from_secs(2);
+
+/// Returns the order for the agent's new title: the host terminal's tab shows it too.
+pub fn titled(model: &Model) -> Effect {
+    let own = model.session.title.trim();
+    Effect::HostTitle(if own.is_empty() {
+        "pitstop".to_owned()
+    } else {
+        format!("{own} · pitstop")
+    })
+}
+
+/// Passes on the agent's bell or notification.
+pub fn called(model: &mut Model, fact: ScreenFact) {
+    let said = match fact {
+        ScreenFact::Notification { title, body } => Some((title, body)),
+        _ => None,
+    };
+    if let Some((title, body)) = &said {
+        let both = [title, body].into_iter().filter(|part| !part.is_empty());
+        let text = both.cloned().collect::<Vec<_>>().join(": ");
+        model.info(format!("the agent says: {text}"));
+    }
+    let wanted = model.config.ui.notifications;
+    let last = model.session.called_at;
+    let recently = last.is_some_and(|last| model.now.since(last) < CALL_GAP);
+    if wanted == Notifications::Off || recently {
+        return;
+    }
+    model.session.called_at = Some(model.now);
+    model.emit(match (said, wanted) {
+        (Some((title, body)), Notifications::Desktop) => Effect::Notify { title, body },
+        _ => Effect::Bell,
+    });
+}
+
+/// Passes on the progress that the agent shows.
+pub fn progressed(model: &mut Model, progress: Progress) {
+    let shown = Some(progress).filter(|progress| *progress != Progress::None);
+    if std::mem::replace(&mut model.session.agent.progress, shown) == shown
+        || model.config.ui.notifications == Notifications::Off
+    {
+        return;
+    }
+    model.emit(Effect::HostProgress(progress));
+}
+
+/// Takes down what a dead agent left on the host terminal.
+pub fn ended(model: &mut Model) {
+    progressed(model, Progress::None);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::tests::Bench;
+    use crate::app::{Event, event::PaneEvent};
+
+    fn says(bench: &mut Bench, fact: ScreenFact) -> Vec<Effect> {
+        let mut effects = bench.send(Event::Pane(PaneEvent::Screen(fact)));
+        effects.retain(|effect| !matches!(effect, Effect::SetTimer(..)));
+        effects
+    }
+
+    fn notification(body: &str) -> ScreenFact {
+        ScreenFact::Notification {
+            title: "done".to_owned(),
+            body: body.to_owned(),
+        }
+    }
+
+    #[test]
+    fn calls_are_passed_on_as_wished_and_not_too_often() {
+        for (wanted, passed) in [
+            (
+                Notifications::Desktop,
+                vec![Effect::Notify {
+                    title: "done".to_owned(),
+                    body: "a".to_owned(),
+                }],
+            ),
+            (Notifications::Bell, vec![Effect::Bell]),
+            (Notifications::Off, vec![]),
+        ] {
+            let mut bench = Bench::new();
+            bench.model.config.ui.notifications = wanted;
+            assert_eq!(says(&mut bench, notification("a")), passed);
+            assert_eq!(says(&mut bench, notification("b")), []);
+            assert_eq!(says(&mut bench, ScreenFact::Bell), []);
+            let newest = &bench.model.view.notices.back().expect("a notice").text;
+            assert_eq!(
+                newest, "the agent says: done: b",
+                "the footer has it all the same"
+            );
+            bench.wait(CALL_GAP);
+            assert_eq!(says(&mut bench, ScreenFact::Bell).len(), passed.len());
+        }
+    }
+
+    #[test]
+    fn progress_is_shown_and_taken_down_when_the_agent_ends() {
+        let mut bench = Bench::new();
+        let percent = Progress::Percent(40);
+        let effects = says(&mut bench, ScreenFact::Progress(percent));
+        assert_eq!(effects, [Effect::HostProgress(percent)]);
+        assert_eq!(says(&mut bench, ScreenFact::Progress(percent)), []);
+        assert_eq!(bench.model.session.agent.progress, Some(percent));
+        let iteration = bench.model.session.iteration;
+        let exit = crate::app::event::Exit::Code(1);
+        let effects = bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
+        assert!(effects.contains(&Effect::HostProgress(Progress::None)));
+        assert_eq!(bench.model.session.agent.progress, None);
+    }
+
+    #[test]
+    fn the_hosts_title_names_the_agents_and_ours() {
+        let mut bench = Bench::new();
+        let effects = says(&mut bench, ScreenFact::Title("✳ Tests".to_owned()));
+        assert!(effects.contains(&Effect::HostTitle("✳ Tests · pitstop".to_owned())));
+    }
+}

@@ -1,0 +1,127 @@
+//! The agent's process: it runs, could not be started, or is gone.
+
+use crate::{
+    api::wire::AgentState,
+    lineage::{EndReason, IterationId, ProcessStamp},
+};
+use pitstop_transcript::SessionId;
+
+use crate::app::{
+    autopilot,
+    draft::{checkpoint, handoff, record::save_iteration},
+    effect::Effect,
+    event::{Exit, NewIds},
+    facts::{end_reason, undelivered},
+    model::{Model, Overlay},
+    orders,
+    reboot::{self, iteration::close_iteration},
+    session::{client_limit, daemon, host_output},
+};
+
+/// Takes note that the agent's process runs.
+pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp, new_ids: NewIds) {
+    if iteration != model.session.iteration {
+        return;
+    }
+    model.session.agent.process = Some(process);
+    model.reboot.new_ids = new_ids;
+    if model.is_generic() {
+        model.session.agent.state = AgentState::Idle;
+    }
+    // This is read before the reboot is notified of the process, which may end the attempt.
+    let kept = undelivered(model);
+    reboot::spawned(model);
+    // The next handoff has a nonce of its own; the one on its way keeps its own.
+    handoff::leave_edit(model);
+    if let Some(body) = kept {
+        handoff::keep(model, &body);
+    }
+    client_limit::read_settings(model);
+    save_iteration(model);
+}
+
+/// Handles an agent's process that could not be started.
+pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) {
+    if iteration != model.session.iteration {
+        return;
+    }
+    model.session.agent.state = AgentState::Exited;
+    model.session.agent.exit = Some(why.to_owned());
+    model.error(why.to_owned());
+    if model.reboot.attempt.is_some() {
+        reboot::spawn_failed(model, why);
+        return;
+    }
+    close_iteration(model, EndReason::Crash);
+    if !autopilot::takes_over(model, false) {
+        model.view.overlay = Some(Overlay::Exited);
+    }
+}
+
+/// Handles the end of the agent's process.
+pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) {
+    if iteration != model.session.pane || model.session.agent.state == AgentState::Exited {
+        return;
+    }
+    if model.session.agent.daemon.is_ending() {
+        return;
+    }
+    model.session.agent.process = None;
+    let was_ending = model.reboot.ending.take().is_some();
+    // An order that the process took and did not answer gets no answer any more.
+    orders::agent_gone(model);
+    if !daemon::hold(model, exit, was_ending) {
+        gone(model, exit, was_ending);
+    }
+}
+
+/// Closes what belonged to an agent that is gone.
+fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
+    model.session.agent.state = AgentState::Exited;
+    model.session.agent.exit = Some(exit.to_string());
+    host_output::ended(model);
+    let attempt = model.reboot.attempt.as_ref();
+    let rebooting = attempt.is_some_and(|attempt| !attempt.is_harmless());
+    let reason = if let Some(quitting) = model.outside.quitting {
+        quitting.reason
+    } else if was_ending && rebooting {
+        end_reason(model)
+    } else if *exit == Exit::Code(0) {
+        EndReason::Natural
+    } else {
+        let hint = "start pitstop: it resumes the session, or restores this in a fresh one";
+        checkpoint::erred(model, &format!("the agent has ended: {exit}"), hint);
+        EndReason::Crash
+    };
+    // A new agent that died before its proof is closed by the roll-back.
+    let rolled = rebooting && !was_ending;
+    if !rolled {
+        close_iteration(model, reason);
+    }
+    if let Some(quitting) = model.outside.quitting {
+        model.emit(Effect::Quit(quitting.code));
+        return;
+    }
+    if !reboot::exited(model, exit) {
+        model.info(format!("the agent has ended: {exit}"));
+        if !autopilot::takes_over(model, *exit == Exit::Code(0)) {
+            model.view.overlay = Some(Overlay::Exited);
+        }
+    }
+}
+
+/// Takes in that the daemon has ended the session that had gone to it, or the reason that it may go on. The record names the one
+/// that `holds` the conversation.
+pub fn moved_ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) {
+    if let Some(held) = daemon::ended(model, holds, left) {
+        gone(model, &held.exit, held.was_ending);
+    }
+}
+
+/// Handles a shell that has not answered in time.
+pub fn moved_too_late(model: &mut Model, epoch: u64) {
+    if daemon::is_late(model, epoch) {
+        let why = "it could not be ended in time".to_owned();
+        moved_ended(model, None, Some(why));
+    }
+}

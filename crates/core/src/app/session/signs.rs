@@ -1,0 +1,192 @@
+//! The signs of title and prompt box, once they have lasted for long enough: believed over the hooks.
+//!
+//! Where the bridge is in force, a turn that it reports as running is not taken for stopped, one that it reports as stopped is over
+//! at once, and where the signs leave something unknown it is asked whether a dialog has the keys.
+
+use std::time::Duration;
+
+use crate::api::wire::AgentState;
+use pitstop_agent::{
+    Background, Failure,
+    bridge::{Order, Outcome, Refusal},
+};
+use pitstop_base::clock::At;
+
+use crate::app::{
+    autopilot,
+    facts::{is_at_refusal, is_cut_by_us, is_hookless},
+    model::{
+        Model,
+        activity::TitleState,
+        orders::{EndedOrder, OrderEnd, Purpose},
+    },
+    orders,
+    session::{
+        activity::{self, DRAWN_WITHIN, look_in, set_state, turn_ends, without_question},
+        hookless::begin_turn,
+        turn,
+    },
+};
+
+/// The time that the client's own side may take to look for a dialog: it is done in milliseconds.
+const PROBED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Judges the signs, which have lasted for long enough.
+pub fn judge(model: &mut Model, epoch: u64) {
+    if epoch != model.session.calm_epoch || model.session.agent.state == AgentState::Exited {
+        return;
+    }
+    if model.session.agent.activity.question.is_some() {
+        if !is_answered(model) {
+            // A question that is not drawn yet is judged again when it is late.
+            if model.session.agent.prompt_box.is_present() {
+                look_in(model, DRAWN_WITHIN);
+            }
+            return;
+        }
+        without_question(model);
+    } else {
+        by_signs(model);
+        probe(model);
+    }
+}
+
+/// Has the client's own side look whether a dialog has the keys, where that is unknown.
+fn probe(model: &mut Model) {
+    let agent = &model.session.agent;
+    let unknown = agent.state == AgentState::Unknown && !agent.listing;
+    if !unknown
+        || agent.activity.dialog_seen
+        || agent.bridge.of(model.session.id).is_none()
+        || orders::is_open(model, Purpose::Dialog)
+    {
+        return;
+    }
+    orders::give(model, Purpose::Dialog, Order::Probe, PROBED_WITHIN);
+}
+
+/// Takes in the result of the client's own side, which has looked for a dialog.
+pub fn probed(model: &mut Model, ended: &EndedOrder) {
+    let agent = &mut model.session.agent;
+    if ended.session != model.session.id || agent.state != AgentState::Unknown {
+        return;
+    }
+    let runs = agent.activity.turn && agent.bridge.reported.turn != Some(false);
+    match &ended.end {
+        // In a turn the agent asks; outside of one a person has opened a list of the client's.
+        OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) if runs => {
+            activity::asked(model, "a dialog is open (seen by the bridge)".to_owned());
+        }
+        OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) => {
+            agent.activity.dialog_seen = true;
+        }
+        OrderEnd::Answered(Outcome::Filled(Ok(()))) => {
+            let state = if runs {
+                AgentState::Busy
+            } else {
+                AgentState::Idle
+            };
+            set_state(model, state);
+        }
+        _ => {}
+    }
+}
+
+/// Notes that a turn runs by the report of the client's own side, also one that no hook has begun or that a hook has ended too early.
+pub fn turn_started(model: &mut Model) {
+    let agent = &mut model.session.agent;
+    // The hook of a prompt that the client refuses gives more information.
+    if matches!(agent.state, AgentState::Idle | AgentState::Unknown) {
+        agent.activity.turn = true;
+        set_state(model, AgentState::Busy);
+    }
+}
+
+/// Ends a turn that was stopped by the report of the client's own side: no hook reports that.
+pub fn turn_aborted(model: &mut Model) {
+    if !model.session.agent.activity.turn || model.session.agent.state == AgentState::Exited {
+        return;
+    }
+    model.session.agent.activity.stop = None;
+    turn_stopped(model);
+}
+
+fn is_answered(model: &Model) -> bool {
+    let question = model.session.agent.activity.question.as_ref();
+    let late = |asked: At| model.now.since(asked) >= DRAWN_WITHIN;
+    model.session.agent.prompt_box.is_present()
+        && question.is_some_and(|question| question.drawn || late(question.asked))
+}
+
+/// Sets the state by title and prompt box, where no question is known.
+fn by_signs(model: &mut Model) {
+    let activity = &model.session.agent.activity;
+    let (title, present) = (activity.title, model.session.agent.prompt_box.is_present());
+    let hidden = activity.box_seen && !present;
+    let hookless = is_hookless(model);
+    let reported = model.session.agent.bridge.of(model.session.id);
+    let runs = reported.is_some_and(|reported| reported.turn == Some(true));
+    let spins = title == Some(TitleState::Spins);
+    let calm = title == Some(TitleState::Calm);
+    match model.session.agent.state {
+        AgentState::Starting if hookless && spins => begin_turn(model),
+        // A run types into whatever is open in the pane, so there the prompt box must be seen.
+        AgentState::Starting if hookless && calm && (present || model.autopilot.is_none()) => {
+            set_state(model, AgentState::Idle);
+        }
+        AgentState::Starting | AgentState::Limit | AgentState::Exited => {}
+        _ if activity.turn => {
+            let calls = if hookless {
+                model.session.transcript.calls_open
+            } else {
+                activity.calls.len()
+            };
+            if spins {
+                set_state(model, AgentState::Busy);
+            } else if hidden || (calm && calls > 0 && (hookless || !present)) {
+                // A call of a transcript may be over, for it is written late.
+                set_state(model, AgentState::Unknown);
+            } else if calm && !runs {
+                turn_stopped(model);
+            } else {
+                set_state(model, AgentState::Busy);
+            }
+        }
+        _ if spins && hookless => begin_turn(model),
+        _ if spins && model.session.agent.background.is_empty() => {
+            set_state(model, AgentState::Busy);
+        }
+        _ if hidden => set_state(model, AgentState::Unknown),
+        _ if activity.elsewhere.known => set_state(model, AgentState::Elsewhere),
+        _ => set_state(model, AgentState::Idle),
+    }
+}
+
+/// Ends a turn that is over, though no hook has reported it.
+fn turn_stopped(model: &mut Model) {
+    if is_hookless(model) {
+        let said = model.session.agent.last_message.clone();
+        return turn::turn_ended(model, said.as_deref(), Background::default());
+    }
+    if turn::end_stopped(model) {
+        return;
+    }
+    if is_cut_by_us(model) {
+        turn_ends(model, AgentState::Idle);
+        turn::count(model);
+        model.session.agent.activity.hook_due = true;
+        return;
+    }
+    turn_ends(model, AgentState::Idle);
+    // A turn that ends so at this line was no turn: the client has refused the prompt.
+    if is_at_refusal(model) {
+        turn_ends(model, AgentState::Limit);
+        turn::context_limit(model);
+    } else {
+        // A person has stopped it, or its hook is lost, or late on a busy machine.
+        turn::count(model);
+        model.session.agent.activity.hook_due = true;
+        let word = "it ended without a word";
+        autopilot::turn_failed(model, Failure::Other, word);
+    }
+}

@@ -1,0 +1,211 @@
+//! The course of a turn of the agent: it begins, runs its tools, and ends.
+
+use std::time::Duration;
+
+use crate::{api::wire::AgentState, lineage::Cause};
+use pitstop_agent::{Background, Failure, ToolCall, ToolOutput};
+use pitstop_handoff::breakpoint::test_run::Shell;
+
+use crate::app::{
+    autopilot,
+    draft::{
+        breakpoint, checkpoint,
+        record::{keep_turn, save_iteration},
+        scratchpad, signal, summary,
+    },
+    effect::Effect,
+    event::TimerId,
+    facts::{is_at_refusal, is_last, is_typing},
+    model::{
+        Model,
+        activity::{ReportedStop, TitleState},
+    },
+    reboot::{self, on_the_fly, submit},
+    session::{activity, client_limit, elsewhere, human, rewind},
+};
+
+pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
+    submit::prompted(model, prompt);
+    elsewhere::prompted(model);
+    // The bridge's last report is of the turn before: its report on this one may come later.
+    let reported = &mut model.session.agent.bridge.reported.turn;
+    reported.take_if(|runs| !*runs);
+    model.emit_all(keep_turn(model));
+    turn_begins(model);
+    rewind::prompted(model);
+    human::prompted(model, prompt);
+    reboot::prompt_seen(model, prompt);
+    activity::look_again(model);
+    // Without auto-compaction the client refuses the prompt at this line, and no other hook reports it. With it,
+    // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
+    if model.session.agent.holds_compaction && is_at_refusal(model) {
+        activity::turn_ends(model, AgentState::Limit);
+        context_limit(model);
+    }
+}
+
+/// Begins a turn.
+pub(in crate::app) fn turn_begins(model: &mut Model) {
+    breakpoint::prompted(model);
+    activity::turn_begins(model);
+    // This is not done when a turn ends: its last figure comes after that.
+    model.session.guard.begin_turn();
+    model.session.costs.begin_turn(model.used());
+    model.session.agent.draft = false;
+    model.session.agent.background = Background::default();
+    model.draft.seen_signals.turn_begins();
+}
+
+/// Handles a client that takes no more prompts in this session.
+pub(in crate::app) fn context_limit(model: &mut Model) {
+    model.error("context limit reached: the client refuses prompts until a reboot");
+    let manual = model.reboot.mode == crate::config::RebootMode::Manual;
+    if manual || model.reboot.attempt.is_some() || is_last(model) {
+        return;
+    }
+    if let Err(why) = reboot::request(model, Cause::ContextLimit, false) {
+        reboot::held_up(model, &why);
+    }
+}
+
+/// Counts a turn that has ended, unless it was counted before its hook came.
+pub(in crate::app) const fn count(model: &mut Model) {
+    let agent = &mut model.session.agent;
+    if !std::mem::replace(&mut agent.activity.hook_due, false) {
+        agent.turns = agent.turns.saturating_add(1);
+    }
+}
+
+/// Takes in the Stop hook: the turn is over unless another source shows that it goes on.
+pub(in crate::app) fn stop_reported(
+    model: &mut Model,
+    message: Option<String>,
+    background: Background,
+) {
+    model.session.agent.activity.stop = Some(ReportedStop {
+        message,
+        background,
+    });
+    settle_stop(model);
+    if model.session.agent.activity.stop.is_some() {
+        activity::look_again(model);
+    }
+}
+
+/// Ends the turn whose Stop hook has come, once no source reports that it runs.
+pub(in crate::app) fn settle_stop(model: &mut Model) {
+    if !goes_on_after_stop(model) {
+        end_stopped(model);
+    }
+}
+
+/// Ends the turn whose Stop hook has come; returns false if none has.
+pub(in crate::app) fn end_stopped(model: &mut Model) -> bool {
+    let Some(stop) = model.session.agent.activity.stop.take() else {
+        return false;
+    };
+    turn_ended(model, stop.message.as_deref(), stop.background);
+    true
+}
+
+/// Reports whether a turn runs whose Stop hook has come, by the best source that knows: the client reports the end of a turn some
+/// 40 ms after its last Stop hook, and its title turns calm then (measured with 2.1.331). The title also spins while something goes
+/// on in the background.
+fn goes_on_after_stop(model: &Model) -> bool {
+    let agent = &model.session.agent;
+    let reported = agent.bridge.of(model.session.id).and_then(|one| one.turn);
+    reported.unwrap_or_else(|| {
+        let stop = agent.activity.stop.as_ref();
+        let alone = stop.is_some_and(|stop| stop.background.is_empty());
+        // The title is calm under a question, too.
+        let spins = agent.activity.title == Some(TitleState::Spins);
+        alone && (spins || agent.activity.question.is_some())
+    })
+}
+
+/// Handles the end of a turn, with these last words.
+pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, background: Background) {
+    activity::turn_ends(model, AgentState::Idle);
+    count(model);
+    model.session.agent.background = background;
+    model.emit(Effect::ReadGit);
+    client_limit::read_settings(model);
+    if let Some(message) = message {
+        signal::by_hook(model, message);
+        model.session.agent.last_message = Some(message.to_owned());
+    }
+    summary::turn_over(model);
+    autopilot::turn_ended(model, message);
+    save_iteration(model);
+    checkpoint::after_turn(model);
+    wait_for_quiet(model);
+}
+
+/// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
+/// made.
+pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
+    autopilot::tool_finished(model, call, output);
+    let failed = output.failed && !output.interrupted;
+    if failed {
+        let file = call.file.as_deref().unwrap_or_default();
+        let named = format!("{} {file}", call.name);
+        let named = call.command.as_deref().unwrap_or(named.trim_end());
+        let said = format!("{}\n{}", output.stderr, output.stdout);
+        let hint = "mend its cause, then try it again";
+        checkpoint::erred(model, &format!("{named}: {}", said.trim()), hint);
+    }
+    let progress = &mut model.reboot.progress;
+    progress.tool_ran(&call.name, call.command.as_deref(), failed);
+    if !call.by_subagent {
+        on_the_fly::tool_ended(model);
+    }
+    if let Some(todo) = &call.todo {
+        model.draft.todo.hooked(todo);
+    }
+    if breakpoint::writes_notes(call) {
+        scratchpad::agent_wrote(model);
+    }
+    let Some(command) = &call.command else {
+        return breakpoint::tool_finished(model, call, "", &[]);
+    };
+    let printed = format!("{}\n{}", output.stdout, output.stderr);
+    let directory = breakpoint::directory_of(model, call);
+    let shell = Shell {
+        command: Some(command),
+        directory: directory.as_deref(),
+        failed: output.failed,
+    };
+    let outcomes = shell.recognise(&printed);
+    breakpoint::tool_finished(model, call, &printed, &outcomes);
+}
+
+pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
+    let state = match failure {
+        Failure::UsageLimit => AgentState::Limit,
+        _ => AgentState::Idle,
+    };
+    activity::turn_ends(model, state);
+    count(model);
+    model.error(format!("the turn failed: {message}"));
+    let hint = match failure {
+        Failure::UsageLimit => "wait until the usage limit is reset, then send the prompt again",
+        Failure::ContextLimit => "reboot, or restore this in a fresh session",
+        Failure::Service => "wait a moment, then send the prompt again",
+        Failure::Other => "see what the agent's screen says, then send the prompt again",
+    };
+    checkpoint::erred(model, &format!("the turn failed: {message}"), hint);
+    checkpoint::after_turn(model);
+    if failure == Failure::ContextLimit {
+        activity::turn_ends(model, AgentState::Limit);
+        return context_limit(model);
+    }
+    autopilot::turn_failed(model, failure, message);
+}
+
+/// Sets a timer for when the human has been quiet for long enough, if they are typing.
+pub fn wait_for_quiet(model: &mut Model) {
+    if is_typing(model) {
+        let quiet = model.config.reboot.typing_quiet + Duration::from_millis(50);
+        model.emit(Effect::SetTimer(TimerId::Quiet, quiet));
+    }
+}

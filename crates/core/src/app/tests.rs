@@ -1,0 +1,475 @@
+//! Transitions: event in, exact effects and state out.
+
+use std::time::Duration;
+
+use chrono::{TimeZone, Utc};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use uuid::Uuid;
+
+use crate::{
+    api::wire::{AgentState, Control, Reply},
+    config::{Config, RebootMode},
+    guard::{Reading, Source},
+    lineage::{
+        EndReason, Lineage, ProcessStamp, RunId, TrimRecord, Way,
+        journal::{JournalEntry, Step},
+    },
+};
+use pitstop_agent::{
+    AgentEvent, AgentKind, Background, BackgroundTask, StartSource, StatusLine,
+    claude::prompt_box::{Draft, PromptBox},
+};
+use pitstop_base::clock::At;
+use pitstop_handoff::{Generator, breakpoint::git::GitState};
+use pitstop_terminal::{input::HostInput, screen::ScreenFact};
+use pitstop_transcript::{
+    SessionId, Tokens,
+    todo::{Status, Todo, TodoCall, TodoChange},
+    trim::{LEVELS, LevelFigure, TrimPlan},
+};
+
+use super::{
+    Effect, Event, Model,
+    effect::{Preparation, StartAgent, StopSignal},
+    event::{CallId, Exit, HostEvent, NewIds, PaneEvent, ReadEvent, StoreEvent, TimerId},
+    model::{Beginning, Focus, Identity, Overlay},
+    model_of,
+    reboot::{Attempt, Block, Kind},
+    update,
+};
+
+mod activity;
+mod agent;
+mod autopilot;
+mod breakpoint;
+mod bridge;
+mod carried;
+mod checkpoint;
+mod client_limit;
+mod compaction;
+mod control;
+mod cost;
+mod daemon;
+mod draft;
+mod elsewhere;
+mod external;
+mod feed;
+mod forecast;
+mod handoff;
+mod held;
+mod histories;
+mod history;
+mod hookless;
+mod in_place;
+mod input;
+mod mouse;
+mod on_the_fly;
+mod orders;
+mod promises;
+mod reboot;
+mod rewind;
+mod scratchpad;
+mod submit;
+mod summary;
+mod tools;
+mod tour;
+mod trim;
+
+const OLD: u128 = 1;
+const NEW: u128 = 2;
+
+fn session(number: u128) -> SessionId {
+    SessionId::new(Uuid::from_u128(number))
+}
+
+fn new_ids(number: u128) -> NewIds {
+    NewIds {
+        reboot: Uuid::from_u128(1000 + number),
+        session: session(number),
+        nonce: format!("{number:08x}"),
+    }
+}
+
+/// A model with its clock, which answers the journal at once unless it is not to.
+pub(super) struct Bench {
+    pub(super) model: Model,
+    since_start: Duration,
+    journal_answers: bool,
+    /// Whether unsent prompts are on disk at once.
+    draft_answers: bool,
+    /// Whether orders to read the transcript are answered at once.
+    reads: bool,
+    /// Whether the prompt box shows at once what is typed.
+    shows: bool,
+    /// What was typed into the prompt box since it was empty.
+    in_box: String,
+    /// What was to be prepared for a reboot.
+    prepared: Vec<Preparation>,
+    /// Why a reboot cannot be prepared, if so.
+    missing: Option<String>,
+    /// Why the scratchpad cannot be written, if so.
+    disk_error: Option<String>,
+    journaled: Vec<Step>,
+    /// The same, whole.
+    entries: Vec<JournalEntry>,
+}
+
+impl Bench {
+    /// A supervisor whose agent is idle in its first session.
+    pub(super) fn new() -> Self {
+        Self::with(Config::default())
+    }
+
+    /// No model is asked for summaries, and transcripts have nothing to say.
+    fn with(mut config: Config) -> Self {
+        config.summary.generate_summaries = false;
+        Self::as_configured(config)
+    }
+
+    fn as_configured(config: Config) -> Self {
+        let mut bench = Self::bare(config);
+        super::iteration::begin(&mut bench.model, false, None, None);
+        bench.spawned(NEW);
+        bench.started(OLD);
+        bench.ready();
+        bench
+    }
+
+    /// A supervisor that has not started its agent yet.
+    fn bare(config: Config) -> Self {
+        let wall = Utc.timestamp_opt(1_795_000_000, 0).unwrap();
+        let now = At {
+            since_start: Duration::ZERO,
+            wall,
+            zone: pitstop_base::clock::UTC,
+        };
+        let model = model_of(Beginning {
+            identity: Identity {
+                version: "0",
+                pid: 1,
+                project: "/p".to_owned(),
+                environment: "p".to_owned(),
+                agent_kind: AgentKind::Claude,
+                agent_command: "claude".to_owned(),
+                agent_args: vec!["--model".to_owned(), "opus".to_owned()],
+                todo_tools: true,
+            },
+            config,
+            lineage: Lineage::new(RunId::new(wall, [1, 2, 3])),
+            session: session(OLD),
+            new_ids: new_ids(NEW),
+            notes: "- [ ] next".to_owned(),
+            generator: Generator::default(),
+            host: (140, 40),
+            now,
+        });
+        Self {
+            model,
+            since_start: Duration::ZERO,
+            journal_answers: true,
+            draft_answers: true,
+            reads: true,
+            shows: true,
+            in_box: String::new(),
+            prepared: Vec::new(),
+            missing: None,
+            disk_error: None,
+            journaled: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+
+    fn at(&self) -> At {
+        let wall = Utc.timestamp_opt(1_795_000_000, 0).unwrap() + self.since_start;
+        At {
+            since_start: self.since_start,
+            wall,
+            zone: pitstop_base::clock::UTC,
+        }
+    }
+
+    pub(super) fn wait(&mut self, time: Duration) {
+        self.since_start += time;
+    }
+
+    /// Takes an event and returns what is to be done, but for the journal, which is answered.
+    pub(super) fn send(&mut self, event: Event) -> Vec<Effect> {
+        let at = self.at();
+        let effects = update(&mut self.model, at, event);
+        self.settle(effects)
+    }
+
+    /// Answers the journal, and gives back the rest of what is to be done.
+    fn settle(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
+        let mut done = Vec::new();
+        let at = self.at();
+        while !effects.is_empty() {
+            let mut answers = Vec::new();
+            for effect in effects {
+                match effect {
+                    Effect::Journal(entry) => {
+                        self.journaled.push(entry.step);
+                        self.entries.push((*entry).clone());
+                        let (reboot, step) = (entry.reboot_id, entry.step);
+                        if self.journal_answers {
+                            answers.push(Event::Store(StoreEvent::Journaled { reboot, step }));
+                        }
+                    }
+                    Effect::Prepare(preparation) => {
+                        answers.push(Event::Read(ReadEvent::Prepared {
+                            reboot: preparation.reboot,
+                            refused: self.missing.clone(),
+                        }));
+                        self.prepared.push(*preparation);
+                    }
+                    Effect::KeepDraft(text) => {
+                        if self.draft_answers {
+                            answers.push(Event::Read(ReadEvent::DraftKept(text.clone())));
+                        }
+                        done.push(Effect::KeepDraft(text));
+                    }
+                    Effect::ReadPromptBox => {
+                        let seen = self.model.session.agent.prompt_box.clone();
+                        answers.push(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
+                    }
+                    Effect::WriteScratchpad { base, text } => {
+                        let read = match &self.disk_error {
+                            Some(why) => ReadEvent::ScratchpadNotSaved(why.clone()),
+                            None => ReadEvent::ScratchpadSaved(text.clone()),
+                        };
+                        answers.push(Event::Read(read));
+                        done.push(Effect::WriteScratchpad { base, text });
+                    }
+                    Effect::Summarize { id, ask: false } if self.reads => {
+                        let read = Err("nothing was said yet".to_owned());
+                        answers.push(Event::Read(ReadEvent::TranscriptRead { id, read }));
+                    }
+                    Effect::Paste(pieces) => {
+                        if self.shows && !self.model.is_generic() {
+                            if self.model.session.agent.prompt_box == PromptBox::Empty {
+                                self.in_box.clear();
+                            }
+                            self.in_box.push_str(&pieces.concat());
+                            let shown = holds(&self.in_box);
+                            answers.push(Event::Pane(PaneEvent::PromptBoxSeen(shown)));
+                        }
+                        done.push(Effect::Paste(pieces));
+                    }
+                    effect => done.push(effect),
+                }
+            }
+            effects = answers
+                .into_iter()
+                .flat_map(|answer| update(&mut self.model, at, answer))
+                .collect();
+        }
+        done
+    }
+
+    fn spawned(&mut self, next: u128) -> Vec<Effect> {
+        let iteration = self.model.session.iteration;
+        let process = ProcessStamp {
+            pid: 77,
+            start_time: "x".to_owned(),
+        };
+        self.send(Event::Pane(PaneEvent::Spawned {
+            iteration,
+            process,
+            new_ids: new_ids(next),
+        }))
+    }
+
+    fn exited(&mut self, code: u32) -> Vec<Effect> {
+        let iteration = self.model.session.iteration;
+        self.send(Event::Pane(PaneEvent::Exited {
+            iteration,
+            exit: Exit::Code(code),
+        }))
+    }
+
+    fn started(&mut self, number: u128) -> Vec<Effect> {
+        self.send(Event::Agent(AgentEvent::SessionStarted {
+            session: session(number),
+            source: StartSource::Startup,
+            model: None,
+            transcript_path: None,
+        }))
+    }
+
+    /// The agent shows an empty prompt box.
+    fn ready(&mut self) -> Vec<Effect> {
+        self.send(Event::Pane(PaneEvent::PasteModeSet { on: true }));
+        self.prompt_box(PromptBox::Empty)
+    }
+
+    fn prompt_box(&mut self, prompt_box: PromptBox) -> Vec<Effect> {
+        self.send(Event::Pane(PaneEvent::PromptBoxSeen(prompt_box)))
+    }
+
+    fn titled(&mut self, text: &str) -> Vec<Effect> {
+        let title = ScreenFact::Title(text.to_owned());
+        self.send(Event::Pane(PaneEvent::Screen(title)))
+    }
+
+    /// Title and prompt box stand for long enough.
+    fn stands(&mut self) -> Vec<Effect> {
+        self.wait(Duration::from_secs(4));
+        let epoch = self.model.session.calm_epoch;
+        self.send(Event::TimerFired(TimerId::Calm(epoch)))
+    }
+
+    fn state(&self) -> AgentState {
+        self.model.session.agent.state
+    }
+
+    fn prompted(&mut self, number: u128, prompt: &str) -> Vec<Effect> {
+        let effects = self.send(Event::Agent(AgentEvent::PromptSubmitted {
+            session: session(number),
+            prompt: prompt.to_owned(),
+            transcript_path: None,
+        }));
+        if matches!(self.model.session.agent.prompt_box, PromptBox::Holds(_)) && self.shows {
+            self.prompt_box(PromptBox::Empty);
+        }
+        effects
+    }
+
+    fn turn_ended(&mut self, number: u128) -> Vec<Effect> {
+        self.send(Event::Agent(AgentEvent::TurnEnded {
+            session: session(number),
+            last_message: None,
+            background: Background::default(),
+            transcript_path: None,
+        }))
+    }
+
+    fn used(&mut self, used: u64) -> Vec<Effect> {
+        let at = self.at();
+        let reading = Reading {
+            used: Tokens(used),
+            window: None,
+            source: Source::StatusLine,
+            at,
+        };
+        self.send(Event::Read(ReadEvent::Estimate(reading)))
+    }
+
+    fn press(&mut self, code: KeyCode) -> Vec<Effect> {
+        let event = KeyEvent::new(code, KeyModifiers::NONE);
+        self.send(Event::Host(HostEvent::Input(HostInput::Key {
+            event,
+            raw: vec![b'?'],
+        })))
+    }
+
+    fn git(&mut self) -> Vec<Effect> {
+        let mut effects = self.send(Event::Read(ReadEvent::Git(GitState::NoRepository)));
+        effects.extend(self.send(Event::Read(ReadEvent::HandoffFiles(Box::default()))));
+        effects
+    }
+
+    fn step(&self) -> Option<Step> {
+        self.model.reboot.attempt.as_ref().map(Attempt::step)
+    }
+
+    /// Goes as far as the order to start the new agent, and returns it.
+    fn rebooted(&mut self) -> StartAgent {
+        self.press(KeyCode::F(5));
+        self.git();
+        self.press(KeyCode::Enter);
+        let effects = self.exited(0);
+        let start = effects.iter().find_map(|effect| match effect {
+            Effect::Start(start) => Some(start.clone()),
+            _ => None,
+        });
+        start.expect("the old agent is gone: the new one is started")
+    }
+
+    /// Goes on until the handoff has arrived in the new session; returns what that brings about.
+    fn rebooted_to_new(&mut self) -> Vec<Effect> {
+        let start = self.rebooted();
+        self.spawned(3);
+        self.started(NEW);
+        self.prompted(NEW, &start.prompt.expect("the handoff"))
+    }
+}
+
+/// A call that sets the agent's whole to-do list.
+pub(super) fn list(id: &str, entries: &[(&str, Status)]) -> TodoCall {
+    let entry = |(text, status): &(&str, Status)| Todo {
+        id: None,
+        text: (*text).to_owned(),
+        status: *status,
+    };
+    TodoCall {
+        id: Some(id.to_owned()),
+        change: TodoChange::List(entries.iter().map(entry).collect()),
+    }
+}
+
+/// A prompt box that holds this text.
+fn holds(text: &str) -> PromptBox {
+    PromptBox::Holds(Draft {
+        rows: text.split('\n').map(str::to_owned).collect(),
+        whole: true,
+        scrolled: None,
+        room: 1_000,
+    })
+}
+
+/// Subagents in the background, by their ids.
+fn in_background(ids: &[&str]) -> Background {
+    let task = |id: &&str| BackgroundTask {
+        id: (*id).to_owned(),
+        kind: "subagent".to_owned(),
+    };
+    Background {
+        tasks: ids.iter().map(task).collect(),
+        ..Background::default()
+    }
+}
+
+/// A status line that says nothing but whose it is.
+fn status_line(number: u128) -> StatusLine {
+    StatusLine {
+        session: session(number),
+        transcript_path: None,
+        model_id: None,
+        model_name: None,
+        window: None,
+        usage: None,
+        used_percentage: None,
+        cost_usd: None,
+        duration_ms: None,
+        five_hour: None,
+        seven_day: None,
+        version: None,
+        prompt_cache: None,
+    }
+}
+
+fn signals(effects: &[Effect]) -> Vec<StopSignal> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Signal(signal) => Some(*signal),
+            _ => None,
+        })
+        .collect()
+}
+
+fn starts(effects: &[Effect]) -> Vec<StartAgent> {
+    let ordered = effects.iter().filter_map(|effect| match effect {
+        Effect::Start(start) => Some(start.clone()),
+        _ => None,
+    });
+    ordered.collect()
+}
+
+/// What the one who gave an order by `ctl` gets as an answer.
+pub(super) fn ordered(effects: &[Effect]) -> &str {
+    match effects.first() {
+        Some(Effect::Answer(_, Reply::Ordered(reply))) => &reply.message,
+        other => panic!("the order was not carried out: {other:?}"),
+    }
+}

@@ -1,0 +1,166 @@
+//! What the agent reports, and what becomes of its state.
+
+use super::*;
+
+#[test]
+fn events_of_another_session_change_nothing() {
+    let mut bench = Bench::new();
+    let start = bench.rebooted();
+    bench.spawned(3);
+    bench.prompted(OLD, &start.prompt.unwrap());
+    bench.turn_ended(OLD);
+    assert_eq!(bench.step(), Some(Step::Verifying));
+    assert_eq!(bench.model.session.agent.turns, 0);
+    let stale = Event::Pane(PaneEvent::Exited {
+        iteration: crate::lineage::IterationId::FIRST,
+        exit: Exit::Code(0),
+    });
+    bench.send(stale);
+    assert_ne!(bench.model.session.agent.state, AgentState::Exited);
+}
+
+#[test]
+fn clearing_inside_the_client_is_followed() {
+    let mut bench = Bench::new();
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
+        session: session(9),
+        source: StartSource::Clear,
+        model: None,
+        transcript_path: None,
+    }));
+    assert_eq!(bench.model.session.id, session(9));
+    bench.prompted(9, "hello");
+    assert_eq!(bench.model.session.agent.state, AgentState::Busy);
+}
+
+#[test]
+fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    let title = |text: &str| Event::Pane(PaneEvent::Screen(ScreenFact::Title(text.to_owned())));
+    bench.send(title("⠂ work"));
+    assert_eq!(bench.model.session.agent.state, AgentState::Busy);
+    let effects = bench.send(title("✳ work"));
+    let calm = TimerId::Calm(bench.model.session.calm_epoch);
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::SetTimer(id, _) if *id == calm))
+    );
+    assert_eq!(bench.model.session.agent.state, AgentState::Busy);
+    bench.send(Event::TimerFired(calm));
+    assert_eq!(bench.model.session.agent.state, AgentState::Idle);
+    assert_eq!(bench.model.session.agent.turns, 1);
+    // Its hook was late, and the turn is counted once.
+    bench.turn_ended(OLD);
+    assert_eq!(bench.model.session.agent.turns, 1);
+    bench.prompted(OLD, "go on");
+    bench.turn_ended(OLD);
+    assert_eq!(bench.model.session.agent.turns, 2);
+}
+
+#[test]
+fn a_refused_prompt_is_a_context_limit_and_asks_for_a_reboot() {
+    let mut config = Config::default();
+    config.guard.replace_compaction = true;
+    let mut bench = Bench::with(config);
+    bench.press(KeyCode::F(7));
+    bench.model.reboot.mode = RebootMode::Manual;
+    bench.used(178_000);
+    bench.prompted(OLD, "more");
+    assert_eq!(
+        (bench.model.session.agent.state, bench.step()),
+        (AgentState::Limit, None)
+    );
+    bench.model.reboot.mode = RebootMode::Ask;
+    bench.prompted(OLD, "more");
+    assert!(bench.step().is_some());
+}
+
+#[test]
+fn a_client_that_compacts_by_itself_takes_prompts_to_the_end_of_its_window() {
+    let mut bench = Bench::new();
+    bench.model.reboot.mode = RebootMode::Manual;
+    bench.used(178_000);
+    bench.prompted(OLD, "more");
+    assert_eq!(bench.model.session.agent.state, AgentState::Busy);
+    // If it did refuse, its title says that no turn runs, and no hook reports an end.
+    bench.wait(Duration::from_secs(1));
+    bench.send(Event::Pane(PaneEvent::Screen(ScreenFact::Title(
+        "✳ work".to_owned(),
+    ))));
+    let calm = TimerId::Calm(bench.model.session.calm_epoch);
+    bench.send(Event::TimerFired(calm));
+    assert_eq!(bench.model.session.agent.state, AgentState::Limit);
+}
+
+#[test]
+fn an_agent_that_ends_by_itself_can_be_resumed() {
+    let mut bench = Bench::new();
+    bench.exited(0);
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Exited));
+    assert_eq!(
+        bench.model.lineage.iterations()[0].end_reason,
+        Some(EndReason::Natural)
+    );
+    let effects = bench.press(KeyCode::Enter);
+    let start = effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => Some(start.clone()),
+        _ => None,
+    });
+    let start = start.unwrap();
+    assert_eq!((start.session, start.resume), (session(OLD), true));
+    assert!(
+        bench.journaled.is_empty(),
+        "nothing is at stake: {:?}",
+        bench.journaled
+    );
+}
+
+#[test]
+fn a_line_that_is_passed_is_shown_in_words_that_need_no_manual() {
+    let mut bench = Bench::new();
+    let mut reported = |used| {
+        bench.used(used);
+        bench.model.view.notices.back().unwrap().text.clone()
+    };
+    assert_eq!(reported(95_000), "context: 52 % full, past the notice line");
+    assert_eq!(reported(130_000), "context: 72 % full, past the warn line");
+    assert_eq!(
+        reported(155_000),
+        "context: 86 % full, past the compact line"
+    );
+}
+
+#[test]
+fn the_outcome_of_a_test_run_reaches_the_handoff() {
+    let mut bench = Bench::new();
+    bench.started(1);
+    let mut ran = |stdout: &str, stderr: &str| {
+        bench.send(Event::Agent(AgentEvent::ToolFinished {
+            session: session(1),
+            call: pitstop_agent::ToolCall {
+                name: "Bash".to_owned(),
+                command: Some("cargo test".to_owned()),
+                ..Default::default()
+            },
+            output: pitstop_agent::ToolOutput {
+                stdout: stdout.to_owned(),
+                stderr: stderr.to_owned(),
+                ..Default::default()
+            },
+        }));
+        bench.model.draft.handoff.generated.text.clone()
+    };
+    let failed = "running 1 test\ntest tests::adds ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
+    assert!(ran(failed, "").contains("## Failing tests\n\n- tests::adds\n"));
+    let broken = "error: could not compile `x` (lib test) due to 1 previous error\n";
+    assert!(ran("", broken).contains("- (cargo test could not be built)"));
+    let passed = "running 1 test\ntest tests::adds ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    let text = ran(passed, "");
+    assert!(!text.contains("Failing tests"), "{text}");
+    assert_eq!(
+        bench.model.draft.preserved.test_state.fixed,
+        ["tests::adds"]
+    );
+}

@@ -1,0 +1,734 @@
+//! The autonomous run on the same bench: what is typed, waited for and ended.
+
+use crate::{
+    api::wire::RunPhase,
+    app::autopilot,
+    autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunEvent, prompt},
+};
+use pitstop_agent::{Failure, RateLimit, StatusLine, claude};
+use pitstop_transcript::usage::Usage;
+
+use super::*;
+
+fn plan() -> Plan {
+    Plan {
+        task: "build a boat".to_owned(),
+        stop_phrase: "ALL DONE".to_owned(),
+        caps: Caps {
+            max_iterations: Some(3),
+            max_cost_usd: Some(5.0),
+            max_time: Some(Duration::from_hours(1)),
+        },
+        limits: Limits::default(),
+        fresh: Fresh::Threshold,
+        attended: true,
+    }
+}
+
+/// A run whose agent is at its first turn.
+fn run(plan: Plan) -> Bench {
+    let mut bench = Bench::new();
+    autopilot::begin(&mut bench.model, plan, false, Some(Vec::new()));
+    bench.model.autopilot.as_mut().unwrap().pilot.task_changed = false;
+    bench.prompted(OLD, "the start prompt");
+    bench
+}
+
+fn headless() -> Bench {
+    run(Plan {
+        attended: false,
+        ..plan()
+    })
+}
+
+impl Bench {
+    fn phase(&self) -> &Phase {
+        &self.model.autopilot.as_ref().unwrap().pilot.phase
+    }
+
+    /// Lets time pass, with every timer that falls into it.
+    fn pass(&mut self, time: Duration, timers: &mut Vec<(TimerId, Duration)>) -> Vec<Effect> {
+        let end = self.since_start + time;
+        let mut done = Vec::new();
+        loop {
+            let next = timers
+                .iter()
+                .enumerate()
+                .filter(|(_, (_, due))| *due <= end)
+                .min_by_key(|(_, (_, due))| *due)
+                .map(|(at, _)| at);
+            let Some(next) = next else { break };
+            let (id, due) = timers.swap_remove(next);
+            self.since_start = due;
+            let effects = self.send(Event::TimerFired(id));
+            keep_timers(self.since_start, &effects, timers);
+            done.extend(effects);
+        }
+        self.since_start = end;
+        done
+    }
+
+    fn said(&mut self, session: u128, message: &str) -> Vec<Effect> {
+        self.send(Event::Agent(AgentEvent::TurnEnded {
+            session: super::session(session),
+            last_message: Some(message.to_owned()),
+            background: pitstop_agent::Background::default(),
+            transcript_path: None,
+        }))
+    }
+
+    fn failed(&mut self, failure: Failure, message: &str) -> Vec<Effect> {
+        self.send(Event::Agent(AgentEvent::TurnFailed {
+            session: session(OLD),
+            failure,
+            message: message.to_owned(),
+        }))
+    }
+
+    fn status_line(&mut self, used: u64, cost: f64, limit: Option<RateLimit>) -> Vec<Effect> {
+        let session = self.model.session.id;
+        self.send(Event::Agent(AgentEvent::StatusLine(Box::new(StatusLine {
+            session,
+            transcript_path: None,
+            model_id: None,
+            model_name: None,
+            window: Some(Tokens(200_000)),
+            usage: Some(Usage {
+                input: Tokens(used),
+                ..Usage::default()
+            }),
+            used_percentage: None,
+            cost_usd: Some(cost),
+            duration_ms: None,
+            five_hour: limit,
+            seven_day: None,
+            version: None,
+            prompt_cache: None,
+        }))))
+    }
+}
+
+/// Notes the timers that were set; one that is set again is postponed.
+fn keep_timers(now: Duration, effects: &[Effect], timers: &mut Vec<(TimerId, Duration)>) {
+    for effect in effects {
+        if let Effect::SetTimer(id, after) = effect {
+            timers.retain(|(known, _)| known != id);
+            timers.push((*id, now + *after));
+        }
+    }
+}
+
+fn pastes(effects: &[Effect]) -> Vec<String> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Paste(pieces) => Some(pieces.concat()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn enters(effects: &[Effect]) -> usize {
+    let is_enter = |effect: &&Effect| matches!(effect, Effect::Type(keys) if keys == claude::ENTER || keys == b"\r");
+    effects.iter().filter(is_enter).count()
+}
+
+fn run_events(effects: &[Effect]) -> Vec<&RunEvent> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::LogRun(event) => Some(&**event),
+            _ => None,
+        })
+        .collect()
+}
+
+fn calls(effects: &[Effect]) -> usize {
+    effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Call(_)))
+        .count()
+}
+
+/// A turn ends with these words, its figure comes, and a second passes.
+fn turn(bench: &mut Bench, message: &str) -> Vec<Effect> {
+    let mut timers = Vec::new();
+    let mut effects = bench.said(OLD, message);
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let used = bench.model.used().map_or(50_000, |used| used.0);
+    bench.used(used);
+    effects.extend(bench.pass(Duration::from_secs(1), &mut timers));
+    effects
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn at_the_end_of_a_turn_the_next_prompt_is_typed_with_its_own_enter() {
+    let mut bench = run(plan());
+    let effects = turn(&mut bench, "one");
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+    assert_eq!(enters(&effects), 1);
+    bench.prompted(OLD, &prompt::go_on());
+    assert_eq!(*bench.phase(), Phase::Working);
+}
+
+#[test]
+fn a_prompt_that_does_not_arrive_gets_more_enters_and_then_trips() {
+    let mut bench = run(plan());
+    // It stays in the prompt box.
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(MINUTE, &mut timers);
+    assert_eq!(pastes(&effects).len(), 1, "the text is never typed twice");
+    assert_eq!(enters(&effects), 3);
+    assert!(matches!(bench.phase(), Phase::Tripped(trip) if trip.name() == "no_answer"));
+    assert_eq!(calls(&effects), 1);
+}
+
+#[test]
+fn the_stop_phrase_ends_the_agent_and_closes_the_record() {
+    let mut bench = run(plan());
+    let effects = bench.said(OLD, "ALL DONE");
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
+    assert_eq!(calls(&effects), 1);
+    let effects = bench.exited(0);
+    assert_eq!(effects.last(), Some(&Effect::Quit(0)));
+    let last = bench.model.lineage.iterations().last().unwrap();
+    assert_eq!(last.end_reason, Some(EndReason::StopPhraseFound));
+    assert!(
+        matches!(
+            run_events(&effects)[..],
+            [
+                ..,
+                RunEvent::IterationEnded { .. },
+                RunEvent::RunEnded { code: 0, .. }
+            ]
+        ),
+        "{effects:#?}"
+    );
+}
+
+#[test]
+fn a_usage_limit_is_waited_for_by_the_status_line_and_gone_on_from_once() {
+    let mut bench = run(plan());
+    let reset = bench.at().wall + Duration::from_mins(30);
+    bench.status_line(
+        50_000,
+        1.0,
+        Some(RateLimit {
+            used_percentage: 100.0,
+            resets_at: u64::try_from(reset.timestamp()).ok(),
+        }),
+    );
+    let mut timers = Vec::new();
+    let effects = bench.failed(Failure::UsageLimit, "limit reached");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    assert!(matches!(bench.phase(), Phase::Waiting(wait) if wait.reset == Some(reset)));
+    let effects = bench.pass(Duration::from_mins(29), &mut timers);
+    assert!(pastes(&effects).is_empty());
+    let effects = bench.pass(Duration::from_secs(80), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+    bench.prompted(OLD, &prompt::go_on());
+    // It holds on: the next wait is a guess, and again one prompt follows.
+    let effects = bench.failed(Failure::UsageLimit, "limit reached");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    assert!(matches!(bench.phase(), Phase::Waiting(wait) if wait.reset.is_none()));
+    let effects = bench.pass(Duration::from_secs(121), &mut timers);
+    assert_eq!(pastes(&effects).len(), 1);
+}
+
+#[test]
+fn a_turn_that_fails_is_tried_again_after_a_while() {
+    let mut bench = run(plan());
+    let mut timers = Vec::new();
+    for wait in [5, 10, 20] {
+        let effects = bench.failed(Failure::Service, "API Error: 529");
+        keep_timers(bench.since_start, &effects, &mut timers);
+        let effects = bench.pass(Duration::from_secs(wait - 1), &mut timers);
+        assert!(pastes(&effects).is_empty(), "{wait}");
+        let effects = bench.pass(Duration::from_secs(2), &mut timers);
+        assert_eq!(pastes(&effects).len(), 1, "{wait}");
+        bench.prompted(OLD, &prompt::go_on());
+    }
+}
+
+#[test]
+fn a_service_that_never_comes_back_ends_a_headless_run() {
+    let mut bench = headless();
+    for _ in 0..10 {
+        bench.failed(Failure::Service, "API Error: 529");
+    }
+    assert!(
+        matches!(bench.phase(), Phase::Ended(End::Tripped(trip)) if trip.name() == "service"),
+        "{:?}",
+        bench.phase()
+    );
+    let effects = bench.exited(0);
+    assert!(effects.contains(&Effect::Quit(4)), "{effects:?}");
+}
+
+#[test]
+fn typing_holds_the_run_and_answering_a_dialog_does_not() {
+    let mut bench = run(plan());
+    let dialog = AgentEvent::DialogOpened {
+        session: session(OLD),
+        about: "Bash".to_owned(),
+    };
+    let effects = bench.send(Event::Agent(dialog.clone()));
+    assert_eq!(calls(&effects), 1);
+    assert_eq!(
+        calls(&bench.send(Event::Agent(dialog))),
+        0,
+        "once is enough"
+    );
+    bench.prompt_box(PromptBox::Absent);
+    bench.press(KeyCode::Enter);
+    assert!(!bench.model.reboot.paused);
+    bench.ready();
+    bench.stands();
+    bench.press(KeyCode::Char('x'));
+    assert!(bench.model.reboot.paused);
+    let effects = turn(&mut bench, "one");
+    assert!(pastes(&effects).is_empty());
+    // What was typed was submitted, so nothing of it is left in the prompt.
+    bench.prompted(OLD, "x");
+    bench.said(OLD, "ALL DONE");
+    assert!(bench.model.outside.quitting.is_none(), "the person has it");
+    let mut timers = Vec::new();
+    let effects = bench.send(Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Resume,
+    });
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(Duration::from_secs(10), &mut timers);
+    assert!(
+        bench.model.outside.quitting.is_some(),
+        "the stop phrase was not forgotten"
+    );
+}
+
+#[test]
+fn a_dialog_in_a_headless_run_trips_after_a_while() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    let effects = bench.send(Event::Agent(AgentEvent::DialogOpened {
+        session: session(OLD),
+        about: "Bash".to_owned(),
+    }));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.prompt_box(PromptBox::Absent);
+    bench.pass(Duration::from_secs(29), &mut timers);
+    assert!(bench.model.outside.quitting.is_none());
+    let effects = bench.pass(Duration::from_secs(2), &mut timers);
+    assert!(bench.model.outside.quitting.is_some());
+    assert!(
+        run_events(&effects)
+            .iter()
+            .any(|event| matches!(event, RunEvent::Tripped { breaker, .. } if breaker == "dialog"))
+    );
+}
+
+#[test]
+fn what_is_said_by_a_script_is_typed_at_the_next_safe_moment() {
+    let mut bench = run(plan());
+    let say = |bench: &mut Bench, text: &str| {
+        bench.send(Event::ControlAsked {
+            call: CallId(1),
+            control: Control::Say(text.to_owned()),
+        })
+    };
+    let effects = say(&mut bench, "mind the gap");
+    assert!(ordered(&effects).contains("next safe moment"));
+    assert!(pastes(&effects).is_empty(), "a turn runs");
+    let effects = turn(&mut bench, "one");
+    assert_eq!(pastes(&effects), ["mind the gap"]);
+    bench.prompted(OLD, "mind the gap");
+    // Though it is paused, a person's word is typed.
+    bench.send(Event::ControlAsked {
+        call: CallId(2),
+        control: Control::Pause,
+    });
+    bench.said(OLD, "two");
+    let effects = say(&mut bench, "and the other");
+    assert_eq!(pastes(&effects), ["and the other"]);
+}
+
+#[test]
+fn cost_and_time_end_the_run_when_its_turn_is_over_or_the_next_session_would_begin() {
+    let code = |bench: &Bench| bench.model.outside.quitting.map(|one| one.code);
+    let mut bench = run(plan());
+    bench.status_line(50_000, 5.1, None);
+    bench.tool_starts("Bash", "1");
+    bench.tool_ends("Bash", "1");
+    assert_eq!(code(&bench), None, "a turn that is at work is not ended");
+    turn(&mut bench, "one");
+    assert_eq!(code(&bench), Some(3));
+
+    let mut bench = run(plan());
+    bench.status_line(160_000, 5.1, None);
+    bench.tool_starts("Bash", "1");
+    assert_eq!(code(&bench), None, "nor is a call of a tool");
+    bench.tool_ends("Bash", "1");
+    assert_eq!(code(&bench), Some(3), "no other session may follow");
+
+    let mut bench = run(plan());
+    bench.wait(Duration::from_hours(1));
+    let effects = bench.send(Event::TimerFired(TimerId::RunClock));
+    assert_eq!(code(&bench), None);
+    let again = |effect: &Effect| matches!(effect, Effect::SetTimer(TimerId::RunClock, after) if after.as_secs() >= 1);
+    assert!(effects.iter().any(again), "it does not look all the time");
+    turn(&mut bench, "one");
+    assert_eq!(code(&bench), Some(3));
+}
+
+#[test]
+fn a_full_window_reboots_at_once_where_no_person_watches() {
+    let mut bench = headless();
+    bench.status_line(160_000, 1.0, None);
+    bench.said(OLD, "one");
+    let effects = bench.git();
+    assert_eq!(signals(&effects), [StopSignal::Exit], "no countdown");
+    let effects = bench.exited(0);
+    let start = effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => start.prompt.clone(),
+        _ => None,
+    });
+    let handoff = start.expect("the next session has the handoff");
+    assert!(handoff.contains("build a boat"), "{handoff}");
+    assert!(handoff.contains("\n\nALL DONE"), "{handoff}");
+    let first = &bench.model.lineage.iterations()[0];
+    assert_eq!(first.end_reason, Some(EndReason::ContextLimit));
+}
+
+#[test]
+fn the_last_iteration_is_used_up_and_not_rebooted() {
+    let mut bench = run(Plan {
+        caps: Caps {
+            max_iterations: Some(1),
+            ..Caps::default()
+        },
+        ..plan()
+    });
+    bench.status_line(160_000, 1.0, None);
+    assert_eq!(bench.step(), None, "it may end its turn");
+    turn(&mut bench, "one");
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(3));
+}
+
+#[test]
+fn background_tasks_do_not_hold_up_a_reboot_for_ever() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    bench.status_line(160_000, 1.0, None);
+    let effects = bench.send(Event::Agent(AgentEvent::TurnEnded {
+        session: session(OLD),
+        last_message: Some("the server runs".to_owned()),
+        background: in_background(&["a1"]),
+        transcript_path: None,
+    }));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    assert_eq!(bench.step(), Some(Step::Armed));
+    let effects = bench.pass(Duration::from_secs(29 * 60), &mut timers);
+    assert!(signals(&effects).is_empty());
+    bench.pass(Duration::from_secs(61), &mut timers);
+    assert_eq!(bench.step(), Some(Step::Ending));
+}
+
+impl Bench {
+    /// A turn ends with this in the background.
+    fn left(&mut self, message: &str, background: Background) -> Vec<Effect> {
+        self.send(Event::Agent(AgentEvent::TurnEnded {
+            session: session(OLD),
+            last_message: Some(message.to_owned()),
+            background,
+            transcript_path: None,
+        }))
+    }
+}
+
+#[test]
+fn a_run_waits_for_background_work_and_counts_no_breaker_meanwhile() {
+    let mut bench = run(Plan {
+        attended: false,
+        limits: Limits {
+            same_message: Some(2),
+            no_change: Some(2),
+            ..Limits::default()
+        },
+        ..plan()
+    });
+    let mut timers = Vec::new();
+    for _ in 0..5 {
+        let effects = bench.left("I wait", in_background(&["a1"]));
+        keep_timers(bench.since_start, &effects, &mut timers);
+        let effects = bench.pass(Duration::from_secs(5 * 60), &mut timers);
+        assert!(pastes(&effects).is_empty());
+        let report = autopilot::report(&bench.model).unwrap();
+        assert_eq!(
+            (report.phase, report.why.as_deref()),
+            (
+                RunPhase::Waiting,
+                Some("1 background agent, for at most 30 min")
+            )
+        );
+        // The client comes back by itself.
+        bench.prompted(OLD, "<task-notification>");
+        assert_eq!(*bench.phase(), Phase::Working);
+    }
+    bench.left("ALL DONE", Background::default());
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(0));
+}
+
+#[test]
+fn a_run_s_lines_are_remembered_and_its_wait_is_counted_down() {
+    let mut bench = run(plan());
+    let mut timers = Vec::new();
+    let effects = bench.left("I wait", in_background(&["a1"]));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(Duration::from_secs(60), &mut timers);
+    bench.send(Event::TimerFired(TimerId::Age));
+    let before = autopilot::report(&bench.model).unwrap();
+    let left = before.waits_s.expect("it waits");
+    assert!((1..=30 * 60).contains(&left), "{left}");
+    let lines: Vec<_> = before.timeline.iter().map(|line| &line.text).collect();
+    assert!(
+        lines[0].starts_with("run started: build a boat"),
+        "{lines:#?}"
+    );
+    assert!(
+        lines.iter().any(|line| line.starts_with("turn 1 ended")),
+        "{lines:#?}"
+    );
+    bench.wait(Duration::from_secs(90));
+    bench.send(Event::TimerFired(TimerId::Age));
+    let after = autopilot::report(&bench.model).unwrap();
+    assert_eq!(after.waits_s, Some(left - 90));
+    // In the last minute the screen is brought up to date by the second.
+    bench.wait(Duration::from_secs(left - 90 - 30));
+    let effects = bench.send(Event::TimerFired(TimerId::RunClock));
+    let second = Effect::SetTimer(TimerId::RunClock, Duration::from_secs(1));
+    assert!(effects.contains(&second), "{effects:#?}");
+}
+
+#[test]
+fn background_work_is_waited_for_once_and_not_for_ever() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    let effects = bench.left("the server runs", in_background(&["server"]));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(Duration::from_secs(30 * 60 + 10), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+    bench.prompted(OLD, &prompt::go_on());
+    let effects = bench.left("it runs on", in_background(&["server"]));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(Duration::from_secs(10), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+    bench.prompted(OLD, &prompt::go_on());
+    // Another one is waited for.
+    let effects = bench.left("and another", in_background(&["server", "build"]));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(MINUTE, &mut timers);
+    assert!(pastes(&effects).is_empty());
+}
+
+#[test]
+fn a_wake_up_is_waited_for_as_long_as_the_client_may_set_it() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    let wake_up = Background {
+        prompts: vec![pitstop_agent::TimedPrompt {
+            id: "c1".to_owned(),
+            recurs: false,
+        }],
+        ..Background::default()
+    };
+    bench
+        .model
+        .autopilot
+        .as_mut()
+        .unwrap()
+        .pilot
+        .plan
+        .caps
+        .max_time = None;
+    let effects = bench.left("I look again in an hour", wake_up);
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(Duration::from_secs(64 * 60), &mut timers);
+    assert!(pastes(&effects).is_empty());
+    let effects = bench.pass(Duration::from_secs(2 * 60), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+}
+
+#[test]
+fn a_headless_run_types_nothing_under_a_dialog_of_which_no_hook_speaks() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    bench.send(Event::Agent(AgentEvent::ToolStarted {
+        session: session(OLD),
+        call: pitstop_agent::ToolCall {
+            id: Some("t1".to_owned()),
+            name: "Bash".to_owned(),
+            ..pitstop_agent::ToolCall::default()
+        },
+    }));
+    bench.titled("✳ work");
+    bench.prompt_box(PromptBox::Absent);
+    let effects = bench.stands();
+    assert_eq!(bench.state(), AgentState::Unknown);
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(MINUTE, &mut timers);
+    assert!(pastes(&effects).is_empty() && enters(&effects) == 0);
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(4));
+    let because = |event: &&RunEvent| matches!(event, RunEvent::Tripped { breaker, evidence } if breaker == "dialog" && evidence.contains("prompt box"));
+    assert!(run_events(&effects).iter().any(because), "{effects:?}");
+}
+
+#[test]
+fn a_draft_of_the_humans_pauses_the_run_and_nothing_is_joined_to_it() {
+    let mut bench = run(plan());
+    bench.prompt_box(holds("half written"));
+    let effects = turn(&mut bench, "one");
+    assert!(pastes(&effects).is_empty());
+    assert!(bench.model.reboot.paused);
+    let resume = |bench: &mut Bench| {
+        bench.send(Event::ControlAsked {
+            call: CallId(1),
+            control: Control::Resume,
+        })
+    };
+    // However often it is resumed.
+    for _ in 0..3 {
+        let effects = resume(&mut bench);
+        assert!(matches!(
+            &effects[0],
+            Effect::Answer(_, Reply::Refused { .. })
+        ));
+    }
+    bench.ready();
+    let mut timers = Vec::new();
+    let effects = resume(&mut bench);
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(MINUTE, &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+}
+
+#[test]
+fn a_text_that_was_typed_while_the_prompt_came_pauses_the_run() {
+    let mut bench = run(plan());
+    bench.shows = false;
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.used(50_000);
+    let effects = bench.pass(Duration::from_secs(1), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+    let joined = format!("x{}", prompt::go_on());
+    let mut effects = bench.prompt_box(holds(&joined));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    effects.extend(bench.pass(MINUTE, &mut timers));
+    assert_eq!(enters(&effects), 0);
+    let paused = |event: &&RunEvent| matches!(event, RunEvent::Paused { by } if by == "the text in the agent's prompt");
+    assert!(run_events(&effects).iter().any(paused), "{effects:?}");
+}
+
+#[test]
+fn a_prompt_waits_for_the_prompt_box() {
+    let mut bench = headless();
+    bench.prompt_box(PromptBox::Absent);
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.used(50_000);
+    let effects = bench.pass(Duration::from_secs(1), &mut timers);
+    assert!(pastes(&effects).is_empty());
+    assert_eq!(pastes(&bench.ready()), [prompt::go_on()]);
+}
+
+#[test]
+fn an_agent_that_shows_no_life_could_not_run() {
+    let mut bench = headless();
+    bench.model.session.agent.state = AgentState::Starting;
+    let mut timers = Vec::new();
+    let effects = bench.git();
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(Duration::from_secs(91), &mut timers);
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(5));
+}
+
+#[test]
+fn a_dead_agent_is_resumed_with_the_task() {
+    let mut bench = run(plan());
+    let mut timers = Vec::new();
+    let effects = bench.exited(1);
+    keep_timers(bench.since_start, &effects, &mut timers);
+    assert_eq!(bench.model.view.overlay, None, "the run sees to it");
+    let effects = bench.pass(Duration::from_secs(2), &mut timers);
+    let start = effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => Some(start),
+        _ => None,
+    });
+    let start = start.expect("it is started again");
+    assert!(start.resume && start.session == session(OLD));
+    assert!(start.prompt.as_ref().unwrap().contains("build a boat"));
+
+    // One that the person has ended is theirs.
+    let mut bench = run(plan());
+    bench.exited(0);
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Exited));
+    assert!(bench.model.reboot.paused);
+}
+
+#[test]
+fn a_lost_terminal_ends_what_waits_for_a_person() {
+    let mut bench = run(plan());
+    bench.model.config.autopilot.keep_running = true;
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(MINUTE, &mut timers);
+    assert!(matches!(bench.phase(), Phase::Tripped(_)));
+    assert!(autopilot::outlives_terminal(&bench.model));
+    bench.send(Event::TerminalLost);
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(4));
+
+    let bench = run(plan());
+    assert!(
+        !autopilot::outlives_terminal(&bench.model),
+        "only where it is wanted"
+    );
+}
+
+#[test]
+fn a_run_waits_for_the_figure_of_its_turn_before_it_prompts() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    bench.status_line(50_000, 1.0, None);
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.status_line(60_000, 1.0, None);
+    assert_eq!(
+        pastes(&bench.pass(Duration::from_secs(2), &mut timers)).len(),
+        1
+    );
+    // The next one fills the window, and that is reported late: behind a figure that is still about the one before.
+    let effects = bench.said(OLD, "two");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.status_line(60_000, 1.1, None);
+    let effects = bench.pass(Duration::from_secs(2), &mut timers);
+    assert!(pastes(&effects).is_empty(), "the figure is an old one");
+    let effects = bench.status_line(170_000, 1.1, None);
+    assert!(pastes(&effects).is_empty());
+    assert!(bench.step().is_some(), "it reboots instead");
+}
+
+#[test]
+fn a_figure_that_never_comes_does_not_hang_a_run() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(Duration::from_secs(10), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+}

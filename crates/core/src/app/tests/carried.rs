@@ -1,0 +1,229 @@
+//! What a session carries of its lineage: over quits, crashes, undos and other sessions, and what a way back takes back.
+
+use crate::app::{
+    carried,
+    model::{Editor, carried::Carried},
+};
+
+use super::*;
+
+const SAID: &str = "DECISION: use sqlite | one file\nREJECTED: redis | a server\nISSUE[high]: the parser panics in `src/a.rs`\n\
+                    OBJECTIVE: port it\nTODO: the tests\nDONE: the parser\nSTATE port=8080";
+
+impl Bench {
+    fn says(&mut self, number: u128, text: &str) -> Vec<Effect> {
+        self.prompted(number, "work");
+        self.send(Event::Agent(AgentEvent::TurnEnded {
+            session: session(number),
+            last_message: Some(text.to_owned()),
+            background: Background::default(),
+            transcript_path: None,
+        }))
+    }
+
+    /// The moment for changes to come together is over: what was kept, with its session.
+    fn keeps_carried(&mut self) -> Option<(SessionId, Carried)> {
+        let effects = self.send(Event::TimerFired(TimerId::KeepCarried));
+        kept(&effects)
+    }
+
+    fn handoff(&self) -> &str {
+        &self.model.draft.handoff.current().text
+    }
+}
+
+fn kept(effects: &[Effect]) -> Option<(SessionId, Carried)> {
+    effects.iter().rev().find_map(|effect| match effect {
+        Effect::KeepCarried(session, carried) => Some((*session, (**carried).clone())),
+        _ => None,
+    })
+}
+
+fn drafts(effects: &[Effect]) -> Vec<Option<&str>> {
+    let kept = effects.iter().filter_map(|effect| match effect {
+        Effect::KeepDraft(text) => Some(text.as_deref()),
+        _ => None,
+    });
+    kept.collect()
+}
+
+/// The same project in a process that comes later, and resumes this session.
+fn resumed(carried: Carried) -> Bench {
+    let mut bench = Bench::bare(Config::default());
+    carried::take_up(&mut bench.model, Ok(Some(Box::new(carried))));
+    crate::app::iteration::begin(&mut bench.model, true, None, None);
+    bench.spawned(NEW);
+    bench.started(OLD);
+    bench.ready();
+    bench
+}
+
+#[test]
+fn what_was_signalled_stands_in_the_handoff_of_a_later_process() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "Always run the linter. Port the parser");
+    let effects = bench.says(OLD, SAID);
+    let armed = |effect: &Effect| matches!(effect, Effect::SetTimer(TimerId::KeepCarried, after) if *after < Duration::from_secs(1));
+    assert!(effects.iter().any(armed) || bench.model.draft.keeping.due);
+    let (of, carried) = bench.keeps_carried().expect("within a second");
+    assert_eq!(of, session(OLD));
+    assert_eq!(carried.args, ["--model", "opus"]);
+    // As the store has it.
+    let stored = serde_json::to_value(&carried).unwrap();
+    let later = resumed(serde_json::from_value(stored).unwrap());
+    for words in [
+        "use sqlite",
+        "redis",
+        "the parser panics",
+        "port it",
+        "the tests",
+        "8080",
+        "Always run the linter",
+    ] {
+        assert!(
+            later.handoff().contains(words),
+            "{words}:\n{}",
+            later.handoff()
+        );
+    }
+    assert_eq!(bench.keeps_carried(), None, "nothing has changed since");
+}
+
+#[test]
+fn leaving_keeps_what_has_changed_just_now() {
+    let mut bench = Bench::new();
+    bench.says(OLD, "DECISION: late | by a word");
+    let effects = bench.press(KeyCode::F(10));
+    let (_, carried) = kept(&effects).expect("at once");
+    assert_eq!(carried.state.decisions.len(), 1);
+}
+
+#[test]
+fn an_undo_takes_back_what_the_new_session_said_and_no_word_of_a_humans() {
+    let mut bench = Bench::new();
+    bench.says(OLD, "DECISION: first | a");
+    bench.rebooted_to_new();
+    assert!(bench.handoff().contains("first"));
+    bench.prompted(NEW, "Never touch the lock file.");
+    bench.says(NEW, "DECISION: second | b\nRESOLVED: nothing");
+    bench.send(Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Undo,
+    });
+    bench.exited(0);
+    assert_eq!(bench.model.session.id, session(OLD));
+    bench.spawned(4);
+    let (first, second) = (
+        bench.handoff().contains("first"),
+        bench.handoff().contains("second"),
+    );
+    assert_eq!((first, second), (true, false), "{}", bench.handoff());
+    assert!(bench.handoff().contains("Never touch the lock file"));
+}
+
+#[test]
+fn another_session_that_is_resumed_in_the_client_has_its_own() {
+    for known in [true, false] {
+        let mut bench = Bench::new();
+        bench.says(OLD, "DECISION: of the old one | a");
+        let effects = bench.send(Event::Agent(AgentEvent::SessionStarted {
+            session: session(9),
+            source: StartSource::Resume,
+            model: None,
+            transcript_path: None,
+        }));
+        assert_eq!(kept(&effects).expect("the old one's").0, session(OLD));
+        let read = Effect::ReadCarried {
+            of: session(9),
+            session: session(9),
+        };
+        assert!(effects.contains(&read), "{effects:?}");
+        let mut carried = Carried::default();
+        carried
+            .state
+            .set_custom("port", "8080", pitstop_handoff::preserved::Origin::Signal);
+        bench.send(Event::Store(StoreEvent::CarriedRead {
+            session: session(9),
+            found: Ok(known.then(|| Box::new(carried))),
+        }));
+        assert!(!bench.handoff().contains("of the old one"));
+        assert_eq!(bench.handoff().contains("8080"), known);
+        // An answer about a session that was left meanwhile changes nothing.
+        let stale = StoreEvent::CarriedRead {
+            session: session(OLD),
+            found: Ok(None),
+        };
+        bench.send(Event::Store(stale));
+        assert_eq!(bench.handoff().contains("8080"), known);
+    }
+}
+
+#[test]
+fn an_edit_of_the_handoff_is_offered_back() {
+    let mut bench = Bench::new();
+    bench.keeps_carried();
+    bench.model.draft.handoff.editor = Some(Editor::new("my own words, unfinished"));
+    bench.send(Event::TimerFired(TimerId::Typing));
+    let (_, carried) = bench.keeps_carried().expect("while it is open");
+    let later = resumed(carried);
+    assert!(later.handoff().contains("my own words, unfinished"));
+    assert!(later.model.draft.handoff.edited.is_some());
+    assert!(
+        later
+            .model
+            .view
+            .notices
+            .iter()
+            .any(|one| one.text.contains("your edit"))
+    );
+}
+
+#[test]
+fn an_unsent_prompt_is_on_disk_within_a_second_until_it_is_sent() {
+    let mut bench = Bench::new();
+    bench.keeps_carried();
+    bench.prompt_box(holds("half a thought"));
+    let effects = bench.send(Event::TimerFired(TimerId::KeepCarried));
+    assert_eq!(drafts(&effects), [Some("half a thought")]);
+    bench.prompt_box(holds("half a thought, más"));
+    let effects = bench.send(Event::TimerFired(TimerId::KeepCarried));
+    assert_eq!(drafts(&effects), [Some("half a thought, más")]);
+    bench.prompted(OLD, "half a thought, más");
+    let effects = bench.send(Event::TimerFired(TimerId::KeepCarried));
+    assert_eq!(drafts(&effects), [None]);
+    bench.turn_ended(OLD);
+    // Typed just before we leave; the client clears its box when it ends.
+    bench.prompt_box(holds("and one more"));
+    let mut effects = bench.press(KeyCode::F(10));
+    effects.extend(bench.prompt_box(PromptBox::Empty));
+    effects.extend(bench.send(Event::TimerFired(TimerId::KeepCarried)));
+    assert_eq!(drafts(&effects), [Some("and one more")]);
+}
+
+#[test]
+fn nothing_is_kept_over_what_a_store_has_not_told_yet() {
+    for told in [Some(true), Some(false), None] {
+        let mut bench = Bench::new();
+        bench.says(OLD, "DECISION: of the old one | a");
+        bench.send(Event::Agent(AgentEvent::SessionStarted {
+            session: session(9),
+            source: StartSource::Resume,
+            model: None,
+            transcript_path: None,
+        }));
+        assert_eq!(bench.keeps_carried(), None, "it was asked about");
+        let found = match told {
+            Some(known) => Ok(known.then(Box::default)),
+            None => Err("the server does not answer".to_owned()),
+        };
+        let why = found.clone().err();
+        let session = session(9);
+        bench.send(Event::Store(StoreEvent::CarriedRead { session, found }));
+        bench.says(9, "DECISION: of the other | b");
+        assert_eq!(bench.keeps_carried().is_some(), told.is_some());
+        assert!(!bench.handoff().contains("of the old one"));
+        let mut log = bench.model.view.log.iter();
+        let said = why.is_none_or(|why| log.any(|said| said.text.contains(&why)));
+        assert!(said, "a person is told");
+    }
+}

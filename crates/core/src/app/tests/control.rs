@@ -1,0 +1,178 @@
+//! Orders by people and scripts, and leaving.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::api::{
+    endpoint::Endpoint,
+    wire::{ApiEvent, ApiEventKind, CommitBody, Report, SaveBody, TestBody},
+};
+use crate::app::{changes::ModelSnapshot, control::NOTICE_TIME};
+use pitstop_agent::bridge::{Caller, Tool};
+
+#[test]
+fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    assert!(signals(&bench.press(KeyCode::F(10))).is_empty());
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Quit));
+    bench.press(KeyCode::Enter);
+    assert_eq!(
+        bench.model.reboot.ending.map(|ending| ending.signal),
+        Some(StopSignal::Interrupt)
+    );
+    let effects = bench.exited(0);
+    assert!(effects.contains(&Effect::Quit(0)));
+    let ended = bench.model.lineage.iterations()[0].end_reason;
+    assert_eq!(ended, Some(EndReason::Shutdown));
+}
+
+#[test]
+fn a_signal_leaves_no_time_for_questions() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    let effects = bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
+    assert_eq!(signals(&effects), [StopSignal::Hangup]);
+}
+
+#[test]
+fn an_agent_that_nothing_ends_does_not_keep_a_person_here() {
+    let mut bench = Bench::new();
+    let mut effects = bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
+    for signal in [StopSignal::Hangup, StopSignal::Terminate, StopSignal::Kill] {
+        assert_eq!(signals(&effects), [signal]);
+        let timer = effects.iter().find_map(|effect| match effect {
+            Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => Some(*id),
+            _ => None,
+        });
+        effects = bench.send(Event::TimerFired(timer.expect("a deadline")));
+    }
+    assert!(effects.contains(&Effect::Quit(130)), "{effects:?}");
+    let ended = bench.model.lineage.iterations()[0].end_reason;
+    assert_eq!(ended, Some(EndReason::Shutdown));
+}
+
+#[test]
+fn whoever_gives_an_order_hears_what_follows_from_it() {
+    let mut bench = Bench::new();
+    let order = |bench: &mut Bench, control: Control| {
+        let call = CallId(1);
+        let effects = bench.send(Event::ControlAsked { call, control });
+        ordered(&effects).to_owned()
+    };
+    let reported = order(&mut bench, Control::Reboot);
+    assert!(reported.contains("`pitstop ctl approve`"), "{reported}");
+    bench.git();
+    bench.prompted(OLD, "one more thing");
+    let reported = order(&mut bench, Control::Approve);
+    assert!(reported.contains("once this is over: turn"), "{reported}");
+    let reported = order(&mut bench, Control::Approve);
+    assert!(reported.contains("the session ends now"), "{reported}");
+    let mut bench = Bench::new();
+    order(&mut bench, Control::Reboot);
+    let reported = order(&mut bench, Control::Defer);
+    assert!(reported.contains("3 turns"), "{reported}");
+    let reported = order(&mut bench, Control::Say("go".to_owned()));
+    assert!(reported.contains("typed"), "{reported}");
+    let reported = order(&mut bench, Control::Stop);
+    assert!(reported.contains("the agent is ended"), "{reported}");
+}
+
+#[test]
+fn a_refusal_is_described_for_just_the_endpoints_that_give_one() {
+    let reported = |report| Event::Reported {
+        call: CallId(1),
+        report,
+    };
+    let asked = |control| Event::ControlAsked {
+        call: CallId(1),
+        control,
+    };
+    // Those two are refused by the server and by the store, not by the core.
+    let mut refusing = BTreeSet::from([Endpoint::Bridge.path(), Endpoint::Handoff.path()]);
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    // More than are kept in a minute.
+    for number in 0..100 {
+        let commit = CommitBody {
+            commit_sha: format!("{number:07x}"),
+            ..CommitBody::default()
+        };
+        for (endpoint, event) in [
+            (Endpoint::GitCommit, reported(Report::Commit(commit))),
+            (
+                Endpoint::TestResult,
+                reported(Report::Tests(TestBody::default())),
+            ),
+            (
+                Endpoint::AutoSave,
+                reported(Report::AutoSave(SaveBody::default())),
+            ),
+            (Endpoint::Say, asked(Control::Say("hello".to_owned()))),
+            (Endpoint::Order, asked(Control::Undo)),
+            (
+                Endpoint::Tool,
+                Event::ToolCalled {
+                    call: CallId(1),
+                    caller: Caller {
+                        session: Some(session(NEW)),
+                        ..Caller::default()
+                    },
+                    tool: Tool::Context,
+                },
+            ),
+        ] {
+            let effects = bench.send(event);
+            if matches!(
+                effects.first(),
+                Some(Effect::Answer(_, Reply::Refused { .. }))
+            ) {
+                refusing.insert(endpoint.path());
+            }
+        }
+    }
+    let description = include_str!("../../../../../assets/openapi.json");
+    let description: serde_json::Value = serde_json::from_str(description).expect("JSON");
+    let is_described = |endpoint: &&Endpoint| {
+        let method = endpoint.method().word().to_lowercase();
+        !description["paths"][endpoint.path()][method]["responses"]["409"].is_null()
+    };
+    let described = Endpoint::ALL.iter().filter(is_described);
+    assert_eq!(
+        described.map(|one| one.path()).collect::<BTreeSet<_>>(),
+        refusing
+    );
+}
+
+#[test]
+fn an_effect_that_failed_is_shown_listed_published_and_taken_down_as_any_error() {
+    let mut bench = Bench::new();
+    let before = ModelSnapshot::of(&bench.model);
+    let what = "the clipboard cannot be written: Broken pipe".to_owned();
+    let effects = bench.send(Event::EffectFailed { what: what.clone() });
+    let shown = |bench: &Bench| {
+        let newest = bench.model.view.notices.back();
+        newest.map(|one| (one.text.clone(), one.bad))
+    };
+    assert_eq!(shown(&bench), Some((what.clone(), true)), "in the footer");
+    let listed = |bench: &Bench| {
+        let newest = bench.model.view.log.back();
+        newest.map(|one| (one.text.clone(), one.bad))
+    };
+    assert_eq!(listed(&bench), shown(&bench), "among the messages");
+    let published = ApiEvent {
+        kind: ApiEventKind::Notice,
+        data: serde_json::json!({"text": what, "bad": true}),
+    };
+    assert_eq!(before.events(&bench.model, &effects), [published]);
+    let timer = effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(TimerId::Notice, time) => Some(*time),
+        _ => None,
+    });
+    let time = timer.expect("a timer takes it down");
+    assert!(time >= NOTICE_TIME);
+    bench.wait(time);
+    bench.send(Event::TimerFired(TimerId::Notice));
+    assert_eq!(shown(&bench), None);
+    assert_eq!(listed(&bench), Some((what, true)), "the messages keep it");
+}

@@ -1,0 +1,287 @@
+//! The unsent prompt on its way to the next session.
+
+use super::*;
+use crate::app::{
+    event::BridgeEvent,
+    reboot::blocked_by,
+    unsent::{Unsent, unsent},
+};
+use pitstop_agent::bridge::{Draft as Prompt, Order, OrderId, Outcome, Said};
+
+const DRAFT: &str = "fix the parser\nand the lexer\nthen run the tests";
+
+/// A prompt box that holds more than can be known.
+fn unreadable() -> PromptBox {
+    PromptBox::Holds(Draft {
+        rows: vec!["the end of it".to_owned()],
+        whole: false,
+        scrolled: None,
+        room: 80,
+    })
+}
+
+fn pasted(effects: &[Effect]) -> Option<String> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Paste(pieces) => Some(pieces.concat()),
+        _ => None,
+    })
+}
+
+fn enters(effects: &[Effect]) -> usize {
+    let enter = |effect: &&Effect| matches!(effect, Effect::Type(_));
+    effects.iter().filter(enter).count()
+}
+
+/// A bench whose person has written a draft and approved a reboot over it.
+fn rebooting() -> (Bench, String, Vec<Effect>) {
+    let mut bench = Bench::new();
+    bench.prompt_box(holds(DRAFT));
+    bench.press(KeyCode::F(5));
+    bench.git();
+    assert_eq!(unsent(&bench.model), Unsent::Text(DRAFT.to_owned()));
+    let shown = bench.model.draft.handoff.current().text.clone();
+    let effects = bench.press(KeyCode::Enter);
+    (bench, shown, effects)
+}
+
+#[test]
+fn a_draft_goes_over_into_the_next_sessions_prompt_box_without_an_enter() {
+    let (mut bench, shown, effects) = rebooting();
+    let kept = Effect::KeepDraft(Some(DRAFT.to_owned()));
+    assert!(effects.contains(&kept), "{effects:?}");
+    let mut effects = bench.exited(0);
+    effects.extend(bench.spawned(NEW + 1));
+    effects.extend(bench.started(NEW));
+    assert_eq!(pasted(&effects), None, "the handoff comes first");
+    effects = bench.ready();
+    effects.extend(bench.prompted(NEW, &shown));
+    let text = pasted(&effects).expect("the draft is put back");
+    assert_eq!(text, DRAFT);
+    assert_eq!(enters(&effects), 0);
+    assert!(effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
+    assert_eq!(bench.model.reboot.unsent, None);
+}
+
+/// The orders to keep a draft, or none.
+fn kept(effects: &[Effect]) -> Vec<Option<String>> {
+    let order = |effect: &Effect| match effect {
+        Effect::KeepDraft(text) => Some(text.clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(order).collect()
+}
+
+#[test]
+fn the_old_agent_is_ended_once_the_draft_is_on_disk_as_it_stands() {
+    let mut bench = Bench::new();
+    bench.draft_answers = false;
+    bench.prompt_box(holds("fix the"));
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(kept(&effects), [Some("fix the".to_owned())]);
+    assert_eq!(signals(&effects), []);
+    // Typed on meanwhile: what is on disk is not what stands there.
+    bench.prompt_box(holds(DRAFT));
+    let on_disk = |text: &str| Event::Read(ReadEvent::DraftKept(Some(text.to_owned())));
+    let effects = bench.send(on_disk("fix the"));
+    assert_eq!(signals(&effects), []);
+    let effects = bench.send(on_disk(DRAFT));
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
+    assert_eq!(bench.model.reboot.unsent.as_deref(), Some(DRAFT));
+}
+
+#[test]
+fn a_draft_that_was_submitted_while_it_was_written_is_taken_off_the_disk() {
+    let mut bench = Bench::new();
+    bench.draft_answers = false;
+    bench.prompt_box(holds(DRAFT));
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.press(KeyCode::Enter);
+    let mut effects = bench.prompt_box(PromptBox::Empty);
+    effects.extend(bench.send(Event::Read(ReadEvent::DraftKept(Some(DRAFT.to_owned())))));
+    assert_eq!(kept(&effects), [None]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
+    assert_eq!(bench.model.reboot.unsent, None);
+}
+
+#[test]
+fn no_reboot_goes_over_a_draft_that_cannot_be_read() {
+    let mut bench = Bench::new();
+    bench.prompt_box(unreadable());
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(signals(&effects), []);
+    assert_eq!(blocked_by(&bench.model), [Block::Unsent]);
+    // Submitted or cleared it blocks nothing.
+    let effects = bench.prompt_box(PromptBox::Empty);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
+}
+
+#[test]
+fn auto_waits_for_a_draft_that_cannot_be_read() {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    let mut bench = Bench::with(config);
+    bench.prompt_box(unreadable());
+    assert_eq!(blocked_by(&bench.model), [Block::Unsent]);
+    bench.prompt_box(PromptBox::Empty);
+    assert!(blocked_by(&bench.model).is_empty());
+}
+
+#[test]
+fn what_was_typed_but_cannot_be_seen_blocks_too() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::Char('x'));
+    bench.prompt_box(PromptBox::Absent);
+    assert_eq!(unsent(&bench.model), Unsent::Unreadable);
+    bench.prompt_box(PromptBox::Empty);
+    assert_eq!(unsent(&bench.model), Unsent::Nothing);
+}
+
+#[test]
+fn a_draft_of_a_pitstop_that_ended_meanwhile_is_put_back_by_the_next() {
+    let mut bench = Bench::new();
+    let effects = bench.send(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
+    assert_eq!(pasted(&effects).as_deref(), Some(DRAFT));
+    assert!(effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
+}
+
+#[test]
+fn it_waits_while_the_prompt_box_holds_something_else() {
+    let mut bench = Bench::new();
+    bench.prompt_box(holds("already typing"));
+    let effects = bench.send(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
+    assert_eq!(pasted(&effects), None);
+    let effects = bench.prompt_box(PromptBox::Empty);
+    assert_eq!(pasted(&effects).as_deref(), Some(DRAFT));
+}
+
+#[test]
+fn one_that_is_not_seen_to_stand_there_is_kept_on_disk() {
+    let mut bench = Bench::new();
+    bench.shows = false;
+    let effects = bench.send(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
+    let timer = effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(id @ TimerId::Enter(_), _) => Some(*id),
+        _ => None,
+    });
+    bench.prompt_box(PromptBox::Absent);
+    let effects = bench.send(Event::TimerFired(timer.expect("it is looked for")));
+    assert!(!effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
+    let notice = &bench.model.view.notices.back().expect("a notice").text;
+    assert!(notice.contains("is kept"), "{notice}");
+    assert_eq!(enters(&effects), 0);
+}
+
+#[test]
+fn what_we_typed_ourselves_is_no_draft_of_a_persons() {
+    let mut bench = Bench::new();
+    bench.shows = false;
+    let (call, control) = (CallId(1), Control::Say("go on with the task".to_owned()));
+    bench.send(Event::ControlAsked { call, control });
+    bench.prompt_box(holds("go on with"));
+    // The agent dies before it is submitted.
+    bench.exited(137);
+    bench.model.session.submission = None;
+    assert_eq!(unsent(&bench.model), Unsent::Nothing);
+    bench.prompt_box(holds("something else"));
+    assert_ne!(unsent(&bench.model), Unsent::Nothing);
+}
+
+/// The newest order of an effect list.
+fn order(effects: &[Effect]) -> Option<(OrderId, Order)> {
+    effects.iter().rev().find_map(|effect| match effect {
+        Effect::OrderBridge { id, order, .. } => Some((*id, order.clone())),
+        _ => None,
+    })
+}
+
+/// A session with the bridge in force whose person has approved a reboot over a draft of which the screen knows less; with the
+/// order to read it.
+fn rebooting_with_bridge() -> (Bench, String, OrderId) {
+    let mut bench = Bench::bridged();
+    bench.prompt_box(unreadable());
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let changed = Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(Prompt {
+        text: "fix".into(),
+        cursor: 3,
+    }));
+    bench.bridge_says(OLD, changed);
+    let shown = bench.model.draft.handoff.current().text.clone();
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(signals(&effects), []);
+    assert_eq!(kept(&effects), []);
+    let (id, read) = order(&effects).expect("the prompt box is read");
+    assert_eq!(read, Order::ReadDraft);
+    (bench, shown, id)
+}
+
+#[test]
+fn the_bridge_reads_the_draft_as_it_is_and_puts_it_back_with_its_cursor() {
+    let (mut bench, shown, id) = rebooting_with_bridge();
+    let text = format!("{DRAFT}\n\n{}", "a long line ".repeat(40));
+    let read = |id| {
+        let text = text.clone();
+        Said::Answered(id, Outcome::Draft(Prompt { text, cursor: 7 }))
+    };
+    let effects = bench.bridge_says(OLD, read(id));
+    assert_eq!(kept(&effects), [Some(text.clone())]);
+    // It is read once more when it is on disk.
+    assert_eq!(signals(&effects), []);
+    let (id, _) = order(&effects).expect("the prompt box is read once more");
+    let effects = bench.bridge_says(OLD, read(id));
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
+    let iteration = bench.model.session.iteration.next();
+    bench.exited(0);
+    bench.send(Event::Bridge(BridgeEvent::Offered {
+        iteration,
+        absence: None,
+    }));
+    let mut effects = bench.spawned(NEW + 1);
+    effects.extend(bench.started(NEW));
+    effects.extend(bench.ready());
+    effects.extend(bench.prompted(NEW, &shown));
+    assert_eq!(pasted(&effects), None, "its bridge comes in a moment");
+    let mut effects = bench.bridge_says(NEW, Said::Hello);
+    assert_eq!(pasted(&effects), None);
+    let (id, fill) = order(&effects).expect("the draft is put back");
+    let cursor = 7;
+    assert_eq!(fill, Order::FillDraft { text, cursor });
+    let filled = Said::Answered(id, Outcome::Filled(Ok(())));
+    effects = bench.bridge_says(NEW, filled);
+    assert_eq!(kept(&effects), [None]);
+    assert_eq!(bench.model.reboot.unsent, None);
+}
+
+#[test]
+fn where_the_bridge_does_not_answer_the_screen_says_what_the_draft_is() {
+    let mut bench = Bench::bridged();
+    bench.prompt_box(holds(DRAFT));
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let effects = bench.press(KeyCode::Enter);
+    let (id, _) = order(&effects).expect("the prompt box is read");
+    bench.send(Event::TimerFired(TimerId::Order(id)));
+    let cancelled = BridgeEvent::Cancelled {
+        id,
+        was_taken: false,
+    };
+    let effects = bench.send(Event::Bridge(cancelled));
+    assert_eq!(kept(&effects), [Some(DRAFT.to_owned())]);
+}
+
+#[test]
+fn a_mark_in_the_place_of_a_paste_is_no_text_by_the_bridge_either() {
+    let (mut bench, _, id) = rebooting_with_bridge();
+    let text = "see [Pasted text #1 +29 lines]".to_owned();
+    let effects = bench.bridge_says(
+        OLD,
+        Said::Answered(id, Outcome::Draft(Prompt { text, cursor: 0 })),
+    );
+    assert_eq!(signals(&effects), []);
+    assert_eq!(blocked_by(&bench.model), [Block::Unsent]);
+}

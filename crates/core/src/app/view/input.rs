@@ -1,0 +1,583 @@
+//! The way from keys, mouse and pastes to what they do, by what has the focus.
+//!
+//! ```text
+//! prefix ──► action         always ours
+//! action     (direct keys)  always ours
+//! overlay    review, help, quit, exited: has the rest while it is open
+//! focus      pane: byte-exact to the child · panels: their own keys
+//! ```
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui_textarea::{CursorMove, Input};
+
+use crate::{api::wire::AgentState, lineage::Cause};
+use pitstop_base::keymap::{self, Action, Direction};
+use pitstop_terminal::{input::HostInput, screen::Scroll};
+
+use crate::app::{
+    autopilot,
+    draft::{checkpoint, handoff, scratchpad},
+    effect::Effect,
+    event::{HostEvent, TimerId},
+    model::{Editor, Focus, Model, Overlay, reading::Reading, view::HelpSearch},
+    outside::control,
+    reboot::{self, Approval, submit, trim},
+    refusal::Refusal,
+    session::{activity, turn},
+    view::{
+        copy, external,
+        focus::{leave_editors, set_focus},
+        help::HelpKey,
+        history, layout,
+        mouse::{self, scroll_by},
+        reading::glance,
+        replay,
+    },
+};
+
+/// Handles an event of the host terminal.
+pub fn host(model: &mut Model, event: HostEvent) {
+    match event {
+        HostEvent::Input(input) => match input {
+            HostInput::Key { event, raw } => key(model, event, raw),
+            HostInput::PasteStart | HostInput::PasteChunk(_) | HostInput::PasteEnd => {
+                paste(model, input);
+            }
+            HostInput::Mouse { event, .. } => mouse::mouse(model, event, input),
+            HostInput::OtherButton { .. } => mouse::other_button(model, input),
+            HostInput::Focus(focused) => {
+                model.view.host_focused = Some(focused);
+                model.emit(Effect::FocusPane(focused && has_pane(model)));
+            }
+            HostInput::Raw(_) if has_pane(model) => model.emit(Effect::Forward(input)),
+            // Answers of the host terminal are for the shell.
+            HostInput::Raw(_) | HostInput::Reply { .. } => {}
+        },
+        HostEvent::Resized { columns, rows } => {
+            model.view.host = (columns, rows);
+            model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
+        }
+    }
+}
+
+/// Reports whether what is typed goes to the hosted program.
+#[must_use]
+pub fn has_pane(model: &Model) -> bool {
+    model.view.focus == Focus::Pane && model.view.overlay.is_none() && model.view.copy.is_none()
+}
+
+fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
+    if std::mem::take(&mut model.view.prefixed) {
+        if model.keys().is_prefix(&key) {
+            return to_pane(model, key, raw);
+        }
+        if let Some(action) = model.keys().action(&key, true) {
+            return act(model, action);
+        }
+        model.info("no such key after the prefix: the prefix and then `?` shows help");
+        return;
+    }
+    if model.keys().is_prefix(&key) {
+        model.view.prefixed = true;
+        return;
+    }
+    if let Some(action) = model.keys().action(&key, false) {
+        return act(model, action);
+    }
+    if has_pane(model) {
+        return to_pane(model, key, raw);
+    }
+    let key = if takes_text(model) {
+        key
+    } else {
+        on_latin_keyboard(key)
+    };
+    if let Some(overlay) = model.view.overlay {
+        return overlay_key(model, overlay, key);
+    }
+    match model.view.focus {
+        Focus::Pane => copy::key(model, key),
+        Focus::Scratchpad => notes_key(model, key),
+        Focus::Handoff => handoff_key(model, key),
+        Focus::History => history::key(model, key),
+    }
+}
+
+/// Reports whether what is typed now is a text: in an editor, or a search.
+fn takes_text(model: &Model) -> bool {
+    let view = &model.view;
+    match (view.overlay, view.focus) {
+        (Some(Overlay::Help { .. }), _) => true,
+        (Some(Overlay::Review), _) => {
+            model.draft.handoff.editor.is_some() || view.reading.typing.is_some()
+        }
+        (Some(_), _) => false,
+        (None, Focus::Pane) => view.copy_search().is_some(),
+        (None, Focus::Scratchpad) => model.draft.notes.editor.is_some(),
+        (None, Focus::Handoff) => {
+            let panel = &model.draft.handoff;
+            panel.editor.is_some() || panel.reading.typing.is_some()
+        }
+        (None, Focus::History) => view.history.typing,
+    }
+}
+
+/// Returns the key by its place on a Latin keyboard, where its letter is of another script: `y` copies in each layout.
+fn on_latin_keyboard(mut key: KeyEvent) -> KeyEvent {
+    if let KeyCode::Char(c) = key.code
+        && let Some(latin) = keymap::latin_key(c)
+    {
+        key.code = KeyCode::Char(latin);
+    }
+    key
+}
+
+/// Sends a key on to the child and notes that the human types.
+fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
+    if !has_pane(model) {
+        return;
+    }
+    model.session.agent.typed_at = Some(model.now);
+    // A person who types has seen what the last reboot has brought.
+    model.view.card = None;
+    let plain_enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
+    let clears = key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
+    // Anything else may leave text in the prompt, a recalled one too; a backslash makes Enter a new line.
+    model.session.agent.draft = match (plain_enter, clears) {
+        (_, true) => false,
+        (true, _) => model.session.agent.draft && model.session.agent.backslash,
+        _ => true,
+    };
+    model.session.agent.backslash = key.code == KeyCode::Char('\\');
+    if plain_enter {
+        model.session.agent.activity.elsewhere.submitted();
+    }
+    autopilot::person_typed(model);
+    model.emit(Effect::SetTimer(
+        TimerId::Typing,
+        model.config.reboot.typing_quiet,
+    ));
+    model.emit(Effect::ScrollPane(Scroll::Bottom));
+    model.emit(Effect::Forward(HostInput::Key { event: key, raw }));
+    if model.session.agent.state == AgentState::Dialog && (plain_enter || key.code == KeyCode::Esc)
+    {
+        activity::answered_by_key(model);
+    }
+    if model.reboot.attempt.is_some() {
+        turn::wait_for_quiet(model);
+    }
+}
+
+/// Does what a key of the keymap asks for.
+pub fn act(model: &mut Model, action: Action) {
+    match action {
+        Action::Help => {
+            let open = matches!(model.view.overlay, Some(Overlay::Help { .. }));
+            model.view.overlay = (!open).then_some(Overlay::Help { scroll: 0 });
+            model.view.help = HelpSearch::default();
+        }
+        Action::Messages => {
+            let open = matches!(model.view.overlay, Some(Overlay::Messages { .. }));
+            model.view.overlay = (!open).then_some(Overlay::Messages { scroll: 0 });
+        }
+        Action::Chart => {
+            let open = model.view.overlay == Some(Overlay::Chart);
+            model.view.overlay = (!open).then_some(Overlay::Chart);
+        }
+        Action::Wider => resize_panels(model, 2),
+        Action::Narrower => resize_panels(model, -2),
+        Action::FocusNext => focus_next(model),
+        Action::FocusDirection(direction) => focus_direction(model, direction),
+        Action::Scratchpad => toggle_focus(model, Focus::Scratchpad),
+        Action::Handoff => toggle_focus(model, Focus::Handoff),
+        Action::History => toggle_focus(model, Focus::History),
+        Action::Reboot => {
+            leave_editors(model);
+            show_refusal(reboot::request(model, Cause::Key, true), model);
+        }
+        Action::Defer => show_refusal(reboot::cancel(model, true), model),
+        Action::Mode => control::next_mode(model),
+        Action::Pause => show_refusal(autopilot::toggle(model), model),
+        Action::Zoom => {
+            model.view.zoomed = !model.view.zoomed;
+            model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
+        }
+        Action::Scroll => {
+            set_focus(model, Focus::Pane);
+            copy::toggle(model);
+        }
+        Action::Checkpoint => checkpoint::by_key(model),
+        Action::Undo => show_refusal(reboot::undo(model), model),
+        Action::EditExternally => {
+            leave_editors(model);
+            external::open(model);
+        }
+        Action::Quit => control::quit_key(model),
+    }
+}
+
+/// Shows the person the reason that something was not done, if so.
+fn show_refusal(done: Result<(), Refusal>, model: &mut Model) {
+    if let Err(why) = done {
+        model.error(why.to_string());
+    }
+}
+
+fn toggle_focus(model: &mut Model, focus: Focus) {
+    let to = if model.view.focus == focus {
+        Focus::Pane
+    } else {
+        focus
+    };
+    set_focus(model, to);
+}
+
+fn focus_next(model: &mut Model) {
+    let at = Focus::ALL
+        .iter()
+        .position(|focus| *focus == model.view.focus)
+        .unwrap_or(0);
+    set_focus(model, Focus::ALL[(at + 1) % Focus::ALL.len()]);
+}
+
+fn focus_direction(model: &mut Model, direction: Direction) {
+    let panels = &Focus::ALL[1..];
+    let at = panels.iter().position(|focus| *focus == model.view.focus);
+    let to = match (direction, at) {
+        (Direction::Left, _) => Focus::Pane,
+        (Direction::Right, None) => panels[0],
+        (Direction::Down, Some(at)) => panels[(at + 1).min(panels.len() - 1)],
+        (Direction::Up, Some(at)) => panels[at.saturating_sub(1)],
+        _ => model.view.focus,
+    };
+    set_focus(model, to);
+}
+
+fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) {
+    match overlay {
+        Overlay::Help { scroll } => help_key(model, scroll, key),
+        Overlay::Messages { scroll } => {
+            if matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) {
+                model.view.overlay = None;
+            } else if let Some(scroll) = scrolled(scroll, key) {
+                model.view.overlay = Some(Overlay::Messages { scroll });
+            }
+        }
+        Overlay::Chart => {
+            if matches!(key.code, KeyCode::Esc | KeyCode::Char('q' | 'g')) {
+                model.view.overlay = None;
+            }
+        }
+        Overlay::Review => review_key(model, key),
+        Overlay::Replay { .. } => replay::key(model, key),
+        Overlay::Quit => match key.code {
+            KeyCode::Enter | KeyCode::Char('y' | 'q') => control::quit(model, 0, None),
+            _ => model.view.overlay = None,
+        },
+        Overlay::Exited => match key.code {
+            KeyCode::Enter | KeyCode::Char('r') => reboot::restart(model),
+            KeyCode::Char('q') => control::quit(model, 0, None),
+            KeyCode::Esc => model.view.overlay = None,
+            _ => {}
+        },
+    }
+}
+
+/// Handles a key in the help page: what is typed is searched for, and none of it reaches the agent.
+fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) {
+    match model.view.help.key(key, &model.config.keys) {
+        HelpKey::Stay => model.view.overlay = Some(Overlay::Help { scroll: 0 }),
+        HelpKey::Scroll(rows) => {
+            let mut scroll = scroll;
+            scroll_by(&mut scroll, rows);
+            model.view.overlay = Some(Overlay::Help { scroll });
+        }
+        HelpKey::Close => model.view.overlay = None,
+        HelpKey::Run(action) => {
+            model.view.overlay = None;
+            act(model, action);
+        }
+    }
+}
+
+/// Makes the panels wider or narrower by so many cells.
+fn resize_panels(model: &mut Model, by: i32) {
+    let now = layout::layout(model);
+    let width = now.whole.width.saturating_sub(now.pane.width);
+    if width == 0 {
+        model.info("the panels are not beside the pane: nothing to resize");
+        return;
+    }
+    model.view.set_panel_width(i32::from(width) + by);
+    model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
+}
+
+/// Copies the document in focus.
+fn copy_document(model: &mut Model, name: &str, text: String) {
+    if text.trim().is_empty() {
+        model.info(format!("the {name} is empty: nothing to copy"));
+        return;
+    }
+    let lines = text.lines().count();
+    let plural = if lines == 1 { "" } else { "s" };
+    model.info(format!("{name} copied: {lines} line{plural}"));
+    model.emit(Effect::Copy(text));
+}
+
+fn review_key(model: &mut Model, key: KeyEvent) {
+    if model.draft.handoff.editor.is_some() {
+        return handoff_key(model, key);
+    }
+    let panel = &model.draft.handoff;
+    let listed = panel.lists_missing.then(|| panel.check.list());
+    let text = listed.unwrap_or_else(|| panel.current().text.clone());
+    // A pattern that is being typed has every key.
+    if model.view.reading.typing.is_some() {
+        return model.view.reading.key(key, &text);
+    }
+    match key.code {
+        KeyCode::Enter | KeyCode::Char('a') => {
+            show_refusal(reboot::approve(model, Approval::Person), model);
+        }
+        KeyCode::Char('t') => show_refusal(trim::toggle(model), model),
+        KeyCode::Char('w') => show_refusal(trim::go_round(model), model),
+        KeyCode::Char('y') => copy_document(model, "handoff", text),
+        KeyCode::Char('d') => show_refusal(reboot::cancel(model, true), model),
+        KeyCode::Esc => show_refusal(reboot::cancel(model, false), model),
+        KeyCode::Char('e') => handoff::edit(model),
+        KeyCode::Char('x') => handoff::discard_edit(model),
+        KeyCode::Char('m') => {
+            handoff::toggle_missing(model);
+            model.view.reading = if model.draft.handoff.lists_missing {
+                Reading::default()
+            } else {
+                Reading::at_first_section(&model.draft.handoff.current().text)
+            };
+        }
+        KeyCode::Char('+') => handoff::add_missing(model),
+        KeyCode::Char('P') => handoff::pin_prompt(model),
+        KeyCode::Char('D') => handoff::drop_prompt(model),
+        _ => model.view.reading.key(key, &text),
+    }
+}
+
+/// Returns where a reading key moves a text, or `None` if it is no reading key. Views clamp it to their text.
+fn scrolled(scroll: u16, key: KeyEvent) -> Option<u16> {
+    Some(match key.code {
+        KeyCode::Down | KeyCode::Char('j') => scroll.saturating_add(1),
+        KeyCode::Up | KeyCode::Char('k') => scroll.saturating_sub(1),
+        KeyCode::PageDown | KeyCode::Char(' ') => scroll.saturating_add(15),
+        KeyCode::PageUp => scroll.saturating_sub(15),
+        KeyCode::Home | KeyCode::Char('g') => 0,
+        KeyCode::End | KeyCode::Char('G') => u16::MAX,
+        _ => return None,
+    })
+}
+
+fn notes_key(model: &mut Model, key: KeyEvent) {
+    if let Some(editor) = &mut model.draft.notes.editor {
+        return match editor_key(editor, key) {
+            Edited::Done => scratchpad::finish_edit(model),
+            Edited::Save => scratchpad::save(model),
+            Edited::Changed => scratchpad::edited(model),
+            Edited::Moved => {}
+        };
+    }
+    let looking = model.draft.notes.looking.is_some();
+    match key.code {
+        KeyCode::Enter | KeyCode::Char('r') if looking => scratchpad::restore(model),
+        KeyCode::Char('e' | 'i') | KeyCode::Enter => scratchpad::edit(model),
+        KeyCode::Char('v') => scratchpad::look(model, true),
+        KeyCode::Char('y') => {
+            let text = model.draft.notes.text.clone();
+            copy_document(model, "scratchpad", text);
+        }
+        KeyCode::Left | KeyCode::Char('h') if looking => scratchpad::look(model, true),
+        KeyCode::Right | KeyCode::Char('l') if looking => scratchpad::look(model, false),
+        KeyCode::Esc | KeyCode::Char('q') if looking => model.draft.notes.looking = None,
+        KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
+        _ => {
+            if let Some(scroll) = scrolled(model.draft.notes.scroll, key) {
+                model.draft.notes.scroll = scroll;
+            }
+        }
+    }
+}
+
+fn handoff_key(model: &mut Model, key: KeyEvent) {
+    if let Some(editor) = &mut model.draft.handoff.editor {
+        match editor_key(editor, key) {
+            Edited::Done => handoff::finish_edit(model),
+            // The next key is Esc for many, and must not close what lies below the editor.
+            Edited::Save => handoff::save_edit(model),
+            Edited::Changed | Edited::Moved => {}
+        }
+        return;
+    }
+    // A pattern that is being typed has every key.
+    if model.draft.handoff.reading.typing.is_some() {
+        return read_handoff(model, key);
+    }
+    match key.code {
+        KeyCode::Char('e' | 'i') | KeyCode::Enter => handoff::edit(model),
+        KeyCode::Char('x') => handoff::discard_edit(model),
+        KeyCode::Char('m') => handoff::toggle_missing(model),
+        KeyCode::Char('+') => handoff::add_missing(model),
+        KeyCode::Char('p') => paste_handoff(model),
+        KeyCode::Char('y') => {
+            let text = model.draft.handoff.current().text.clone();
+            copy_document(model, "handoff", text);
+        }
+        KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
+        _ => read_handoff(model, key),
+    }
+}
+
+/// Handles a key that reads what the handoff panel shows.
+fn read_handoff(model: &mut Model, key: KeyEvent) {
+    let panel = &mut model.draft.handoff;
+    let listed = panel.lists_missing.then(|| panel.check.list());
+    let text = listed.unwrap_or_else(|| glance(panel.current().body()));
+    panel.reading.key(key, &text);
+}
+
+/// Puts the handoff into the agent's prompt for the human to look at and submit.
+fn paste_handoff(model: &mut Model) {
+    let text = model.draft.handoff.current().text.clone();
+    match submit::fill(model, &text, None) {
+        Ok(()) => {
+            model.session.agent.draft = true;
+            set_focus(model, Focus::Pane);
+        }
+        Err(why) => model.error(format!("the handoff is not pasted: {why}")),
+    }
+}
+
+/// The result of a key in an editor.
+enum Edited {
+    Done,
+    Save,
+    Changed,
+    Moved,
+}
+
+/// Handles the editor's keys: those of the text area, and the ones that users of other editors expect.
+fn editor_key(editor: &mut Editor, key: KeyEvent) -> Edited {
+    let ctrl = key.modifiers == KeyModifiers::CONTROL;
+    if let Some(pattern) = &mut editor.search {
+        match key.code {
+            KeyCode::Char(c) if !ctrl => pattern.push(c),
+            KeyCode::Backspace => {
+                pattern.pop();
+            }
+            KeyCode::Enter | KeyCode::Esc => {
+                editor.search = None;
+                return Edited::Moved;
+            }
+            _ => return Edited::Moved,
+        }
+        // A pattern that is being typed may not be valid yet: then the last valid one stays.
+        if editor.area.set_search_pattern(pattern.as_str()).is_ok() {
+            editor.area.search_forward(true);
+        }
+        return Edited::Moved;
+    }
+    if let KeyCode::Char(c) = key.code
+        && !key
+            .modifiers
+            .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+    {
+        editor.make_room_above(c);
+    }
+    match (key.code, ctrl) {
+        (KeyCode::Esc, _) => Edited::Done,
+        (KeyCode::Enter, _) if editor.end_note_above() => Edited::Moved,
+        (KeyCode::Char('s'), true) => Edited::Save,
+        (KeyCode::Char('z'), true) => changed(editor.area.undo()),
+        (KeyCode::Char('y'), true) => changed(editor.area.redo()),
+        (KeyCode::Char('f'), true) => {
+            editor.search = Some(String::new());
+            Edited::Moved
+        }
+        (KeyCode::Char('g'), true) => {
+            editor.area.search_forward(false);
+            Edited::Moved
+        }
+        (KeyCode::Char('a'), true) => {
+            editor.area.select_all();
+            Edited::Moved
+        }
+        (KeyCode::Home, true) => moved(editor, [CursorMove::Top, CursorMove::Head]),
+        (KeyCode::End, true) => moved(editor, [CursorMove::Bottom, CursorMove::End]),
+        _ => changed(editor.area.input(Input::from(key))),
+    }
+}
+
+fn changed(yes: bool) -> Edited {
+    if yes { Edited::Changed } else { Edited::Moved }
+}
+
+fn moved(editor: &mut Editor, moves: [CursorMove; 2]) -> Edited {
+    for to in moves {
+        editor.area.move_cursor(to);
+    }
+    Edited::Moved
+}
+
+/// Handles a paste as text, never as keys: it goes to the child, into an editor, or nowhere.
+fn paste(model: &mut Model, piece: HostInput) {
+    let in_editor = match (model.view.overlay, model.view.focus) {
+        (Some(Overlay::Review), _) | (None, Focus::Handoff) => model.draft.handoff.editor.is_some(),
+        (None, Focus::Scratchpad) => model.draft.notes.editor.is_some(),
+        _ => false,
+    };
+    if has_pane(model) {
+        model.session.agent.typed_at = Some(model.now);
+        model.session.agent.draft = true;
+        autopilot::person_typed(model);
+        model.emit(Effect::Forward(piece));
+        if model.reboot.attempt.is_some() {
+            turn::wait_for_quiet(model);
+        }
+        return;
+    }
+    match piece {
+        HostInput::PasteStart => model.view.pasting.clear(),
+        HostInput::PasteChunk(bytes) => {
+            let pasting = &mut model.view.pasting;
+            let room = pitstop_handoff::scratchpad::MAX_BYTES.saturating_sub(pasting.len());
+            pasting.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        HostInput::PasteEnd => {
+            let text =
+                String::from_utf8_lossy(&std::mem::take(&mut model.view.pasting)).into_owned();
+            let text = text.replace("\r\n", "\n").replace('\r', "\n");
+            if model.view.overlay.is_none()
+                && model.view.focus == Focus::Pane
+                && copy::paste(model, &text)
+            {
+                return;
+            }
+            if !in_editor {
+                model.info("nothing here takes a paste: focus the pane, or press e to edit");
+                return;
+            }
+            let notes = model.view.overlay.is_none() && model.view.focus == Focus::Scratchpad;
+            let editor = if notes {
+                &mut model.draft.notes.editor
+            } else {
+                &mut model.draft.handoff.editor
+            };
+            if let Some(editor) = editor {
+                if let Some(first) = text.chars().next().filter(|_| !text.ends_with('\n')) {
+                    editor.make_room_above(first);
+                }
+                editor.area.insert_str(text);
+            }
+            if notes {
+                scratchpad::edited(model);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,585 @@
+//! The configuration that the user may set: complete, checked and ready to use.
+//!
+//! ```text
+//!   load.rs    find and read the files, ask the trust record
+//!   file.rs    TOML text -> the keys as written, with positions   schema.rs  every key there is
+//!   merge.rs   defaults < user < project < flags -> Config        error.rs   faults with carets
+//! ```
+//!
+//! No other module sees a half-checked value: percentages are ordered, durations are in
+//! range, zeros that mean "none" have become `None`, and the keymap has no conflict. The commented
+//! defaults are `config.toml` at the top of the repository ([`DEFAULT_TOML`]).
+
+pub mod error;
+mod file;
+pub mod load;
+mod merge;
+mod schema;
+mod units;
+
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+
+pub use file::nearest;
+pub use units::parse_duration;
+
+use pitstop_base::keymap::Keymap;
+
+/// The commented default configuration; parsed, it equals [`Config::default`].
+pub const DEFAULT_TOML: &str = include_str!("../../../../config.toml");
+
+/// Everything that can be set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// The hosted program.
+    pub agent: AgentConfig,
+    /// The size of the context and its treatment.
+    pub context: ContextConfig,
+    /// The lines at which Pitstop warns and reboots.
+    pub guard: GuardConfig,
+    /// The handoff for the next session.
+    pub handoff: HandoffConfig,
+    /// The course of a reboot.
+    pub reboot: RebootConfig,
+    /// The summary in the handoff.
+    pub summary: SummaryConfig,
+    /// The unattended run: `[loop]`.
+    pub autopilot: AutopilotConfig,
+    /// The user's own commands around a reboot.
+    pub hooks: HooksConfig,
+    /// The endpoint for scripts and people elsewhere.
+    pub api: ApiConfig,
+    /// The place where runs are kept.
+    pub store: StoreConfig,
+    /// The keymap: `[keys]`.
+    pub keys: Keymap,
+    /// The looks.
+    pub ui: UiConfig,
+    /// The recording of the pane's output.
+    pub recording: RecordingConfig,
+    /// The log file.
+    pub log: LogConfig,
+}
+
+/// `[agent]`: the hosted program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentConfig {
+    /// The program: a name looked up in `PATH`, or a path. Never a shell line.
+    pub command: String,
+    /// The arguments given to the program before those that Pitstop adds.
+    pub args: Vec<String>,
+    /// Variables added to its environment.
+    pub env: BTreeMap<String, String>,
+    /// True if its to-do tools are switched on for models that have none by themselves.
+    pub todo_tools: bool,
+    /// True if Claude Code is started with Pitstop's mods, which report from inside it.
+    pub bridge: bool,
+    /// True if the agent gets Pitstop's tools: to read how full its context is, to keep notes, to ask for a reboot.
+    pub tools: bool,
+}
+
+impl Default for AgentConfig {
+    fn default() -> Self {
+        Self {
+            command: "claude".to_owned(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            todo_tools: true,
+            bridge: true,
+            tools: true,
+        }
+    }
+}
+
+/// `[context]`: the size of the context and its treatment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextConfig {
+    /// The context window, in tokens; `None` to find it out.
+    pub window: Option<u64>,
+    /// The part of the window that the client keeps back, in tokens.
+    pub reserve: u64,
+    /// The number of the latest messages that a trim leaves whole.
+    pub max_recent_messages: usize,
+    /// The number of turns from one checkpoint to the next; `None` for never.
+    pub checkpoint_interval: Option<u32>,
+    /// True if a commit makes a checkpoint.
+    pub checkpoint_at_commits: bool,
+    /// True if a test run makes a checkpoint.
+    pub checkpoint_at_tests: bool,
+}
+
+impl Default for ContextConfig {
+    fn default() -> Self {
+        Self {
+            window: None,
+            reserve: 20_000,
+            max_recent_messages: 10,
+            checkpoint_interval: Some(5),
+            checkpoint_at_commits: true,
+            checkpoint_at_tests: true,
+        }
+    }
+}
+
+/// A named set of thresholds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preset {
+    /// The lines at 50, 70 and 85 % of the usable window.
+    #[default]
+    Default,
+    /// The lines at 70, 80 and 90 %: for those who want to use the window they have.
+    Late,
+    /// The lines at 30, 40 and 50 %: for those who want a fresh mind.
+    Early,
+    /// The lines of the default, but no more than 120 000, 170 000 and 220 000 tokens: for large windows, where answers get
+    /// slower, dearer and worse long before the window is full.
+    Lean,
+}
+
+impl Preset {
+    /// Returns the preset's notice, warn and compact lines, in percent of the usable window.
+    #[must_use]
+    pub const fn percents(self) -> [u8; 3] {
+        match self {
+            Self::Default | Self::Lean => [50, 70, 85],
+            Self::Late => [70, 80, 90],
+            Self::Early => [30, 40, 50],
+        }
+    }
+
+    /// Returns the preset's absolute caps on the notice, warn and compact lines, in tokens.
+    #[must_use]
+    pub const fn caps(self) -> [Option<u64>; 3] {
+        match self {
+            Self::Default | Self::Late | Self::Early => [None; 3],
+            Self::Lean => [Some(120_000), Some(170_000), Some(220_000)],
+        }
+    }
+}
+
+/// `[guard]`: the lines at which Pitstop warns and reboots. `notice < warn < compact <= force_at`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardConfig {
+    /// The notice line, in percent of the usable window: up to here all is healthy.
+    pub notice: u8,
+    /// The warn line, in percent: from here on a checkpoint is kept and the handoff drafted.
+    pub warn: u8,
+    /// The compact line, in percent: from here on a reboot is advised.
+    pub compact: u8,
+    /// The force line, in percent: from here on `auto` interrupts a turn.
+    pub force_at: u8,
+    /// The absolute cap on the notice line, in tokens; the lower of the two wins.
+    pub notice_tokens: Option<u64>,
+    /// The absolute cap on the warn line, in tokens.
+    pub warn_tokens: Option<u64>,
+    /// The absolute cap on the compact line, in tokens.
+    pub compact_tokens: Option<u64>,
+    /// True if the client's own compaction is switched off in favour of Pitstop's.
+    pub replace_compaction: bool,
+    /// The time that a compaction of the client waits for an answer.
+    pub answer_within: Duration,
+    /// The treatment of a compaction without an answer in time.
+    pub unanswered: Unanswered,
+}
+
+/// The treatment of a compaction without an answer in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The client compacts by itself.
+    #[default]
+    Client,
+    /// The handoff takes the place of the conversation.
+    Handoff,
+}
+
+impl Default for GuardConfig {
+    fn default() -> Self {
+        let [notice, warn, compact] = Preset::default().percents();
+        Self {
+            notice,
+            warn,
+            compact,
+            force_at: 97,
+            notice_tokens: None,
+            warn_tokens: None,
+            compact_tokens: None,
+            replace_compaction: false,
+            answer_within: Duration::from_secs(120),
+            unanswered: Unanswered::default(),
+        }
+    }
+}
+
+/// `[handoff]`: the handoff for the next session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HandoffConfig {
+    /// True if a handoff is written at all; without it a fresh session starts empty.
+    pub generate_handoff: bool,
+    /// The largest handoff, in bytes.
+    pub max_state_size: usize,
+    /// The files whose text goes into the handoff, relative to the project.
+    pub include_files: Vec<String>,
+    /// True if recent commits go in.
+    pub include_git_history: bool,
+    /// The number of recent commits.
+    pub git_history_count: usize,
+    /// The form in which the handoff gives the latest work.
+    pub recent_activity: RecentActivity,
+    /// True if the outcome of the tests goes in.
+    pub include_test_state: bool,
+}
+
+impl Default for HandoffConfig {
+    fn default() -> Self {
+        Self {
+            generate_handoff: true,
+            max_state_size: 50_000,
+            include_files: Vec::new(),
+            include_git_history: true,
+            git_history_count: 5,
+            recent_activity: RecentActivity::LastSteps,
+            include_test_state: true,
+        }
+    }
+}
+
+/// The form in which the handoff gives the latest work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecentActivity {
+    /// The last steps of the transcript.
+    LastSteps,
+    /// The last shell commands with their output.
+    RecentCommands,
+}
+
+/// The mode that decides that a reboot happens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RebootMode {
+    /// Reboots only at a key.
+    Manual,
+    /// Asks for a review by a line on the screen; no reboot happens without approval.
+    #[default]
+    Ask,
+    /// Goes ahead at the next safe moment; a key stops it.
+    Auto,
+}
+
+impl RebootMode {
+    /// Returns the mode's name in the config, the footer and `status --json`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Ask => "ask",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+/// The way by which the handoff reaches the new session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// Passes the handoff as the start prompt, an argument of the command.
+    #[default]
+    Prompt,
+    /// Pastes the handoff into the pane, for those who do not want it in process lists.
+    Paste,
+}
+
+/// The way by which the context goes over, unless another one is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RebootWay {
+    /// Starts a new session in a new process.
+    #[default]
+    Fresh,
+    /// Replaces the conversation inside the running client, where its bridge is in force.
+    InPlace,
+}
+
+/// `[reboot]`: the course of a reboot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RebootConfig {
+    /// The mode that decides that a reboot happens.
+    pub mode: RebootMode,
+    /// The way by which the context goes over.
+    pub way: RebootWay,
+    /// The way by which the handoff reaches the new session.
+    pub delivery: Delivery,
+    /// The time that `auto` announces a reboot before it goes ahead.
+    pub auto_delay: Duration,
+    /// The time that the user must not have typed.
+    pub typing_quiet: Duration,
+    /// The time that the handoff may take to come back as received.
+    pub verify_timeout: Duration,
+    /// The time that an interrupted turn may take to stop.
+    pub interrupt_timeout: Duration,
+    /// The time that the agent may take to exit on SIGINT.
+    pub exit_timeout: Duration,
+    /// The time that it may take to end after SIGHUP.
+    pub hangup_timeout: Duration,
+    /// The time that it may take to end after SIGTERM; then SIGKILL.
+    pub terminate_timeout: Duration,
+    /// The number of reboots in an hour above which a breaker trips.
+    pub max_reboots_per_hour: u32,
+    /// The number of sessions in a row that fill without getting anything done at which a breaker trips.
+    pub max_idle_sessions: u32,
+    /// The time to wait for the end of a turn where it cannot be rebooted on the fly.
+    pub turn_patience: Duration,
+    /// A prompt sent to the new session before the work goes on.
+    pub warmup_prompt: Option<String>,
+    /// The time from the start until the warm-up prompt is sent.
+    pub warmup_delay: Duration,
+}
+
+impl Default for RebootConfig {
+    fn default() -> Self {
+        Self {
+            mode: RebootMode::default(),
+            way: RebootWay::default(),
+            delivery: Delivery::default(),
+            auto_delay: Duration::from_secs(10),
+            typing_quiet: Duration::from_secs(3),
+            verify_timeout: Duration::from_secs(20),
+            interrupt_timeout: Duration::from_millis(500),
+            exit_timeout: Duration::from_secs(5),
+            hangup_timeout: Duration::from_secs(3),
+            terminate_timeout: Duration::from_secs(3),
+            max_reboots_per_hour: 20,
+            max_idle_sessions: 3,
+            turn_patience: Duration::from_mins(10),
+            warmup_prompt: None,
+            warmup_delay: Duration::from_secs(2),
+        }
+    }
+}
+
+/// `[summary]`: the summary in the handoff.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummaryConfig {
+    /// True if a model is asked for one; without it the summary is made from the transcript alone.
+    pub generate_summaries: bool,
+    /// The tools the asked model may use.
+    pub summary_allowed_tools: Vec<String>,
+    /// The name of the model; `None` for the session's own.
+    pub model: Option<String>,
+    /// The time that the summary may take.
+    pub timeout: Duration,
+    /// The largest cost of one summary, in US dollars.
+    pub max_cost_usd: f64,
+}
+
+impl Default for SummaryConfig {
+    fn default() -> Self {
+        Self {
+            generate_summaries: true,
+            summary_allowed_tools: vec!["Read".to_owned()],
+            model: None,
+            timeout: Duration::from_secs(60),
+            max_cost_usd: 0.5,
+        }
+    }
+}
+
+/// `[loop]`: the caps and breakers of the unattended run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AutopilotConfig {
+    /// The number of iterations after which the run ends; `None` for no cap.
+    pub max_iterations: Option<u32>,
+    /// The cost at which the run ends, in US dollars; `None` for no cap.
+    pub max_cost_usd: Option<f64>,
+    /// The time after which the run ends; `None` for no cap.
+    pub max_time: Option<Duration>,
+    /// True if the run goes on headless when its terminal is lost.
+    pub keep_running: bool,
+    /// The time that the run waits for background tasks of the agent before it goes on; a wake-up is waited for at least 65
+    /// minutes.
+    pub background_wait: Duration,
+    /// The number of failures of the same command in a row that trips a breaker; `None` switches it off.
+    pub same_command_limit: Option<u32>,
+    /// The number of turns in a row without a change that trips a breaker; `None` switches it off.
+    pub no_change_limit: Option<u32>,
+    /// The number of turns in a row ending with the same message that trips a breaker; `None` switches it off.
+    pub same_message_limit: Option<u32>,
+}
+
+impl Default for AutopilotConfig {
+    fn default() -> Self {
+        Self {
+            max_iterations: Some(50),
+            max_cost_usd: Some(25.0),
+            max_time: Some(Duration::from_secs(8 * 3600)),
+            keep_running: false,
+            background_wait: Duration::from_secs(30 * 60),
+            same_command_limit: Some(5),
+            no_change_limit: Some(8),
+            same_message_limit: Some(4),
+        }
+    }
+}
+
+/// `[hooks]`: the user's own commands around a reboot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HooksConfig {
+    /// The command run by `sh -c` before a reboot; its failure blocks it.
+    pub pre_reboot: Option<String>,
+    /// The command run by `sh -c` after a reboot.
+    pub post_reboot: Option<String>,
+    /// The time that each command may take.
+    pub timeout: Duration,
+}
+
+impl Default for HooksConfig {
+    fn default() -> Self {
+        Self {
+            pre_reboot: None,
+            post_reboot: None,
+            timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// `[api]`: the endpoint for scripts and people elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApiConfig {
+    /// The loopback address to listen on beside the control socket; `None` for no such endpoint.
+    pub listen: Option<SocketAddr>,
+}
+
+/// `[store]`: the place where runs are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoreConfig {
+    /// A `sqlite:` or `postgres:` URL; `None` for the `SQLite` file in the state directory.
+    pub url: Option<String>,
+    /// The name that checkpoints are filed under; `None` for the name of the project's directory.
+    pub environment: Option<String>,
+}
+
+/// The colours of the panels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThemeName {
+    /// Follows the host terminal's background.
+    #[default]
+    Auto,
+    /// The colours for dark backgrounds.
+    Dark,
+    /// The colours for light backgrounds.
+    Light,
+    /// The colours that people with colour blindness can distinguish.
+    ColourBlind,
+    /// The colours with strong contrast.
+    HighContrast,
+    /// Attributes without colours.
+    Mono,
+}
+
+/// The treatment of the child's request to write the clipboard (OSC 52). Reading it is always refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClipboardPolicy {
+    /// Passes the request on while the pane has the focus.
+    #[default]
+    Focused,
+    /// Always passes the request on.
+    Allow,
+    /// Never passes the request on.
+    Deny,
+}
+
+/// The way to call the user when a person is needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Notifications {
+    /// Calls by a desktop notification of the host terminal (OSC 9 or 777) and the bell.
+    #[default]
+    Desktop,
+    /// Calls by the bell alone.
+    Bell,
+    /// Does not call; the footer shows it.
+    Off,
+}
+
+/// `[ui]`: the looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UiConfig {
+    /// The colours.
+    pub theme: ThemeName,
+    /// The number of lines of the pane that are kept above its screen.
+    pub scrollback_lines: usize,
+    /// True if they stay when the child asks for them to be forgotten (`CSI 3 J`).
+    pub keep_scrollback: bool,
+    /// The width of the panels, in cells; `None` to fit the host terminal.
+    pub panel_width: Option<u16>,
+    /// The treatment of the child's request to write the clipboard.
+    pub clipboard: ClipboardPolicy,
+    /// The way to call the user.
+    pub notifications: Notifications,
+    /// True if a start asks what to do with earlier work.
+    pub offer_past: bool,
+}
+
+impl Default for UiConfig {
+    fn default() -> Self {
+        Self {
+            theme: ThemeName::default(),
+            scrollback_lines: 10_000,
+            keep_scrollback: false,
+            panel_width: None,
+            clipboard: ClipboardPolicy::default(),
+            notifications: Notifications::default(),
+            offer_past: true,
+        }
+    }
+}
+
+/// `[recording]`: the recording of the pane's output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingConfig {
+    /// True if output is recorded.
+    pub enabled: bool,
+    /// True if the user's input is recorded too.
+    pub record_input: bool,
+    /// The largest recording of one run, in bytes.
+    pub max_size: u64,
+}
+
+impl Default for RecordingConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            record_input: false,
+            max_size: 64 * 1024 * 1024,
+        }
+    }
+}
+
+/// The amount that is logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
+pub enum LogLevel {
+    /// Logs failures.
+    Error,
+    /// Logs survived faults too.
+    Warn,
+    /// Logs events too.
+    #[default]
+    Info,
+    /// Logs the reasons too.
+    Debug,
+    /// Logs everything else too.
+    Trace,
+}
+
+/// `[log]`: the log file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogConfig {
+    /// The level of the log.
+    pub level: LogLevel,
+    /// The number of daily files that are kept.
+    pub keep_days: u32,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self {
+            level: LogLevel::default(),
+            keep_days: 7,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The iterations of one run: the open one, and the parent whose work each one carries on.
+
+use chrono::{DateTime, Utc};
+
+use super::{Cause, EndReason, Iteration, IterationId, LineageError, RunId};
+use pitstop_transcript::SessionId;
+
+/// The number of latest iterations that keep in memory the state that their reboot handed over. Late information, such as a
+/// summary, is written with the whole record again, and arrives long before this many further reboots.
+pub(super) const STATES_KEPT: usize = 4;
+
+/// The iterations of one run, in order: at most the last is open.
+///
+/// ```text
+///        open              close(reason)             open
+/// none ───────► 1 open ───────────────► 1 closed ───────────► 2 open ─ ─ ►
+///                  │                        ▲
+///                  └── current_mut: figures ┘
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lineage {
+    run: RunId,
+    iterations: Vec<Iteration>,
+}
+
+impl Lineage {
+    /// Begins the chain of a new run.
+    #[must_use]
+    pub const fn new(run: RunId) -> Self {
+        Self {
+            run,
+            iterations: Vec::new(),
+        }
+    }
+
+    /// Returns the chain of a run whose supervisor is gone, as it was recorded: an iteration that was left open is closed
+    /// as a crash at `at`.
+    #[must_use]
+    pub fn recorded(run: RunId, mut iterations: Vec<Iteration>, at: DateTime<Utc>) -> Self {
+        for left_open in iterations.iter_mut().filter(|one| one.is_open()) {
+            left_open.close(at, EndReason::Crash);
+        }
+        Self { run, iterations }
+    }
+
+    /// Returns the run that this chain belongs to.
+    #[must_use]
+    pub const fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Opens the next iteration as a child of the last one, in `session`, begun by `cause`.
+    pub fn open(
+        &mut self,
+        session: Option<SessionId>,
+        cause: Option<Cause>,
+        at: DateTime<Utc>,
+    ) -> Result<IterationId, LineageError> {
+        let parent = self.iterations.last().map(|last| last.iteration);
+        self.open_below(parent, session, cause, at)
+    }
+
+    /// Opens the next iteration as a child of `parent`: an undo carries on from an older one.
+    pub fn open_below(
+        &mut self,
+        parent: Option<IterationId>,
+        session: Option<SessionId>,
+        cause: Option<Cause>,
+        at: DateTime<Utc>,
+    ) -> Result<IterationId, LineageError> {
+        if let Some(open) = self.current() {
+            return Err(LineageError::StillOpen(open.iteration));
+        }
+        let id = self
+            .iterations
+            .last()
+            .map_or(IterationId::FIRST, |last| last.iteration.next());
+        self.iterations.push(Iteration {
+            session_id: session,
+            parent,
+            cause,
+            ..Iteration::born(id, at)
+        });
+        self.forget_old_states();
+        Ok(id)
+    }
+
+    /// Drops the states that old reboots handed over, which the store keeps: a run of hundreds of sessions must not keep them
+    /// in memory too, where each may hold the names of thousands of tests.
+    fn forget_old_states(&mut self) {
+        let old = self.iterations.len().saturating_sub(STATES_KEPT);
+        // All iterations before that one have been cleared by earlier calls.
+        let one = old
+            .checked_sub(1)
+            .and_then(|at| self.iterations.get_mut(at));
+        if let Some(record) = one.and_then(|one| one.reboot.as_mut()) {
+            record.preserved_state = None;
+        }
+    }
+
+    /// Closes the open iteration and returns its finished record.
+    pub fn close(
+        &mut self,
+        at: DateTime<Utc>,
+        reason: EndReason,
+    ) -> Result<&Iteration, LineageError> {
+        let open = self.current_mut().ok_or(LineageError::NoneOpen)?;
+        open.close(at, reason);
+        Ok(open)
+    }
+
+    /// Returns the open iteration.
+    #[must_use]
+    pub fn current(&self) -> Option<&Iteration> {
+        self.iterations.last().filter(|last| last.is_open())
+    }
+
+    /// Returns the open iteration, so that figures can be recorded in it.
+    pub fn current_mut(&mut self) -> Option<&mut Iteration> {
+        self.iterations.last_mut().filter(|last| last.is_open())
+    }
+
+    /// Returns the iteration of that number.
+    #[must_use]
+    pub fn get(&self, id: IterationId) -> Option<&Iteration> {
+        let place = usize::try_from(id.get()).ok()?.checked_sub(1)?;
+        self.iterations.get(place)
+    }
+
+    /// Returns the iteration of that number, so that late information, such as its summary, can be attached.
+    pub fn get_mut(&mut self, id: IterationId) -> Option<&mut Iteration> {
+        let place = usize::try_from(id.get()).ok()?.checked_sub(1)?;
+        self.iterations.get_mut(place)
+    }
+
+    /// Returns the newest iteration that ran in this session.
+    #[must_use]
+    pub fn newest_in(&self, session: SessionId) -> Option<IterationId> {
+        let mut newest_first = self.iterations.iter().rev();
+        let found = newest_first.find(|one| one.session_id == Some(session));
+        found.map(|one| one.iteration)
+    }
+
+    /// Returns the iteration whose work `id` carries on.
+    #[must_use]
+    pub fn parent(&self, id: IterationId) -> Option<&Iteration> {
+        self.get(self.get(id)?.parent?)
+    }
+
+    /// Returns every iteration, oldest first.
+    #[must_use]
+    pub fn iterations(&self) -> &[Iteration] {
+        &self.iterations
+    }
+}

@@ -1,0 +1,274 @@
+//! Checkpoints: the saved state from which the work can be resumed, in a versioned format.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::lineage::{IterationId, RunId, json, moment};
+use pitstop_handoff::PreservedState;
+use pitstop_transcript::SessionId;
+
+/// The newest form of a checkpoint that this program writes.
+///
+/// Raise it when an older program could misread the new form; fields that an older program can do
+/// without need no new number, because unknown ones are skipped.
+///
+/// | format | adds |
+/// |---|---|
+/// | 2 | the scratchpad, with the lines in it that a person wrote |
+pub const FORMAT: u32 = 2;
+
+/// The size in bytes of the largest checkpoint that is read from text: preserved state is capped far below.
+pub const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// The scratchpad at the time when a checkpoint was saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedScratchpad {
+    /// Its text.
+    pub text: String,
+    /// The lines in it that a person wrote, identified by their words: see [`pitstop_handoff::scratchpad::HumanLines`].
+    #[serde(default)]
+    pub human: Vec<String>,
+}
+
+/// The saved state of the work at one time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Its own id.
+    pub id: Uuid,
+    /// The environment that it belongs to, as the user names it: by default the project's directory name.
+    pub environment: String,
+    /// The task in one line.
+    pub task: String,
+    /// The state of the work.
+    pub context: String,
+    /// The steps to do next, in order.
+    #[serde(default)]
+    pub next_steps: Vec<String>,
+    /// The tags to find it by, such as `auto-save` or `git-commit`.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// The preserved state, as JSON.
+    #[serde(default)]
+    pub state: serde_json::Value,
+    /// The scratchpad; none in those of format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scratchpad: Option<SavedScratchpad>,
+    /// The time when it was saved.
+    #[serde(with = "moment")]
+    pub created_at: DateTime<Utc>,
+    /// The run it was saved in; none when saved with no supervisor running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The iteration it was saved in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<IterationId>,
+    /// The session it was saved in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+}
+
+/// The facts about the work that the caller of `POST /context/auto-save` knows, as they were sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AutoSave {
+    /// The environment that was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// The number of tokens that were in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_tokens: Option<u64>,
+    /// The purpose of the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inferred_task: Option<String>,
+    /// The state of the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inferred_context: Option<String>,
+}
+
+/// The last failure before a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastError {
+    /// The failed operation with its error message.
+    pub message: String,
+    /// The time of the failure.
+    pub at: DateTime<Utc>,
+    /// A hint on how to continue after the failure.
+    pub hint: String,
+}
+
+/// The key of [`LastError`] beside the preserved state.
+pub const LAST_ERROR: &str = "last_error";
+
+/// The key of [`AutoSave`] beside the preserved state, as the facts about a commit or test run have the key `breakpoint`.
+const AUTO_SAVE: &str = "auto_save";
+
+/// The part that must be read before the rest may be read.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    checkpoint: Checkpoint,
+}
+
+/// The reason why a text is not a checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// A newer program wrote it.
+    #[error(
+        "expected a checkpoint of format {FORMAT} or older, found format {0}: a newer pitstop wrote it"
+    )]
+    Newer(u32),
+    /// It is too large to be a checkpoint of this program.
+    #[error("expected a checkpoint of at most {MAX_BYTES} bytes, found {0}")]
+    TooLarge(usize),
+    /// It is not a text that this program writes.
+    #[error("expected a checkpoint")]
+    Malformed(#[from] serde_json::Error),
+}
+
+impl Checkpoint {
+    /// Returns the checkpoint as one line of JSON with its format number.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // The number comes first, so that it can be read without the rest.
+        serde_json::json!({ "format": FORMAT, "checkpoint": self }).to_string()
+    }
+
+    /// Stores the facts that the caller of an auto-save knows.
+    pub fn keep_auto_save(&mut self, saved: &AutoSave) {
+        if let (serde_json::Value::Object(fields), false) =
+            (&mut self.state, *saved == AutoSave::default())
+        {
+            fields.insert(AUTO_SAVE.to_owned(), json(saved));
+        }
+    }
+
+    /// Returns the facts from the caller of the auto-save that made this checkpoint, if one did.
+    #[must_use]
+    pub fn auto_save(&self) -> Option<AutoSave> {
+        serde_json::from_value(self.state.get(AUTO_SAVE)?.clone()).ok()
+    }
+
+    /// Returns the last failure before the checkpoint.
+    #[must_use]
+    pub fn last_error(&self) -> Option<LastError> {
+        serde_json::from_value(self.state.get(LAST_ERROR)?.clone()).ok()
+    }
+
+    /// Returns the progress of the work: `3 of 7 done`.
+    #[must_use]
+    pub fn progress(&self) -> Option<String> {
+        PreservedState::deserialize(&self.state).ok()?.progress()
+    }
+
+    /// Reads a text that [`Checkpoint::to_json`] wrote, in this version or an older one.
+    pub fn from_json(text: &str) -> Result<Self, CheckpointError> {
+        if text.len() > MAX_BYTES {
+            return Err(CheckpointError::TooLarge(text.len()));
+        }
+        let Format { format } = serde_json::from_str(text)?;
+        if format > FORMAT {
+            return Err(CheckpointError::Newer(format));
+        }
+        let Read { checkpoint } = serde_json::from_str(text)?;
+        Ok(checkpoint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            any::<String>().prop_map(Into::into),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+                prop::collection::btree_map(any::<String>(), inner, 0..6)
+                    .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    prop_compose! {
+        fn checkpoints()(
+            id in any::<u128>(),
+            texts in any::<(String, String, String)>(),
+            next_steps in prop::collection::vec(any::<String>(), 0..5),
+            tags in prop::collection::vec(any::<String>(), 0..5),
+            state in json(),
+            scratchpad in any::<Option<(String, Vec<String>)>>(),
+            millis in 0i64..4_000_000_000_000,
+            run in any::<Option<[u8; 3]>>(),
+            iteration in any::<u64>(),
+            session in any::<Option<u128>>(),
+        ) -> Checkpoint {
+            let created_at = Utc.timestamp_millis_opt(millis).unwrap();
+            Checkpoint {
+                id: Uuid::from_u128(id),
+                environment: texts.0,
+                task: texts.1,
+                context: texts.2,
+                next_steps,
+                tags,
+                state,
+                scratchpad: scratchpad.map(|(text, human)| SavedScratchpad { text, human }),
+                created_at,
+                run: run.map(|random| RunId::new(created_at, random)),
+                iteration: IterationId::new(iteration),
+                session: session.map(|n| SessionId::new(Uuid::from_u128(n))),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_checkpoint_reads_back_as_it_was_written(checkpoint in checkpoints()) {
+            let text = checkpoint.to_json();
+            prop_assert!(!text.contains('\n'));
+            prop_assert_eq!(Checkpoint::from_json(&text).unwrap(), checkpoint);
+        }
+
+        #[test]
+        fn no_text_makes_reading_panic(text in any::<String>()) {
+            let _ = Checkpoint::from_json(&text);
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_number_before_its_fields_are_read() {
+        let error =
+            Checkpoint::from_json(r#"{"format":9,"checkpoint":{"unheard":1}}"#).unwrap_err();
+        assert!(matches!(error, CheckpointError::Newer(9)));
+        assert!(error.to_string().contains("format 9"));
+    }
+
+    #[test]
+    fn one_of_format_1_is_read_and_an_unknown_field_is_skipped() {
+        let text = r#"{"format":1,"checkpoint":{"id":"00000000-0000-0000-0000-000000000001","environment":"e",
+            "task":"t","context":"c","created_at":"2026-11-21T07:51:44.000Z","from_the_future":[1]}}"#;
+        let read = Checkpoint::from_json(text).unwrap();
+        assert_eq!((read.task.as_str(), read.scratchpad), ("t", None));
+    }
+
+    #[test]
+    fn an_endless_text_is_refused_by_its_size() {
+        let text = " ".repeat(MAX_BYTES + 1);
+        assert!(matches!(
+            Checkpoint::from_json(&text),
+            Err(CheckpointError::TooLarge(_))
+        ));
+    }
+}

@@ -1,0 +1,126 @@
+//! A session of the past: its iteration, and the message that represents best what it knew.
+
+use chrono::{DateTime, Utc};
+
+use crate::lineage::{
+    Iteration, RunId, Way,
+    checkpoint::Checkpoint,
+    journal::{JournalEntry, Step},
+};
+use pitstop_transcript::SessionId;
+
+/// A past session as the store records it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastSession {
+    /// The run that it belonged to; the newest of several, where a later run resumed it.
+    pub run: RunId,
+    /// The task of that run, if it was an autonomous one.
+    pub task: Option<String>,
+    /// Its iteration there.
+    pub iteration: Iteration,
+    /// The reboot that gave it a handoff.
+    pub got: Option<JournalEntry>,
+    /// The reboot in which it handed over.
+    pub gave: Option<JournalEntry>,
+    /// The preserved state that it handed over.
+    pub state: Option<serde_json::Value>,
+    /// The last checkpoint that was saved in it.
+    pub checkpoint: Option<Checkpoint>,
+}
+
+/// The kind of a session's message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
+pub enum MessageKind {
+    /// The handoff that it gave to its successor.
+    Given,
+    /// The text of its last checkpoint: it has not handed over.
+    #[strum(serialize = "checkpoint")]
+    Saved,
+    /// The handoff that it was given itself: nothing else of it is kept.
+    Received,
+    /// The summary of its iteration.
+    Summary,
+}
+
+impl MessageKind {
+    /// Returns the word for scripts.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The message that represents best what a session knew.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Message<'a> {
+    /// Its kind.
+    pub kind: MessageKind,
+    /// Its text.
+    pub text: &'a str,
+    /// The time when it was made; none for a summary.
+    pub at: Option<DateTime<Utc>>,
+    /// The preserved state that it was made from, where that is known.
+    pub state: Option<&'a serde_json::Value>,
+}
+
+impl PastSession {
+    /// Returns the handoff that it gave; else its last checkpoint, else the handoff it was given; else its summary.
+    #[must_use]
+    pub fn message(&self) -> Option<Message<'_>> {
+        let is_said = |message: &Message<'_>| !message.text.trim().is_empty();
+        let given = self.gave.as_ref().map(|entry| Message {
+            kind: MessageKind::Given,
+            text: &entry.handoff,
+            at: Some(entry.at),
+            state: self.state.as_ref(),
+        });
+        let saved = self.checkpoint.as_ref().map(|one| Message {
+            kind: MessageKind::Saved,
+            text: &one.context,
+            at: Some(one.created_at),
+            state: Some(&one.state),
+        });
+        let record = self.iteration.reboot.as_ref();
+        let received = self.got.as_ref().map(|entry| Message {
+            kind: MessageKind::Received,
+            text: &entry.handoff,
+            at: Some(entry.at),
+            state: record.and_then(|record| record.preserved_state.as_ref()),
+        });
+        let summary = self.iteration.summary.as_ref().map(|text| Message {
+            kind: MessageKind::Summary,
+            text,
+            at: None,
+            state: None,
+        });
+        [given, saved, received, summary]
+            .into_iter()
+            .flatten()
+            .find(is_said)
+    }
+}
+
+/// Returns the entry of the reboot that gave a session its handoff; `entries` may be of any reboots of a run.
+#[must_use]
+pub fn got(entries: &[JournalEntry], session: SessionId) -> Option<&JournalEntry> {
+    let mut entries = entries.iter().filter(|entry| is_delivered(entry));
+    entries.find(|entry| entry.new_session == Some(session))
+}
+
+/// Returns the entry of the reboot in which a session handed over; `entries` as in [`got`].
+#[must_use]
+pub fn gave(entries: &[JournalEntry], session: SessionId) -> Option<&JournalEntry> {
+    let mut entries = entries.iter().filter(|entry| is_delivered(entry));
+    entries.find(|entry| entry.old_session == Some(session))
+}
+
+/// Reports whether the handoff of this reboot is on its way or has arrived: one that was only drafted, or rolled back, was
+/// given to no session.
+fn is_delivered(entry: &JournalEntry) -> bool {
+    let step = matches!(
+        entry.step,
+        Step::Delivering | Step::Verifying | Step::Warming | Step::Done
+    );
+    step && entry.way != Way::Trim && !entry.handoff.is_empty()
+}

@@ -1,0 +1,471 @@
+use std::{fmt::Write as _, fs, path::PathBuf};
+
+use proptest::prelude::*;
+
+use super::{table::Meaning, *};
+
+fn fixtures() -> Vec<(String, String)> {
+    let directory =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/breakpoint/test_run/fixtures");
+    let mut found: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    found.sort();
+    assert!(found.len() > 35, "{} fixtures", found.len());
+    found
+}
+
+fn shown(outcome: &TestOutcome) -> String {
+    let mut text = outcome.runner.word().to_owned();
+    for (is, word) in [
+        (outcome.built, "built"),
+        (outcome.complete, "complete"),
+        (outcome.is_success(), "success"),
+        (outcome.is_failure(), "failure"),
+    ] {
+        if is {
+            write!(text, " {word}").unwrap();
+        }
+    }
+    let count = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
+    write!(
+        text,
+        " passed={} failed={}",
+        count(outcome.passed),
+        count(outcome.failed)
+    )
+    .unwrap();
+    for (word, names) in [
+        ("+", &outcome.passing),
+        ("-", &outcome.failing),
+        ("=", &outcome.passing_groups),
+    ] {
+        for name in names {
+            write!(text, "\n  {word} {name}").unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn real_output_of_every_runner_is_recognised() {
+    let mut text = String::new();
+    for (name, output) in fixtures() {
+        writeln!(text, "# {name}").unwrap();
+        for outcome in recognise(None, &output) {
+            writeln!(text, "{}", shown(&outcome)).unwrap();
+        }
+        text.push('\n');
+    }
+    insta::with_settings!({snapshot_path => ".", prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!("test_runs", text);
+    });
+}
+
+#[test]
+fn colours_do_not_change_what_is_recognised() {
+    let find = |name: &str| {
+        fixtures()
+            .into_iter()
+            .find(|(have, _)| have == name)
+            .unwrap()
+            .1
+    };
+    for (plain, coloured) in [
+        ("cargo-plain", "cargo-coloured"),
+        ("jest-verbose", "jest-verbose-coloured"),
+        ("vitest-verbose", "vitest-verbose-coloured"),
+    ] {
+        let told_of = |name| {
+            recognise(None, &find(name))
+                .iter()
+                .map(shown)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(told_of(plain), told_of(coloured));
+    }
+}
+
+#[test]
+fn output_cut_anywhere_never_invents_a_failure_or_a_success() {
+    for (name, output) in fixtures() {
+        let whole = recognise(None, &output);
+        for cut in (0..output.len()).filter(|cut| output.is_char_boundary(*cut)) {
+            if cut % 7 != 0 {
+                continue;
+            }
+            for outcome in recognise(None, &output[..cut]) {
+                let full = whole.iter().find(|one| one.runner == outcome.runner);
+                // The start of a broken build can look like the runner below it.
+                let Some(full) = full else { continue };
+                for failing in &outcome.failing {
+                    // A package before a name may still be missing, or the time after it be cut.
+                    let known = full.failing.iter().any(|have| {
+                        have.contains(failing.as_str()) || failing.contains(have.as_str())
+                    });
+                    let by_a_test = failing == "talk::in_stdout";
+                    assert!(known || by_a_test, "{name} cut at {cut}: {failing}");
+                }
+                let _ = recognise(None, &output[cut..]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_that_is_only_shown_is_no_test_run() {
+    let output =
+        "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    assert!(recognise(Some("cat test.log"), output).is_empty());
+    assert!(recognise(Some("cd x && git show HEAD | head -20"), output).is_empty());
+    assert_eq!(
+        recognise(Some("cargo test 2>&1 | tail -5"), output).len(),
+        1
+    );
+    assert_eq!(recognise(None, output).len(), 1);
+    assert!(recognise(None, "test results are fine: 3 passed\nTests: none\n").is_empty());
+}
+
+#[test]
+fn several_runs_in_one_output_are_distinguished() {
+    let find = |name: &str| {
+        fixtures()
+            .into_iter()
+            .find(|(have, _)| have == name)
+            .unwrap()
+            .1
+    };
+    let both = format!(
+        "{}\n{}\n{}",
+        find("nextest-plain"),
+        find("cargo-passed"),
+        find("jest-plain")
+    );
+    let runners: Vec<_> = recognise(None, &both)
+        .iter()
+        .map(|one| one.runner)
+        .collect();
+    assert_eq!(runners, [Runner::Cargo, Runner::Nextest, Runner::Jest]);
+}
+
+#[test]
+fn a_filter_or_a_path_makes_a_run_partial() {
+    for (runner, line, all) in [
+        (Runner::Cargo, "cargo test", true),
+        (
+            Runner::Cargo,
+            "cd x && cargo test --workspace 2>&1 | tail -40",
+            true,
+        ),
+        (Runner::Cargo, "cargo test parser", false),
+        (Runner::Cargo, "cargo test --test it", false),
+        (Runner::Nextest, "cargo nextest run", true),
+        (Runner::Nextest, "cargo nextest run -E 'test(a)'", false),
+        (Runner::Pytest, "python3 -m pytest -q", true),
+        (Runner::Pytest, "pytest tests/test_a.py", false),
+        (Runner::Pytest, "pytest -k a", false),
+        (Runner::Go, "go test ./...", true),
+        (Runner::Go, "go test -run TestX ./...", false),
+        (Runner::Go, "go test ./pkg", false),
+        (Runner::Jest, "npx jest", true),
+        (Runner::Jest, "npm test", true),
+        (Runner::Jest, "npx jest a.test.js", false),
+        (Runner::Vitest, "npx vitest run", true),
+        (Runner::Vitest, "npx vitest run -t name", false),
+        (Runner::Cargo, "", false),
+    ] {
+        let (_, scope) = place(&runs_of(&command::read(line, None), runner), runner, false);
+        assert_eq!(scope == Scope::All, all, "{line}");
+    }
+}
+
+#[test]
+fn a_run_counts_once_it_has_ended() {
+    let of = |output: &str| {
+        let total = total(&recognise(None, output));
+        total.map(|total| (total.passed, total.count, total.failed))
+    };
+    assert_eq!(of("running 2 tests\n"), None);
+    assert_eq!(
+        of("running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored\n"),
+        Some((true, Some(2), Some(0)))
+    );
+    assert_eq!(
+        of("running 2 tests\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n"),
+        Some((false, Some(2), Some(1)))
+    );
+}
+
+#[test]
+fn names_are_bounded_and_clean() {
+    let long = "x".repeat(10_000);
+    let mut text = format!("running 9999 tests\ntest {long} ... ok\ntest a\u{202e}b ... FAILED\n");
+    for n in 0..5_000 {
+        writeln!(text, "test t{n} ... ok").unwrap();
+    }
+    let outcome = &recognise(None, &text)[0];
+    assert!(outcome.passing.len() <= NAMES_CAP && outcome.passing[0].len() == NAME_CAP);
+    assert_eq!(outcome.failing, ["a\\u{202e}b"]);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "(running |[0-9]| tests?|\ntest |test result: |ok|FAILED|\\. |; | passed| failed|failures:\n|    | --- FAIL: |\\(0\\.0s\\)|\t|ok  \t|=== |in 1s|\\[gw0\\] |\\] | PASSED | FAIL  |PASS \\[|Summary \\[|s\\]| run: |  ● |✓|✕|×| > |a\\.js|Tests:  |RUN v|Test Files  |\n|é|\x1b\\[1m|\\{\"Action\":){0,60}") {
+        let _ = recognise(None, &text);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(text in any::<String>(), at in 0usize..40, cut in 0usize..2000) {
+        let mut fixture = fixtures().swap_remove(at % 36).1;
+        let cut = fixture.floor_char_boundary(cut.min(fixture.len()));
+        fixture.insert_str(cut, &text);
+        let _ = recognise(Some(&text), &fixture);
+    }
+}
+
+#[test]
+fn every_pattern_fits_its_example_and_no_other_row_is_without_one() {
+    for (at, pattern) in table::PATTERNS.iter().enumerate() {
+        let regex = regex::Regex::new(pattern.4).unwrap();
+        let groups = regex.captures(pattern.5);
+        let groups = groups.unwrap_or_else(|| panic!("{} does not fit {:?}", pattern.4, pattern.5));
+        let name = |group| {
+            groups
+                .name(group)
+                .is_some_and(|name| name.as_str().trim() == name.as_str())
+        };
+        let named = ["name", "spec", "passed"].into_iter().any(name);
+        let needs = matches!(
+            pattern.2,
+            Meaning::Passed
+                | Meaning::Said
+                | Meaning::Listed
+                | Meaning::OneFailed
+                | Meaning::PackageFailed
+        );
+        assert!(named || !needs, "{}", pattern.4);
+        // An earlier pattern of the same runner and part would take its line.
+        let mut before = table::PATTERNS[..at]
+            .iter()
+            .filter(|one| one.0 == pattern.0);
+        let taken = before.any(|one| {
+            (one.1 == pattern.1 || one.1 == table::Part::Any)
+                && regex::Regex::new(one.4).unwrap().is_match(pattern.5)
+        });
+        assert!(!taken, "{} comes too late for {:?}", pattern.4, pattern.5);
+    }
+    for row in &ROWS {
+        let ends = |one: &&table::Pattern| {
+            one.0 == row.runner && matches!(one.2, Meaning::Summary | Meaning::PackagePassed)
+        };
+        assert!(table::PATTERNS.iter().any(|one| ends(&one)), "{}", row.word);
+        assert_eq!(row.runner.word(), row.word);
+    }
+}
+
+#[test]
+fn runners_of_which_there_is_no_recording_are_recognised_by_their_documented_output() {
+    for (command, output, expected) in [
+        (
+            "npx mocha",
+            "  Basket\n    ✔ holds\n    1) adds\n\n  1 passing (12ms)\n  1 failing\n\n  1) Basket\n       adds:\n",
+            "mocha 1 1 []",
+        ),
+        ("npm test", "\n  3 passing (1s)\n", "mocha 3 0 []"),
+        (
+            "node --test",
+            "TAP version 13\nok 1 - holds\nnot ok 2 - adds\n1..2\n# tests 2\n# suites 0\n# pass 1\n# fail 1\n",
+            r#"node --test 1 1 ["adds"]"#,
+        ),
+        (
+            "node --test",
+            "✔ holds (0.7ms)\n✖ adds (1.2ms)\nℹ tests 2\nℹ suites 0\nℹ pass 1\nℹ fail 1\n",
+            r#"node --test 1 1 ["adds"]"#,
+        ),
+        (
+            "bundle exec rspec",
+            "..F\n\nFinished in 0.01 seconds\n3 examples, 1 failure\n\nFailed examples:\n\nrspec ./spec/a_spec.rb:5 # Basket holds\n",
+            r#"rspec 2 1 ["./spec/a_spec.rb:5"]"#,
+        ),
+        (
+            "vendor/bin/phpunit",
+            "There was 1 failure:\n\n1) T\\ATest::testB\nFailed asserting\n\nFAILURES!\nTests: 3, Assertions: 3, Failures: 1.\n",
+            r#"phpunit 2 1 ["T\\ATest::testB"]"#,
+        ),
+        (
+            "vendor/bin/phpunit",
+            "OK (3 tests, 5 assertions)\n",
+            "phpunit 3 0 []",
+        ),
+        (
+            "dotnet test",
+            "  Failed A.B [3 ms]\nFailed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 25 ms - a.dll (net8.0)\n",
+            r#"dotnet test 2 1 ["A.B"]"#,
+        ),
+        (
+            "mix test",
+            "  1) test adds (BasketTest)\n     test/a_test.exs:5\n\nFinished in 0.02 seconds\n2 doctests, 5 tests, 1 failure\n",
+            r#"mix test 6 1 ["adds (BasketTest)"]"#,
+        ),
+    ] {
+        let found = recognise(Some(command), output);
+        assert_eq!(found.len(), 1, "{output}: {found:?}");
+        let one = &found[0];
+        let (passed, failed) = (one.passed.unwrap(), one.failed.unwrap());
+        let described = format!("{} {passed} {failed} {:?}", one.runner.word(), one.failing);
+        assert_eq!(described, expected, "{output}");
+        assert_eq!((one.whole, one.complete), (true, true), "{command}");
+    }
+}
+
+#[test]
+fn two_runs_of_a_runner_in_one_command_have_each_their_directory() {
+    let failed =
+        "=== short test summary info ===\nFAILED test_a.py::test_x - E\n1 failed in 0.1s\n";
+    let passed = "3 passed in 0.1s\n";
+    let jest = |verdict: &str| {
+        format!(
+            "{verdict} ./a.test.js\n\nTest Suites: 1 total\nTests:       1 {}, 1 total\n",
+            if verdict == "PASS" {
+                "passed"
+            } else {
+                "failed"
+            }
+        )
+    };
+    let cargo = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    for (command, output, expected) in [
+        (
+            "cd api && pytest -q; cd ../web && pytest -q",
+            [failed, passed].concat(),
+            &[(Some("/p/api"), false), (Some("/p/web"), true)][..],
+        ),
+        (
+            "npm --prefix a test && npm --prefix b test",
+            jest("PASS") + &jest("FAIL"),
+            &[(Some("/p/a"), true), (Some("/p/b"), false)],
+        ),
+        (
+            "pytest a; pytest -q",
+            [failed, passed].concat(),
+            &[(Some("/p"), false), (Some("/p"), true)],
+        ),
+        // One of the two left no result, or their output does not show where the second begins.
+        (
+            "cd api && pytest -q; cd ../web && pytest -q",
+            failed.to_owned(),
+            &[(None, false)],
+        ),
+        (
+            "(cd a; cargo test); (cd b; cargo test)",
+            cargo.repeat(2),
+            &[(None, true)],
+        ),
+    ] {
+        let shell = Shell {
+            command: Some(command),
+            directory: Some("/p"),
+            failed: false,
+        };
+        let found = shell.recognise(&output);
+        let asked: Vec<_> = found
+            .iter()
+            .map(|one| (one.owner.directory.as_deref(), one.is_success()))
+            .collect();
+        assert_eq!(asked, expected, "{command}");
+    }
+}
+
+#[test]
+fn a_command_line_alone_may_show_whose_tests_it_runs() {
+    for (command, runner, place, whole) in [
+        ("cargo test", "cargo test", "/p", true),
+        ("cargo +nightly test --release", "cargo test", "/p", true),
+        (
+            "cd api && cargo nextest run",
+            "cargo nextest",
+            "/p/api",
+            true,
+        ),
+        (
+            "pitstop test -- go -C x test ./...",
+            "go test",
+            "/p/x",
+            true,
+        ),
+        (
+            "cd sub && python3 -m pytest -q a.py",
+            "pytest",
+            "/p/sub",
+            false,
+        ),
+        ("go test -run TestParse", "go test", "/p", false),
+        // The command could belong to any runner, and installing a runner is not a run of it.
+        ("npm test", "", "/p", false),
+        ("make test", "", "/p", false),
+        ("pip install pytest && make check", "", "/p", false),
+        ("cargo test; go test ./...", "", "/p", false),
+    ] {
+        let (owner, all) = owner_of(command, None, Some("/p"));
+        let found = (owner.runner.as_str(), owner.directory.as_deref(), all);
+        assert_eq!(found, (runner, Some(place), whole), "{command}");
+        assert_eq!(owner.command.is_some(), runner.is_empty(), "{command}");
+    }
+    let (owner, whole) = owner_of("npm test", Some("jest"), Some("/p"));
+    assert_eq!(
+        (owner.runner.as_str(), owner.command, whole),
+        ("jest", None, true)
+    );
+    let (owner, _) = owner_of("cargo test", None, None);
+    assert_eq!(
+        (owner.directory, owner.command.as_deref()),
+        (None, Some("cargo test"))
+    );
+}
+
+#[test]
+fn a_failed_command_has_no_run_that_passed_unless_another_one_failed() {
+    let passed =
+        "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    let failed = "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
+    let run = |command: &str, output: &str, failed: bool| {
+        let shell = Shell {
+            command: Some(command),
+            directory: Some("/p"),
+            failed,
+        };
+        let found = shell.recognise(output);
+        let whole = found.iter().any(|one| one.whole && one.is_success());
+        (total(&found).map(|total| total.passed), whole)
+    };
+    assert_eq!(run("cargo test", passed, false), (Some(true), true));
+    for command in ["cargo test", "cargo test && ./lint", "./ci.sh; exit 3"] {
+        assert_eq!(run(command, passed, true), (None, false), "{command}");
+    }
+    let both = format!("{passed}{failed}");
+    assert_eq!(
+        run("cargo test && go test ./...", &both, true),
+        (Some(false), true)
+    );
+    // A run that reports a failure has failed, whatever the command's exit status.
+    for command in [
+        "go test ./... | tail",
+        "go test ./... || true",
+        "make test; ls",
+    ] {
+        assert_eq!(run(command, failed, false).0, Some(false), "{command}");
+    }
+}
+
+#[test]
+fn output_of_very_many_runs_is_taken_for_few() {
+    let found = recognise(Some("pytest"), &"3 passed in 0.1s\n".repeat(5_000));
+    assert_eq!(found.len(), reader::RUNS_CAP);
+    let sum: u64 = found.iter().filter_map(|one| one.passed).sum();
+    assert_eq!(sum, 15_000);
+}

@@ -1,0 +1,623 @@
+//! The check whether the claims of a handoff are found in its session.
+//!
+//! Each command, failure, test, file, commit, decision and quotation of the text is looked for in the transcript itself, and not in
+//! the data that this program has parsed from it: this reveals an error of our own parsing, and text that was added to the message by hand.
+//!
+//! | section | the text that must be in the transcript |
+//! |---|---|
+//! | requests, prompts | each line, in the words of the human |
+//! | objective, decisions, constraints, rejected ways, items, issues, plan | each line, and its reason separately |
+//! | steps, failures, commands, failing tests, modified files | each command, line of output, name and path, unchanged |
+//! | all others | paths, identifiers, references, code in backticks, quotations of three words and more |
+//!
+//! If a text was cut, each of its parts is looked for. The scratchpad and included files are not checked, because they have
+//! files of their own; numbers are not either, because they count things that the transcript does not.
+
+use std::borrow::Cow;
+
+use super::summary::evidence::{Claim, Sought, each_claim, plain};
+use pitstop_transcript::{
+    commands::records,
+    human::{
+        FIRST_HEADING, LATEST_HEADING, OBJECTIVE_HEADING, PROMPTS_HEADING, by_a_human, listed,
+        parse_item,
+    },
+    prompts,
+    record::Splitter,
+    steps::{IN_BACKGROUND, STEPS_HEADING},
+    words::Fences,
+    work::PLAN_HEADING,
+};
+
+/// The sign in place of text that was cut.
+const CUT: char = '…';
+
+/// The sections that are not about the session.
+const OF_OTHERS: [&str; 4] = [
+    "## Scratchpad",
+    "## Included files",
+    "## Masked secrets",
+    "## Left out for size",
+];
+
+/// The sections whose lines are quoted words.
+const SAID: [&str; 9] = [
+    OBJECTIVE_HEADING,
+    PLAN_HEADING,
+    "## Next step",
+    "## Constraints",
+    "## Key decisions",
+    "## Rejected",
+    "## Pending",
+    "## Completed",
+    "## Open issues",
+];
+
+/// The tools whose steps name only a file.
+const FILE_TOOLS: [&str; 5] = ["Read", "Edit", "MultiEdit", "Write", "NotebookEdit"];
+
+/// A line of a handoff with a claim that was not found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfounded {
+    /// The number of the line, from 1; the line with the marker is the first.
+    pub line: usize,
+    /// The text of the line.
+    pub text: String,
+    /// The claims in it that were not found.
+    pub claims: Vec<String>,
+}
+
+/// A line with its claims.
+#[derive(Debug)]
+struct Line<'a> {
+    number: usize,
+    text: &'a str,
+    claims: Vec<Claim>,
+    /// True if the human must have said it.
+    by_human: bool,
+}
+
+/// A handoff with its claims that have not been found yet in the session, whose bytes are passed in as pieces of any size.
+#[derive(Debug)]
+pub struct Claims<'a> {
+    lines: Vec<Line<'a>>,
+    splitter: Splitter,
+    said: Sought,
+    said_by_human: Sought,
+}
+
+impl<'a> Claims<'a> {
+    /// Creates the claims of a handoff, of which none is found yet.
+    #[must_use]
+    pub fn of(handoff: &'a str) -> Self {
+        let lines = lines_of(handoff);
+        let sought = |by_human: bool| {
+            let lines = lines.iter().filter(|line| line.by_human == by_human);
+            Sought::new(lines.flat_map(|line| line.claims.iter().cloned()).collect())
+        };
+        Self {
+            said: sought(false),
+            said_by_human: sought(true),
+            lines,
+            splitter: Splitter::default(),
+        }
+    }
+
+    /// Takes the next bytes of the transcript; returns whether anything is still to be found.
+    pub fn push(&mut self, piece: &[u8]) -> bool {
+        let (said, by_human) = (&mut self.said, &mut self.said_by_human);
+        self.splitter
+            .push(piece, |line| take_line(said, by_human, line));
+        !(said.is_found() && by_human.is_found())
+    }
+
+    /// Searches text of git or of another source than the transcript.
+    pub fn look(&mut self, text: &str) {
+        self.said.look(text);
+    }
+
+    /// Ends the reading and returns the lines with claims that were not found.
+    #[must_use]
+    pub fn unfounded(mut self) -> Vec<Unfounded> {
+        let (said, by_human) = (&mut self.said, &mut self.said_by_human);
+        take_line(said, by_human, self.splitter.pending());
+        let unfounded = self.lines.into_iter().filter_map(|line| {
+            let sought = if line.by_human {
+                &self.said_by_human
+            } else {
+                &self.said
+            };
+            let missing = line.claims.iter().filter(|claim| sought.seeks(claim));
+            let mut claims: Vec<String> = missing.map(|claim| claim.text().to_owned()).collect();
+            // A claim that is part of another one adds no information.
+            let all = claims.clone();
+            claims.retain(|one| !all.iter().any(|other| other != one && other.contains(one)));
+            claims.dedup();
+            (!claims.is_empty()).then(|| Unfounded {
+                line: line.number,
+                text: line.text.trim().to_owned(),
+                claims,
+            })
+        });
+        unfounded.collect()
+    }
+}
+
+fn take_line(said: &mut Sought, by_human: &mut Sought, line: &[u8]) {
+    if said.is_found() && by_human.is_found() {
+        return;
+    }
+    for record in records(line) {
+        said.record(&record);
+        for text in by_a_human(&record) {
+            let own = prompts::of_human(text).unwrap_or(Cow::Borrowed(text));
+            by_human.look(&own);
+            // Pasted text may be between two lines.
+            by_human.look(&listed(&own));
+            // The client's mark of a paste is in the middle of a line.
+            said.look(&own);
+        }
+    }
+}
+
+/// Returns the lines of a handoff that have claims.
+fn lines_of(handoff: &str) -> Vec<Line<'_>> {
+    let mut fences = Fences::default();
+    let mut heading = "";
+    let mut lines = Vec::new();
+    for (at, text) in handoff.lines().enumerate().skip(1) {
+        let outside = fences.is_outside(text);
+        if text.starts_with("## ") {
+            heading = text.trim_end();
+            continue;
+        }
+        let is_mark = text.trim_start().starts_with("```");
+        if is_mark || OF_OTHERS.contains(&heading) {
+            continue;
+        }
+        let mut claims = Vec::new();
+        let by_human = match (heading, outside) {
+            (FIRST_HEADING | LATEST_HEADING, _) => {
+                said_in(text.trim_start_matches(['>', ' ']), &mut claims);
+                true
+            }
+            (PROMPTS_HEADING, _) => {
+                let said = parse_item(text).filter(|_| !text.starts_with("- ("));
+                said_in(
+                    &said.map_or_else(String::new, |said| said.text),
+                    &mut claims,
+                );
+                true
+            }
+            (STEPS_HEADING, false) => step(text, &mut claims),
+            (_, false) => {
+                // The note about omitted output, and a command that the recording does not have.
+                let is_note = text.starts_with("... (") || text == "$ (unknown)";
+                let text = text.strip_prefix("$ ").unwrap_or(text);
+                said_in(if is_note { "" } else { text }, &mut claims);
+                false
+            }
+            (_, true) => {
+                in_prose(heading, text, &mut claims);
+                false
+            }
+        };
+        if !claims.is_empty() {
+            lines.push(Line {
+                number: at + 1,
+                text,
+                claims,
+                by_human,
+            });
+        }
+    }
+    lines
+}
+
+/// Adds the claim that a text is found unchanged, or, if it was cut, that each remaining part is found.
+fn said_in(text: &str, claims: &mut Vec<Claim>) {
+    let text = plain(text);
+    if text.contains(CUT) {
+        let parts = text.split(CUT).map(str::trim);
+        let parts = parts.filter(|part| part.chars().count() > 2);
+        claims.extend(parts.map(|part| Claim::Part(part.to_owned())));
+    } else if !text.is_empty() {
+        claims.push(Claim::Text(text));
+    }
+}
+
+/// Adds the claims of a line of the last steps; returns whether the human must have said it.
+fn step(line: &str, claims: &mut Vec<Claim>) -> bool {
+    if line.starts_with("  ") {
+        let line = line.trim();
+        // These lines give the number of omitted lines, and the outcome.
+        let is_note = line.starts_with(CUT) && line.ends_with(CUT) || line == IN_BACKGROUND;
+        let is_outcome = matches!(line, "failed:" | "printed:" | "no result yet");
+        if !is_note && !is_outcome {
+            let mut mark = ["+ ", "- "].into_iter();
+            let own = mark.find_map(|mark| line.strip_prefix(mark));
+            // The name of an argument may precede it.
+            match (own, line.split_once(": ")) {
+                (Some(own), _) => said_in(own, claims),
+                (None, Some((_, value))) if line.contains(CUT) => said_in(value, claims),
+                (None, Some((_, value))) => {
+                    claims.push(Claim::Either(plain(line), plain(value)));
+                }
+                (None, None) => said_in(line, claims),
+            }
+        }
+        return false;
+    }
+    let mark = |mark: &str| line.strip_prefix(mark);
+    if let Some(text) = mark("$ ").or_else(|| mark("agent: ")) {
+        said_in(text, claims);
+    } else if let Some(text) = mark("human: ") {
+        said_in(text, claims);
+        return true;
+    } else {
+        call(line, claims);
+    }
+    false
+}
+
+/// Adds the claims of the call of a tool: its name with a file, or with the first of its arguments.
+fn call(text: &str, claims: &mut Vec<Claim>) {
+    let (tool, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let is_of_file = FILE_TOOLS.contains(&tool);
+    let is_tool = tool.starts_with(|c: char| c.is_ascii_uppercase()) || tool.starts_with("mcp__");
+    if is_of_file {
+        let file = rest.split(", lines ").next().unwrap_or(rest);
+        let file = file.split(", from line ").next().unwrap_or(file);
+        let placed = file.rsplit_once(':');
+        let placed = placed.filter(|(_, line)| line.bytes().all(|byte| byte.is_ascii_digit()));
+        let file = placed.map_or(file, |(file, _)| file);
+        claims.push(Claim::Word(file.to_owned()));
+    } else if is_tool && !rest.is_empty() {
+        claims.push(Claim::Either(plain(text), plain(rest)));
+    } else {
+        said_in(text, claims);
+    }
+}
+
+/// Adds the claims of a line outside of fences.
+fn in_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
+    let item = line.trim_start_matches(['>', ' ']);
+    let item = item.strip_prefix("- ").unwrap_or(item);
+    if SAID.contains(&heading) {
+        let marks = [
+            "[ ] ",
+            "[x] ",
+            "[low] ",
+            "[medium] ",
+            "[high] ",
+            "[critical] ",
+        ];
+        let marked = marks.iter().find_map(|mark| item.strip_prefix(mark));
+        let item = marked.unwrap_or(item);
+        let (item, why) = item.split_once(" (because: ").unwrap_or((item, ""));
+        let item = item.split(" (in ").next().unwrap_or(item);
+        said_in(item, claims);
+        said_in(why.strip_suffix(')').unwrap_or(why), claims);
+        return;
+    }
+    match heading {
+        "## Failing tests" => test(item, claims),
+        "## Modified files" => modified(item, claims),
+        "## Tried and did not work" => {
+            if let Some((_, why)) = item.split_once("`: ") {
+                said_in(why, claims);
+            }
+        }
+        "## Git" => {
+            let (commit, subject) = item.split_once(' ').unwrap_or((item, ""));
+            if commit.len() > 6 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                claims.push(Claim::Commit(commit.to_owned()));
+                said_in(subject, claims);
+            }
+        }
+        _ => {}
+    }
+    each_claim(line, &mut |claim, place| {
+        // Next to a cut there are parts of words.
+        let is_whole = !line[..place.start].trim_end().ends_with(CUT)
+            && !line[place.end..].trim_start().starts_with(CUT);
+        if is_whole && !matches!(claim, Claim::Number(_)) {
+            claims.push(claim);
+        }
+    });
+    for code in quoted(line, '`').filter(|code| code.contains(' ')) {
+        call(code, claims);
+    }
+    for said in quoted(line, '"').filter(|said| said.split_whitespace().count() > 2) {
+        said_in(said, claims);
+    }
+}
+
+/// Returns the texts between two of these marks.
+fn quoted(line: &str, mark: char) -> impl Iterator<Item = &str> {
+    let last = line.matches(mark).count();
+    let parts = line.split(mark).enumerate();
+    let inner = parts.filter(move |(at, _)| at % 2 == 1 && *at < last);
+    inner.map(|(_, part)| part.trim())
+}
+
+/// Adds the claims of a failing test: its name, or each of the names that it consists of.
+fn test(item: &str, claims: &mut Vec<Claim>) {
+    let is_note = item.starts_with("last run: ")
+        || item.starts_with("(failing tests of ")
+        || item.starts_with("and ") && item.ends_with(" more");
+    if is_note {
+        return;
+    }
+    let name = item.strip_prefix("fixed in the last run: ").unwrap_or(item);
+    let name = name.strip_suffix(" (passed before)").unwrap_or(name);
+    let placed = name.rsplit_once(" in ");
+    let placed = placed.filter(|(_, place)| !place.contains(' '));
+    let name = placed.map_or(name, |(name, _)| name);
+    // The form `package TestName` or `crate module::name`.
+    let of_package = name.split_once(' ').filter(|(_, test)| {
+        !test.contains(' ') && (test.contains("::") || test.starts_with("Test"))
+    });
+    match of_package {
+        Some((package, test)) => {
+            claims.extend([package, test].map(|word| Claim::Word(word.to_owned())));
+        }
+        None => {
+            for part in name.split([CUT, '›', '>']) {
+                said_in(part, claims);
+            }
+        }
+    }
+}
+
+/// Adds the claims of `modified, committed: path` and `renamed: from → to`.
+fn modified(item: &str, claims: &mut Vec<Claim>) {
+    let is_count = item.starts_with(|c: char| c.is_ascii_digit());
+    if let Some((_, paths)) = item.split_once(": ").filter(|_| !is_count) {
+        let paths = paths.split(" → ").map(|path| path.trim().to_owned());
+        claims.extend(paths.map(Claim::Word));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        Generator, Marker, PreservedState, Sources,
+        preserved::{Item, Origin},
+    };
+    use pitstop_transcript::{human::HumanWords, work::Work};
+
+    const PROMPT: &str = "Port the parser to the new grammar. Never touch main: it is live.";
+
+    fn session() -> Vec<Value> {
+        let of = |kind: &str, content: Value| json!({ "type": kind, "cwd": "/home/ada/p", "gitBranch": "topic", "message": { "content": content } });
+        let call = |id: &str, tool: &str, input: Value| {
+            let block = json!({ "type": "tool_use", "id": id, "name": tool, "input": input });
+            of("assistant", json!([block]))
+        };
+        let result = |id: &str, output: &str, failed: bool| {
+            let block = json!({ "type": "tool_result", "tool_use_id": id, "content": output, "is_error": failed });
+            of("user", json!([block]))
+        };
+        let printed = "test parse::tests::reads_all ... FAILED\n\nerror: 1 test failed";
+        vec![
+            of("user", json!(PROMPT)),
+            of(
+                "assistant",
+                json!([{ "type": "text", "text":
+                "I run its tests first.\n\nDECISION: use SQLite | two processes write" }]),
+            ),
+            call(
+                "1",
+                "Bash",
+                json!({ "command": "cargo test -p core --\n  --nocapture" }),
+            ),
+            result("1", printed, true),
+            call(
+                "2",
+                "Edit",
+                json!({ "file_path": "/home/ada/p/src/parse.rs",
+                "old_string": "fn read_all() {\n    once()\n}", "new_string": "fn read_all() {\n    twice()\n}" }),
+            ),
+            result("2", "The file has been updated.", false),
+            call(
+                "3",
+                "Grep",
+                json!({ "pattern": "fn parse", "glob": "*.rs" }),
+            ),
+            result("3", "src/grammar.rs:12:fn parse_rule() {}", false),
+            of("user", json!("Only one commit, please")),
+            of("user", json!("Now the tests, please")),
+        ]
+    }
+
+    /// Returns the handoff of that session, as the product makes it.
+    fn handoff() -> String {
+        let (mut words, mut work) = (HumanWords::default(), Work::default());
+        for record in session() {
+            words.record(&record);
+            work.record(&record);
+        }
+        let mut state = PreservedState::default();
+        state.set_objective(PROMPT, Origin::Human);
+        state.feed_human(&words);
+        state.record_decision("use SQLite", "two processes write", None, Origin::Signal);
+        state.test_state.failing = vec!["parse::tests::reads_all".to_owned()];
+        state.modified_files = vec![Item::new("src/parse.rs", Origin::Git)];
+        let marker = Marker {
+            run: "r1".to_owned(),
+            iteration: 1,
+            nonce: "0a1b2c3d".to_owned(),
+        };
+        let sources = Sources {
+            work: Some(&work.report()),
+            latest_request: "Now the tests, please",
+            git: &[
+                "branch topic".to_owned(),
+                "0a1b2c3d4 port the lexer".to_owned(),
+            ],
+            ..Sources::new(&marker, &state)
+        };
+        Generator::default()
+            .generate(&sources, 50_000)
+            .unwrap()
+            .text
+    }
+
+    fn unfounded(handoff: &str) -> Vec<Unfounded> {
+        let mut claims = Claims::of(handoff);
+        for record in session() {
+            claims.push(format!("{record}\n").as_bytes());
+        }
+        claims.look("0a1b2c3d4e5f60718293 port the lexer");
+        claims.unfounded()
+    }
+
+    /// Returns the handoff with a line added below a heading, or in the fence below it, and the number of that line.
+    fn edited(heading: &str, line: &str) -> (String, usize) {
+        let mut lines: Vec<String> = handoff().lines().map(str::to_owned).collect();
+        let is_step = heading == STEPS_HEADING;
+        let found = lines.iter().position(|have| have == heading);
+        let at = found.unwrap_or_else(|| {
+            let closing = lines.iter().position(|have| have == "## Carry on").unwrap();
+            lines.splice(
+                closing..closing,
+                [heading.to_owned(), String::new(), String::new()],
+            );
+            closing
+        });
+        let fence = |at: usize| {
+            lines[at..]
+                .iter()
+                .position(|line| line.starts_with("```"))
+                .unwrap()
+        };
+        let at = if is_step { at + fence(at) + 1 } else { at + 2 };
+        lines.insert(at, line.to_owned());
+        (lines.join("\n"), at + 1)
+    }
+
+    #[test]
+    fn an_honest_handoff_claims_nothing_of_its_own() {
+        let text = handoff();
+        for part in [
+            "\n## Key decisions\n\n- use SQLite",
+            "\n## Last steps\n",
+            "\n    + ",
+            "\n## Failing tests\n\n- parse",
+            "\n## Git\n\n- branch topic\n",
+            "\n## What the human said\n\n- ",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert_eq!(unfounded(&text), [], "{text}");
+    }
+
+    #[test]
+    fn what_was_written_into_it_is_reported_with_its_line() {
+        const STEPS: &str = STEPS_HEADING;
+        for (heading, line) in [
+            // Files.
+            (
+                "## Work at hand",
+                "- src/invented.rs:12 (changed): read_all",
+            ),
+            ("## Work at hand", "- src/parse.rs: read_invented"),
+            ("## Modified files", "- modified, committed: docs/Invented"),
+            (
+                "## Modified files",
+                "- renamed: src/parse.rs → src/invented",
+            ),
+            (STEPS, "Edit src/invented:7"),
+            ("## Carry on", "Go on in `src/invented.rs` first."),
+            // Commands.
+            ("## Commands", "- `cargo test -p invented`"),
+            (STEPS, "$ cargo test -p invented"),
+            (STEPS, "Grep fn invented"),
+            (
+                "## Tried and did not work",
+                "- `make invented`: error: 1 test failed",
+            ),
+            ("## Carry on", "Run `cargo test -p invented` first."),
+            // Failures.
+            (
+                "## Tried and did not work",
+                "- `cargo test -p core`: error: 2 tests failed",
+            ),
+            (STEPS, "    error: 2 tests failed"),
+            // Tests.
+            ("## Failing tests", "- parse::tests::invented"),
+            (
+                "## Failing tests",
+                "- tests/test_a.py::test_all in sub (passed before)",
+            ),
+            ("## Failing tests", "- core TestInvented"),
+            (
+                "## Failing tests",
+                "- fixed in the last run: renders the footer",
+            ),
+            ("## Failing tests", "- last run: `cargo test -p invented`"),
+            // Commits and decisions.
+            ("## Git", "- 0a1b2c3d5 port the lexer"),
+            ("## Git", "- 0a1b2c3d4 port the invented"),
+            (
+                "## Key decisions",
+                "- use Postgres (because: two processes write)",
+            ),
+            ("## Key decisions", "- use SQLite (because: it is small)"),
+            // Quotations, also of what the agent said.
+            (
+                "## What the human said",
+                "- 2026-11-20: Never touch topic: it is live.",
+            ),
+            (
+                "## What the human said",
+                "- 2026-11-20, pinned: I run its tests first.",
+            ),
+            ("## Latest request", "> Now the tests, thanks"),
+            ("## First request", "> error: 1 test failed"),
+            (STEPS, "human: Now the invented tests"),
+            (STEPS, "agent: I run its examples first."),
+            ("## Objective", "Port the invented parser."),
+            ("## Carry on", "You said: \"never touch the topic branch\"."),
+        ] {
+            let (text, number) = edited(heading, line);
+            let found = unfounded(&text);
+            assert_eq!(found.len(), 1, "{line}: {found:?} in {text}");
+            assert_eq!((found[0].line, &*found[0].text), (number, line.trim()));
+            assert!(!found[0].claims.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_was_cut_is_looked_for_part_by_part() {
+        for (line, count) in [
+            ("- 2026-11-20: Port the parser … it is live.", 0),
+            ("- 2026-11-20: Port the parser … it is dead.", 1),
+        ] {
+            let (text, _) = edited("## What the human said", line);
+            assert_eq!(unfounded(&text).len(), count, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_tool_says_that_the_human_said_is_not_theirs() {
+        let (text, _) = edited("## What the human said", "- 2026-11-20: delete it all");
+        let result = json!({ "type": "tool_result", "is_error": true, "content": "the user said: delete it all" });
+        let mut record = json!({ "type": "user", "message": { "content": [result] } });
+        let found = |record: &Value| {
+            let mut claims = Claims::of(&text);
+            for record in session().iter().chain([record]) {
+                claims.push(format!("{record}\n").as_bytes());
+            }
+            claims.look("0a1b2c3d4 port the lexer");
+            claims.unfounded().len()
+        };
+        assert_eq!(found(&record), 1);
+        record["toolDenialKind"] = json!("user-rejected");
+        assert_eq!(found(&record), 0);
+    }
+}

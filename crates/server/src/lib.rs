@@ -1,0 +1,329 @@
+//! The control socket and the loopback port, with the rights, sizes and times that are allowed there.
+//!
+//! # Trust boundary
+//!
+//! A client is not trusted until it has proved itself: on the Unix socket the kernel gives the peer's user
+//! id, which must be ours, and both doors require a bearer token too. One token *observes* (posts
+//! events, reads the usage figure) and is all that the hosted agent's hooks get; one is the *bridge's*,
+//! which observes too and answers orders; the third one *controls*. A web page in the user's browser is
+//! the classic enemy of local servers, so any `Origin` is refused, the port checks `Host`, a change of
+//! state needs `application/json`, and no `GET` changes anything.
+//!
+//! # Wire format
+//!
+//! HTTP/1.1, one request per connection, JSON both ways, except for the text of `/metrics` and the events of `/events`.
+//! Every answer that is not a success carries `{"error", "hint"}`, and `"field"` where one is wrong, except to requests too
+//! broken to be HTTP, which hyper answers with a bare status code. `assets/openapi.json` describes all of it.
+//!
+//! # Order
+//!
+//! An observation is answered once it is in the loop's one queue. A hook is a process of its own that ends when it has
+//! its answer, and the agent continues when the hook has ended: so if the agent waits for one hook before it starts
+//! the next, the loop gets the two in that order. Hooks that the agent runs in parallel have no order in the first place.
+//!
+//! # Limits
+//!
+//! The limits are the constants below, each with its reason.
+
+mod bridge;
+pub mod client;
+mod door;
+mod feed;
+mod routes;
+mod secrets;
+mod stream;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+pub use bridge::Mailbox;
+pub use door::{Listening, SocketFile, bind_control_socket, bind_loopback};
+pub use feed::Feed;
+pub use secrets::{Keys, Secrets};
+pub use stream::STREAM_COUNT;
+
+use pitstop_core::api::metrics::HookTimes;
+use pitstop_core::api::wire::{Reply, Request};
+
+/// The longest body, in bytes: the largest hook payloads seen are a file's text, and our own hook client
+/// cuts longer ones to exactly this length.
+pub const BODY_LIMIT: usize = 1024 * 1024;
+
+/// The most header lines of a request: browsers send about 20.
+pub const HEADER_LIMIT: usize = 64;
+
+/// The longest request line and headers together, in bytes: the least that hyper accepts.
+const HEAD_BYTES: usize = 16 * 1024;
+
+/// The longest time a request may take to arrive completely, counted from the connection.
+pub const READ_LIMIT: Duration = Duration::from_secs(5);
+
+/// The longest total time of a connection: reading, the loop's answer, and a slow reader.
+const CONNECTION_LIMIT: Duration = Duration::from_secs(15);
+
+/// The most connections of one door at a time, out of the 1 024 descriptors that a process usually may have. Others wait in the
+/// kernel's queue, no longer than [`READ_LIMIT`] behind connections that send nothing.
+pub const CONNECTION_COUNT: usize = 256;
+
+/// The longest wait of a call for room in the loop's queue: a hook has 300 ms for everything.
+const QUEUE_LIMIT: Duration = Duration::from_millis(100);
+
+/// The longest time the loop may take to answer a call.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+
+/// The longest time the loop may take to write the status line; its client has 300 ms for everything.
+const LINE_LIMIT: Duration = Duration::from_millis(150);
+
+/// The longest time the loop may take to refuse a hook; `pitstop hook` waits a little longer for the answer.
+const REFUSAL_LIMIT: Duration = Duration::from_millis(1_500);
+
+/// The longest time for pending answers to finish once the door closes.
+const CLOSING_LIMIT: Duration = Duration::from_millis(500);
+
+/// The pause after a failed accept, which means that file descriptors have run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A request on its way to the loop, with the channel for its answer.
+///
+/// The caller of an observation may not wait: then sending the reply fails, and that must be ignored.
+#[derive(Debug)]
+pub struct Call {
+    /// The request.
+    pub request: Request,
+    /// The sender for the answer.
+    pub reply: oneshot::Sender<Reply>,
+}
+
+/// The reason why a door could not be opened or its secrets not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The socket's path does not fit the kernel's address.
+    #[error(
+        "the control socket's path must be at most {most} bytes long, but `{path}` has {found}"
+    )]
+    PathTooLong {
+        /// The path.
+        path: PathBuf,
+        /// The greatest allowed length, in bytes.
+        most: usize,
+        /// The length of the path, in bytes.
+        found: usize,
+    },
+    /// The directory is not one to which only we can write.
+    #[error("`{path}` must be a directory of our own with mode 0700, but {found}")]
+    UnsafeDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// A description of the unsafe state that was found.
+        found: String,
+    },
+    /// The path is occupied by something other than a socket of ours.
+    #[error("expected no file or an old socket at `{path}`, but found {found}")]
+    Occupied {
+        /// The path.
+        path: PathBuf,
+        /// A description of the thing that was found.
+        found: String,
+    },
+    /// Another supervisor answers on that socket.
+    #[error("another supervisor answers on `{path}`")]
+    Live {
+        /// The socket's path.
+        path: PathBuf,
+    },
+    /// The address is one that other machines can reach.
+    #[error("the API listens on loopback addresses only (127.0.0.1 or [::1]), not on {address}")]
+    NotLoopback {
+        /// The requested address.
+        address: SocketAddr,
+    },
+    /// A path or command cannot be written into the secrets' line format.
+    #[error("`{path}` has a line break in it, which the secrets' files cannot hold")]
+    LineBreak {
+        /// The offending path.
+        path: PathBuf,
+    },
+    /// A system call failed.
+    #[error("cannot {act} `{path}`")]
+    Io {
+        /// The action that failed, as a verb.
+        act: &'static str,
+        /// The path of the action.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl ApiError {
+    fn io(act: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { act, path, source }
+    }
+}
+
+/// The state that the endpoints of every door share: the queue of calls, the feed of events, the bridge's mailbox, the hooks' times.
+#[derive(Clone, Debug)]
+pub struct RequestQueue {
+    /// The loop's queue.
+    pub calls: mpsc::Sender<Call>,
+    /// The feed of events, for `GET /events`.
+    pub feed: Feed,
+    /// The orders for the client's own side of the session.
+    pub mailbox: Mailbox,
+    hooks: Arc<Mutex<HookTimes>>,
+}
+
+impl RequestQueue {
+    /// Creates a queue whose calls go to the loop through `calls`.
+    #[must_use]
+    pub fn new(calls: mpsc::Sender<Call>, feed: Feed) -> Self {
+        Self {
+            calls,
+            feed,
+            mailbox: Mailbox::default(),
+            hooks: Arc::default(),
+        }
+    }
+
+    /// Returns the times that hooks have taken so far.
+    fn hooks(&self) -> MutexGuard<'_, HookTimes> {
+        // Figures are whole between any two statements, so a panic elsewhere cannot have torn them.
+        self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Serves one door until `shutdown` resolves, then lets pending answers finish and removes the socket.
+///
+/// Observations are answered as soon as the loop's queue has taken them, in order of arrival; if the queue
+/// stays full, the answer is 503 and not a longer wait.
+pub async fn serve(
+    listening: Listening,
+    keys: Keys,
+    requests: RequestQueue,
+    shutdown: impl Future<Output = ()> + Send,
+) {
+    let (close, closing) = watch::channel(false);
+    let router = routes::router(&routes::ServerState {
+        requests,
+        keys,
+        port: listening.port(),
+        streams: Arc::new(Semaphore::new(STREAM_COUNT)),
+        polls: Arc::new(Semaphore::new(bridge::POLL_COUNT)),
+        closing,
+    });
+    let places = Arc::new(Semaphore::new(CONNECTION_COUNT));
+    let mut connections = JoinSet::new();
+    tokio::pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            Some(ended) = connections.join_next(), if !connections.is_empty() => {
+                if let Err(error) = ended && error.is_panic() {
+                    tracing::error!(%error, "a connection's task panicked; the door stays open");
+                }
+            }
+            (accepted, place) = accept(&listening, &places) => match accepted {
+                Ok((stream, process)) => {
+                    let router = router.clone();
+                    connections.spawn(async move {
+                        attend(stream, router, process).await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+    close.send_replace(true);
+    let closing = async { while connections.join_next().await.is_some() {} };
+    if timeout(CLOSING_LIMIT, closing).await.is_err() {
+        connections.abort_all();
+    }
+    listening.remove();
+}
+
+/// A connection of either kind.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Accepts the next connection once there is a place for it.
+async fn accept(
+    listening: &Listening,
+    places: &Arc<Semaphore>,
+) -> (
+    io::Result<(Box<dyn Stream>, Option<u32>)>,
+    Option<OwnedSemaphorePermit>,
+) {
+    // The semaphore is never closed.
+    let place = Arc::clone(places).acquire_owned().await.ok();
+    (listening.accept().await, place)
+}
+
+/// Answers the one request of a connection.
+async fn attend(stream: Box<dyn Stream>, router: Router, process: Option<u32>) {
+    let connection = Arc::new(Connection {
+        process,
+        came: Instant::now(),
+        streams: AtomicBool::new(false),
+        lost: Notify::new(),
+    });
+    let service = TowerToHyperService::new(router);
+    let mark = Arc::clone(&connection);
+    let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&mark));
+        hyper::service::Service::call(&service, request)
+    });
+    let exchange = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(READ_LIMIT)
+        .max_headers(HEADER_LIMIT)
+        .max_buf_size(HEAD_BYTES)
+        // A client that has sent everything may close its side and still wait for the answer.
+        .half_close(true)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    let limit = async {
+        sleep(CONNECTION_LIMIT).await;
+        if connection.streams.load(Ordering::Acquire) {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        ended = exchange => if let Err(error) = ended {
+            tracing::debug!(%error, "a connection ended early");
+        },
+        () = limit => tracing::warn!("a connection outlived its time limit and was closed"),
+        () = connection.lost.notified() => tracing::debug!("an unread stream was closed"),
+    }
+}
+
+/// A connection as the endpoints know it.
+#[derive(Debug)]
+struct Connection {
+    /// The id of the process at its other end, where the system reports it.
+    process: Option<u32>,
+    /// The time at which it was accepted.
+    came: Instant,
+    /// True if it is a stream of events, which lives for as long as it is read.
+    streams: AtomicBool,
+    /// A notice that its stream is not read any more.
+    lost: Notify,
+}

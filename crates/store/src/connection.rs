@@ -1,0 +1,429 @@
+//! The database, opened: one write at a time, and the task that tries again while it is unavailable.
+//!
+//! ```text
+//!  write ──► available? ─yes─► database ──ok──► Durable
+//!               │                 │ unavailable
+//!               └──no───► queue ◄─┘ ───────► Queued
+//!                          │
+//!      every second: ──────┴──► database, oldest first, until it is empty
+//! ```
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak},
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use super::{
+    CrashPoint, Health, RunRecord, StoreError, StoreOptions, StoreTarget, StoreWarning, Written,
+    db::{self, Db, DbError, OpenedDb, Patience},
+    pending::Pending,
+    records::is_same,
+    rows::Write,
+};
+use pitstop_base::clean::chain;
+use pitstop_core::lineage::{Project, RunId};
+
+/// The pause between tries of an unavailable database: short enough that a database that is back is in use within five seconds.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The number of tries in vain that make the connections suspect: the file may have been damaged or replaced
+/// beneath them, which shows only when it is opened again.
+const SUSPECT: u32 = 3;
+
+/// An opened store, and the warnings about it for the human.
+#[derive(Debug)]
+pub struct Opened {
+    /// The store.
+    pub store: Store,
+    /// The warnings to show.
+    pub warnings: Vec<StoreWarning>,
+}
+
+/// The opened database. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: StoreOptions,
+    /// A lock that is held while a write is under way: writes keep the order they were asked in.
+    turn: tokio::sync::Mutex<()>,
+    /// The database; none while it could not be opened yet.
+    db: RwLock<Option<Db>>,
+    waiting: Mutex<Waiting>,
+    /// The signal that wakes the task that tries again; that task holds it too, but not the rest.
+    wake: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    closed: bool,
+    pub(super) pending: Pending,
+    error: Option<String>,
+    /// The number of tries in vain since it is unavailable, or since the database was last opened.
+    failures: u32,
+    refused: u64,
+    /// The runs begun here: they show whose project a journal entry that waits belongs to, and are
+    /// written again when a corrupt database gave way to an empty one.
+    pub(super) begun: Vec<RunRecord>,
+    /// True if the file was removed, and the task that looks after the store does not know it yet.
+    removed: bool,
+}
+
+impl Store {
+    /// Opens the database, or a store in memory that goes on trying to open it.
+    ///
+    /// Must be called within a tokio runtime with time and I/O enabled.
+    pub async fn open(options: StoreOptions) -> Result<Opened, StoreError> {
+        let mut warnings = Vec::new();
+        let (db, error) = match open_db(&options).await {
+            Ok(OpenedDb { db, set_aside }) => {
+                warnings.extend(set_aside.map(|kept| StoreWarning::SetAside { kept }));
+                (Some(db), None)
+            }
+            Err(DbError::Newer(found)) => return Err(newer(found, &options.target)),
+            Err(error) => {
+                let reason = chain(&error);
+                tracing::warn!(place = %options.target.place(), %reason, "history is kept in memory");
+                warnings.push(StoreWarning::InMemory {
+                    reason: reason.clone(),
+                });
+                (None, Some(reason))
+            }
+        };
+        let is_unavailable = error.is_some();
+        let shared = Arc::new(Shared {
+            options,
+            turn: tokio::sync::Mutex::new(()),
+            db: RwLock::new(db),
+            waiting: Mutex::new(Waiting {
+                error,
+                ..Waiting::default()
+            }),
+            wake: Arc::new(Notify::new()),
+        });
+        tokio::spawn(try_again(Arc::downgrade(&shared), shared.wake.clone()));
+        if is_unavailable {
+            shared.wake.notify_one();
+        }
+        Ok(Opened {
+            store: Self { shared },
+            warnings,
+        })
+    }
+
+    /// Gives the room of forgotten records back to the disk, if no other process is at work on the file.
+    pub async fn compact(&self) {
+        if let Some(db) = self.shared.db() {
+            db.compact().await;
+        }
+    }
+
+    /// Reports whether the database was removed since the last call. It is made again with the runs begun here; all else that is
+    /// known of it is to be [put back](Self::put_back).
+    pub async fn was_removed(&self) -> bool {
+        // A server that is silent holds the turn for long: it is not waited for without need.
+        if self.shared.db().is_some_and(|db| db.removed().is_some()) {
+            let _turn = self.shared.turn.lock().await;
+            self.shared.notice_removed().await;
+        }
+        std::mem::take(&mut self.shared.waiting().removed)
+    }
+
+    /// Returns the database's file, if it is one.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match &self.shared.options.target {
+            StoreTarget::Sqlite(file) => Some(file),
+            #[cfg(feature = "postgres")]
+            StoreTarget::Postgres(_) => None,
+        }
+    }
+
+    /// Returns the reason why writes wait in memory now, if they do.
+    #[must_use]
+    pub fn error(&self) -> Option<String> {
+        self.shared.waiting().error.clone()
+    }
+
+    /// Returns the state of the store, by asking it.
+    pub async fn health(&self) -> Health {
+        let schema = match self.shared.db() {
+            Some(db) => db.version().await.map_err(|error| chain(&error)),
+            None => Err("not opened".to_owned()),
+        };
+        let waiting = self.shared.waiting();
+        Health {
+            place: self.shared.options.target.place(),
+            error: waiting.error.clone().or_else(|| schema.clone().err()),
+            schema: schema.ok(),
+            queued: waiting.pending.len(),
+            queued_bytes: waiting.pending.bytes(),
+            lost: waiting.pending.dropped() + waiting.refused,
+        }
+    }
+
+    /// Writes the waiting writes, if that is possible, and closes the database; returns the number of writes that are lost.
+    pub async fn close(&self) -> usize {
+        let _turn = self.shared.turn.lock().await;
+        self.shared.mend().await;
+        self.shared.waiting().closed = true;
+        let db = self.shared.db();
+        self.shared.set_db(None);
+        if let Some(db) = db {
+            db.close().await;
+        }
+        self.shared.waiting().pending.len()
+    }
+
+    pub(super) async fn write(
+        &self,
+        write: Write,
+        what: &'static str,
+    ) -> Result<Written, StoreError> {
+        let shared = &self.shared;
+        let _turn = shared.turn.lock().await;
+        shared.notice_removed().await;
+        // Only the journal is worth a try while it is unavailable: a reboot waits for it.
+        let urgent = matches!(write, Write::Journal(_));
+        if shared.is_unavailable() && !(urgent && shared.flush().await) {
+            return Ok(shared.queue(write));
+        }
+        let Some(db) = shared.db() else {
+            return Ok(shared.queue(write));
+        };
+        match db.execute(write.statement(), Patience::Full).await {
+            Ok(()) => Ok(Written::Durable),
+            Err(DbError::Refused(error)) => Err(StoreError::Refused {
+                what,
+                reason: error.to_string(),
+            }),
+            Err(error) => {
+                tracing::warn!(%error, "the database takes no writes; they wait in memory");
+                shared.waiting().failed(&error);
+                Ok(shared.queue(write))
+            }
+        }
+    }
+
+    pub(super) async fn read(
+        &self,
+        statement: db::Statement,
+        what: &'static str,
+    ) -> Result<Vec<db::Cells>, StoreError> {
+        // Without a database the waiting writes are all there is.
+        let Some(db) = self.shared.db() else {
+            return Ok(Vec::new());
+        };
+        db.query(statement)
+            .await
+            .map_err(|error| StoreError::Unreadable {
+                what,
+                reason: chain(&error),
+            })
+    }
+
+    /// Locks the waiting writes; the lock is held for moments only, never across an await.
+    pub(super) fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.shared.waiting()
+    }
+
+    /// Returns the point at which the process is to die, in tests of recovery.
+    pub(super) fn crash_point(&self) -> Option<CrashPoint> {
+        self.shared.options.crash
+    }
+}
+
+impl Shared {
+    fn db(&self) -> Option<Db> {
+        self.db
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Locks the waiting writes, for moments only and never across an await.
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_unavailable(&self) -> bool {
+        let waiting = self.waiting();
+        waiting.error.is_some() || !waiting.pending.is_empty()
+    }
+
+    fn queue(&self, write: Write) -> Written {
+        let mut waiting = self.waiting();
+        waiting.pending.push(write);
+        let reason = waiting
+            .error
+            .get_or_insert_with(|| "it was closed".to_owned())
+            .clone();
+        drop(waiting);
+        self.wake.notify_one();
+        Written::Queued(StoreWarning::InMemory { reason })
+    }
+
+    /// Writes the waiting writes, oldest first, as far as the database takes them; returns true if all is well now.
+    /// The caller holds the turn.
+    async fn flush(&self) -> bool {
+        let Some(db) = self.db() else {
+            return false;
+        };
+        if self.waiting().is_suspect() {
+            // A connection that still has sound pages in memory would acknowledge a write into a
+            // file that is ruined.
+            return false;
+        }
+        loop {
+            let Some(write) = self.waiting().pending.front().cloned() else {
+                let mut waiting = self.waiting();
+                waiting.failures = 0;
+                if let Some(reason) = waiting.error.take() {
+                    tracing::info!(%reason, "the database is well again");
+                }
+                return true;
+            };
+            match db.execute(write.statement(), Patience::Brief).await {
+                Ok(()) => self.waiting().pending.pop(),
+                Err(DbError::Refused(error)) => {
+                    // It would block all the others for good.
+                    tracing::error!(%error, ?write, "the database refused a write that had waited");
+                    let mut waiting = self.waiting();
+                    waiting.pending.pop();
+                    waiting.refused += 1;
+                }
+                Err(error) => {
+                    self.waiting().failed(&error);
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Gives up connections to a file that is not there any more. The caller holds the turn.
+    async fn notice_removed(&self) {
+        let Some(db) = self.db() else { return };
+        let Some(path) = db.removed() else { return };
+        let reason = format!("{} was removed", path.display());
+        tracing::error!(%reason, "the database is made again");
+        self.waiting().begin_again(Some(reason));
+        self.set_db(None);
+        db.close().await;
+        self.wake.notify_one();
+    }
+
+    /// Gives up connections that fail again and again.
+    async fn drop_suspect(&self) {
+        if !self.waiting().is_suspect() {
+            return;
+        }
+        self.waiting().failures = 0;
+        if let Some(db) = self.db() {
+            self.set_db(None);
+            db.close().await;
+        }
+    }
+
+    /// Opens the database if it is not open or has become suspect, and writes the waiting writes; returns
+    /// true if all is well now. The caller holds the turn.
+    async fn mend(&self) -> bool {
+        if self.waiting().closed {
+            return true;
+        }
+        self.drop_suspect().await;
+        if self.db().is_none() {
+            match open_db(&self.options).await {
+                Ok(OpenedDb { db, set_aside }) => {
+                    self.set_db(Some(db));
+                    if set_aside.is_some() {
+                        self.waiting().begin_again(None);
+                    }
+                }
+                Err(error) => {
+                    self.waiting().error = Some(chain(&error));
+                    return false;
+                }
+            }
+        }
+        self.flush().await
+    }
+
+    fn set_db(&self, db: Option<Db>) {
+        *self.db.write().unwrap_or_else(PoisonError::into_inner) = db;
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.wake.notify_one();
+    }
+}
+
+impl Waiting {
+    /// Prepares for an empty database in the place of the one before, which was removed for this reason if there is one.
+    fn begin_again(&mut self, removed: Option<String>) {
+        let begun = self.begun.clone();
+        self.pending.begin_again(begun);
+        if removed.is_some() {
+            (self.removed, self.error) = (true, removed);
+        }
+    }
+
+    fn failed(&mut self, error: &DbError) {
+        self.error = Some(chain(error));
+        let weight = match error {
+            DbError::Corrupt(_) => SUSPECT,
+            _ => 1,
+        };
+        self.failures = self.failures.saturating_add(weight);
+    }
+
+    const fn is_suspect(&self) -> bool {
+        self.failures >= SUSPECT
+    }
+
+    pub(super) fn is_of(&self, run: &RunId, project: &Project) -> bool {
+        self.begun
+            .iter()
+            .any(|begun| begun.run == *run && is_same(&begun.project, project))
+    }
+}
+
+async fn open_db(options: &StoreOptions) -> Result<OpenedDb, DbError> {
+    match &options.target {
+        StoreTarget::Sqlite(path) => Db::open_sqlite(path, options.patience).await,
+        #[cfg(feature = "postgres")]
+        StoreTarget::Postgres(url) => Db::open_postgres(url, options.patience).await,
+    }
+}
+
+/// Tries the database again, once a second, for as long as it is unavailable and the store lives.
+async fn try_again(shared: Weak<Shared>, wake: Arc<Notify>) {
+    loop {
+        wake.notified().await;
+        loop {
+            tokio::time::sleep(RETRY).await;
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            let _turn = shared.turn.lock().await;
+            if shared.mend().await {
+                break;
+            }
+        }
+    }
+}
+
+fn newer(found: i64, target: &StoreTarget) -> StoreError {
+    StoreError::NewerSchema {
+        found,
+        known: db::SCHEMA,
+        place: target.place(),
+    }
+}

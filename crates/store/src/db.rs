@@ -1,0 +1,698 @@
+//! The only access to `sqlx`: two databases behind the same statements.
+//!
+//! `$1` placeholders serve both: the `SQLite` driver binds parameters of the form `$N` by their
+//! number. The values in both directions are reduced to text, integers and reals, so that no
+//! query needs to know which database it speaks to.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it touches the world: deadlines of a real database"
+)]
+
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use chrono::{DateTime, Utc};
+use rustix::{fs::FlockOperation, io::Errno};
+use sqlx::{
+    Column, ConnectOptions, Decode, Row, SqlitePool, Type, TypeInfo, ValueRef,
+    pool::PoolOptions,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSynchronous},
+};
+#[cfg(feature = "postgres")]
+use sqlx::{
+    Connection as _, PgPool,
+    postgres::{PgConnectOptions, PgRow},
+};
+
+#[cfg(feature = "postgres")]
+use super::StoreError;
+use crate::{FilesError, PrivateDir};
+use pitstop_base::clean::chain;
+use pitstop_core::lineage::moment;
+
+/// The schema's steps, oldest first; the version of a database is the number of steps it has taken. A step
+/// that was released is never edited.
+const MIGRATIONS: [(i64, &str); SCHEMA as usize] = [
+    (1, include_str!("migrations/0001-first.sql")),
+    (2, include_str!("migrations/0002-compactions.sql")),
+    (3, include_str!("migrations/0003-summaries.sql")),
+    (4, include_str!("migrations/0004-turns.sql")),
+    (5, include_str!("migrations/0005-carried.sql")),
+];
+
+/// The schema version that this program knows.
+pub(super) const SCHEMA: i64 = 5;
+
+/// The lock that keeps two supervisors from migrating one Postgres at once; any number does that is ours alone.
+#[cfg(feature = "postgres")]
+const MIGRATION_LOCK: i64 = 0x7069_7473_746f_7031;
+
+/// The number of connections: one writes (the store lets one write in at a time), the others read meanwhile.
+const CONNECTIONS: u32 = 3;
+
+/// The largest file that is checked whole when opened, in bytes: about 0.1 s for that.
+const CHECKED_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The lock file that keeps a second starter out while the first creates, checks and migrates the database.
+const GATE: &str = "opening.lock";
+
+/// The interval at which the gate is tried again.
+const GATE_POLL: Duration = Duration::from_millis(20);
+
+/// The time that a write waits for a lock while the store is known to be unavailable: it is tried again
+/// soon, and the caller must not hang.
+const BRIEF: Duration = Duration::from_millis(200);
+
+/// A value sent to the database; the kind is known even of a null, as Postgres requires.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Bind {
+    Text(Option<String>),
+    Int(Option<i64>),
+    Real(Option<f64>),
+}
+
+/// One statement with its values.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Statement {
+    pub(super) sql: &'static str,
+    pub(super) binds: Vec<Bind>,
+}
+
+/// A value that came back.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell {
+    Null,
+    Text(String),
+    Int(i64),
+    Real(f64),
+}
+
+/// A row that came back.
+pub(super) type Cells = Vec<Cell>;
+
+/// The time that a statement may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// The store's own patience: the database is thought to be well.
+    Full,
+    /// The patience of a try while it is unavailable.
+    Brief,
+}
+
+/// An open database.
+#[derive(Clone, Debug)]
+pub(super) enum Db {
+    Sqlite {
+        pool: SqlitePool,
+        busy: Duration,
+        file: DbFile,
+    },
+    #[cfg(feature = "postgres")]
+    Postgres {
+        pool: PgPool,
+        busy: Duration,
+        /// The place of the server, for errors.
+        place: String,
+    },
+}
+
+/// The file that was opened: connections to one that is removed go on as if nothing had happened, and all they write is lost.
+#[derive(Clone, Debug)]
+pub(super) struct DbFile {
+    path: PathBuf,
+    /// Its device and inode.
+    id: (u64, u64),
+}
+
+impl DbFile {
+    fn at(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let found = path.symlink_metadata().ok()?;
+        Some(Self {
+            path: path.to_owned(),
+            id: (found.dev(), found.ino()),
+        })
+    }
+}
+
+/// A database that was opened, and the corrupt one that was set aside for it.
+pub(super) struct OpenedDb {
+    pub(super) db: Db,
+    pub(super) set_aside: Option<PathBuf>,
+}
+
+/// The reason why a database could not be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DbError {
+    /// It refuses, and will refuse again: the statement is at fault.
+    #[error(transparent)]
+    Refused(sqlx::Error),
+    /// It cannot now and may be able to later: locked, full, gone.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The file is no database any more.
+    #[error("{0}")]
+    Corrupt(String),
+    /// A newer program has changed it.
+    #[error("schema version {0}")]
+    Newer(i64),
+}
+
+impl From<sqlx::Error> for DbError {
+    fn from(error: sqlx::Error) -> Self {
+        let code = match &error {
+            sqlx::Error::Database(database) => database.code().unwrap_or_default(),
+            sqlx::Error::PoolTimedOut => {
+                return Self::Unavailable("no connection came about in time".to_owned());
+            }
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::BeginFailed => return Self::Unavailable(error.to_string()),
+            _ => return Self::Refused(error),
+        };
+        match kind(&code) {
+            CodeKind::Unavailable => Self::Unavailable(error.to_string()),
+            CodeKind::Corrupt => Self::Corrupt(error.to_string()),
+            CodeKind::Refusal => Self::Refused(error),
+        }
+    }
+}
+
+impl From<FilesError> for DbError {
+    fn from(error: FilesError) -> Self {
+        Self::Unavailable(chain(&error))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CodeKind {
+    Unavailable,
+    Corrupt,
+    Refusal,
+}
+
+/// Returns the meaning of an error code: five characters from Postgres, a number from `SQLite` whose low byte is
+/// the primary code.
+fn kind(code: &str) -> CodeKind {
+    if code.len() == 5 && code.is_ascii() {
+        // Connection, transaction rollback, insufficient resources, limits, operator intervention,
+        // system error; wrong password and no such database, which an operator can mend.
+        const CLASSES: [&str; 8] = ["08", "40", "53", "54", "57", "58", "28", "3D"];
+        // Read-only (a standby), lock not available, internal corruption reported by the server.
+        const CODES: [&str; 4] = ["25006", "55P03", "XX001", "XX002"];
+        return if CLASSES.contains(&&code[..2]) || CODES.contains(&code) {
+            CodeKind::Unavailable
+        } else {
+            CodeKind::Refusal
+        };
+    }
+    match code.parse::<i32>().map(|code| code & 0xff) {
+        // CORRUPT, NOTADB.
+        Ok(11 | 26) => CodeKind::Corrupt,
+        // PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH.
+        Ok(3 | 5..=10 | 13 | 14 | 15 | 22 | 23) => CodeKind::Unavailable,
+        _ => CodeKind::Refusal,
+    }
+}
+
+impl Db {
+    /// Opens the file at `path`, creating and migrating it; one that is corrupt is set aside.
+    pub(super) async fn open_sqlite(path: &Path, busy: Duration) -> Result<OpenedDb, DbError> {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
+        else {
+            return Err(DbError::Unavailable(format!(
+                "expected the path of a file, found {}",
+                path.display()
+            )));
+        };
+        let dir = PrivateDir::open_path(above)?;
+        let _gate = pass_gate(&dir, busy).await?;
+        match Self::open_file(&dir, name, busy).await {
+            Ok(db) => Ok(OpenedDb {
+                db,
+                set_aside: None,
+            }),
+            Err(DbError::Corrupt(reason)) => {
+                let kept = set_aside(path, SystemTime::now().into())
+                    .map_err(|error| DbError::Unavailable(format!("{reason}; {error}")))?;
+                tracing::error!(%reason, kept = %kept.display(), "the database is corrupt and was set aside");
+                Ok(OpenedDb {
+                    db: Self::open_file(&dir, name, busy).await?,
+                    set_aside: Some(kept),
+                })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn open_file(dir: &PrivateDir, name: &str, busy: Duration) -> Result<Self, DbError> {
+        let path = dir.path().join(name);
+        // Created here and not by SQLite, so that it is private from its first moment; the WAL and
+        // its index take the mode of the file.
+        let size = make_private(dir, name)?;
+        let options = SqliteConnectOptions::new()
+            .filename(&path)
+            .create_if_missing(false)
+            .journal_mode(SqliteJournalMode::Wal)
+            // In WAL mode NORMAL may lose the last commits at a power cut: the journal may not.
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(busy)
+            .disable_statement_logging();
+        let pool = PoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(busy + BRIEF)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_with(options)
+            .await?;
+        let file = DbFile::at(&path)
+            .ok_or_else(|| DbError::Unavailable(format!("{} was removed", path.display())))?;
+        let db = Self::Sqlite { pool, busy, file };
+        let ready = async {
+            if size <= CHECKED_BYTES {
+                db.check().await?;
+            }
+            db.migrate().await
+        };
+        match ready.await {
+            Ok(()) => Ok(db),
+            Err(error) => {
+                db.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Connects to the server named by `url` and migrates its schema.
+    #[cfg(feature = "postgres")]
+    pub(super) async fn open_postgres(url: &str, busy: Duration) -> Result<OpenedDb, DbError> {
+        let place = postgres_place(url);
+        let named = |error| naming(&place, error);
+        let options = postgres_options(url)
+            .map_err(|error| DbError::Unavailable(error.to_string()))?
+            .application_name("pitstop")
+            .disable_statement_logging();
+        // A pool only reports that its time was up: the first connection is made without it, for the cause.
+        let first = tokio::time::timeout(busy, options.connect()).await;
+        let first = first.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut));
+        drop(first.map_err(|error| named(error.into()))?.close().await);
+        let pool = PoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(busy)
+            .connect_with(options)
+            .await
+            .map_err(|error| named(error.into()))?;
+        let db = Self::Postgres { pool, busy, place };
+        match db.migrate().await {
+            Ok(()) => Ok(OpenedDb {
+                db,
+                set_aside: None,
+            }),
+            Err(error) => {
+                db.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn check(&self) -> Result<(), DbError> {
+        match self.ask("PRAGMA quick_check(1)").await? {
+            Some(Cell::Text(verdict)) if verdict == "ok" => Ok(()),
+            verdict => Err(DbError::Corrupt(format!(
+                "expected a sound database, found {verdict:?}"
+            ))),
+        }
+    }
+
+    /// Returns the first value of the answer to a question without values.
+    async fn ask(&self, sql: &'static str) -> Result<Option<Cell>, DbError> {
+        let binds = Vec::new();
+        let rows = self.query(Statement { sql, binds }).await?;
+        Ok(rows.into_iter().flatten().next())
+    }
+
+    /// Brings the schema to the version we know; one that is newer is left as it is.
+    async fn migrate(&self) -> Result<(), DbError> {
+        // Read first: the usual case must not wait for a writer elsewhere.
+        match self.version().await {
+            Ok(SCHEMA) => return Ok(()),
+            Ok(version) if version > SCHEMA => return Err(DbError::Newer(version)),
+            // Older, or no schema at all, which reads as an error.
+            Ok(_) | Err(_) => {}
+        }
+        match self {
+            Self::Sqlite { pool, .. } => {
+                let mut change = pool.begin_with("BEGIN IMMEDIATE").await?;
+                sqlx::raw_sql(CREATE_VERSIONS).execute(&mut *change).await?;
+                let found: Option<i64> = sqlx::query_scalar(READ_VERSION)
+                    .fetch_one(&mut *change)
+                    .await?;
+                for (version, sql) in missing(found)? {
+                    sqlx::raw_sql(sql).execute(&mut *change).await?;
+                    sqlx::query(WRITE_VERSION)
+                        .bind(version)
+                        .bind(moment::text(SystemTime::now().into()))
+                        .execute(&mut *change)
+                        .await?;
+                }
+                change.commit().await?;
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres { pool, .. } => {
+                let mut change = pool.begin().await?;
+                sqlx::query("SELECT pg_advisory_xact_lock($1)")
+                    .bind(MIGRATION_LOCK)
+                    .execute(&mut *change)
+                    .await?;
+                sqlx::raw_sql(CREATE_VERSIONS).execute(&mut *change).await?;
+                let found: Option<i64> = sqlx::query_scalar(READ_VERSION)
+                    .fetch_one(&mut *change)
+                    .await?;
+                for (version, sql) in missing(found)? {
+                    sqlx::raw_sql(sql).execute(&mut *change).await?;
+                    sqlx::query(WRITE_VERSION)
+                        .bind(version)
+                        .bind(moment::text(SystemTime::now().into()))
+                        .execute(&mut *change)
+                        .await?;
+                }
+                change.commit().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the schema version of the database as it is.
+    pub(super) async fn version(&self) -> Result<i64, DbError> {
+        match self.ask(READ_VERSION).await? {
+            Some(Cell::Int(version)) => Ok(version),
+            _ => Ok(0),
+        }
+    }
+
+    /// Runs one statement that changes something; committed when it returns.
+    pub(super) async fn execute(
+        &self,
+        statement: Statement,
+        patience: Patience,
+    ) -> Result<(), DbError> {
+        // The database has its own limit for a lock; this one is for a server that is silent.
+        let limit = match patience {
+            Patience::Full => self.busy() * 2,
+            Patience::Brief => BRIEF * 4,
+        };
+        tokio::time::timeout(limit, self.execute_patiently(statement, patience))
+            .await
+            .unwrap_or_else(|_| Err(DbError::Unavailable(format!("no answer within {limit:?}"))))
+            .map_err(|error| self.named(error))
+    }
+
+    async fn execute_patiently(
+        &self,
+        statement: Statement,
+        patience: Patience,
+    ) -> Result<(), DbError> {
+        match self {
+            Self::Sqlite { pool, busy, .. } => {
+                let mut connection = pool.acquire().await?;
+                let wait = match patience {
+                    Patience::Full => *busy,
+                    Patience::Brief => BRIEF.min(*busy),
+                };
+                // Set each time: the connection may come from a try of the other kind.
+                let set = format!("PRAGMA busy_timeout = {}", wait.as_millis());
+                sqlx::raw_sql(sqlx::AssertSqlSafe(set))
+                    .execute(&mut *connection)
+                    .await?;
+                bind_all(sqlx::query(statement.sql), statement.binds)
+                    .execute(&mut *connection)
+                    .await?;
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres { pool, .. } => {
+                bind_all(sqlx::query(statement.sql), statement.binds)
+                    .execute(pool)
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one statement that reads; every statement of ours has a bound on its rows.
+    pub(super) async fn query(&self, statement: Statement) -> Result<Vec<Cells>, DbError> {
+        let limit = self.busy() * 2;
+        tokio::time::timeout(limit, self.query_patiently(statement))
+            .await
+            .unwrap_or_else(|_| Err(DbError::Unavailable(format!("no answer within {limit:?}"))))
+            .map_err(|error| self.named(error))
+    }
+
+    fn named(&self, error: DbError) -> DbError {
+        match self {
+            #[cfg(feature = "postgres")]
+            Self::Postgres { place, .. } => naming(place, error),
+            Self::Sqlite { .. } => error,
+        }
+    }
+
+    /// Returns the path of the file, if it is gone or another one is there.
+    pub(super) fn removed(&self) -> Option<&Path> {
+        match self {
+            Self::Sqlite { file, .. } => {
+                let there = DbFile::at(&file.path).is_some_and(|found| found.id == file.id);
+                (!there).then_some(&file.path)
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres { .. } => None,
+        }
+    }
+
+    async fn query_patiently(&self, statement: Statement) -> Result<Vec<Cells>, DbError> {
+        match self {
+            Self::Sqlite { pool, .. } => {
+                let rows: Vec<SqliteRow> = bind_all(sqlx::query(statement.sql), statement.binds)
+                    .fetch_all(pool)
+                    .await?;
+                Ok(rows.iter().map(cells).collect::<Result<_, _>>()?)
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres { pool, .. } => {
+                let rows: Vec<PgRow> = bind_all(sqlx::query(statement.sql), statement.binds)
+                    .fetch_all(pool)
+                    .await?;
+                Ok(rows.iter().map(cells).collect::<Result<_, _>>()?)
+            }
+        }
+    }
+
+    /// Makes the file as small as its content. A server does that by itself.
+    pub(super) async fn compact(&self) {
+        let vacuumed = match self {
+            Self::Sqlite { pool, .. } => sqlx::raw_sql("VACUUM").execute(pool).await.map(drop),
+            #[cfg(feature = "postgres")]
+            Self::Postgres { .. } => Ok(()),
+        };
+        if let Err(error) = vacuumed {
+            tracing::info!(%error, "the database keeps its size");
+        }
+    }
+
+    fn busy(&self) -> Duration {
+        match self {
+            Self::Sqlite { busy, .. } => *busy,
+            #[cfg(feature = "postgres")]
+            Self::Postgres { busy, .. } => *busy,
+        }
+    }
+
+    /// Closes every connection; `SQLite` folds its WAL into the file with the last one.
+    pub(super) async fn close(&self) {
+        match self {
+            Self::Sqlite { pool, .. } => pool.close().await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres { pool, .. } => pool.close().await,
+        }
+    }
+}
+
+const CREATE_VERSIONS: &str = "CREATE TABLE IF NOT EXISTS pitstop_schema \
+    (version BIGINT NOT NULL PRIMARY KEY, applied_at TEXT NOT NULL)";
+const READ_VERSION: &str = "SELECT MAX(version) FROM pitstop_schema";
+const WRITE_VERSION: &str = "INSERT INTO pitstop_schema (version, applied_at) VALUES ($1, $2)";
+
+/// Returns the steps that a database of version `found` still has to take, with their numbers.
+fn missing(found: Option<i64>) -> Result<impl Iterator<Item = (i64, &'static str)>, DbError> {
+    let found = found.unwrap_or(0);
+    if found > SCHEMA {
+        return Err(DbError::Newer(found));
+    }
+    Ok(MIGRATIONS
+        .into_iter()
+        .filter(move |(version, _)| *version > found))
+}
+
+/// Reads a server's address, without repeating it (it may hold a password) when it is wrong.
+#[cfg(feature = "postgres")]
+pub(super) fn postgres_options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    url.parse().map_err(|_| StoreError::Target)
+}
+
+/// Returns the place of a server's database for people: no user, no password.
+#[cfg(feature = "postgres")]
+pub(super) fn postgres_place(url: &str) -> String {
+    match postgres_options(url) {
+        Ok(options) => format!(
+            "postgres://{}:{}/{}",
+            options.get_host(),
+            options.get_port(),
+            options.get_database().unwrap_or_default()
+        ),
+        Err(_) => "postgres".to_owned(),
+    }
+}
+
+/// Names the server in its error.
+#[cfg(feature = "postgres")]
+fn naming(place: &str, error: DbError) -> DbError {
+    match error {
+        DbError::Unavailable(reason) if !reason.starts_with(place) => {
+            DbError::Unavailable(format!("{place}: {reason}"))
+        }
+        error => error,
+    }
+}
+
+fn bind_all<'q, DB>(
+    query: sqlx::query::Query<'q, DB, <DB as sqlx::Database>::Arguments>,
+    binds: Vec<Bind>,
+) -> sqlx::query::Query<'q, DB, <DB as sqlx::Database>::Arguments>
+where
+    DB: sqlx::Database,
+    Option<String>: sqlx::Encode<'q, DB> + Type<DB>,
+    Option<i64>: sqlx::Encode<'q, DB> + Type<DB>,
+    Option<f64>: sqlx::Encode<'q, DB> + Type<DB>,
+{
+    binds.into_iter().fold(query, |query, bind| match bind {
+        // Postgres takes no NUL in a text; both databases shall hold the same.
+        Bind::Text(text) => query.bind(text.map(|text| text.replace('\0', "\u{fffd}"))),
+        Bind::Int(number) => query.bind(number),
+        Bind::Real(number) => query.bind(number),
+    })
+}
+
+/// Reduces a row to text, integers and reals, by the type each value has.
+fn cells<'r, R>(row: &'r R) -> Result<Cells, sqlx::Error>
+where
+    R: Row,
+    usize: sqlx::ColumnIndex<R>,
+    String: Decode<'r, R::Database> + Type<R::Database>,
+    i64: Decode<'r, R::Database> + Type<R::Database>,
+    f64: Decode<'r, R::Database> + Type<R::Database>,
+{
+    row.columns()
+        .iter()
+        .map(|column| {
+            let index = column.ordinal();
+            let value = row.try_get_raw(index)?;
+            if value.is_null() {
+                return Ok(Cell::Null);
+            }
+            let kind = value.type_info().name().to_owned();
+            match kind.as_str() {
+                "INTEGER" | "INT8" => row.try_get(index).map(Cell::Int),
+                "REAL" | "FLOAT8" => row.try_get(index).map(Cell::Real),
+                _ => row.try_get(index).map(Cell::Text),
+            }
+        })
+        .collect()
+}
+
+async fn pass_gate(dir: &PrivateDir, busy: Duration) -> Result<File, DbError> {
+    let gate = dir.open_or_create(GATE)?;
+    let wait = async {
+        loop {
+            match rustix::fs::flock(&gate, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(()),
+                Err(Errno::WOULDBLOCK) => tokio::time::sleep(GATE_POLL).await,
+                Err(error) => return Err(DbError::Unavailable(error.to_string())),
+            }
+        }
+    };
+    tokio::time::timeout(busy, wait).await.unwrap_or_else(|_| {
+        Err(DbError::Unavailable(
+            "another pitstop is busy opening the database".to_owned(),
+        ))
+    })?;
+    Ok(gate)
+}
+
+/// Makes sure that the file is there, ours and private; returns its size in bytes.
+fn make_private(dir: &PrivateDir, name: &str) -> Result<u64, DbError> {
+    use std::os::unix::fs::PermissionsExt;
+    let error = |error: std::io::Error| DbError::Unavailable(error.to_string());
+    let file = dir.open_or_create(name)?;
+    let metadata = file.metadata().map_err(error)?;
+    if metadata.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))
+            .map_err(error)?;
+    }
+    Ok(metadata.len())
+}
+
+/// Renames a corrupt database and its WAL; returns the new path of the database.
+fn set_aside(path: &Path, now: DateTime<Utc>) -> std::io::Result<PathBuf> {
+    let mark = now.format("%Y%m%d-%H%M%S%.3f");
+    let renamed = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!("{suffix}.corrupt-{mark}"));
+        PathBuf::from(name)
+    };
+    let kept = renamed("");
+    std::fs::rename(path, &kept)?;
+    for suffix in ["-wal", "-shm"] {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(suffix);
+        match std::fs::rename(&beside, renamed(suffix)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_separate_what_may_pass_from_what_will_not() {
+        // Extended codes keep the primary one in their low byte: IOERR_FSYNC, BUSY_SNAPSHOT.
+        for code in [
+            "5", "6", "13", "10", "8", "14", "1034", "517", "08006", "57P01", "53100",
+        ] {
+            assert_eq!(kind(code), CodeKind::Unavailable, "{code}");
+        }
+        for code in ["11", "26", "267"] {
+            assert_eq!(kind(code), CodeKind::Corrupt, "{code}");
+        }
+        for code in ["1", "787", "1555", "23505", "42P01", "", "x", "héé"] {
+            assert_eq!(kind(code), CodeKind::Refusal, "{code}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "postgres")]
+    fn a_place_shows_no_password() {
+        let place = postgres_place("postgres://me:s3cret@db.example:5433/fleet");
+        assert_eq!(place, "postgres://db.example:5433/fleet");
+    }
+}

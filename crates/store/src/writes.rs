@@ -1,0 +1,177 @@
+//! The writes: every change that the store takes.
+
+use chrono::{DateTime, Utc};
+use rustix::process::{Signal, getpid, kill_process};
+use uuid::Uuid;
+
+use super::{
+    AgentRecord, CrashPoint, RunHistory, RunRecord, StoreError, Written, connection::Store,
+    private_dir::Edge, rows::Write,
+};
+use pitstop_core::lineage::{
+    EndReason, Iteration, IterationId, ProcessStamp, Project, RunId,
+    checkpoint::Checkpoint,
+    journal::{JournalEntry, Step},
+    metrics::Metric,
+};
+use pitstop_transcript::SessionId;
+
+impl Store {
+    /// Records that a run began; everything else of the run comes after it.
+    pub async fn begin_run(&self, run: &RunRecord) -> Result<Written, StoreError> {
+        self.waiting().begun.push(run.clone());
+        self.write(Write::Run(Box::new(run.clone())), "the run")
+            .await
+    }
+
+    /// Records that a run ended.
+    pub async fn end_run(
+        &self,
+        run: &RunId,
+        at: DateTime<Utc>,
+        reason: EndReason,
+    ) -> Result<Written, StoreError> {
+        let run = run.clone();
+        self.write(Write::RunEnd { run, at, reason }, "the end of the run")
+            .await
+    }
+
+    /// Records an iteration as it is now.
+    pub async fn put_iteration(
+        &self,
+        run: &RunId,
+        iteration: &Iteration,
+    ) -> Result<Written, StoreError> {
+        let write = Write::Iteration {
+            run: run.clone(),
+            iteration: Box::new(iteration.clone()),
+        };
+        self.write(write, "the iteration").await
+    }
+
+    /// Writes a reboot step ahead: when it returns [`Written::Durable`] the step may be done.
+    ///
+    /// The process dies here when the options name this step as their crash point.
+    pub async fn journal_put(&self, entry: &JournalEntry) -> Result<Written, StoreError> {
+        self.crash_at(entry.step, Edge::Before);
+        let written = self
+            .write(Write::Journal(Box::new(entry.clone())), "the reboot step")
+            .await;
+        self.crash_at(entry.step, Edge::After);
+        written
+    }
+
+    /// Closes a reboot that was recovered or given up, with its outcome.
+    pub async fn journal_close(
+        &self,
+        reboot_id: Uuid,
+        at: DateTime<Utc>,
+        outcome: &str,
+    ) -> Result<Written, StoreError> {
+        let write = Write::JournalClose {
+            reboot_id,
+            at,
+            outcome: outcome.to_owned(),
+        };
+        self.write(write, "the end of the reboot").await
+    }
+
+    /// Saves a checkpoint of `project`.
+    pub async fn put_checkpoint(
+        &self,
+        project: &Project,
+        checkpoint: &Checkpoint,
+    ) -> Result<Written, StoreError> {
+        let write = Write::Checkpoint {
+            project: project.clone(),
+            checkpoint: Box::new(checkpoint.clone()),
+        };
+        self.write(write, "the checkpoint").await
+    }
+
+    /// Keeps the state that a session carries of its lineage, in the place of the one that it carried before.
+    pub async fn put_carried(
+        &self,
+        run: &RunId,
+        session: SessionId,
+        at: DateTime<Utc>,
+        state: serde_json::Value,
+    ) -> Result<Written, StoreError> {
+        let write = Write::Carried {
+            run: run.clone(),
+            session,
+            at,
+            state: Box::new(state),
+        };
+        self.write(write, "what the session carries").await
+    }
+
+    /// Records the process of an agent, before anything else is done with it.
+    pub async fn record_agent(
+        &self,
+        run: &RunId,
+        iteration: IterationId,
+        process: &ProcessStamp,
+    ) -> Result<Written, StoreError> {
+        let agent = AgentRecord {
+            run: run.clone(),
+            iteration,
+            process: process.clone(),
+        };
+        self.write(Write::Agent(agent), "the agent's process").await
+    }
+
+    /// Records that an agent and its group are gone.
+    pub async fn agent_gone(
+        &self,
+        run: &RunId,
+        process: &ProcessStamp,
+    ) -> Result<Written, StoreError> {
+        let (run, process) = (run.clone(), process.clone());
+        self.write(Write::AgentGone { run, process }, "the agent's end")
+            .await
+    }
+
+    /// Records one figure of a run, or of one of its iterations.
+    pub async fn put_metric(&self, run: &RunId, metric: &Metric) -> Result<Written, StoreError> {
+        let write = Write::Metric {
+            run: run.clone(),
+            metric: metric.clone(),
+        };
+        self.write(write, "the metric").await
+    }
+
+    /// Forgets a run with its iterations, journal, agents and metrics; its checkpoints stay.
+    pub async fn forget_run(&self, run: &RunId) -> Result<Written, StoreError> {
+        self.write(Write::ForgetRun(run.clone()), "the forgotten run")
+            .await
+    }
+
+    /// Forgets a checkpoint.
+    pub async fn forget_checkpoint(&self, id: Uuid) -> Result<Written, StoreError> {
+        self.write(Write::ForgetCheckpoint(id), "the forgotten checkpoint")
+            .await
+    }
+
+    /// Writes histories as they are known from elsewhere.
+    pub async fn put_back(&self, histories: &[RunHistory]) -> Result<(), StoreError> {
+        for RunHistory { run, iterations } in histories {
+            let begun = |one: &RunRecord| one.run == run.run;
+            if !self.waiting().begun.iter().any(begun) {
+                let record = Write::Run(Box::new(run.clone()));
+                let _written = self.write(record, "the run").await?;
+            }
+            for iteration in iterations {
+                let _written = self.put_iteration(&run.run, iteration).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn crash_at(&self, step: Step, edge: Edge) {
+        if self.crash_point() == Some(CrashPoint { step, edge }) {
+            // As hard as the real thing: no destructor runs, nothing is flushed.
+            let _ = kill_process(getpid(), Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,616 @@
+//! Shell commands with their output: [`CommandRecord`].
+//!
+//! A command is an assistant's call of a shell tool paired, by the call's id, with the result that the client sent
+//! back. The human's own `!command` lines count too; a subagent's do not. Only the last few commands are kept, each
+//! with a bounded part of its output, so that a transcript of any size costs little memory.
+//!
+//! [`cast`] makes the same records from a recording of a pane.
+
+pub mod cast;
+
+use std::{borrow::Cow, collections::VecDeque, time::Duration};
+
+use chrono::{DateTime, Utc};
+use memchr::memmem;
+use serde_json::Value;
+
+use super::{
+    SessionId,
+    record::{Splitter, mended},
+    waiting::Waiting,
+    words::ends,
+};
+
+/// The most output kept of one command, in bytes: half from its start and half from its end. The client itself
+/// cuts shell output far below this.
+pub const OUTPUT_CAP: usize = 256 * 1024;
+
+/// The length in bytes of the longest command line kept; scripts given inline are longer than a person reads again.
+const COMMAND_CAP: usize = 8 * 1024;
+
+/// The most calls that wait for their result; a client runs a handful at once.
+const CALLS_CAP: usize = 256;
+
+/// One shell command that has run. Its output is read by an [`OutputReader`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandRecord {
+    /// Its number within its log, from 0: the key to its output.
+    pub id: u64,
+    /// The session it ran in; none in a recording.
+    pub session: Option<SessionId>,
+    /// The command line; none where only its output is known.
+    pub command: Option<String>,
+    /// The directory in which the shell was when it began, if the transcript says so.
+    pub directory: Option<String>,
+    /// The exit status, if reported.
+    pub exit: Option<i32>,
+    /// The time when it ended; none in a recording.
+    pub at: Option<DateTime<Utc>>,
+    /// The time that it ran, if reported.
+    pub duration: Option<Duration>,
+}
+
+/// The direction of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The bytes came from the program.
+    Output,
+    /// The bytes went to the program: they were typed or pasted, and are not a part of its output.
+    Input,
+}
+
+/// A part of the input and output while a command ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chunk {
+    /// Bytes in one direction.
+    Bytes(Direction, Vec<u8>),
+    /// Output that was not kept, with the line feeds in it.
+    Gap {
+        /// The number of line feeds in it.
+        lines: u64,
+    },
+}
+
+/// A source of the output of commands.
+pub trait OutputReader {
+    /// Returns the input and output while the command ran, in order; nothing for an unknown command.
+    fn read(&self, record: &CommandRecord) -> Cow<'_, [Chunk]>;
+}
+
+/// The last commands of a session with their output.
+#[derive(Clone, Debug)]
+pub struct CommandLog {
+    limit: usize,
+    next: u64,
+    entries: VecDeque<(CommandRecord, Vec<Chunk>)>,
+}
+
+impl CommandLog {
+    /// Makes an empty log that keeps the last `limit` commands.
+    #[must_use]
+    pub const fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            next: 0,
+            entries: VecDeque::new(),
+        }
+    }
+
+    /// Adds a command, whose `id` is set here, and drops the oldest one over the limit.
+    pub fn push(&mut self, mut record: CommandRecord, output: Vec<Chunk>) {
+        record.id = self.next;
+        self.next += 1;
+        self.entries.push_back((record, output));
+        while self.entries.len() > self.limit {
+            self.entries.pop_front();
+        }
+    }
+
+    /// Returns the number of commands that were ever added: it changes whenever the log does.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.next
+    }
+
+    /// Returns the commands, oldest first.
+    #[must_use]
+    pub fn records(&self) -> Vec<CommandRecord> {
+        self.entries.iter().map(|(one, _)| one.clone()).collect()
+    }
+}
+
+impl OutputReader for CommandLog {
+    fn read(&self, record: &CommandRecord) -> Cow<'_, [Chunk]> {
+        let found = self.entries.iter().find(|(one, _)| one.id == record.id);
+        found.map_or(Cow::Borrowed(&[]), |(_, output)| Cow::Borrowed(output))
+    }
+}
+
+/// Returns the start and the end of a text in at most [`OUTPUT_CAP`] bytes, with a gap for what was left out between them.
+#[must_use]
+pub fn capped(text: &str) -> Vec<Chunk> {
+    let bytes = |text: &str| Chunk::Bytes(Direction::Output, text.as_bytes().to_vec());
+    let Some((start, end)) = ends(text, OUTPUT_CAP) else {
+        return vec![bytes(text)];
+    };
+    let between = &text[start.len()..text.len() - end.len()];
+    let lines = between.matches('\n').count() as u64;
+    vec![bytes(start), Chunk::Gap { lines }, bytes(end)]
+}
+
+/// A call that waits for its result.
+#[derive(Clone, Debug)]
+struct Call {
+    command: Option<String>,
+    directory: Option<String>,
+    at: Option<DateTime<Utc>>,
+}
+
+/// Collects the shell commands of a transcript from its bytes, handed over in any pieces.
+#[derive(Debug)]
+pub struct CommandReader {
+    splitter: Splitter,
+    state: State,
+}
+
+#[derive(Debug)]
+struct State {
+    log: CommandLog,
+    calls: Waiting<Call, CALLS_CAP>,
+    /// A `!command` of the human, whose output comes in the next record.
+    typed: Option<String>,
+}
+
+impl CommandReader {
+    /// Makes a reader that keeps the last `limit` commands.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self {
+            splitter: Splitter::default(),
+            state: State {
+                log: CommandLog::new(limit),
+                calls: Waiting::default(),
+                typed: None,
+            },
+        }
+    }
+
+    /// Takes the next bytes of the transcript.
+    pub fn push(&mut self, piece: &[u8]) {
+        self.splitter.push(piece, |line| self.state.line(line));
+    }
+
+    /// Reports whether a line could hold a command: most are prompts, thoughts and other tools' calls.
+    #[must_use]
+    pub(super) fn wants(line: &[u8]) -> bool {
+        const MARKS: [&[u8]; 4] = [
+            b"\"tool_result\"",
+            b"\"Bash\"",
+            b"\"PowerShell\"",
+            b"<bash-",
+        ];
+        MARKS.iter().any(|mark| memmem::find(line, mark).is_some())
+    }
+
+    /// Takes one record from a caller that has split and parsed the lines already.
+    pub(super) fn record(&mut self, record: &Value) {
+        self.state.record(record);
+    }
+
+    /// Returns the commands so far.
+    pub(super) const fn log(&self) -> &CommandLog {
+        &self.state.log
+    }
+
+    /// Ends the reading: a last line without its line feed counts if it is whole.
+    #[must_use]
+    pub fn finish(mut self) -> CommandLog {
+        self.state.line(self.splitter.pending());
+        self.state.log
+    }
+}
+
+impl State {
+    fn line(&mut self, line: &[u8]) {
+        if !CommandReader::wants(line) {
+            return;
+        }
+        for record in records(line) {
+            self.record(&record);
+        }
+    }
+
+    fn record(&mut self, record: &Value) {
+        if record["isSidechain"] == true {
+            return;
+        }
+        let content = &record["message"]["content"];
+        match record["type"].as_str() {
+            Some("assistant") => {
+                for block in content.as_array().into_iter().flatten() {
+                    self.call(block, record);
+                }
+            }
+            Some("user") => match content {
+                Value::String(text) => self.human(text, record),
+                Value::Array(blocks) => {
+                    for block in blocks {
+                        match block["type"].as_str() {
+                            Some("tool_result") => self.result(block, record),
+                            Some("text") => self.human(text_of(&block["text"]), record),
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, block: &Value, record: &Value) {
+        let shell = matches!(block["name"].as_str(), Some("Bash" | "PowerShell"));
+        let (true, Some(id)) = (shell && block["type"] == "tool_use", block["id"].as_str()) else {
+            return;
+        };
+        let call = Call {
+            command: command(text_of(&block["input"]["command"])),
+            directory: record["cwd"].as_str().map(str::to_owned),
+            at: moment(record),
+        };
+        self.calls.insert(id, call);
+    }
+
+    fn result(&mut self, block: &Value, record: &Value) {
+        let id = text_of(&block["tool_use_id"]);
+        let call = self.calls.take(id);
+        let copy = &record["toolUseResult"];
+        // Without its call, only the shape of a shell's result shows that it is one.
+        if call.is_none() && !(copy["stdout"].is_string() && copy["stderr"].is_string()) {
+            return;
+        }
+        let said = content_text(&block["content"]);
+        let failed = block["is_error"] == true;
+        let (status, said) = exit_line(&said);
+        let output = match (copy["stdout"].as_str(), copy["stderr"].as_str()) {
+            (Some(out), err) => joined(out, err.unwrap_or_default()),
+            (None, _) => said.to_owned(),
+        };
+        let directory = call.as_ref().and_then(|call| call.directory.clone());
+        let (began, at) = (call.as_ref().and_then(|call| call.at), moment(record));
+        let done = !failed && copy["interrupted"] != true && copy["backgroundTaskId"].is_null();
+        let known = CommandRecord {
+            id: 0,
+            session: record["sessionId"].as_str().and_then(|id| id.parse().ok()),
+            command: call.and_then(|call| call.command),
+            directory,
+            exit: status.or((done && copy["stdout"].is_string()).then_some(0)),
+            at,
+            duration: began
+                .zip(at)
+                .and_then(|(began, at)| (at - began).to_std().ok()),
+        };
+        self.log.push(known, capped(&output));
+    }
+
+    /// Takes a text of the human: their own shell commands are recorded as text in tags of the client.
+    fn human(&mut self, text: &str, record: &Value) {
+        if let Some(line) = tagged(text, "bash-input") {
+            self.typed = command(line);
+        }
+        let Some(out) = tagged(text, "bash-stdout") else {
+            return;
+        };
+        let known = CommandRecord {
+            session: record["sessionId"].as_str().and_then(|id| id.parse().ok()),
+            command: self.typed.take(),
+            at: moment(record),
+            ..CommandRecord::default()
+        };
+        let output = joined(out, tagged(text, "bash-stderr").unwrap_or_default());
+        self.log.push(known, capped(&output));
+    }
+}
+
+/// Returns the records of a stretch: usually one, or two that ran together, or one behind a torn one.
+#[must_use]
+pub fn records(stretch: &[u8]) -> Vec<Value> {
+    let mut found = Vec::new();
+    let mut rest = stretch;
+    // A hostile line is skipped after a few tries, so that it costs linear time.
+    for _ in 0..8 {
+        let Some(start) = memmem::find(rest, b"{") else {
+            break;
+        };
+        rest = &rest[start..];
+        let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Value>();
+        if let Some(Ok(value)) = stream.next() {
+            rest = &rest[stream.byte_offset()..];
+            found.push(value);
+        } else if let Ok(value) = serde_json::from_str(mended(rest).trim_end()) {
+            found.push(value);
+            break;
+        } else {
+            let behind = [b"{\"parentUuid\":".as_slice(), b"{\"type\":\""]
+                .iter()
+                .filter_map(|key| memmem::find(&rest[1..], key))
+                .min();
+            let Some(behind) = behind else { break };
+            rest = &rest[behind + 1..];
+        }
+    }
+    found
+}
+
+fn text_of(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Returns the text of a tool result's content: a string, or the texts of its blocks.
+pub(super) fn content_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks
+            .iter()
+            .filter_map(|block| block["text"].as_str())
+            .collect::<Vec<_>>()
+            .join("\n"),
+        _ => String::new(),
+    }
+}
+
+fn command(line: &str) -> Option<String> {
+    let line = line.trim();
+    (!line.is_empty()).then(|| line[..line.floor_char_boundary(COMMAND_CAP)].to_owned())
+}
+
+fn joined(out: &str, err: &str) -> String {
+    match (out, err) {
+        (out, "") => out.to_owned(),
+        ("", err) => err.to_owned(),
+        (out, err) if out.ends_with('\n') => format!("{out}{err}"),
+        (out, err) => format!("{out}\n{err}"),
+    }
+}
+
+/// Returns the exit status that the client puts before the output of a failed command, and the output.
+fn exit_line(said: &str) -> (Option<i32>, &str) {
+    let body = said.strip_prefix("Error: ").unwrap_or(said);
+    let Some(rest) = body.strip_prefix("Exit code ") else {
+        return (None, said);
+    };
+    let (code, output) = rest.split_once('\n').unwrap_or((rest, ""));
+    code.trim()
+        .parse()
+        .map_or((None, said), |code| (Some(code), output))
+}
+
+fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let (_, inner) = text.split_once(&format!("<{tag}>"))?;
+    inner
+        .split_once(&format!("</{tag}>"))
+        .map(|(inner, _)| inner)
+}
+
+/// Returns the time when a record was written.
+pub(super) fn moment(record: &Value) -> Option<DateTime<Utc>> {
+    record["timestamp"].as_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const SESSION: &str = "0a0b0c0d-0001-4002-8003-000000000004";
+
+    fn used(id: &str, command: &str) -> String {
+        json!({"type": "assistant", "sessionId": SESSION, "timestamp": "2026-01-01T00:00:00Z", "message":
+            {"content": [{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}}]}})
+        .to_string()
+    }
+
+    fn came(id: &str, content: &str, copy: &Value, error: bool) -> String {
+        json!({"type": "user", "sessionId": SESSION, "timestamp": "2026-01-01T00:00:02.5Z", "message":
+            {"content": [{"type": "tool_result", "tool_use_id": id, "content": content, "is_error": error}]},
+            "toolUseResult": copy})
+        .to_string()
+    }
+
+    fn read(lines: &[String]) -> Vec<(CommandRecord, String)> {
+        let mut reader = CommandReader::new(100);
+        reader.push(lines.join("\n").as_bytes());
+        let log = reader.finish();
+        let text = |chunks: &[Chunk]| {
+            chunks
+                .iter()
+                .map(|chunk| match chunk {
+                    Chunk::Bytes(_, bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                    Chunk::Gap { lines } => format!("<{lines}>"),
+                })
+                .collect::<String>()
+        };
+        log.records()
+            .into_iter()
+            .map(|record| {
+                let output = text(&log.read(&record));
+                (record, output)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_call_and_its_result_make_a_record() {
+        let copy = json!({"stdout": "a\nb", "stderr": "oh", "interrupted": false});
+        let found = read(&[used("t1", "ls"), came("t1", "a\nb\noh", &copy, false)]);
+        let expected = CommandRecord {
+            id: 0,
+            session: SESSION.parse().ok(),
+            command: Some("ls".to_owned()),
+            directory: None,
+            exit: Some(0),
+            at: "2026-01-01T00:00:02.5Z".parse().ok(),
+            duration: Some(Duration::from_millis(2500)),
+        };
+        assert_eq!(found, [(expected, "a\nb\noh".to_owned())]);
+    }
+
+    #[test]
+    fn a_failed_command_shows_its_exit_status() {
+        let found = read(&[
+            used("t1", "false"),
+            came(
+                "t1",
+                "Exit code 101\nboom",
+                &json!("Error: Exit code 101\nboom"),
+                true,
+            ),
+        ]);
+        assert_eq!((found[0].0.exit, found[0].1.as_str()), (Some(101), "boom"));
+    }
+
+    #[test]
+    fn parallel_calls_are_paired_by_id() {
+        let copy = |out: &str| json!({"stdout": out, "stderr": ""});
+        let found = read(&[
+            used("t1", "one"),
+            used("t2", "two"),
+            came("t2", "2", &copy("2"), false),
+            came("t1", "1", &copy("1"), false),
+        ]);
+        let shown: Vec<_> = found
+            .iter()
+            .map(|(record, output)| (record.command.as_deref(), output.as_str()))
+            .collect();
+        assert_eq!(shown, [(Some("two"), "2"), (Some("one"), "1")]);
+    }
+
+    #[test]
+    fn a_result_without_its_call_counts_if_a_shell_gave_it() {
+        let shell = json!({"stdout": "x", "stderr": ""});
+        let file = json!({"file": {"content": "y"}});
+        let found = read(&[
+            came("t1", "x", &shell, false),
+            came("t2", "y", &file, false),
+        ]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].0.command.as_deref(), found[0].1.as_str()),
+            (None, "x")
+        );
+    }
+
+    #[test]
+    fn other_tools_sidechains_and_odd_shapes_are_no_commands() {
+        let side = used("t1", "ls").replace(
+            "\"type\":\"assistant\"",
+            "\"type\":\"assistant\",\"isSidechain\":true",
+        );
+        let lines = [
+            side,
+            came("t1", "x", &json!("x"), false),
+            r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"r","name":"Read","input":{"x":"Bash"}}]}}"#.to_owned(),
+            r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"r","content":"Bash"}]}}"#.to_owned(),
+            r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":5,"name":"Bash","input":[]}]}}"#.to_owned(),
+            r#"{"type":"user","message":{"content":[{"type":"tool_result","content":{"a":1}}]},"toolUseResult":7}"#.to_owned(),
+            "[\"Bash\"]".to_owned(),
+            "\"tool_result\" {".to_owned(),
+        ];
+        assert_eq!(read(&lines), []);
+    }
+
+    #[test]
+    fn the_humans_own_commands_count() {
+        let user = |text: &str| json!({"type": "user", "message": {"content": text}}).to_string();
+        let found = read(&[
+            user("<bash-input>make</bash-input>"),
+            user("<bash-stdout>ok</bash-stdout><bash-stderr>warn</bash-stderr>"),
+        ]);
+        assert_eq!(found[0].0.command.as_deref(), Some("make"));
+        assert_eq!(found[0].1, "ok\nwarn");
+    }
+
+    #[test]
+    fn torn_joined_and_damaged_lines_lose_no_neighbour() {
+        let copy = json!({"stdout": "x", "stderr": ""});
+        let (call, result) = (used("t1", "ls"), came("t1", "x", &copy, false));
+        assert_eq!(read(&[format!("{call}{result}")]).len(), 1);
+        let torn = format!("{}{}", &call[..call.len() / 2], call);
+        assert_eq!(
+            read(&[torn, result.clone()])[0].0.command.as_deref(),
+            Some("ls")
+        );
+        let lone = result.replace("\"x\"", r#""a\ud83db\\ud83d\ud83d\ude00""#);
+        assert_eq!(read(&[call, lone])[0].1, "a\u{fffd}b\\ud83d😀");
+    }
+
+    #[test]
+    fn huge_output_keeps_its_two_ends() {
+        let line = "0123456789\n";
+        let text = line.repeat(OUTPUT_CAP / line.len() * 3);
+        let chunks = capped(&text);
+        let [
+            Chunk::Bytes(_, start),
+            Chunk::Gap { lines },
+            Chunk::Bytes(_, end),
+        ] = chunks.as_slice()
+        else {
+            panic!("{} chunks", chunks.len());
+        };
+        let kept = bytecount(start) + bytecount(end);
+        assert_eq!(kept + lines, text.lines().count() as u64);
+        assert!(start.len() + end.len() <= OUTPUT_CAP);
+    }
+
+    fn bytecount(bytes: &[u8]) -> u64 {
+        memchr::memchr_iter(b'\n', bytes).count() as u64
+    }
+
+    #[test]
+    fn only_the_last_commands_are_kept() {
+        let copy = json!({"stdout": "x", "stderr": ""});
+        let mut reader = CommandReader::new(3);
+        for n in 0..1_000 {
+            // A result that never comes must not hold memory either.
+            reader.push(format!("{}\n", used(&format!("never{n}"), "x")).as_bytes());
+            reader.push(
+                format!(
+                    "{}\n{}\n",
+                    used("t", &n.to_string()),
+                    came("t", "x", &copy, false)
+                )
+                .as_bytes(),
+            );
+        }
+        assert!(reader.state.calls.len() <= CALLS_CAP);
+        let kept: Vec<_> = reader
+            .finish()
+            .records()
+            .into_iter()
+            .filter_map(|r| r.command)
+            .collect();
+        assert_eq!(kept, ["997", "998", "999"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_damage_is_survived(at in 0usize..400, byte in any::<u8>(), cut in 0usize..400) {
+            let copy = json!({"stdout": "\u{1b}[31mé", "stderr": ""});
+            let text = format!("{}\n{}\n", used("t", "l\\\"é"), came("t", "x", &copy, false));
+            let mut bytes = text.into_bytes();
+            let at = at.min(bytes.len() - 1);
+            bytes[at] = byte;
+            bytes.truncate(bytes.len() - cut.min(bytes.len()));
+            let mut reader = CommandReader::new(3);
+            reader.push(&bytes);
+            prop_assert!(reader.finish().records().len() <= 1);
+        }
+
+        #[test]
+        fn any_text_with_escapes_is_mended_or_refused(text in "(\\\\|u|d|8|3|c|\"|\\{|\\}|é){0,40}") {
+            let _ = mended(text.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,619 @@
+//! The human's own words in a transcript: their prompts, word for word, without what was pasted into them.
+//!
+//! | counts | does not count |
+//! |---|---|
+//! | prompts, also those that waited while the agent worked, and the text behind a command | text of the client (`isMeta`, an origin that is not `human`, tags) |
+//! | the reason given when a call was refused | words that a tool claims to be the human's |
+//! | words that a handoff carried over: its objective, its requests, its list of prompts | the rest of a handoff, and the prompts of a run except for its task |
+//! | | prompts taken back out of the queue; a subagent's conversation, results of tools |
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    commands::moment,
+    prompts, prose,
+    words::{ends, plain_key},
+};
+use pitstop_base::redact;
+
+/// The headings of the handoff's sections that hold the human's words.
+pub const OBJECTIVE_HEADING: &str = "## Objective";
+/// The heading of the very first prompt, where it is not the objective.
+pub const FIRST_HEADING: &str = "## First request";
+/// The heading of the latest prompt.
+pub const LATEST_HEADING: &str = "## Latest request";
+/// The heading of the list of prompts.
+pub const PROMPTS_HEADING: &str = "## What the human said";
+
+/// The client's stamp on the result of a call that the human refused.
+const REFUSED: &str = "user-rejected";
+/// The text in front of the human's words in such a result.
+const REFUSED_WITH: &str = "the user said:";
+
+/// The most of the first and of the latest prompt that is kept, in bytes: half at its start and half at its end.
+const PROMPT_CAP: usize = 8 * 1024;
+
+/// The most of any other prompt that is kept, in bytes: half at its start and half at its end.
+const LISTED_CAP: usize = 2 * 1024;
+
+/// The most prompts that are kept, the latest ones: far above what fits into a handoff, and a bound for a hostile file.
+pub const KEPT_PROMPTS: usize = 500;
+
+/// A text that the human said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Said {
+    /// The text, word for word.
+    pub text: String,
+    /// The time when it was said, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<DateTime<Utc>>,
+}
+
+/// The human's words in one session; see the top of this file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HumanWords {
+    /// The first request of the sessions before this one, as a handoff carried it over.
+    pub carried_first: Option<Said>,
+    /// The latest request of those sessions.
+    pub carried_latest: Option<Said>,
+    /// The first prompt of this session that is the human's.
+    pub first: Option<Said>,
+    /// The latest prompt, if it is not the first one.
+    pub latest: Option<Said>,
+    /// The prompts without what was pasted into them, oldest first, each once. One that only says "go on" is left out.
+    pub prompts: Vec<Said>,
+    /// The prompts that were taken back out of the queue, by [`plain_key`].
+    pub taken_back: BTreeSet<String>,
+    keys: BTreeSet<String>,
+    /// The keys of those prompts that the agent has not been given yet.
+    queued: BTreeSet<String>,
+}
+
+impl HumanWords {
+    /// Reports whether a line of a transcript can hold words of the human, without parsing it.
+    #[must_use]
+    pub fn wants(line: &[u8]) -> bool {
+        let has = |mark: &[u8]| memchr::memmem::find(line, mark).is_some();
+        (has(b"\"user\"") && (!has(b"\"tool_result\"") || has(REFUSED.as_bytes())))
+            || has(b"\"queued_command\"")
+            || has(b"\"queue-operation\"")
+    }
+
+    /// Takes one record; returns whether it held words of the human.
+    pub fn record(&mut self, record: &Value) -> bool {
+        let at = moment(record);
+        let queue = record["type"] == "queue-operation" && record["isSidechain"] != true;
+        match record["operation"].as_str().filter(|_| queue) {
+            Some("enqueue") => {
+                let text = record["content"].as_str();
+                text.is_some_and(|text| self.enqueue(text, at))
+            }
+            // The arrow key brings the queue back into the prompt box.
+            Some("popAll") => {
+                let text = record["content"].as_str();
+                text.is_some_and(|text| self.take_back(text))
+            }
+            _ => {
+                let mut any = false;
+                for text in by_a_human(record) {
+                    any |= self.prompt(text, at);
+                }
+                any
+            }
+        }
+    }
+
+    /// Takes a prompt that was given at the time `at`; returns whether it held words of the human.
+    pub fn prompt(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
+        let prompt = prompt.trim();
+        if prompts::is_handoff(prompt) {
+            self.carried(prompt);
+            return true;
+        }
+        let Some(prompt) = without_command(prompt) else {
+            return false;
+        };
+        let Some(own) = prompts::of_human(prompt) else {
+            return false;
+        };
+        let own = &redact::redact(&own);
+        if says_nothing(own) {
+            return true;
+        }
+        self.list(Said {
+            text: listed(own),
+            at,
+        });
+        let whole = Said {
+            text: kept(own, PROMPT_CAP),
+            at,
+        };
+        if self.first.is_none() {
+            self.first = Some(whole);
+        } else if self
+            .first
+            .as_ref()
+            .is_none_or(|first| first.text != whole.text)
+        {
+            self.latest = Some(whole);
+        }
+        true
+    }
+
+    /// Takes a prompt that waits while the agent works; returns whether it held words of the human.
+    fn enqueue(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
+        let key = key_of(prompt);
+        let is_new = !self.keys.contains(&key);
+        let any = self.prompt(prompt, at);
+        if is_new && self.keys.contains(&key) {
+            self.queued.insert(key);
+        }
+        any
+    }
+
+    /// Adds a prompt to the list, unless it is known.
+    fn list(&mut self, said: Said) {
+        let key = plain_key(&said.text);
+        self.taken_back.remove(&key);
+        self.queued.remove(&key);
+        if key.is_empty() || !self.keys.insert(key) {
+            return;
+        }
+        self.prompts.push(said);
+        if self.prompts.len() > KEPT_PROMPTS {
+            let oldest = self.prompts.remove(0);
+            self.keys.remove(&plain_key(&oldest.text));
+        }
+    }
+
+    /// Forgets a prompt that waited in the queue; returns whether it was known.
+    fn take_back(&mut self, prompt: &str) -> bool {
+        let key = key_of(prompt);
+        // The same text may have been said before, and then stays.
+        if !self.queued.remove(&key) {
+            return false;
+        }
+        self.keys.remove(&key);
+        let is_it = |said: &Said| plain_key(&listed(&said.text)) == key;
+        self.prompts.retain(|said| !is_it(said));
+        self.first = self.first.take().filter(|said| !is_it(said));
+        if self.latest.as_ref().is_some_and(is_it) {
+            self.latest = self.prompts.get(1..).and_then(<[Said]>::last).cloned();
+        }
+        self.taken_back.insert(key);
+        true
+    }
+
+    /// Takes over the human's words from a handoff.
+    fn carried(&mut self, handoff: &str) {
+        let text_of = |heading: &str| {
+            let lines = section(handoff, heading);
+            let lines = lines.iter().map(|line| {
+                line.strip_prefix("> ")
+                    .or_else(|| line.strip_prefix('>'))
+                    .unwrap_or(line)
+            });
+            let text = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
+            (!text.is_empty()).then_some(Said { text, at: None })
+        };
+        // The first request is shown by itself only where it is not the objective.
+        let first = text_of(FIRST_HEADING).or_else(|| text_of(OBJECTIVE_HEADING));
+        self.carried_first = self.carried_first.take().or(first);
+        self.carried_latest = text_of(LATEST_HEADING).or(self.carried_latest.take());
+        for said in listed_in(handoff) {
+            self.list(said);
+        }
+        for request in [FIRST_HEADING, LATEST_HEADING]
+            .into_iter()
+            .filter_map(text_of)
+        {
+            self.list(Said {
+                text: listed(&request.text),
+                at: None,
+            });
+        }
+    }
+}
+
+/// Returns the texts of a record that a person gave: prompts, also those that wait, and the reason for the refusal of a call.
+#[must_use]
+pub fn by_a_human(record: &Value) -> Vec<&str> {
+    let by_client = ["isSidechain", "isMeta", "isCompactSummary"];
+    if by_client.iter().any(|key| record[*key] == true) {
+        return Vec::new();
+    }
+    let (content, source) = match record["type"].as_str() {
+        Some("user") => (&record["message"]["content"], record),
+        Some("attachment") if record["attachment"]["type"] == "queued_command" => {
+            (&record["attachment"]["prompt"], &record["attachment"])
+        }
+        Some("queue-operation") if record["operation"] == "enqueue" => (&record["content"], record),
+        _ => return Vec::new(),
+    };
+    // Clients before 2.1.3 do not name an origin.
+    let origin = source["origin"]["kind"].as_str().unwrap_or("human");
+    let typed = origin == "human" && source["promptSource"] != "system";
+    if source["isMeta"] == true || !(typed || is_by_bridge(&source["origin"])) {
+        return Vec::new();
+    }
+    let blocks = content.as_array().map_or(&[][..], Vec::as_slice);
+    let has_results = blocks.iter().any(|block| block["type"] == "tool_result");
+    // The client writes a refusal into the call's result, where any tool could write the same; so it counts only with the
+    // client's own stamp.
+    let refused = record["toolDenialKind"] == REFUSED;
+    let of_block = |block| -> Option<&str> {
+        let (block, content): (&Value, &Value) = (block, &block["content"]);
+        if has_results {
+            let text = content.as_str().or_else(|| content[0]["text"].as_str());
+            let text = text.filter(|_| refused && block["is_error"] == true);
+            text?.split_once(REFUSED_WITH).map(|(_, words)| words)
+        } else {
+            block["text"].as_str().filter(|_| block["type"] == "text")
+        }
+    };
+    let in_blocks = blocks.iter().filter_map(of_block);
+    content.as_str().into_iter().chain(in_blocks).collect()
+}
+
+/// Returns the prompts in a handoff's list.
+#[must_use]
+pub fn listed_in(handoff: &str) -> Vec<Said> {
+    let lines = section(handoff, PROMPTS_HEADING).into_iter();
+    lines.filter_map(parse_item).collect()
+}
+
+/// The mark behind the date of a pinned prompt.
+const PINNED: &str = ", pinned";
+
+/// Returns a prompt as an item of the handoff's list, in one line.
+#[must_use]
+pub fn item_line(said: &Said, pinned: bool) -> String {
+    let pinned = if pinned { PINNED } else { "" };
+    match said.at {
+        Some(at) => format!("- {}{pinned}: {}", at.format("%Y-%m-%d"), said.text),
+        None => format!("- {}", said.text),
+    }
+}
+
+/// Reads an item of the handoff's list; returns none for any other line.
+#[must_use]
+pub fn parse_item(line: &str) -> Option<Said> {
+    let item = line.strip_prefix("- ")?;
+    let dated = item.split_once(": ").and_then(|(date, text)| {
+        let date = date.strip_suffix(PINNED).unwrap_or(date);
+        let date: NaiveDate = date.parse().ok()?;
+        Some((date.and_hms_opt(0, 0, 0)?.and_utc(), text))
+    });
+    let (at, text) = dated.map_or((None, item), |(at, text)| (Some(at), text));
+    Some(Said {
+        text: text.trim().to_owned(),
+        at,
+    })
+}
+
+/// Reports whether a prompt only lets the agent continue, and is not a request that is worth a place in a handoff.
+fn says_nothing(prompt: &str) -> bool {
+    const WORDS: [&str; 38] = [
+        "ja",
+        "ja bitte",
+        "nein",
+        "weiter",
+        "mach weiter",
+        "bitte weiter",
+        "danke",
+        "passt",
+        "genau",
+        "oui",
+        "non",
+        "continuez",
+        "vas y",
+        "d accord",
+        "merci",
+        "lgtm",
+        "looks good",
+        "do it",
+        "next",
+        "please continue",
+        "keep going",
+        "great",
+        "perfect",
+        "yep",
+        "continue",
+        "go",
+        "go ahead",
+        "go on",
+        "k",
+        "no",
+        "ok",
+        "okay",
+        "proceed",
+        "sure",
+        "thanks",
+        "y",
+        "yes",
+        "yes please",
+    ];
+    let key = plain_key(prompt);
+    // A number is a choice.
+    if !key.contains(char::is_alphabetic) {
+        return true;
+    }
+    WORDS.contains(&key.as_str())
+}
+
+/// Returns the person's words in a prompt that may be a command; none for a command alone and for the note of an interruption.
+fn without_command(prompt: &str) -> Option<&str> {
+    if prompt.starts_with("[Request interrupted by user") {
+        return None;
+    }
+    let name = prompt.split_whitespace().next().unwrap_or_default();
+    match name.strip_prefix('/') {
+        // A path is not a command.
+        Some(word) if !word.is_empty() && !word.contains('/') => {
+            prompts::said_behind_a_command(&prompt[name.len()..])
+        }
+        _ => Some(prompt),
+    }
+}
+
+/// Returns the lines below a heading, up to the next one of its level.
+#[must_use]
+pub fn section<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
+    text.lines()
+        .skip_while(|line| line.trim_end() != heading)
+        .skip(1)
+        .take_while(|line| !line.starts_with("## "))
+        .collect()
+}
+
+/// Returns the key by which two prompts are equal; empty for one that holds no words of the human.
+fn key_of(prompt: &str) -> String {
+    let own = without_command(prompt.trim()).and_then(prompts::of_human);
+    own.map_or_else(String::new, |own| plain_key(&listed(&redact::redact(&own))))
+}
+
+/// Returns a prompt without what was pasted into it, as the list shows it.
+#[must_use]
+pub fn listed(prompt: &str) -> String {
+    kept(&prose::own_text(prompt), LISTED_CAP)
+}
+
+/// Returns a text, or its start and its end with a mark where something is missing.
+fn kept(text: &str, cap: usize) -> String {
+    ends(text, cap).map_or_else(
+        || text.to_owned(),
+        |(head, tail)| format!("{head}\n…\n{tail}"),
+    )
+}
+
+/// Reports whether a prompt came through pitstop's own mod for a person, as `pitstop ctl say` gives it: it counts as typed.
+fn is_by_bridge(origin: &Value) -> bool {
+    origin["kind"] == "plugin" && origin["name"] == "pitstop" && origin["asUser"] == true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn user(text: &str, more: &Value) -> Value {
+        let mut record = json!({
+            "type": "user", "timestamp": "2026-11-22T10:00:00Z",
+            "message": { "role": "user", "content": text },
+        });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            record[key] = value.clone();
+        }
+        record
+    }
+
+    fn listed_of(words: &HumanWords) -> Vec<&str> {
+        words
+            .prompts
+            .iter()
+            .map(|said| said.text.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn only_the_human_s_own_words_count() {
+        let mut words = HumanWords::default();
+        for (text, more) in [
+            ("Never a.", json!({ "isMeta": true })),
+            ("Never b.", json!({ "isSidechain": true })),
+            ("Never c.", json!({ "origin": { "kind": "plugin" } })),
+            (
+                "Never c2.",
+                json!({ "origin": { "kind": "plugin", "name": "pitstop" } }),
+            ),
+            (
+                "Never c3.",
+                json!({ "origin": { "kind": "plugin", "name": "other", "asUser": true } }),
+            ),
+            ("Never d.", json!({ "promptSource": "system" })),
+            ("<task-notification>Never e.</task-notification>", json!({})),
+            ("/model never", json!({})),
+            (
+                "[Request interrupted by user for tool use] never",
+                json!({}),
+            ),
+        ] {
+            assert!(!words.record(&user(text, &more)), "{text}");
+        }
+        assert_eq!(words, HumanWords::default());
+        let human = json!({ "origin": { "kind": "human" }, "promptSource": "typed" });
+        assert!(words.record(&user("Build it. Never push to main.", &human)));
+        assert!(words.record(&user("Never push to main!", &human)));
+        assert!(words.record(&user("Build it: never push to main!", &human)));
+        assert_eq!(
+            listed_of(&words),
+            ["Build it. Never push to main.", "Never push to main!"]
+        );
+        assert_eq!(
+            words.prompts[0].at.unwrap().to_rfc3339(),
+            "2026-11-22T10:00:00+00:00"
+        );
+        assert_eq!(words.first.unwrap().text, "Build it. Never push to main.");
+        assert_eq!(words.latest.unwrap().text, "Build it: never push to main!");
+    }
+
+    #[test]
+    fn a_prompt_is_listed_whole_in_any_language_without_what_was_pasted_into_it() {
+        let mut words = HumanWords::default();
+        for prompt in [
+            "データベースには触らないでください。",
+            "Не трогай схему. И пиши тесты!",
+            "Never retry on 4xx.\n\n<pasted_content id=\"1\">\nERROR: you must never run this as root\n</pasted_content>",
+            "See:\n```\nalways\n```\nwhat is wrong?",
+            "<pasted_content id=\"2\">\n2026-11-22 10:00:00 ERROR only\n2026-11-22 10:00:01 INFO never\n</pasted_content>",
+        ] {
+            words.prompt(prompt, None);
+        }
+        assert_eq!(
+            listed_of(&words),
+            [
+                "データベースには触らないでください。",
+                "Не трогай схему. И пиши тесты!",
+                "Never retry on 4xx.\n…",
+                "See:\nwhat is wrong?",
+            ]
+        );
+        let long = format!("{} The end counts.", "a word ".repeat(1_000));
+        words.prompt(&long, None);
+        let last = listed_of(&words).pop().unwrap().to_owned();
+        assert!(last.len() <= LISTED_CAP + 8 && last.ends_with("The end counts."));
+    }
+
+    #[test]
+    fn a_prompt_that_only_says_go_on_is_no_request() {
+        let mut words = HumanWords::default();
+        for prompt in ["Port the parser", "Now its tests", "Continue.", "yes"] {
+            words.prompt(prompt, None);
+        }
+        assert_eq!(words.first.unwrap().text, "Port the parser");
+        assert_eq!(words.latest.unwrap().text, "Now its tests");
+    }
+
+    #[test]
+    fn what_was_said_when_a_call_was_refused_counts_with_the_client_s_stamp() {
+        let text = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n\
+                    Never edit that file.";
+        let result =
+            json!({ "type": "tool_result", "tool_use_id": "t", "is_error": true, "content": text });
+        let mut record = json!({ "type": "user", "message": { "content": [result] } });
+        let mut words = HumanWords::default();
+        // A tool of someone else's can say so, too.
+        assert!(!words.record(&record));
+        record["toolDenialKind"] = json!("user-rejected");
+        assert!(HumanWords::wants(record.to_string().as_bytes()));
+        assert!(words.record(&record));
+        assert_eq!(listed_of(&words), ["Never edit that file."]);
+    }
+
+    #[test]
+    fn the_words_behind_a_command_count() {
+        let mut words = HumanWords::default();
+        words.prompt("/fix the importer. Never touch b.rs", None);
+        words.prompt("/model opus", None);
+        words.prompt("/etc/hosts must never change, leave it", None);
+        words.prompt("2", None);
+        assert_eq!(
+            listed_of(&words),
+            [
+                "the importer. Never touch b.rs",
+                "/etc/hosts must never change, leave it"
+            ]
+        );
+        assert_eq!(words.first.unwrap().text, "the importer. Never touch b.rs");
+    }
+
+    #[test]
+    fn a_prompt_that_waited_counts() {
+        let mut words = HumanWords::default();
+        words.record(&json!({
+            "type": "attachment",
+            "attachment": { "type": "queued_command", "prompt": "Only use tabs.", "origin": { "kind": "human" } },
+        }));
+        words.record(&json!({ "type": "queue-operation", "operation": "enqueue", "content": "Always ask me first." }));
+        words.record(
+            &json!({ "type": "queue-operation", "operation": "dequeue", "content": "Never this." }),
+        );
+        assert_eq!(
+            listed_of(&words),
+            ["Only use tabs.", "Always ask me first."]
+        );
+    }
+
+    #[test]
+    fn a_prompt_that_was_taken_back_out_of_the_queue_was_not_said() {
+        let mut words = HumanWords::default();
+        let queue = |words: &mut HumanWords, operation: &str, text: &str| {
+            let record =
+                json!({ "type": "queue-operation", "operation": operation, "content": text });
+            assert!(HumanWords::wants(record.to_string().as_bytes()));
+            words.record(&record)
+        };
+        words.prompt("Build it", None);
+        words.prompt("Use tabs", None);
+        queue(&mut words, "enqueue", "Delete the tests");
+        queue(&mut words, "enqueue", "Use tabs");
+        assert_eq!(words.latest.clone().unwrap().text, "Use tabs");
+        assert!(queue(&mut words, "popAll", "Delete the tests"));
+        // It was said before it was queued.
+        assert!(!queue(&mut words, "popAll", "Use tabs"));
+        assert_eq!(listed_of(&words), ["Build it", "Use tabs"]);
+        assert_eq!(words.latest.clone().unwrap().text, "Use tabs");
+        assert!(words.taken_back.contains("delete the tests"));
+        // Sent after all.
+        words.prompt("Delete the tests", None);
+        assert_eq!(listed_of(&words)[2], "Delete the tests");
+        assert!(words.taken_back.is_empty());
+        // The agent has it: it is no longer in the queue.
+        assert!(!queue(&mut words, "popAll", "Delete the tests"));
+    }
+
+    #[test]
+    fn a_handoff_carries_objective_and_prompts_and_nothing_else() {
+        let mut words = HumanWords::default();
+        let handoff = format!(
+            "pitstop handoff · r1 · iteration 2 · 0a1b2c3d\n\nNever mind.\n\n{OBJECTIVE_HEADING}\n\nPort the parser\n\n\
+             {PROMPTS_HEADING}\n\n- 2026-11-20, pinned: Never touch main: it is live\n- Prefer tabs\n\n\
+             {LATEST_HEADING}\n\n> Go on\n> - and on\n\n## Git\n\n- always"
+        );
+        words.prompt(&handoff, None);
+        assert_eq!(words.carried_first.clone().unwrap().text, "Port the parser");
+        assert_eq!(
+            words.carried_latest.clone().unwrap().text,
+            "Go on\n- and on"
+        );
+        assert_eq!(
+            listed_of(&words),
+            [
+                "Never touch main: it is live",
+                "Prefer tabs",
+                "Go on\n- and on"
+            ]
+        );
+        assert_eq!(
+            item_line(&words.prompts[0], false),
+            "- 2026-11-20: Never touch main: it is live"
+        );
+        assert_eq!(words.first, None);
+    }
+
+    #[test]
+    fn of_a_run_s_prompt_the_task_alone_counts() {
+        let mut words = HumanWords::default();
+        let start = include_str!("../../../assets/run/start.md")
+            .replace("{task}", "Port it. Never delete a test.")
+            .replace("{stop_phrase}", "ALL DONE");
+        words.prompt(&start, None);
+        assert!(!words.prompt(include_str!("../../../assets/run/go-on.md"), None));
+        assert_eq!(listed_of(&words), ["Port it. Never delete a test."]);
+        assert_eq!(words.latest, None);
+    }
+}
