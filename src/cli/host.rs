@@ -4,7 +4,7 @@ use std::{env, ffi::OsString, io::IsTerminal, path::PathBuf};
 
 use crate::{
     logging,
-    runtime::host,
+    runtime::tty,
     supervisor::{
         self, Start, StartError, Task, Work,
         program::{self, Wanted},
@@ -126,7 +126,7 @@ pub fn restore(args: &HostArgs, demo: bool, checkpoint: Checkpoint) -> i32 {
 fn report(outcome: Result<i32, StartError>) -> i32 {
     outcome.unwrap_or_else(|error| {
         let what = chain(&error);
-        if host::is_stalled() {
+        if tty::is_stalled() {
             // Writing to the terminal would never return.
             tracing::error!(error = what, "the terminal has stalled");
         } else {

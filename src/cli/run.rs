@@ -12,7 +12,7 @@ use super::{
     host::{self, HostArgs},
     out,
 };
-use crate::runtime::{front::Speech, task};
+use crate::runtime::{lines::Speech, task};
 use pitstop_core::{
     autopilot::{Caps, Fresh, Limits, Plan, stop_phrase},
     config::{Config, parse_duration},

@@ -35,10 +35,13 @@ pub struct Canvas {
     cursor: Option<Cursor>,
     /// True if the host terminal shows something other than `shown`: it is cleared first.
     stale: bool,
+    /// The size of the host terminal in cells, columns and rows, if it is smaller than what is shown.
+    clip: (u16, u16),
 }
 
 impl Canvas {
-    /// Creates a canvas on a terminal that was just cleared and hides its cursor; its size is in cells.
+    /// Creates a canvas on a terminal that was just cleared and hides its cursor; its size is in cells. The terminal has that size,
+    /// too, until it is [clipped](Self::clip).
     #[must_use]
     pub fn new((columns, rows): (u16, u16), abilities: Abilities) -> Self {
         let area = Rect::new(0, 0, columns, rows);
@@ -50,7 +53,13 @@ impl Canvas {
             part: (Buffer::default(), Buffer::default()),
             cursor: None,
             stale: false,
+            clip: (columns, rows),
         }
+    }
+
+    /// Takes the size of the host terminal, if it is not that of what is shown: cells beyond are not sent.
+    pub const fn clip(&mut self, size: (u16, u16)) {
+        self.clip = size;
     }
 
     /// Takes the links of the next frame, in the order of their places.
@@ -58,8 +67,10 @@ impl Canvas {
         self.painter.set_links(links);
     }
 
-    /// Takes the host terminal's size in cells and forgets what is on it: the next whole frame clears it.
-    pub fn renew(&mut self, (columns, rows): (u16, u16)) {
+    /// Takes the size of what is shown and that of the host terminal, in cells, and forgets what is on it: the next whole frame
+    /// clears it.
+    pub fn renew(&mut self, (columns, rows): (u16, u16), clip: (u16, u16)) {
+        self.clip = clip;
         let area = Rect::new(0, 0, columns, rows);
         self.shown = Buffer::empty(area);
         self.blank = true;
@@ -85,7 +96,7 @@ impl Canvas {
         let cursor = paint(&mut self.next);
         std::mem::swap(&mut self.shown, &mut self.next);
         let changed = changes(&self.next, &self.shown);
-        self.painter.draw(changed.into_iter());
+        self.painter.draw(seen(changed, self.clip));
         self.finish(cursor)
     }
 
@@ -101,7 +112,7 @@ impl Canvas {
             blank.reset();
             row.resize(y);
             row.content.clone_from_slice(cells);
-            self.painter.draw(changes(blank, row).into_iter());
+            self.painter.draw(seen(changes(blank, row), self.clip));
         }
     }
 
@@ -141,12 +152,14 @@ impl Canvas {
         }
         paint(after);
         swap(before, &mut self.shown, start);
-        self.painter.draw(changes(before, after).into_iter());
+        self.painter.draw(seen(changes(before, after), self.clip));
         swap(after, &mut self.shown, start);
     }
 
     /// Moves the cursor to its place and returns the bytes of everything that was painted.
     fn finish(&mut self, cursor: Option<Cursor>) -> Vec<u8> {
+        let (columns, rows) = self.clip;
+        let cursor = cursor.filter(|(at, _)| at.x < columns && at.y < rows);
         // The cursor comes after the cells: writing a cell moves it.
         if let Some((at, _)) = cursor
             && (self.cursor != cursor || !self.painter.is_empty())
@@ -162,6 +175,17 @@ impl Canvas {
         self.cursor = cursor;
         self.painter.take()
     }
+}
+
+/// Returns the cells that are whole on a terminal of this size.
+fn seen(
+    cells: Vec<(u16, u16, &Cell)>,
+    (columns, rows): (u16, u16),
+) -> impl Iterator<Item = (u16, u16, &Cell)> {
+    let is_seen = move |(x, y, cell): &(u16, u16, &Cell)| {
+        *y < rows && usize::from(*x) + cell_span(cell) <= usize::from(columns)
+    };
+    cells.into_iter().filter(is_seen)
 }
 
 /// Exchanges a part with the rectangle of its size that begins at that cell of the whole: a copy of so many cells costs
@@ -243,13 +267,30 @@ mod tests {
             None
         };
         assert!(text(&canvas.whole(paint)).contains("all"));
-        canvas.renew((10, 3));
+        canvas.renew((10, 3), (10, 3));
         let again = text(&canvas.whole(paint));
         assert!(
             again.contains("\u{1b}[2J") && again.contains("all"),
             "{again:?}"
         );
         assert_eq!(canvas.shown.area, Rect::new(0, 0, 10, 3));
+    }
+
+    #[test]
+    fn on_a_smaller_terminal_whole_characters_are_sent_and_no_cursor_beyond() {
+        let mut canvas = Canvas::new((8, 2), Abilities::default());
+        canvas.clip((4, 1));
+        let sent = text(&canvas.whole(|buf| {
+            buf.set_string(0, 0, "abc🚀x", ratatui::style::Style::default());
+            buf.set_string(0, 1, "below", ratatui::style::Style::default());
+            Some((Position::new(5, 0), true))
+        }));
+        assert!(sent.contains("abc"), "{sent:?}");
+        assert!(!sent.contains(['🚀', 'x']), "{sent:?}");
+        assert!(
+            !sent.contains("below") && !sent.contains("\u{1b}[1;6H"),
+            "{sent:?}"
+        );
     }
 
     #[test]

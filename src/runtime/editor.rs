@@ -42,11 +42,11 @@ impl Editing {
 impl Shell {
     /// Lends the host terminal to `$EDITOR` with the text in a file of its own. An event reports when the editor was left.
     pub(super) fn open_editor(&mut self, document: Document, text: &str) {
-        if self.terminal.editing.is_some() {
+        if self.terminals.editing.is_some() {
             return;
         }
         match self.start_editor(document, text) {
-            Ok(editing) => self.terminal.editing = Some(editing),
+            Ok(editing) => self.terminals.editing = Some(editing),
             Err(error) => {
                 tracing::warn!(%error, "the editor failed");
                 self.editor_left();
@@ -64,7 +64,9 @@ impl Shell {
         file.write_all(text.as_bytes())?;
         file.flush()?;
         let editor = chosen();
-        self.terminal.front.lend()?;
+        if let Some(active) = self.terminals.active_mut() {
+            active.host.lend()?;
+        }
         let child = Command::new("sh")
             .arg("-c")
             .arg(line(&editor))
@@ -79,9 +81,11 @@ impl Shell {
 
     /// Takes the host terminal back once the editor was left, or could not be started.
     pub(super) fn editor_left(&mut self) {
-        self.terminal.editing = None;
-        if let Err(error) = self.terminal.front.take_back() {
-            tracing::warn!(%error, "the terminal cannot be taken back");
+        self.terminals.editing = None;
+        for terminal in self.terminals.all_mut() {
+            if let Err(error) = terminal.host.take_back() {
+                tracing::warn!(%error, "the terminal cannot be taken back");
+            }
         }
         self.redraw();
     }

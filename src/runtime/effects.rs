@@ -43,6 +43,7 @@ use super::{
     files::{LEAVING, Order, Start, StartReady},
     follower::FollowCommand,
     handoff_files,
+    host_output::HostOutput,
     hosted::{Starting, new_screen, recording_failed},
     listen::Listening,
     store_writer::Job,
@@ -148,10 +149,12 @@ impl Shell {
             Effect::Publish(event) => self.calls.feed.publish(*event),
             Effect::Copy(text) => self.copy(text),
             Effect::StoreClipboard(text) => self.store_clipboard(&text),
-            Effect::Bell => self.terminal.host_output.bell(),
-            Effect::Notify { title, body } => self.terminal.host_output.notify(&title, &body),
-            Effect::HostTitle(title) => self.terminal.host_output.title(&title),
-            Effect::HostProgress(progress) => self.terminal.host_output.progress(progress),
+            Effect::Bell => self.each_output(HostOutput::bell),
+            Effect::Notify { title, body } => {
+                self.each_output(|output| output.notify(&title, &body));
+            }
+            Effect::HostTitle(title) => self.each_output(|output| output.title(&title)),
+            Effect::HostProgress(progress) => self.each_output(|output| output.progress(progress)),
             Effect::Call(why) => self.call_person(&why),
             Effect::LogRun(event) => self.report(&event),
             Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
@@ -314,7 +317,7 @@ impl Shell {
 
     /// Resizes the pane: the child is notified of a change of the layout at once, and of some of the sizes of a window being resized.
     fn resize_pane(&mut self, size: PaneSize) {
-        if !self.terminal.window_resizes {
+        if !self.terminals.window_resizes {
             self.pane.resizing.forget();
         } else if !self.pane.resizing.ask(size, Instant::now()) {
             return;
@@ -375,12 +378,13 @@ impl Shell {
     fn start(&mut self, start: StartAgent) {
         let iteration = start.iteration;
         let size = layout::layout(self.core.view()).pane_size();
-        let palette = self.terminal.palette;
         self.pane.resizing.forget();
         self.pane.screen = new_screen(size, &self.core.view().config.ui);
-        self.pane.screen.set_palette(palette);
-        if let Some(scheme) = self.terminal.scheme {
-            self.pane.screen.set_colour_scheme(scheme);
+        if let Some(active) = self.terminals.active() {
+            self.pane.screen.set_palette(active.palette);
+            if let Some(scheme) = active.scheme {
+                self.pane.screen.set_colour_scheme(scheme);
+            }
         }
         self.pane.watch_for = None;
         self.pane.listening = Listening::default();
@@ -711,23 +715,30 @@ impl Shell {
     fn report(&self, event: &RunEvent) {
         let now = super::wall();
         tracing::info!(event = %pitstop_base::clean::one_line(&event.to_string()), "run");
-        self.terminal
-            .front
-            .report(event, now, self.core.view().run().as_str());
+        if let Some(lines) = &self.lines {
+            lines.report(event, now, self.core.view().run().as_str());
+        }
     }
 
     /// Calls a person by the host terminal: OSC 777 where it is known to be understood, else OSC 9, and the bell.
     fn call_person(&mut self, why: &str) {
         use pitstop_core::config::Notifications;
         let how = self.core.view().config.ui.notifications;
-        if how == Notifications::Off || !self.terminal.front.has_terminal() {
+        if how == Notifications::Off {
             return;
         }
         // A person who looks at the terminal sees its content.
         if how == Notifications::Desktop && self.core.view().view.host_focused != Some(true) {
-            self.terminal.host_output.notify("pitstop", why);
+            self.each_output(|output| output.notify("pitstop", why));
         }
-        self.terminal.host_output.bell();
+        self.each_output(HostOutput::bell);
+    }
+
+    /// Adds something to the output of each host terminal.
+    fn each_output(&mut self, add: impl Fn(&mut HostOutput)) {
+        for terminal in self.terminals.all_mut() {
+            add(&mut terminal.output);
+        }
     }
 
     pub(super) fn follow(&mut self, session: SessionId, path: String) {
@@ -806,7 +817,8 @@ impl Shell {
 
     /// Puts a text on the host's clipboard with the next frame; it replaces an earlier one that waits.
     fn store_clipboard(&mut self, text: &str) {
-        if !self.terminal.host_output.store_clipboard(text) {
+        let active = self.terminals.active_mut();
+        if active.is_some_and(|active| !active.output.store_clipboard(text)) {
             let what = "the text is too large for the terminal's clipboard".to_owned();
             self.post(Event::EffectFailed { what });
         }

@@ -1,89 +1,38 @@
-//! The host terminal: raw mode, its bytes, frames out, and its restoration on every exit.
+//! A host terminal by its descriptors: its bytes in, and frames out.
 //!
 //! ```text
-//!   stdin  ── reader thread ──► bounded channel ──► loop
-//!   stdout ◄── what it takes at once ◄────── one frame at a time ◄── loop
-//!     ▲─────── writer thread ◄── the rest ◄──────┘                (a slow terminal never stops the loop)
+//!   input  ── reader thread ──► bounded channel ──► loop
+//!   output ◄── what it takes at once ◄────── one frame at a time ◄── loop
+//!     ▲─────── writer thread ◄── the rest ◄──────┘                 (a slow terminal never stops the loop)
 //! ```
 //!
-//! No write here ever waits in the kernel: where there is no room it is waited for with a limit. So [`restore`] always
-//! returns, whatever lock is held and however long the terminal has stalled.
+//! No write here ever waits in the kernel: where there is no room it is waited for with a limit.
 
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     panic::{self, AssertUnwindSafe},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc as std_mpsc,
     },
     thread,
     time::{Duration, Instant},
 };
 
-use crossterm::{cursor, event, queue, style, terminal};
+use crossterm::{event, queue, style};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, OFlags},
     io::Errno,
-    termios::{OptionalActions, Termios, tcgetattr, tcsetattr},
 };
 use tokio::sync::mpsc;
 
+use super::tty;
+
 /// The number of bytes read from the host terminal at once.
 const READ_SIZE: usize = 64 * 1024;
-
-/// The number of reads that may wait for the loop: a paste of any size is held back in the kernel beyond that.
-const READS_IN_FLIGHT: usize = 16;
-
-/// The sequences at entry that crossterm has no command for: the title is saved and changes of the colour scheme are reported;
-/// buttons and drags come in the SGR form without every move, because its mouse mode requests those too.
-const ENTER_OURS: &str = "\x1b[22;2t\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?2031h";
-
-/// The sequences at exit, likewise: the title is restored, `modifyOtherKeys` of [`HostKeys::Other`] and scheme changes end.
-const LEAVE_OURS: &str = "\x1b]2;\x1b\\\x1b[23;2t\x1b[>4m\x1b[?2031l";
-
-/// The queries to the host terminal; DA1 comes last because every terminal answers it. The answers come in with
-/// the keys: nothing waits for them.
-const QUERIES: &str = "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[?u\x1b[?2026$p\x1b[?996n\x1b[c";
-
-/// Returns the sequences that set the host terminal up for our use.
-fn enter() -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // A vector takes everything.
-    let _ = queue!(
-        bytes,
-        style::Print(ENTER_OURS),
-        terminal::EnterAlternateScreen,
-        cursor::Hide,
-        event::EnableBracketedPaste,
-        event::EnableFocusChange,
-        terminal::Clear(terminal::ClearType::All),
-    );
-    bytes
-}
-
-/// Returns the sequences that undo [`enter`] and what frames may have left: keyboard flags, moves of the mouse, attributes, cursor
-/// shape, a synchronized frame. The screen is cleared first: a terminal that has grown since (tmux) would keep rows of ours.
-fn leave() -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let _ = queue!(
-        bytes,
-        style::Print(LEAVE_OURS),
-        terminal::EndSynchronizedUpdate,
-        event::PopKeyboardEnhancementFlags,
-        event::DisableMouseCapture,
-        event::DisableFocusChange,
-        event::DisableBracketedPaste,
-        style::ResetColor,
-        terminal::Clear(terminal::ClearType::All),
-        cursor::SetCursorStyle::DefaultUserShape,
-        terminal::LeaveAlternateScreen,
-        cursor::Show,
-    );
-    bytes
-}
 
 /// The protocol by which the host terminal distinguishes keys that share one byte, such as Shift+Enter and Enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,12 +75,6 @@ impl HostKeys {
     }
 }
 
-/// The bytes that end a sequence in which a frame was cut, and a link that it had begun.
-const CUT: &str = "\x18\x1b]8;;\x1b\\";
-
-/// The time that the terminal has to take the bytes of [`leave`], and the last words likewise.
-const LEAVE_LIMIT: Duration = Duration::from_millis(500);
-
 /// The time that the last frame may take before it is cut.
 const SETTLE_LIMIT: Duration = Duration::from_millis(250);
 
@@ -142,48 +85,54 @@ const WRITER_PATIENCE: Duration = Duration::from_millis(50);
 /// room for this many.
 const WAITING_CHUNK: usize = 256;
 
-/// The number of times that the terminal was taken or given back: it is ours while this is odd.
-static TAKEN: AtomicU64 = AtomicU64::new(0);
-
-/// The terminal as it was found.
-static FOUND: OnceLock<Found> = OnceLock::new();
-
-/// The lock held during one write of a frame, which never blocks: the rest of a frame must not follow [`leave`].
-static WRITING: Mutex<()> = Mutex::new(());
-
-/// The number of frames that are not completely on the terminal yet.
-static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
-
-/// True if the terminal did not take all of [`leave`].
-static STALLED: AtomicBool = AtomicBool::new(false);
-
-struct Found {
-    /// The terminal, opened once more so that a write does not block; `None` if it could not be.
+/// The output of a terminal.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// The terminal, opened once more so that a write does not block; `None` if it could not be. The descriptor that was given
+    /// cannot be made non-blocking: it would be so for every program that shares it.
     direct: Option<OwnedFd>,
-    line: Termios,
+    given: OwnedFd,
 }
 
-impl Found {
+impl Output {
+    /// Takes the terminal of standard output.
+    pub fn of_stdout() -> io::Result<Self> {
+        Ok(Self::new(io::stdout().as_fd().try_clone_to_owned()?))
+    }
+
+    /// Takes the terminal of a descriptor.
+    pub fn new(given: OwnedFd) -> Self {
+        let name = rustix::termios::ttyname(&given, Vec::new()).ok();
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let direct = name.and_then(|name| rustix::fs::open(name, flags, Mode::empty()).ok());
+        Self { direct, given }
+    }
+
+    /// Returns the terminal's size in cells: columns, rows.
+    pub fn size(&self) -> Option<(u16, u16)> {
+        let size = rustix::termios::tcgetwinsize(&self.given).ok()?;
+        let is_known = size.ws_col > 0 && size.ws_row > 0;
+        is_known.then(|| (size.ws_col.min(MOST.0), size.ws_row.min(MOST.1)))
+    }
+
     /// Writes as many bytes as there is room for now.
     fn write(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
         let Some(direct) = &self.direct else {
-            if !has_room(self.out(), Duration::ZERO) {
+            if !has_room(self.given.as_fd(), Duration::ZERO) {
                 return Err(Errno::AGAIN);
             }
-            return rustix::io::write(self.out(), &bytes[..bytes.len().min(WAITING_CHUNK)]);
+            return rustix::io::write(&self.given, &bytes[..bytes.len().min(WAITING_CHUNK)]);
         };
         rustix::io::write(direct, bytes)
     }
 
-    fn out(&self) -> BorrowedFd<'_> {
-        match &self.direct {
-            Some(direct) => direct.as_fd(),
-            None => rustix::stdio::stdout(),
-        }
+    /// Waits for room; returns true if there is some.
+    fn has_room(&self, limit: Duration) -> bool {
+        has_room(self.direct.as_ref().unwrap_or(&self.given).as_fd(), limit)
     }
 
     /// Writes as much as finds room within `limit`; returns true if that is all.
-    fn write_within(&self, mut bytes: &[u8], limit: Duration) -> bool {
+    pub fn write_within(&self, mut bytes: &[u8], limit: Duration) -> bool {
         let end = Instant::now() + limit;
         while !bytes.is_empty() {
             match self.write(bytes) {
@@ -194,7 +143,7 @@ impl Found {
                     if left.is_zero() {
                         return false;
                     }
-                    has_room(self.out(), left);
+                    self.has_room(left);
                 }
                 // The terminal is gone: there is nothing to restore.
                 Err(_) => return false,
@@ -211,86 +160,56 @@ fn has_room(terminal: BorrowedFd<'_>, limit: Duration) -> bool {
     matches!(poll(&mut out, limit.as_ref()), Ok(1..))
 }
 
-/// Takes the terminal and makes it raw; returns the number of this taking.
-fn take() -> io::Result<u64> {
-    let stdin = rustix::stdio::stdin();
-    let found = if let Some(found) = FOUND.get() {
-        found
-    } else {
-        // Not by crossterm: it would use any other terminal if standard input is none.
-        let line = tcgetattr(stdin)?;
-        let direct = without_waits();
-        FOUND.get_or_init(|| Found { direct, line })
-    };
-    // Crossterm restores later what it finds now: not the settings of an editor that has died.
-    tcsetattr(stdin, OptionalActions::Now, &found.line)?;
-    terminal::enable_raw_mode()?;
-    Ok(TAKEN.fetch_add(1, Ordering::SeqCst) + 1)
+/// The permission to write frames to a terminal, which its writer looks at before each write.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    /// The number of times that it was opened or closed: it is open while this is odd. The lock is held during each write, which
+    /// never blocks.
+    turns: Mutex<u64>,
 }
 
-/// Reports whether the terminal is ours, in any taking.
-fn is_taken() -> bool {
-    TAKEN.load(Ordering::SeqCst) % 2 == 1
-}
-
-/// Gives the host terminal back as it was; harmless when it was not taken. Returns false if it did not take all of the bytes for
-/// that within half a second: then nothing else should be written to it.
-pub fn restore() -> bool {
-    let taken = TAKEN.load(Ordering::SeqCst);
-    let ours = taken % 2 == 1
-        && TAKEN
-            .compare_exchange(taken, taken + 1, Ordering::SeqCst, Ordering::SeqCst)
-            .is_ok();
-    let Some(found) = FOUND.get().filter(|_| ours) else {
-        return !STALLED.load(Ordering::SeqCst);
-    };
-    // This needs no room, so it comes first.
-    let _ = terminal::disable_raw_mode();
-    let end = Instant::now() + WRITER_PATIENCE;
-    let mut writing = WRITING.try_lock();
-    while writing.is_err() && Instant::now() < end {
-        thread::yield_now();
-        writing = WRITING.try_lock();
+impl Gate {
+    /// Opens it; returns the number by which frames pass from now on.
+    fn open(&self) -> u64 {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        *turns += 1 + *turns % 2;
+        *turns
     }
-    let mut bytes = leave();
-    if IN_FLIGHT.load(Ordering::SeqCst) > 0 {
-        bytes.splice(..0, CUT.bytes());
-    }
-    let whole = found.write_within(&bytes, LEAVE_LIMIT);
-    STALLED.store(!whole, Ordering::SeqCst);
-    whole
-}
 
-/// Reports whether the terminal had stalled when it was given back: writing a message to it would not return.
-#[must_use]
-pub fn is_stalled() -> bool {
-    STALLED.load(Ordering::SeqCst)
-}
-
-/// Writes a text to the terminal that was given back, if it takes it within half a second.
-pub fn last_words(text: &str) {
-    if let Some(found) = FOUND.get().filter(|_| !is_stalled() && !is_taken()) {
-        found.write_within(text.as_bytes(), LEAVE_LIMIT);
-    }
-}
-
-/// Makes a panic leave a usable terminal with its report on a clean screen.
-///
-/// Only the main thread draws; a panic elsewhere is logged and ends its task alone. The reader of the terminal is started again.
-pub fn restore_on_panic() {
-    let report = panic::take_hook();
-    panic::set_hook(Box::new(move |panic| {
-        tracing::error!(%panic, "panic");
-        if thread::current().name() == Some("main") {
-            // The report goes to a terminal that would not take it: the log has it.
-            if restore() {
-                report(panic);
+    /// Closes it: what is still to be written of a frame is dropped. Does not wait for a writer that hangs in the kernel.
+    pub fn close(&self) {
+        let end = Instant::now() + WRITER_PATIENCE;
+        while Instant::now() < end {
+            match self.turns.try_lock() {
+                Ok(mut turns) => {
+                    *turns += *turns % 2;
+                    return;
+                }
+                Err(std::sync::TryLockError::Poisoned(turns)) => {
+                    let mut turns = turns.into_inner();
+                    *turns += *turns % 2;
+                    return;
+                }
+                Err(std::sync::TryLockError::WouldBlock) => thread::yield_now(),
             }
-        } else if !is_taken() && !is_stalled() {
-            report(panic);
         }
-    }));
+    }
+
+    /// Writes while the frame's number counts; `None` if it does not any more.
+    fn write(
+        &self,
+        number: u64,
+        output: &Output,
+        bytes: &[u8],
+    ) -> Option<rustix::io::Result<usize>> {
+        let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        (*turns == number).then(|| output.write(bytes))
+    }
 }
+
+/// The name of an attached terminal: no two have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TerminalId(pub u64);
 
 /// A message of the reader thread.
 #[derive(Debug, PartialEq, Eq)]
@@ -301,19 +220,29 @@ pub enum HostBytes {
     Closed,
 }
 
-/// The host terminal while we have it.
+/// The channels on which all host terminals report.
+#[derive(Clone, Debug)]
+pub struct HostSenders {
+    /// What was read of a terminal.
+    pub bytes: mpsc::Sender<(TerminalId, HostBytes)>,
+    /// A notice for each frame that was written completely, or dropped.
+    pub written: mpsc::UnboundedSender<TerminalId>,
+}
+
+/// A host terminal while we have it.
 #[derive(Debug)]
 pub struct Host {
-    pub(super) bytes: mpsc::Receiver<HostBytes>,
-    /// The sender that keeps the channel open after the reader has ended.
-    _open: mpsc::Sender<HostBytes>,
+    output: Arc<Output>,
+    gate: Arc<Gate>,
+    /// The number by which frames pass the gate.
+    number: u64,
     paused: Arc<Paused>,
     wake: OwnedFd,
-    /// The number of the taking by which it is held.
-    taken: u64,
     frames: std_mpsc::Sender<(u64, Vec<u8>)>,
-    pub(super) written: mpsc::Receiver<()>,
-    frame_in_flight: bool,
+    /// The number of frames that the writer has; shared with it, so that leaving need not read the loop's channel.
+    in_flight: Arc<AtomicUsize>,
+    /// True from the sending of a frame to the writer until the loop has noted that all are written.
+    waits: bool,
     /// True while another program has the terminal.
     lent: bool,
 }
@@ -326,45 +255,60 @@ struct Paused {
 }
 
 impl Host {
-    /// Takes the host terminal.
-    pub fn enter() -> io::Result<Self> {
-        let taken = take()?;
-        let (sender, bytes) = mpsc::channel(READS_IN_FLIGHT);
+    /// Begins to read a terminal that was taken, and asks for its abilities.
+    pub fn new(
+        id: TerminalId,
+        input: OwnedFd,
+        output: OwnedFd,
+        senders: HostSenders,
+    ) -> io::Result<Self> {
+        let output = Arc::new(Output::new(output));
+        let gate = Arc::new(Gate::default());
+        let number = gate.open();
+        let in_flight = Arc::new(AtomicUsize::new(0));
         let (frames, to_write) = std_mpsc::channel::<(u64, Vec<u8>)>();
-        let (done, written) = mpsc::channel(4);
+        let (for_writer, its_output) = (Arc::clone(&gate), Arc::clone(&output));
+        let its_flight = Arc::clone(&in_flight);
         thread::Builder::new()
             .name("host writer".to_owned())
             .spawn(move || {
-                while let Ok((taken, frame)) = to_write.recv() {
-                    write_frame(taken, &frame);
-                    IN_FLIGHT.fetch_sub(1, Ordering::SeqCst);
-                    if done.blocking_send(()).is_err() {
+                while let Ok((number, frame)) = to_write.recv() {
+                    write_frame(number, &for_writer, &its_output, &frame);
+                    its_flight.fetch_sub(1, Ordering::SeqCst);
+                    if senders.written.send(id).is_err() {
                         break;
                     }
                 }
             })?;
         let paused = Arc::new(Paused::default());
         let (woken, wake) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        read_in_background(sender.clone(), Arc::clone(&paused), woken)?;
+        read_in_background(id, input, senders.bytes, Arc::clone(&paused), woken)?;
+        tty::guard(Arc::downgrade(&gate));
         let mut host = Self {
-            bytes,
-            _open: sender,
+            output,
+            gate,
+            number,
             paused,
             wake,
-            taken,
             frames,
-            written,
-            frame_in_flight: false,
+            in_flight,
+            waits: false,
             lent: false,
         };
-        host.write([&enter(), QUERIES.as_bytes()].concat());
+        host.write([&tty::enter(), tty::QUERIES.as_bytes()].concat());
         Ok(host)
+    }
+
+    /// Returns the terminal's size in cells: columns, rows.
+    #[must_use]
+    pub fn size(&self) -> Option<(u16, u16)> {
+        self.output.size()
     }
 
     /// Reports whether a frame may be sent: the last one is out, and the terminal is ours.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
-        !self.frame_in_flight && !self.lent
+        !self.waits && !self.lent
     }
 
     /// Sends a frame, but not to a terminal that another program has: as much as it takes at once is written directly, because
@@ -373,25 +317,24 @@ impl Host {
         if self.lent {
             return;
         }
-        if !self.frame_in_flight
-            && let Some(found) = FOUND.get()
+        if !self.waits
             // The writer finds out about errors.
-            && let Ok(count) = found.write(&frame)
+            && let Some(Ok(count)) = self.gate.write(self.number, &self.output, &frame)
         {
             frame.drain(..count);
             if frame.is_empty() {
                 return;
             }
         }
-        self.frame_in_flight = true;
-        IN_FLIGHT.fetch_add(1, Ordering::SeqCst);
+        self.waits = true;
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
         // The writer only ends when we drop the channel.
-        let _ = self.frames.send((self.taken, frame));
+        let _ = self.frames.send((self.number, frame));
     }
 
     /// Notes that a frame was written.
-    pub const fn frame_written(&mut self) {
-        self.frame_in_flight = false;
+    pub fn frame_written(&mut self) {
+        self.waits = self.in_flight.load(Ordering::SeqCst) > 0;
     }
 
     /// Leaves the terminal to another program until [`Host::take_back`]: no key is read and nothing is drawn meanwhile.
@@ -404,7 +347,8 @@ impl Host {
         // A reader that has ended (terminal gone) never answers.
         let _ = wait.recv_timeout(Duration::from_secs(1));
         self.settle();
-        restore();
+        self.gate.close();
+        tty::restore();
         self.lent = true;
         Ok(())
     }
@@ -414,22 +358,20 @@ impl Host {
         if !std::mem::take(&mut self.lent) {
             return Ok(());
         }
-        self.taken = take()?;
+        tty::take()?;
+        self.number = self.gate.open();
+        tty::guard(Arc::downgrade(&self.gate));
         self.paused.wanted.store(false, Ordering::SeqCst);
         rustix::io::write(&self.wake, b"r")?;
-        self.write(enter());
+        self.write(tty::enter());
         Ok(())
     }
 
     /// Waits for the frame in flight, but not for a terminal that has stopped.
-    fn settle(&mut self) {
+    fn settle(&self) {
         let limit = Instant::now() + SETTLE_LIMIT;
-        while self.frame_in_flight && Instant::now() < limit {
-            match self.written.try_recv() {
-                Ok(()) => self.frame_in_flight = false,
-                Err(mpsc::error::TryRecvError::Empty) => thread::sleep(Duration::from_millis(1)),
-                Err(mpsc::error::TryRecvError::Disconnected) => break,
-            }
+        while self.in_flight.load(Ordering::SeqCst) > 0 && Instant::now() < limit {
+            thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -437,58 +379,36 @@ impl Host {
     pub fn suspend(&mut self) -> io::Result<()> {
         if self.lent {
             // The program that has the terminal is stopped by the same key, and keeps it.
-            stop();
+            tty::stop();
             return Ok(());
         }
         self.lend()?;
-        stop();
+        tty::stop();
         self.take_back()
     }
-}
-
-/// Stops this process until it is continued.
-pub(super) fn stop() {
-    let us = rustix::process::getpid();
-    let _ = rustix::process::kill_process(us, rustix::process::Signal::STOP);
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
         // The writer ends with its channel, after the frame that it may still hold.
         self.settle();
-        restore();
+        self.gate.close();
     }
 }
 
 /// Writes a frame as the terminal takes it, until the terminal is given back.
-fn write_frame(taken: u64, mut frame: &[u8]) {
-    let Some(found) = FOUND.get() else { return };
+fn write_frame(number: u64, gate: &Gate, output: &Output, mut frame: &[u8]) {
     while !frame.is_empty() {
-        let written = {
-            let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-            if TAKEN.load(Ordering::SeqCst) != taken {
-                return;
-            }
-            found.write(frame)
-        };
-        match written {
-            Ok(count) => frame = &frame[count..],
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => {
-                has_room(found.out(), WRITER_PATIENCE);
+        match gate.write(number, output, frame) {
+            Some(Ok(count)) => frame = &frame[count..],
+            Some(Err(Errno::INTR)) => {}
+            Some(Err(Errno::AGAIN)) => {
+                output.has_room(WRITER_PATIENCE);
             }
             // A terminal that is gone is noticed by the reader.
-            Err(_) => return,
+            Some(Err(_)) | None => return,
         }
     }
-}
-
-/// Opens standard output's terminal with a descriptor of its own. Standard output itself cannot be made non-blocking: it
-/// would be so for every program that shares it.
-fn without_waits() -> Option<OwnedFd> {
-    let name = rustix::termios::ttyname(io::stdout(), Vec::new()).ok()?;
-    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    rustix::fs::open(name, flags, Mode::empty()).ok()
 }
 
 /// The number of times that a reader that has panicked is started again, before the terminal counts as gone.
@@ -503,18 +423,21 @@ enum ReadEnd {
     Dropped,
 }
 
-/// Reads the terminal on a thread of its own: standard input cannot be read without blocking a thread, and
-/// making it non-blocking would do so for every program that shares it.
+/// Reads the terminal on a thread of its own: it cannot be read without blocking a thread, and making its descriptor non-blocking
+/// would do so for every program that shares it.
 fn read_in_background(
-    sender: mpsc::Sender<HostBytes>,
+    id: TerminalId,
+    input: OwnedFd,
+    sender: mpsc::Sender<(TerminalId, HostBytes)>,
     paused: Arc<Paused>,
     woken: OwnedFd,
 ) -> io::Result<()> {
     thread::Builder::new()
         .name("host reader".to_owned())
         .spawn(move || {
-            if read_despite_panics(|| read(&sender, &paused, &woken)) == ReadEnd::Closed {
-                let _ = sender.blocking_send(HostBytes::Closed);
+            if read_despite_panics(|| read(id, &input, &sender, &paused, &woken)) == ReadEnd::Closed
+            {
+                let _ = sender.blocking_send((id, HostBytes::Closed));
             }
         })?;
     Ok(())
@@ -532,8 +455,13 @@ fn read_despite_panics(read: impl Fn() -> ReadEnd) -> ReadEnd {
     ReadEnd::Closed
 }
 
-fn read(sender: &mpsc::Sender<HostBytes>, paused: &Paused, woken: &OwnedFd) -> ReadEnd {
-    let stdin = io::stdin();
+fn read(
+    id: TerminalId,
+    input: &OwnedFd,
+    sender: &mpsc::Sender<(TerminalId, HostBytes)>,
+    paused: &Paused,
+    woken: &OwnedFd,
+) -> ReadEnd {
     let mut buffer = vec![0; READ_SIZE];
     loop {
         let pausing = paused.wanted.load(Ordering::SeqCst);
@@ -546,10 +474,10 @@ fn read(sender: &mpsc::Sender<HostBytes>, paused: &Paused, woken: &OwnedFd) -> R
         {
             let _ = reached.send(());
         }
-        let (wake, input) = (woken.as_fd(), stdin.as_fd());
+        let (wake, terminal) = (woken.as_fd(), input.as_fd());
         let mut both = [
             PollFd::new(&wake, PollFlags::IN),
-            PollFd::new(&input, PollFlags::IN),
+            PollFd::new(&terminal, PollFlags::IN),
         ];
         let watched = if pausing {
             &mut both[..1]
@@ -574,11 +502,11 @@ fn read(sender: &mpsc::Sender<HostBytes>, paused: &Paused, woken: &OwnedFd) -> R
         if !input_ready {
             continue;
         }
-        match rustix::io::read(&stdin, &mut buffer[..]) {
+        match rustix::io::read(input, &mut buffer[..]) {
             Ok(0) => return ReadEnd::Closed,
             Ok(count) => {
                 let read = HostBytes::Read(buffer[..count].to_vec());
-                if sender.blocking_send(read).is_err() {
+                if sender.blocking_send((id, read)).is_err() {
                     return ReadEnd::Dropped;
                 }
             }
@@ -591,15 +519,6 @@ fn read(sender: &mpsc::Sender<HostBytes>, paused: &Paused, woken: &OwnedFd) -> R
 /// The most columns and rows that are drawn: beyond any screen. A terminal that reports more is drawn on only up to these, so that
 /// memory that is requested by a number has a bound.
 const MOST: (u16, u16) = (1000, 500);
-
-/// Returns the size of the host terminal in cells: columns, rows.
-#[must_use]
-pub fn size() -> (u16, u16) {
-    match crossterm::terminal::size() {
-        Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.min(MOST.0), rows.min(MOST.1)),
-        _ => (80, 24),
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -31,20 +31,25 @@ pub(super) struct Pointer {
 }
 
 impl Shell {
-    /// Notes the cell of the pointer after an input; returns true if it is a move that only we have requested.
+    /// Notes the cell of the pointer after an input in the active terminal; returns true if it is a move that only we have requested.
     pub(super) fn points(&mut self, input: &HostInput) -> bool {
+        let child_follows = self.child_follows();
+        let Some(active) = self.terminals.active_mut() else {
+            return false;
+        };
+        let pointer = &mut active.pointer;
         let HostInput::Mouse { event, .. } = input else {
-            self.terminal.pointer.at = None;
+            pointer.at = None;
             return false;
         };
         match event.kind {
             MouseEventKind::Moved => {
                 let at = (event.column, event.row);
-                self.terminal.pointer.at = self.terminal.pointer.followed.then_some(at);
-                !self.child_follows()
+                pointer.at = pointer.followed.then_some(at);
+                !child_follows
             }
             MouseEventKind::Drag(_) => {
-                self.terminal.pointer.at = None;
+                pointer.at = None;
                 false
             }
             _ => false,
@@ -53,7 +58,8 @@ impl Shell {
 
     /// Reports the link under the pointer to the core, if that has changed: by a move, or because the text has.
     pub(super) fn look_under_pointer(&mut self) {
-        let target = self.terminal.pointer.at.and_then(|at| self.link_at(at));
+        let at = self.terminals.active().and_then(|active| active.pointer.at);
+        let target = at.and_then(|at| self.link_at(at));
         if target != self.core.view().view.hovered {
             self.post(Event::Pane(PaneEvent::LinkHovered { target }));
         }
@@ -65,7 +71,7 @@ impl Shell {
         }
         let (column, row) = layout(self.core.view()).cell_of_pane(column, row)?;
         let target = self.pane.screen.link_at(column, row)?;
-        extra::may_pass(&target, &self.terminal.hostname).then_some(target)
+        extra::may_pass(&target, &self.terminals.hostname).then_some(target)
     }
 
     /// Reports whether the child should be sent moves without a button.
@@ -73,32 +79,35 @@ impl Shell {
         self.pane.screen.modes().mouse == MouseTracking::Motion && input::has_pane(self.core.view())
     }
 
-    /// Notes whether a frame shows a link that may be passed on: from all its cells, or, if the last one showed none, from
-    /// what has changed.
-    pub(super) fn note_links(&mut self, damage: &[Patch], whole: bool) {
+    /// Notes whether a terminal's frame shows a link that may be passed on: from all its cells, or, if the last one showed none,
+    /// from what has changed.
+    pub(super) fn note_links(&mut self, terminal: usize, damage: &[Patch], whole: bool) {
+        let pointer = &mut self.terminals.list[terminal].pointer;
         let rows = match damage {
             [] if !whole => return,
-            [first, .., last] | [first @ last] if !whole && !self.terminal.pointer.links => {
+            [first, .., last] | [first @ last] if !whole && !pointer.links => {
                 first.rows.start..last.rows.end
             }
             _ => 0..u16::MAX,
         };
-        let passes = |target: &str| extra::may_pass(target, &self.terminal.hostname);
-        self.terminal.pointer.links = self.pane.screen.shows_link(rows, passes);
+        let passes = |target: &str| extra::may_pass(target, &self.terminals.hostname);
+        pointer.links = self.pane.screen.shows_link(rows, passes);
     }
 
-    /// Returns the sequence about moves for the host terminal; empty if nothing has changed.
-    pub(super) fn follow_pointer(&mut self) -> &'static [u8] {
-        let follow = (self.terminal.pointer.links && !ui::pane_covered(self.core.view()))
-            || self.child_follows();
-        if follow == self.terminal.pointer.followed {
+    /// Returns the sequence about moves for a terminal; empty if nothing has changed.
+    pub(super) fn follow_pointer(&mut self, terminal: usize) -> &'static [u8] {
+        let covered = ui::pane_covered(self.core.view());
+        let child_follows = self.child_follows();
+        let pointer = &mut self.terminals.list[terminal].pointer;
+        let follow = (pointer.links && !covered) || child_follows;
+        if follow == pointer.followed {
             return b"";
         }
-        self.terminal.pointer.followed = follow;
+        pointer.followed = follow;
         if follow {
             return FOLLOW;
         }
-        self.terminal.pointer.at = None;
+        pointer.at = None;
         LEAVE_ALONE
     }
 }

@@ -26,13 +26,13 @@ mod editor;
 pub mod effects;
 mod files;
 pub mod follower;
-pub mod front;
 pub mod handoff_files;
 pub mod host;
 pub mod host_output;
 mod hosted;
 mod hover;
 mod leaving;
+pub mod lines;
 pub mod listen;
 pub mod notices;
 pub mod paint;
@@ -47,12 +47,14 @@ pub mod summary;
 pub mod task;
 mod terminal;
 pub mod trim;
+pub mod tty;
 pub mod watcher;
 pub mod worker;
 
 use std::{
     collections::{HashMap, VecDeque},
     io,
+    os::fd::AsFd as _,
     path::PathBuf,
     sync::Arc,
     time::{Instant, SystemTime},
@@ -61,7 +63,6 @@ use std::{
 use chrono::{DateTime, FixedOffset, Local, Offset, TimeZone, Utc};
 use tokio::sync::mpsc;
 
-use crate::ui::{Depth, Theme};
 use pitstop_base::clock::At;
 use pitstop_core::{
     app::{
@@ -79,17 +80,16 @@ use pitstop_terminal::{
 };
 
 use agent::AgentPlan;
-use canvas::Canvas;
 use files::{Files, Order, StartReady};
-use front::{Front, Speech};
-use host::HostBytes;
-use host_output::HostOutput;
+use host::{HostBytes, TerminalId};
 use hosted::Hosted;
-use paint::Abilities;
+use lines::{Lines, Speech};
 use services::{Calls, Services};
 pub use signals::Signals;
 use store_writer::Job;
-use terminal::{ECHO_FRAME_TIME, ECHO_TIME, FRAME_TIME, Frames, Terminal};
+use terminal::{ECHO_FRAME_TIME, ECHO_TIME, FRAME_TIME, Terminals};
+
+pub use terminal::Looks;
 
 /// The number of answers that may wait for the loop.
 pub const ANSWERS_IN_FLIGHT: usize = 256;
@@ -122,12 +122,8 @@ pub struct Setup {
     pub paths: Paths,
     /// The command line's settings for the configuration, for reloads.
     pub flags: Flags,
-    /// The colours that the host terminal can show.
-    pub depth: Depth,
-    /// True if the host terminal shows only ASCII.
-    pub ascii: bool,
-    /// The other abilities of the host terminal.
-    pub abilities: Abilities,
+    /// What the host terminal can show.
+    pub looks: Looks,
     /// The signals, listened for since before there was a process to end.
     pub signals: Signals,
     /// The output format where there is no terminal; `None` where there is one.
@@ -147,8 +143,9 @@ pub struct Shell {
     started: Instant,
     /// The exit code, and the latest time at which outstanding writes may be finished.
     quit: Option<(i32, Instant)>,
-    terminal: Terminal,
-    frames: Frames,
+    terminals: Terminals,
+    /// The reporter of a headless run.
+    lines: Option<Lines>,
     pane: Hosted,
     /// The handle of the loop's own disk work.
     files: Files,
@@ -176,8 +173,8 @@ enum Woken {
     Signal(&'static str),
     Resized,
     Suspend,
-    Host(HostBytes),
-    Written,
+    Host(TerminalId, HostBytes),
+    Written(TerminalId),
     Answer(Event),
     /// The files that the next agent needs are on disk.
     StartReady(Box<StartReady>),
@@ -233,14 +230,16 @@ impl Shell {
         };
         let model = core.view();
         let (events, answers) = setup.answers;
-        let front = match setup.speech {
-            None => Front::terminal()?,
-            Some(speech) => Front::headless(speech)?,
-        };
-        let theme = Theme::new(model.config.ui.theme, setup.depth, true).in_ascii(setup.ascii);
-        let host_output = HostOutput::new(setup.abilities);
-        let terminal = Terminal::new(front, host_output, setup.depth, theme);
-        let frames = Frames::new(Canvas::new(model.view.host, setup.abilities));
+        let mut terminals = Terminals::new();
+        if setup.speech.is_none() {
+            let own = (
+                io::stdin().as_fd().try_clone_to_owned()?,
+                io::stdout().as_fd().try_clone_to_owned()?,
+            );
+            tty::take()?;
+            terminals.attach(own, setup.looks, model.config.ui.theme, model.view.host)?;
+        }
+        let lines = setup.speech.map(Lines::new).transpose()?;
         let size = layout(model).pane_size();
         let (messages, pane) = pty::channel();
         let screen = hosted::new_screen(size, &model.config.ui);
@@ -258,8 +257,8 @@ impl Shell {
             timers: HashMap::new(),
             started: Instant::now(),
             quit: None,
-            terminal,
-            frames,
+            terminals,
+            lines,
             pane: Hosted::new(screen, messages),
             files: Files::new(places, events.clone(), starts),
             services: Services::new(setup.store_writer, setup.place, &events),
@@ -319,7 +318,7 @@ impl Shell {
         tokio::select! {
             biased;
             woken = sources.signals.next() => woken,
-            woken = self.terminal.front.next() => woken,
+            woken = self.terminals.next() => woken,
             Some(event) = sources.answers.recv() => Woken::Answer(event),
             Some(ready) = sources.start_ready.recv() => Woken::StartReady(Box::new(ready)),
             () = self.files.progress(), if self.quit.is_some() => Woken::Kept,
@@ -337,32 +336,29 @@ impl Shell {
             pane: Hosted {
                 pty, mut remains, ..
             },
-            terminal,
+            mut terminals,
             services,
             ..
         } = self;
-        let Terminal {
-            mut front,
-            mut host_output,
-            editing,
-            ..
-        } = terminal;
         if pty.is_some()
             && let Some(agent) = core.view().session.agent.process.clone()
         {
             remains.of(agent);
         }
         drop(pty);
-        if let Some(editing) = editing {
+        if let Some(editing) = terminals.editing.take() {
             editing.end().await;
         }
         // The last call to a person.
-        let mut last = host_output.take();
-        last.extend(host_output.leave());
-        if !last.is_empty() {
-            front.write(last);
+        for terminal in terminals.all_mut() {
+            let mut last = terminal.output.take();
+            last.extend(terminal.output.leave());
+            if !last.is_empty() {
+                terminal.host.write(last);
+            }
         }
-        drop(front);
+        drop(terminals);
+        tty::restore();
         // A sender that waits for room in the channel must not be waited for.
         drop(sources);
         drop(services);
@@ -406,7 +402,9 @@ impl Shell {
         let echoes = |effect: &Effect| matches!(effect, Effect::Forward(_));
         if effects.iter().any(echoes) {
             let now = Instant::now();
-            self.frames.echo_until = Some(now + ECHO_TIME);
+            if let Some(active) = self.terminals.active_mut() {
+                active.frames.echo_until = Some(now + ECHO_TIME);
+            }
             // What is typed into the pane seldom changes anything beside it.
             let unchanged = blocked.is_some_and(|blocked| {
                 blocked == app::reboot::blocked_by(self.core.view())
@@ -415,26 +413,30 @@ impl Shell {
                     && self.core.view().reboot.attempt.is_none()
             });
             if !unchanged {
-                self.frames.typed_due.get_or_insert(now + FRAME_TIME);
+                for terminal in self.terminals.all_mut() {
+                    terminal.frames.typed_due.get_or_insert(now + FRAME_TIME);
+                }
             }
         } else {
-            self.frames.dirty = true;
+            self.terminals.set_dirty();
         }
         let scrolled = self.pane.screen.scroll_offset();
         self.run_effects(effects);
-        self.frames.dirty |= self.pane.screen.scroll_offset() != scrolled;
+        if self.pane.screen.scroll_offset() != scrolled {
+            self.terminals.set_dirty();
+        }
     }
 
     fn serve(&mut self, woken: Woken) {
         match woken {
             // Ctrl-C and Ctrl-\ in a program that has our terminal are meant for that.
-            Woken::Signal("SIGINT" | "SIGQUIT") if self.terminal.editing.is_some() => {}
+            Woken::Signal("SIGINT" | "SIGQUIT") if self.terminals.editing.is_some() => {}
             Woken::Signal(signal) => self.signalled(signal),
             Woken::Resized => self.resized(),
             Woken::Suspend => self.suspend(),
-            Woken::Host(HostBytes::Read(bytes)) => self.typed(&bytes),
-            Woken::Host(HostBytes::Closed) => self.signalled("SIGHUP"),
-            Woken::Written => self.terminal.front.frame_written(),
+            Woken::Host(id, HostBytes::Read(bytes)) => self.typed(id, &bytes),
+            Woken::Host(id, HostBytes::Closed) => self.terminal_closed(id),
+            Woken::Written(id) => self.terminals.frame_written(id),
             Woken::Answer(event) => self.answered(event),
             Woken::Call(call) => self.called(call),
             Woken::Pane(message) => self.pane_message(message),
@@ -456,7 +458,7 @@ impl Shell {
                     self.post(event);
                     let keeps = self.core.view().config.ui.keep_scrollback;
                     self.pane.screen.set_keeps_scrollback(keeps);
-                    self.choose_theme();
+                    self.choose_themes();
                 }
                 return;
             }
@@ -474,15 +476,12 @@ impl Shell {
     /// Handles a signal that asks us to end. A run that should go on without its terminal loses only that.
     fn signalled(&mut self, signal: &'static str) {
         if signal == "SIGHUP" {
-            if !self.terminal.front.has_terminal() && self.core.view().config.autopilot.keep_running
-            {
+            if self.terminals.is_empty() && self.core.view().config.autopilot.keep_running {
                 tracing::info!("SIGHUP: the run goes on, there is no terminal to lose");
                 return;
             }
-            if self.terminal.front.has_terminal()
-                && app::autopilot::outlives_terminal(self.core.view())
-            {
-                self.terminal.front.lose_terminal();
+            if !self.terminals.is_empty() && app::autopilot::outlives_terminal(self.core.view()) {
+                self.terminals.lose();
                 self.post(Event::TerminalLost);
                 return;
             }
@@ -492,13 +491,8 @@ impl Shell {
 
     fn next_deadline(&self) -> Option<Instant> {
         let now = Instant::now();
-        let frame = self.wants_frame(now).map(|frame| self.frame_at(frame, now));
-        // A time in the past is among the reasons for a frame.
-        let typed = self.frames.typed_due.filter(|due| *due > now);
         [
-            frame,
-            typed,
-            self.terminal.escape_due,
+            self.next_frame(now),
             self.pane.screen.deadline(),
             self.pane.resizing.deadline(),
             self.pane.estimate_due,
@@ -518,9 +512,9 @@ impl Shell {
     fn timers(&mut self) {
         let now = Instant::now();
         let is_due = |due: &mut Instant| *due <= now;
-        if self.terminal.escape_due.take_if(is_due).is_some() {
-            for input in self.terminal.decoder.flush() {
-                self.input(input);
+        for (id, inputs) in self.terminals.escapes_due(now) {
+            for input in inputs {
+                self.input(id, input);
             }
         }
         if self.pane.screen.deadline().is_some_and(|due| due <= now) {
@@ -533,7 +527,7 @@ impl Shell {
         }
         if let Some(size) = self.pane.resizing.due(now) {
             self.set_pane_size(size);
-            self.frames.dirty = true;
+            self.terminals.set_dirty();
         }
         if self.files.config_due.take_if(is_due).is_some() {
             self.order(Order::ReadConfig);

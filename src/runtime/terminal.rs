@@ -1,30 +1,42 @@
-//! The host terminal: its input, and when and what is drawn on it.
+//! The host terminals: their input, and when and what is drawn on each.
+//!
+//! There may be none, one or several. All show the same screen, whose size is that of the terminal in which something was typed
+//! last; on a smaller one it is cut. Each has its own colours, keyboard protocol, modes and pace.
 
-use std::time::{Duration, Instant};
+use std::{
+    io,
+    os::fd::OwnedFd,
+    time::{Duration, Instant},
+};
 
 use crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
 use ratatui::layout::Rect;
+use tokio::sync::mpsc;
 
 use crate::ui::{Depth, Theme, pane};
-use pitstop_core::app::{
-    Event,
-    event::HostEvent,
-    layout::{Layout, layout},
+use pitstop_core::{
+    app::{
+        Event, Model,
+        event::HostEvent,
+        layout::{Layout, layout},
+    },
+    config::ThemeName,
 };
 use pitstop_terminal::{
     ColourScheme, HostPalette, Rgb,
     input::{Decoder, HostColour, HostInput, HostReply},
-    screen::CursorShape,
+    screen::{CursorShape, Patch, Screen},
 };
 
 use super::{
-    Shell,
+    Shell, Woken,
     canvas::{self, Canvas},
     editor::Editing,
-    front::Front,
-    host::HostKeys,
+    host::{Host, HostBytes, HostKeys, HostSenders, TerminalId},
     host_output::HostOutput,
     hover::Pointer,
+    paint::Abilities,
+    tty,
 };
 
 /// The shortest time between two frames: 60 a second.
@@ -37,44 +49,90 @@ pub(super) const ECHO_TIME: Duration = Duration::from_millis(20);
 /// The shortest time between two drawings in the [`ECHO_TIME`].
 pub(super) const ECHO_FRAME_TIME: Duration = Duration::from_micros(500);
 
-/// The host terminal, as far as it is known.
-pub(super) struct Terminal {
-    pub front: Front,
+/// The number of reads that may wait for the loop: a paste of any size is held back in the kernel beyond that.
+const READS_IN_FLIGHT: usize = 16;
+
+/// What a terminal can show, by the environment in which it was attached.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Looks {
+    /// The colours.
+    pub depth: Depth,
+    /// True if it shows only ASCII.
+    pub ascii: bool,
+    /// Its other abilities.
+    pub abilities: Abilities,
+}
+
+/// A host terminal, as far as it is known.
+pub(super) struct HostTerminal {
+    id: TerminalId,
+    pub host: Host,
+    /// Its size in cells when it was last asked: columns, rows.
+    size: (u16, u16),
+    looks: Looks,
     /// The output to it beside the cells.
-    pub host_output: HostOutput,
+    pub output: HostOutput,
     pub pointer: Pointer,
     pub decoder: Decoder,
     pub escape_due: Option<Instant>,
     pub keys: HostKeys,
     pub synchronizes: bool,
+    /// True if it has the focus; none before it has reported.
+    focused: Option<bool>,
     pub cursor_shape: Option<u8>,
     pub palette: HostPalette,
     pub scheme: Option<ColourScheme>,
-    pub depth: Depth,
     pub theme: Theme,
+    pub frames: Frames,
+}
+
+impl HostTerminal {
+    /// Chooses the colours again: by the user's wish, and by whether the terminal is dark.
+    fn choose_theme(&mut self, name: ThemeName) {
+        let dark = self.scheme != Some(ColourScheme::Light);
+        self.theme = Theme::new(name, self.looks.depth, dark).in_ascii(self.looks.ascii);
+        self.frames.dirty = true;
+    }
+
+    /// Has all of it drawn again, in this size of the screen: another program has drawn on it.
+    fn renew(&mut self, screen: (u16, u16)) {
+        self.frames.canvas.renew(screen, self.size);
+        self.output.raw(&self.keys.request());
+        self.pointer = Pointer::default();
+        self.cursor_shape = None;
+        self.frames.dirty = true;
+    }
+}
+
+/// The attached host terminals.
+pub(super) struct Terminals {
+    /// The last is the one in which something was typed last: its size and colours count.
+    pub list: Vec<HostTerminal>,
+    senders: HostSenders,
+    bytes: mpsc::Receiver<(TerminalId, HostBytes)>,
+    written: mpsc::UnboundedReceiver<TerminalId>,
+    attached: u64,
     pub hostname: String,
-    /// True while it is its window that changes the pane's size.
+    /// True while it is a window that changes the pane's size.
     pub window_resizes: bool,
     /// The editor that has the terminal, if one does.
     pub editing: Option<Editing>,
 }
 
-impl Terminal {
-    /// Creates a terminal of which nothing is known yet.
-    pub fn new(front: Front, host_output: HostOutput, depth: Depth, theme: Theme) -> Self {
+impl Terminals {
+    /// Creates an empty list.
+    pub fn new() -> Self {
+        let (bytes_in, bytes) = mpsc::channel(READS_IN_FLIGHT);
+        let (written_in, written) = mpsc::unbounded_channel();
         Self {
-            front,
-            host_output,
-            pointer: Pointer::default(),
-            decoder: Decoder::default(),
-            escape_due: None,
-            keys: HostKeys::default(),
-            synchronizes: false,
-            cursor_shape: None,
-            palette: HostPalette::default(),
-            scheme: None,
-            depth,
-            theme,
+            list: Vec::new(),
+            senders: HostSenders {
+                bytes: bytes_in,
+                written: written_in,
+            },
+            bytes,
+            written,
+            attached: 0,
             hostname: rustix::system::uname()
                 .nodename()
                 .to_string_lossy()
@@ -83,14 +141,118 @@ impl Terminal {
             editing: None,
         }
     }
+
+    /// Adds a terminal that was taken, of which nothing is known yet but its looks. `screen` is the size of what is shown.
+    pub fn attach(
+        &mut self,
+        (input, output): (OwnedFd, OwnedFd),
+        looks: Looks,
+        theme: ThemeName,
+        screen: (u16, u16),
+    ) -> io::Result<()> {
+        self.attached += 1;
+        let id = TerminalId(self.attached);
+        let host = Host::new(id, input, output, self.senders.clone())?;
+        let size = host.size().unwrap_or(screen);
+        let mut canvas = Canvas::new(screen, looks.abilities);
+        canvas.clip(size);
+        self.list.push(HostTerminal {
+            id,
+            host,
+            size,
+            looks,
+            output: HostOutput::new(looks.abilities),
+            pointer: Pointer::default(),
+            decoder: Decoder::default(),
+            escape_due: None,
+            keys: HostKeys::default(),
+            synchronizes: false,
+            focused: None,
+            cursor_shape: None,
+            palette: HostPalette::default(),
+            scheme: None,
+            theme: Theme::new(theme, looks.depth, true).in_ascii(looks.ascii),
+            frames: Frames::new(canvas),
+        });
+        Ok(())
+    }
+
+    /// Reports whether no terminal is attached.
+    pub const fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Returns the terminal in which something was typed last.
+    pub fn active(&self) -> Option<&HostTerminal> {
+        self.list.last()
+    }
+
+    /// Returns the terminal in which something was typed last.
+    pub fn active_mut(&mut self) -> Option<&mut HostTerminal> {
+        self.list.last_mut()
+    }
+
+    /// Returns all terminals.
+    pub fn all(&self) -> std::slice::Iter<'_, HostTerminal> {
+        self.list.iter()
+    }
+
+    /// Returns all terminals.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut HostTerminal> {
+        self.list.iter_mut()
+    }
+
+    fn find(&mut self, id: TerminalId) -> Option<&mut HostTerminal> {
+        self.list.iter_mut().find(|terminal| terminal.id == id)
+    }
+
+    /// Has everything beside the pane drawn with the next frame.
+    pub fn set_dirty(&mut self) {
+        for terminal in &mut self.list {
+            terminal.frames.dirty = true;
+        }
+    }
+
+    /// Gives all terminals up: they are gone.
+    pub fn lose(&mut self) {
+        self.list.clear();
+        tty::restore();
+    }
+
+    /// Waits for the next message of a terminal.
+    pub async fn next(&mut self) -> Woken {
+        tokio::select! {
+            biased;
+            Some((id, bytes)) = self.bytes.recv() => Woken::Host(id, bytes),
+            Some(id) = self.written.recv() => Woken::Written(id),
+            // Both have a sender here.
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Notes that a frame was written.
+    pub fn frame_written(&mut self, id: TerminalId) {
+        if let Some(terminal) = self.find(id) {
+            terminal.host.frame_written();
+        }
+    }
+
+    /// Returns the bytes that can still be read of a key that may be complete.
+    pub fn escapes_due(&mut self, now: Instant) -> Vec<(TerminalId, Vec<HostInput>)> {
+        let due = self.list.iter_mut().filter_map(|terminal| {
+            terminal.escape_due.take_if(|due| *due <= now)?;
+            Some((terminal.id, terminal.decoder.flush()))
+        });
+        due.collect()
+    }
 }
 
-/// The state of drawing: the frame that was drawn last, and what must be drawn next.
+/// The state of drawing on a terminal: the frame that was drawn last, and what must be drawn next.
 pub(super) struct Frames {
     pub canvas: Canvas,
     /// The layout at the last whole frame.
     pub layout: Option<Layout>,
-    /// True if something beside the pane has changed.
+    /// True if something beside the pane has changed, or what the child has changed was drawn elsewhere only.
     pub dirty: bool,
     /// The latest time at which a change that an input to the pane has made in the model (a draft, a check in the footer) is
     /// drawn. Its echo is about to come, and a frame before it would keep the echo waiting for [`FRAME_TIME`].
@@ -149,6 +311,11 @@ impl Frames {
             drawn: Drawn::default(),
         }
     }
+
+    /// Reports whether the echo of a key is awaited.
+    fn echoes(&self, now: Instant) -> bool {
+        self.echo_until.is_some_and(|until| now < until)
+    }
 }
 
 /// The part of the screen that is drawn.
@@ -161,19 +328,48 @@ pub(super) enum Frame {
 }
 
 impl Shell {
+    /// Asks each terminal for its size; that of the active one is the size of the screen.
     pub(super) fn resized(&mut self) {
-        let (columns, rows) = self.terminal.front.size(self.core.view().view.host);
-        if self.core.view().view.host == (columns, rows) {
+        let screen = self.core.view().view.host;
+        for terminal in self.terminals.all_mut() {
+            let size = terminal.host.size().unwrap_or(terminal.size);
+            if size != std::mem::replace(&mut terminal.size, size) {
+                terminal.frames.canvas.renew(screen, size);
+                terminal.frames.dirty = true;
+            }
+        }
+        let Some((columns, rows)) = self.terminals.active().map(|active| active.size) else {
+            return;
+        };
+        if screen == (columns, rows) {
             return;
         }
-        self.frames.canvas.renew((columns, rows));
-        self.terminal.window_resizes = true;
+        for terminal in self.terminals.all_mut() {
+            let size = terminal.size;
+            terminal.frames.canvas.renew((columns, rows), size);
+        }
+        self.terminals.window_resizes = true;
         self.post(Event::Host(HostEvent::Resized { columns, rows }));
-        self.terminal.window_resizes = false;
+        self.terminals.window_resizes = false;
+    }
+
+    /// Handles the end of a host terminal: of the last one as a hang-up.
+    pub(super) fn terminal_closed(&mut self, id: TerminalId) {
+        if let [_] = &self.terminals.list[..] {
+            return self.signalled("SIGHUP");
+        }
+        self.terminals.list.retain(|terminal| terminal.id != id);
+        self.resized();
     }
 
     pub(super) fn suspend(&mut self) {
-        if let Err(error) = self.terminal.front.suspend() {
+        let suspended = if let Some(terminal) = self.terminals.active_mut() {
+            terminal.host.suspend()
+        } else {
+            tty::stop();
+            Ok(())
+        };
+        if let Err(error) = suspended {
             tracing::warn!(%error, "cannot suspend");
         }
         self.redraw();
@@ -181,43 +377,54 @@ impl Shell {
 
     /// Redraws everything: another program has drawn on the host terminal.
     pub(super) fn redraw(&mut self) {
-        self.frames.canvas.renew(self.core.view().view.host);
-        self.terminal.host_output.raw(&self.terminal.keys.request());
-        self.terminal.pointer = Pointer::default();
-        self.terminal.cursor_shape = None;
+        let screen = self.core.view().view.host;
+        for terminal in self.terminals.all_mut() {
+            terminal.renew(screen);
+        }
         self.resized();
-        self.frames.dirty = true;
+        self.terminals.set_dirty();
     }
 
-    /// Handles bytes from the host terminal.
-    pub(super) fn typed(&mut self, bytes: &[u8]) {
-        for input in self.terminal.decoder.feed(bytes) {
+    /// Handles bytes from a host terminal.
+    pub(super) fn typed(&mut self, id: TerminalId, bytes: &[u8]) {
+        let Some(terminal) = self.terminals.find(id) else {
+            return;
+        };
+        let inputs = terminal.decoder.feed(bytes);
+        let wait = terminal.decoder.flush_after();
+        terminal.escape_due = wait.map(|wait| Instant::now() + wait);
+        for input in inputs {
             // What was typed ahead was meant for the editor, not for the agent.
-            if self.terminal.editing.is_none() {
-                self.input(input);
+            if self.terminals.editing.is_none() {
+                self.input(id, input);
             }
         }
-        let wait = self.terminal.decoder.flush_after();
-        self.terminal.escape_due = wait.map(|wait| Instant::now() + wait);
     }
 
     /// Returns the keys of the hint that was clicked, if one was.
     fn clicked(&self, input: &HostInput) -> Vec<KeyEvent> {
-        let HostInput::Mouse { event, .. } = input else {
+        let (HostInput::Mouse { event, .. }, Some(active)) = (input, self.terminals.active())
+        else {
             return Vec::new();
         };
         if event.kind != MouseEventKind::Down(MouseButton::Left) || !event.modifiers.is_empty() {
             return Vec::new();
         }
         let (model, screen) = (self.core.view(), &self.pane.screen);
-        let theme = &self.terminal.theme;
-        crate::ui::hint::at(model, screen, theme, event.column, event.row)
+        crate::ui::hint::at(model, screen, &active.theme, event.column, event.row)
     }
 
-    pub(super) fn input(&mut self, input: HostInput) {
-        if let HostInput::Reply { reply, .. } = input {
-            self.host_reply(&reply);
-            return;
+    pub(super) fn input(&mut self, id: TerminalId, input: HostInput) {
+        match &input {
+            HostInput::Reply { reply, .. } => return self.host_reply(id, reply),
+            HostInput::Focus(focused) => return self.focused(id, *focused),
+            // The pointer may cross a terminal in which nobody works.
+            HostInput::Mouse { event, .. } if event.kind == MouseEventKind::Moved => {
+                if self.terminals.active().is_none_or(|active| active.id != id) {
+                    return;
+                }
+            }
+            _ => self.activate(id),
         }
         if self.points(&input) {
             return;
@@ -234,29 +441,66 @@ impl Shell {
         }
     }
 
-    /// Handles the host terminal's answer to one of our queries.
-    pub(super) fn host_reply(&mut self, reply: &HostReply) {
+    /// Makes a terminal the one whose size and colours count, because something was typed in it.
+    fn activate(&mut self, id: TerminalId) {
+        let list = &mut self.terminals.list;
+        let Some(at) = list.iter().position(|terminal| terminal.id == id) else {
+            return;
+        };
+        if at + 1 == list.len() {
+            return;
+        }
+        list[at..].rotate_left(1);
+        let active = &list[list.len() - 1];
+        self.pane.screen.set_palette(active.palette);
+        if let Some(scheme) = active.scheme {
+            self.pane.screen.set_colour_scheme(scheme);
+        }
+        self.resized();
+    }
+
+    /// Notes the focus of a terminal; the core is told whether any has it.
+    fn focused(&mut self, id: TerminalId, focused: bool) {
+        let Some(terminal) = self.terminals.find(id) else {
+            return;
+        };
+        terminal.focused = Some(focused);
+        let mut others = self.terminals.all().filter(|one| one.id != id);
+        if !others.any(|one| one.focused == Some(true)) {
+            let input = HostInput::Focus(focused);
+            self.post(Event::Host(HostEvent::Input(input)));
+        }
+    }
+
+    /// Handles a host terminal's answer to one of our queries.
+    fn host_reply(&mut self, id: TerminalId, reply: &HostReply) {
+        let Some(terminal) = self.terminals.find(id) else {
+            return;
+        };
         match reply {
             HostReply::ModeReport { mode: 2026, value } => {
-                self.terminal.synchronizes = matches!(value, 1 | 2);
+                terminal.synchronizes = matches!(value, 1 | 2);
             }
             HostReply::KittyFlags(_) | HostReply::DeviceAttributes(_) => {
                 let kitty = matches!(reply, HostReply::KittyFlags(_));
-                let keys = self.terminal.keys.learned(kitty);
-                if keys != std::mem::replace(&mut self.terminal.keys, keys) {
-                    self.terminal.host_output.raw(&keys.request());
-                    self.frames.dirty = true;
+                let keys = terminal.keys.learned(kitty);
+                if keys != std::mem::replace(&mut terminal.keys, keys) {
+                    terminal.output.raw(&keys.request());
+                    terminal.frames.dirty = true;
                 }
             }
-            HostReply::Colour { which, rgb } => self.learn_colour(*which, *rgb),
-            HostReply::ColourScheme(scheme) => self.set_scheme(*scheme),
+            HostReply::Colour { which, rgb } => self.learn_colour(id, *which, *rgb),
+            HostReply::ColourScheme(scheme) => self.set_scheme(id, *scheme),
             _ => {}
         }
     }
 
-    /// Takes a colour of the host terminal: the child's queries are answered with it, and our theme follows the background.
-    fn learn_colour(&mut self, which: HostColour, rgb: Rgb) {
-        let palette = &mut self.terminal.palette;
+    /// Takes a colour of a host terminal: the child's queries are answered with it, and our theme follows the background.
+    fn learn_colour(&mut self, id: TerminalId, which: HostColour, rgb: Rgb) {
+        let Some(terminal) = self.terminals.find(id) else {
+            return;
+        };
+        let palette = &mut terminal.palette;
         match which {
             HostColour::Foreground => palette.foreground = Some(rgb),
             HostColour::Background => palette.background = Some(rgb),
@@ -267,89 +511,116 @@ impl Shell {
                 }
             }
         }
-        self.pane.screen.set_palette(*palette);
+        let palette = *palette;
+        if self.is_active(id) {
+            self.pane.screen.set_palette(palette);
+        }
         if which == HostColour::Background {
-            self.set_scheme(if is_dark(rgb) {
+            let scheme = if is_dark(rgb) {
                 ColourScheme::Dark
             } else {
                 ColourScheme::Light
-            });
+            };
+            self.set_scheme(id, scheme);
         }
     }
 
-    fn set_scheme(&mut self, scheme: ColourScheme) {
-        self.terminal.scheme = Some(scheme);
-        self.pane.screen.set_colour_scheme(scheme);
-        self.choose_theme();
+    fn is_active(&self, id: TerminalId) -> bool {
+        self.terminals
+            .active()
+            .is_some_and(|active| active.id == id)
+    }
+
+    fn set_scheme(&mut self, id: TerminalId, scheme: ColourScheme) {
+        let name = self.core.view().config.ui.theme;
+        if let Some(terminal) = self.terminals.find(id) {
+            terminal.scheme = Some(scheme);
+            terminal.choose_theme(name);
+        }
+        if self.is_active(id) {
+            self.pane.screen.set_colour_scheme(scheme);
+        }
     }
 
     /// Reports whether the host terminal was asked to distinguish keys.
     pub(super) fn asked_for_keys(&self) -> bool {
-        self.terminal.keys != HostKeys::Alike
+        let active = self.terminals.active();
+        active.is_some_and(|active| active.keys != HostKeys::Alike)
     }
 
-    /// Chooses the colours again: by the user's wish, and by whether the host terminal is dark.
-    pub(super) fn choose_theme(&mut self) {
-        let dark = self.terminal.scheme != Some(ColourScheme::Light);
+    /// Chooses the colours of each terminal again.
+    pub(super) fn choose_themes(&mut self) {
         let name = self.core.view().config.ui.theme;
-        let ascii = self.terminal.theme.ascii;
-        self.terminal.theme = Theme::new(name, self.terminal.depth, dark).in_ascii(ascii);
-        self.frames.dirty = true;
+        for terminal in self.terminals.all_mut() {
+            terminal.choose_theme(name);
+        }
     }
 
-    /// Returns the frame to draw, if any: none while the last frame is on its way out.
-    pub(super) fn wants_frame(&self, now: Instant) -> Option<Frame> {
-        if !self.terminal.front.is_ready() {
+    /// Returns the frame to draw on a terminal, if any: none while the last frame is on its way out.
+    fn wants_frame(&self, terminal: &HostTerminal, now: Instant) -> Option<Frame> {
+        if !terminal.host.is_ready() {
             return None;
         }
-        let typed = self.frames.typed_due.is_some_and(|due| due <= now);
-        let output = self.pane.screen.revision() != self.frames.revision;
+        let frames = &terminal.frames;
+        let typed = frames.typed_due.is_some_and(|due| due <= now);
+        let output = self.pane.screen.revision() != frames.revision;
         // The echo goes first where both are due, and so does the first word: the panels can wait for their frame's time. So
         // they do if the last frame was theirs alone.
-        let patch = output && self.drawn_alone().is_some();
-        let urgent =
-            self.echoes(now) || self.frames.revision == 0 || self.frames.drawn.pane_goes_first();
-        if patch && (urgent || !(self.frames.dirty || typed)) {
+        let patch = output && self.drawn_alone(frames).is_some();
+        let urgent = frames.echoes(now) || frames.revision == 0 || frames.drawn.pane_goes_first();
+        if patch && (urgent || !(frames.dirty || typed)) {
             return Some(Frame::Pane);
         }
-        let whole = self.frames.dirty || typed || output || !self.terminal.host_output.is_empty();
+        let whole = frames.dirty || typed || output || !terminal.output.is_empty();
         whole.then_some(Frame::Whole)
     }
 
-    /// Reports whether the echo of a key is awaited.
-    pub(super) fn echoes(&self, now: Instant) -> bool {
-        self.frames.echo_until.is_some_and(|until| now < until)
-    }
-
     /// Returns the area of the pane, if its cells can be drawn without the rest.
-    pub(super) fn drawn_alone(&self) -> Option<Rect> {
+    fn drawn_alone(&self, frames: &Frames) -> Option<Rect> {
         let now = layout(self.core.view());
-        (self.frames.layout.as_ref() == Some(&now))
+        (frames.layout.as_ref() == Some(&now))
             .then(|| crate::ui::pane_alone(&now, self.core.view(), &self.pane.screen))
             .flatten()
     }
 
-    /// Draws a frame if one is due.
+    /// Returns the time at which the next frame is due, if one is wanted.
+    pub(super) fn next_frame(&self, now: Instant) -> Option<Instant> {
+        let due = self.terminals.all().flat_map(|terminal| {
+            let frame = self.wants_frame(terminal, now);
+            let frame = frame.map(|frame| self.frame_at(terminal, frame, now));
+            // A time in the past is among the reasons for a frame.
+            let typed = terminal.frames.typed_due.filter(|due| *due > now);
+            [frame, typed, terminal.escape_due]
+        });
+        due.flatten().min()
+    }
+
+    /// Draws the frames that are due.
     pub(super) fn draw_if_due(&mut self) {
         self.look_under_pointer();
         let now = Instant::now();
-        if let Some(frame) = self.wants_frame(now)
-            && self.frame_at(frame, now) <= now
-        {
-            self.draw(frame);
+        let due = self.terminals.all().map(|terminal| {
+            let frame = self.wants_frame(terminal, now)?;
+            (self.frame_at(terminal, frame, now) <= now).then_some(frame)
+        });
+        // Usually there is one, and nothing to draw.
+        if due.clone().any(|frame| frame.is_some()) {
+            let due: Vec<_> = due.collect();
+            self.draw(&due);
         }
     }
 
     /// Returns the time at which a frame may be drawn. A child's first output does not wait, so that it shows as soon as the
     /// child is there: one frame more in an iteration.
-    pub(super) fn frame_at(&self, frame: Frame, now: Instant) -> Instant {
-        let first = self.frames.revision == 0 && self.pane.screen.revision() > 0;
-        let time = if frame == Frame::Pane && self.echoes(now) {
+    fn frame_at(&self, terminal: &HostTerminal, frame: Frame, now: Instant) -> Instant {
+        let frames = &terminal.frames;
+        let first = frames.revision == 0 && self.pane.screen.revision() > 0;
+        let time = if frame == Frame::Pane && frames.echoes(now) {
             ECHO_FRAME_TIME
         } else {
             FRAME_TIME
         };
-        let earliest = self.frames.drawn.earliest(frame, time);
+        let earliest = frames.drawn.earliest(frame, time);
         earliest.filter(|_| !first).unwrap_or(now)
     }
 
@@ -357,72 +628,112 @@ impl Shell {
     #[cfg(debug_assertions)]
     fn panic_if_asked(&self) {
         let asked = std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw");
+        let is_drawn = |terminal: &HostTerminal| terminal.frames.drawn.any.is_some();
         assert!(
-            !asked || self.frames.drawn.any.is_none(),
+            !asked || !self.terminals.all().any(is_drawn),
             "PITSTOP_PANIC_AT=draw"
         );
     }
 
-    pub(super) fn draw(&mut self, frame: Frame) {
+    /// Draws these frames, one for each terminal or none.
+    fn draw(&mut self, due: &[Option<Frame>]) {
         #[cfg(debug_assertions)]
         self.panic_if_asked();
         self.core.set_time(self.at());
-        let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
-        let damage = if alone.is_some() {
+        let alone: Vec<Option<Rect>> = std::iter::zip(due, self.terminals.all())
+            .map(|(frame, terminal)| {
+                let pane = self.drawn_alone(&terminal.frames);
+                pane.filter(|_| *frame == Some(Frame::Pane))
+            })
+            .collect();
+        let damage = if alone.iter().any(Option::is_some) {
             self.pane.screen.take_damage()
         } else {
             self.pane.screen.set_drawn();
             Vec::new()
         };
-        self.note_links(&damage, alone.is_none());
-        let (model, screen, theme) = (self.core.view(), &self.pane.screen, &self.terminal.theme);
-        let cells = if let Some(pane) = alone {
-            let cursor = crate::ui::cursor(model, screen).map(placed);
-            let looks = (theme.depth, self.terminal.hostname.as_str());
-            self.frames
-                .canvas
-                .pane(pane, screen, &damage, looks, cursor)
-        } else {
-            self.frames.dirty = false;
-            self.frames.typed_due = None;
-            let layout = layout(model);
-            let pane = layout.pane_inner();
-            let links = pane::links(
-                pane,
-                screen,
-                0..u16::MAX,
-                theme.depth,
-                &self.terminal.hostname,
-            );
-            self.frames.canvas.set_links(links);
-            self.frames.layout = Some(layout);
-            self.frames
-                .canvas
-                .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
-        };
-        let mut bytes = self.terminal.host_output.take();
-        bytes.extend_from_slice(self.follow_pointer());
-        let cursor = self.cursor_shape();
+        let revision = self.pane.screen.revision();
+        for (at, (frame, alone)) in std::iter::zip(due, alone).enumerate() {
+            let frames = &mut self.terminals.list[at].frames;
+            if frame.is_none() {
+                // The parts that have changed since its last frame are known no more.
+                frames.dirty |= frames.revision != revision;
+                continue;
+            }
+            self.note_links(at, &damage, alone.is_none());
+            let follows = self.follow_pointer(at);
+            let (model, screen) = (self.core.view(), &self.pane.screen);
+            let hostname = self.terminals.hostname.as_str();
+            let terminal = &mut self.terminals.list[at];
+            let cells = match alone {
+                Some(pane) => draw_pane(terminal, model, screen, hostname, (pane, &damage)),
+                None => draw_whole(terminal, model, screen, hostname),
+            };
+            terminal.send(model, screen, &cells, follows);
+        }
+    }
+}
+
+/// Draws what the child has changed of the pane, whose area is given; returns the bytes.
+fn draw_pane(
+    terminal: &mut HostTerminal,
+    model: &Model,
+    screen: &Screen,
+    hostname: &str,
+    (pane, damage): (Rect, &[Patch]),
+) -> Vec<u8> {
+    let cursor = crate::ui::cursor(model, screen).map(placed);
+    let looks = (terminal.theme.depth, hostname);
+    let canvas = &mut terminal.frames.canvas;
+    canvas.pane(pane, screen, damage, looks, cursor)
+}
+
+/// Draws everything; returns the bytes.
+fn draw_whole(
+    terminal: &mut HostTerminal,
+    model: &Model,
+    screen: &Screen,
+    hostname: &str,
+) -> Vec<u8> {
+    let (frames, theme) = (&mut terminal.frames, &terminal.theme);
+    frames.dirty = false;
+    frames.typed_due = None;
+    let layout = layout(model);
+    let pane = layout.pane_inner();
+    let links = pane::links(pane, screen, 0..u16::MAX, theme.depth, hostname);
+    frames.canvas.set_links(links);
+    frames.layout = Some(layout);
+    frames
+        .canvas
+        .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
+}
+
+impl HostTerminal {
+    /// Sends a frame: what waits beside the cells, the cells, and the cursor's shape.
+    fn send(&mut self, model: &Model, screen: &Screen, cells: &[u8], follows: &[u8]) {
+        let mut bytes = self.output.take();
+        bytes.extend_from_slice(follows);
+        let cursor = self.cursor_shape(model, screen);
         if !(cells.is_empty() && cursor.is_empty() && bytes.is_empty()) {
-            if self.terminal.synchronizes {
+            if self.synchronizes {
                 bytes.extend_from_slice(b"\x1b[?2026h");
             }
-            bytes.extend_from_slice(&cells);
+            bytes.extend_from_slice(cells);
             bytes.extend_from_slice(&cursor);
-            if self.terminal.synchronizes {
+            if self.synchronizes {
                 bytes.extend_from_slice(b"\x1b[?2026l");
             }
-            self.terminal.front.write(bytes);
+            self.host.write(bytes);
         }
-        let revision = self.pane.screen.revision();
+        let revision = screen.revision();
         let has_output = revision != self.frames.revision;
         self.frames.revision = revision;
         self.frames.drawn.note(Instant::now(), has_output);
     }
 
-    /// Returns the sequence that gives the host's cursor the child's shape; empty if it has that already.
-    pub(super) fn cursor_shape(&mut self) -> Vec<u8> {
-        let Some(cursor) = crate::ui::cursor(self.core.view(), &self.pane.screen) else {
+    /// Returns the sequence that gives the terminal's cursor the child's shape; empty if it has that already.
+    fn cursor_shape(&mut self, model: &Model, screen: &Screen) -> Vec<u8> {
+        let Some(cursor) = crate::ui::cursor(model, screen) else {
             return Vec::new();
         };
         // DECSCUSR: the blinking form of a shape is the one before its steady form.
@@ -432,7 +743,7 @@ impl Shell {
             CursorShape::Bar => 6,
         };
         let shape: u8 = steady - u8::from(cursor.blinking);
-        if self.terminal.cursor_shape.replace(shape) == Some(shape) {
+        if self.cursor_shape.replace(shape) == Some(shape) {
             return Vec::new();
         }
         format!("\x1b[{shape} q").into_bytes()

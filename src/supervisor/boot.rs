@@ -15,14 +15,15 @@ use uuid::Uuid;
 
 use crate::{
     runtime::{
-        self, Setup, Signals,
+        self, Looks, Setup, Signals,
         agent::AgentPlan,
         effects::{self, new_ids},
-        front, host,
+        lines,
         paint::Abilities,
         prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START, can_open},
         recovery,
         store_writer::{Job, StoreWriter, find_carried},
+        tty,
     },
     ui::Depth,
 };
@@ -71,7 +72,7 @@ pub fn check_system() -> Result<(), StartError> {
 
 /// Supervises the agent until it is over; returns the exit code.
 pub fn run(start: Start) -> Result<i32, StartError> {
-    host::restore_on_panic();
+    tty::restore_on_panic();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -121,7 +122,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         new_ids: new_ids(),
         notes,
         generator: start.generator,
-        host: speech.map_or_else(host::size, |_| front::HEADLESS),
+        host: speech.map_or_else(tty::size, |_| lines::HEADLESS),
         now: start_of_time(at),
     });
     model.view.tour = start.tour.then(Tour::default);
@@ -144,9 +145,11 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         mailbox: doors.mailbox,
         paths: start.paths,
         flags: start.flags,
-        depth: depth(),
-        ascii: is_ascii(),
-        abilities: Abilities::of(variable),
+        looks: Looks {
+            depth: depth(),
+            ascii: is_ascii(),
+            abilities: Abilities::of(variable),
+        },
         signals,
         speech,
         task,
@@ -169,7 +172,7 @@ async fn supervised(
     // Nothing of it is used after a panic, which the panic hook has reported.
     let running = AssertUnwindSafe(Box::pin(runtime::run(setup)));
     let ran = running.catch_unwind().await.ok();
-    host::restore();
+    tty::restore();
     Box::pin(close(ran, store_writer, doors)).await
 }
 

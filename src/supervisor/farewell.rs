@@ -1,6 +1,6 @@
 //! The messages that are printed when a supervisor has ended.
 
-use crate::runtime::host;
+use crate::runtime::tty;
 use pitstop_agent::{AgentKind, claude};
 use pitstop_base::{clean, redact::redact};
 use pitstop_core::app::{Model, autopilot};
@@ -26,7 +26,7 @@ pub(super) fn on_terminal(model: &Model, kind: AgentKind) {
     for left in &model.outside.left_running {
         text = format!("{text}{}\n", clean::one_line(left));
     }
-    host::last_words(&redact(&text));
+    tty::last_words(&redact(&text));
 }
 
 /// Prints what a script must know: the run's own lines have reported the rest.

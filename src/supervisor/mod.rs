@@ -23,7 +23,7 @@ mod recover;
 
 use std::path::PathBuf;
 
-use crate::runtime::front::Speech;
+use crate::runtime::lines::Speech;
 use pitstop_core::{
     autopilot::Plan,
     config::{

@@ -147,7 +147,7 @@ impl Stage {
         if self.model.view.host == (columns, rows) {
             return;
         }
-        self.canvas.renew((columns, rows));
+        self.canvas.renew((columns, rows), (columns, rows));
         self.outer.resize(PaneSize::new(columns, rows));
         self.update(Event::Host(HostEvent::Resized { columns, rows }));
     }
