@@ -31,7 +31,7 @@ pub const FILE_CAP: usize = 8 * 1024;
 
 /// The size, in bytes, up to which the account of what was done last fills a message: the client's own summaries have a mean of
 /// 14 kB. Figures are in BENCHMARKS.md.
-const FILLED: usize = 14 * 1024;
+const FILLED: usize = 14_000;
 
 /// The size that this account may take in any case, in bytes; below, the divisor of the message's limit that gives its maximum.
 const ACTIVITY_LEAST: usize = 4 * 1024;
