@@ -237,7 +237,7 @@ impl Terminals {
         }
     }
 
-    /// Returns the bytes that can still be read of a key that may be complete.
+    /// Returns the inputs that may have gone on, such as a lone Esc, once nothing more has come for a while.
     pub fn escapes_due(&mut self, now: Instant) -> Vec<(TerminalId, Vec<HostInput>)> {
         let due = self.list.iter_mut().filter_map(|terminal| {
             terminal.escape_due.take_if(|due| *due <= now)?;
