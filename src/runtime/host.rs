@@ -10,7 +10,7 @@
 
 use std::{
     io,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, OwnedFd},
     panic::{self, AssertUnwindSafe},
     sync::{
         Arc, Mutex, PoisonError,
@@ -23,13 +23,15 @@ use std::{
 
 use crossterm::{event, queue, style};
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    fs::{Mode, OFlags},
+    event::{PollFd, PollFlags, poll},
     io::Errno,
 };
 use tokio::sync::mpsc;
 
-use super::tty;
+use super::{
+    output::{Gate, Output, WRITER_PATIENCE},
+    tty,
+};
 
 /// The number of bytes read from the host terminal at once.
 const READ_SIZE: usize = 64 * 1024;
@@ -77,135 +79,6 @@ impl HostKeys {
 
 /// The time that the last frame may take before it is cut.
 const SETTLE_LIMIT: Duration = Duration::from_millis(250);
-
-/// The time within which the writer notices that its frame is not wanted any more.
-const WRITER_PATIENCE: Duration = Duration::from_millis(50);
-
-/// The most bytes of a write to a terminal that could only be opened so that writes block: a terminal with any room has
-/// room for this many.
-const WAITING_CHUNK: usize = 256;
-
-/// The output of a terminal.
-#[derive(Debug)]
-pub(super) struct Output {
-    /// The terminal, opened once more so that a write does not block; `None` if it could not be. The descriptor that was given
-    /// cannot be made non-blocking: it would be so for every program that shares it.
-    direct: Option<OwnedFd>,
-    given: OwnedFd,
-}
-
-impl Output {
-    /// Takes the terminal of standard output.
-    pub fn of_stdout() -> io::Result<Self> {
-        Ok(Self::new(io::stdout().as_fd().try_clone_to_owned()?))
-    }
-
-    /// Takes the terminal of a descriptor.
-    pub fn new(given: OwnedFd) -> Self {
-        let name = rustix::termios::ttyname(&given, Vec::new()).ok();
-        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let direct = name.and_then(|name| rustix::fs::open(name, flags, Mode::empty()).ok());
-        Self { direct, given }
-    }
-
-    /// Returns the terminal's size in cells: columns, rows.
-    pub fn size(&self) -> Option<(u16, u16)> {
-        let size = rustix::termios::tcgetwinsize(&self.given).ok()?;
-        let is_known = size.ws_col > 0 && size.ws_row > 0;
-        is_known.then(|| (size.ws_col.min(MOST.0), size.ws_row.min(MOST.1)))
-    }
-
-    /// Writes as many bytes as there is room for now.
-    fn write(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
-        let Some(direct) = &self.direct else {
-            if !has_room(self.given.as_fd(), Duration::ZERO) {
-                return Err(Errno::AGAIN);
-            }
-            return rustix::io::write(&self.given, &bytes[..bytes.len().min(WAITING_CHUNK)]);
-        };
-        rustix::io::write(direct, bytes)
-    }
-
-    /// Waits for room; returns true if there is some.
-    fn has_room(&self, limit: Duration) -> bool {
-        has_room(self.direct.as_ref().unwrap_or(&self.given).as_fd(), limit)
-    }
-
-    /// Writes as much as finds room within `limit`; returns true if that is all.
-    pub fn write_within(&self, mut bytes: &[u8], limit: Duration) -> bool {
-        let end = Instant::now() + limit;
-        while !bytes.is_empty() {
-            match self.write(bytes) {
-                Ok(count) => bytes = &bytes[count..],
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    let left = end.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return false;
-                    }
-                    self.has_room(left);
-                }
-                // The terminal is gone: there is nothing to restore.
-                Err(_) => return false,
-            }
-        }
-        true
-    }
-}
-
-/// Waits until the terminal has room; returns true if it has.
-fn has_room(terminal: BorrowedFd<'_>, limit: Duration) -> bool {
-    let limit = Timespec::try_from(limit).ok();
-    let mut out = [PollFd::new(&terminal, PollFlags::OUT)];
-    matches!(poll(&mut out, limit.as_ref()), Ok(1..))
-}
-
-/// The permission to write frames to a terminal, which its writer looks at before each write.
-#[derive(Debug, Default)]
-pub(super) struct Gate {
-    /// The number of times that it was opened or closed: it is open while this is odd. The lock is held during each write, which
-    /// never blocks.
-    turns: Mutex<u64>,
-}
-
-impl Gate {
-    /// Opens it; returns the number by which frames pass from now on.
-    fn open(&self) -> u64 {
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        *turns += 1 + *turns % 2;
-        *turns
-    }
-
-    /// Closes it: what is still to be written of a frame is dropped. Does not wait for a writer that hangs in the kernel.
-    pub fn close(&self) {
-        let end = Instant::now() + WRITER_PATIENCE;
-        while Instant::now() < end {
-            match self.turns.try_lock() {
-                Ok(mut turns) => {
-                    *turns += *turns % 2;
-                    return;
-                }
-                Err(std::sync::TryLockError::Poisoned(turns)) => {
-                    let mut turns = turns.into_inner();
-                    *turns += *turns % 2;
-                    return;
-                }
-                Err(std::sync::TryLockError::WouldBlock) => thread::yield_now(),
-            }
-        }
-    }
-
-    /// Writes while the frame's number counts; `None` if it does not any more.
-    fn write(
-        &self,
-        number: u64,
-        output: &Output,
-        bytes: &[u8],
-    ) -> Option<rustix::io::Result<usize>> {
-        let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        (*turns == number).then(|| output.write(bytes))
-    }
-}
 
 /// The name of an attached terminal: no two have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -347,7 +220,6 @@ impl Host {
         // A reader that has ended (terminal gone) never answers.
         let _ = wait.recv_timeout(Duration::from_secs(1));
         self.settle();
-        self.gate.close();
         tty::restore();
         self.lent = true;
         Ok(())
@@ -515,10 +387,6 @@ fn read(
         }
     }
 }
-
-/// The most columns and rows that are drawn: beyond any screen. A terminal that reports more is drawn on only up to these, so that
-/// memory that is requested by a number has a bound.
-const MOST: (u16, u16) = (1000, 500);
 
 #[cfg(test)]
 mod tests {

@@ -35,6 +35,7 @@ mod leaving;
 pub mod lines;
 pub mod listen;
 pub mod notices;
+mod output;
 pub mod paint;
 pub mod places;
 pub mod prepare;
@@ -357,8 +358,7 @@ impl Shell {
                 terminal.host.write(last);
             }
         }
-        drop(terminals);
-        tty::restore();
+        terminals.lose();
         // A sender that waits for room in the channel must not be waited for.
         drop(sources);
         drop(services);

@@ -16,7 +16,7 @@ use std::{
 use crossterm::{cursor, event, queue, style, terminal};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use super::host::{Gate, Output};
+use super::output::{self, Gate, Output};
 
 /// The sequences at entry that crossterm has no command for: the title is saved and changes of the colour scheme are reported;
 /// buttons and drags come in the SGR form without every move, because its mouse mode requests those too.
@@ -175,6 +175,5 @@ pub(super) fn stop() {
 /// Returns the size of the terminal in cells, columns and rows, before it is taken.
 #[must_use]
 pub fn size() -> (u16, u16) {
-    let output = Output::of_stdout().ok();
-    output.and_then(|output| output.size()).unwrap_or((80, 24))
+    output::size(io::stdout()).unwrap_or((80, 24))
 }
