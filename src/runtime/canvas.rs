@@ -35,7 +35,7 @@ pub struct Canvas {
     cursor: Option<Cursor>,
     /// True if the host terminal shows something other than `shown`: it is cleared first.
     stale: bool,
-    /// The size of the host terminal in cells, columns and rows, if it is smaller than what is shown.
+    /// The size of the host terminal in cells: columns, rows.
     clip: (u16, u16),
 }
 
@@ -65,6 +65,12 @@ impl Canvas {
     /// Takes the links of the next frame, in the order of their places.
     pub fn set_links(&mut self, links: Vec<LinkRun>) {
         self.painter.set_links(links);
+    }
+
+    /// Returns the size of the host terminal in cells: columns, rows.
+    #[must_use]
+    pub const fn clipped(&self) -> (u16, u16) {
+        self.clip
     }
 
     /// Takes the size of what is shown and that of the host terminal, in cells, and forgets what is on it: the next whole frame

@@ -150,9 +150,7 @@ impl Shell {
             Effect::Copy(text) => self.copy(text),
             Effect::StoreClipboard(text) => self.store_clipboard(&text),
             Effect::Bell => self.each_output(HostOutput::bell),
-            Effect::Notify { title, body } => {
-                self.each_output(|output| output.notify(&title, &body));
-            }
+            Effect::Notify { title, body } => self.each_output(|out| out.notify(&title, &body)),
             Effect::HostTitle(title) => self.each_output(|output| output.title(&title)),
             Effect::HostProgress(progress) => self.each_output(|output| output.progress(progress)),
             Effect::Call(why) => self.call_person(&why),

@@ -6,8 +6,12 @@
 use crossterm::event::MouseEventKind;
 
 use crate::ui::{self, extra};
-use pitstop_core::app::{Event, event::PaneEvent, input, layout::layout};
-use pitstop_terminal::{MouseTracking, input::HostInput, screen::Patch};
+use pitstop_core::app::{Event, Model, event::PaneEvent, input, layout::layout};
+use pitstop_terminal::{
+    MouseTracking,
+    input::HostInput,
+    screen::{Patch, Screen},
+};
 
 use super::Shell;
 
@@ -76,38 +80,39 @@ impl Shell {
 
     /// Reports whether the child should be sent moves without a button.
     fn child_follows(&self) -> bool {
-        self.pane.screen.modes().mouse == MouseTracking::Motion && input::has_pane(self.core.view())
+        child_follows(self.core.view(), &self.pane.screen)
     }
+}
 
-    /// Notes whether a terminal's frame shows a link that may be passed on: from all its cells, or, if the last one showed none,
-    /// from what has changed.
-    pub(super) fn note_links(&mut self, terminal: usize, damage: &[Patch], whole: bool) {
-        let pointer = &mut self.terminals.list[terminal].pointer;
+fn child_follows(model: &Model, screen: &Screen) -> bool {
+    screen.modes().mouse == MouseTracking::Motion && input::has_pane(model)
+}
+
+impl Pointer {
+    /// Notes whether a frame shows a link that may be passed on: from all its cells, or, if the last one showed none, from what has
+    /// changed.
+    pub fn note_links(&mut self, screen: &Screen, hostname: &str, damage: &[Patch], whole: bool) {
         let rows = match damage {
             [] if !whole => return,
-            [first, .., last] | [first @ last] if !whole && !pointer.links => {
+            [first, .., last] | [first @ last] if !whole && !self.links => {
                 first.rows.start..last.rows.end
             }
             _ => 0..u16::MAX,
         };
-        let passes = |target: &str| extra::may_pass(target, &self.terminals.hostname);
-        pointer.links = self.pane.screen.shows_link(rows, passes);
+        self.links = screen.shows_link(rows, |target: &str| extra::may_pass(target, hostname));
     }
 
-    /// Returns the sequence about moves for a terminal; empty if nothing has changed.
-    pub(super) fn follow_pointer(&mut self, terminal: usize) -> &'static [u8] {
-        let covered = ui::pane_covered(self.core.view());
-        let child_follows = self.child_follows();
-        let pointer = &mut self.terminals.list[terminal].pointer;
-        let follow = (pointer.links && !covered) || child_follows;
-        if follow == pointer.followed {
+    /// Returns the sequence about moves for the terminal; empty if nothing has changed.
+    pub fn follow(&mut self, model: &Model, screen: &Screen) -> &'static [u8] {
+        let follow = (self.links && !ui::pane_covered(model)) || child_follows(model, screen);
+        if follow == self.followed {
             return b"";
         }
-        pointer.followed = follow;
+        self.followed = follow;
         if follow {
             return FOLLOW;
         }
-        pointer.at = None;
+        self.at = None;
         LEAVE_ALONE
     }
 }

@@ -63,6 +63,14 @@ pub struct Looks {
     pub abilities: Abilities,
 }
 
+impl Looks {
+    /// Returns the colours for a terminal: by the user's wish, and dark unless it is known to be light.
+    fn theme(self, name: ThemeName, scheme: Option<ColourScheme>) -> Theme {
+        let dark = scheme != Some(ColourScheme::Light);
+        Theme::new(name, self.depth, dark).in_ascii(self.ascii)
+    }
+}
+
 /// A host terminal, as far as it is known.
 pub(super) struct HostTerminal {
     id: TerminalId,
@@ -87,10 +95,9 @@ pub(super) struct HostTerminal {
 }
 
 impl HostTerminal {
-    /// Chooses the colours again: by the user's wish, and by whether the terminal is dark.
+    /// Chooses the colours again.
     fn choose_theme(&mut self, name: ThemeName) {
-        let dark = self.scheme != Some(ColourScheme::Light);
-        self.theme = Theme::new(name, self.looks.depth, dark).in_ascii(self.looks.ascii);
+        self.theme = self.looks.theme(name, self.scheme);
         self.frames.dirty = true;
     }
 
@@ -107,7 +114,7 @@ impl HostTerminal {
 /// The attached host terminals.
 pub(super) struct Terminals {
     /// The last is the one in which something was typed last: its size and colours count.
-    pub list: Vec<HostTerminal>,
+    list: Vec<HostTerminal>,
     senders: HostSenders,
     bytes: mpsc::Receiver<(TerminalId, HostBytes)>,
     written: mpsc::UnboundedReceiver<TerminalId>,
@@ -171,7 +178,7 @@ impl Terminals {
             cursor_shape: None,
             palette: HostPalette::default(),
             scheme: None,
-            theme: Theme::new(theme, looks.depth, true).in_ascii(looks.ascii),
+            theme: looks.theme(theme, None),
             frames: Frames::new(canvas),
         });
         Ok(())
@@ -204,6 +211,16 @@ impl Terminals {
 
     fn find(&mut self, id: TerminalId) -> Option<&mut HostTerminal> {
         self.list.iter_mut().find(|terminal| terminal.id == id)
+    }
+
+    /// Notes the focus of a terminal; returns true if that is news for the core, because no other one has it.
+    fn focus(&mut self, id: TerminalId, focused: bool) -> bool {
+        let Some(terminal) = self.find(id) else {
+            return false;
+        };
+        terminal.focused = Some(focused);
+        let has_it = |one: &HostTerminal| one.id != id && one.focused == Some(true);
+        !self.list.iter().any(has_it)
     }
 
     /// Has everything beside the pane drawn with the next frame.
@@ -330,24 +347,22 @@ pub(super) enum Frame {
 impl Shell {
     /// Asks each terminal for its size; that of the active one is the size of the screen.
     pub(super) fn resized(&mut self) {
-        let screen = self.core.view().view.host;
+        let before = self.core.view().view.host;
         for terminal in self.terminals.all_mut() {
-            let size = terminal.host.size().unwrap_or(terminal.size);
-            if size != std::mem::replace(&mut terminal.size, size) {
+            terminal.size = terminal.host.size().unwrap_or(terminal.size);
+        }
+        let screen = self.terminals.active().map_or(before, |active| active.size);
+        for terminal in self.terminals.all_mut() {
+            let size = terminal.size;
+            if screen != before || size != terminal.frames.canvas.clipped() {
                 terminal.frames.canvas.renew(screen, size);
                 terminal.frames.dirty = true;
             }
         }
-        let Some((columns, rows)) = self.terminals.active().map(|active| active.size) else {
-            return;
-        };
-        if screen == (columns, rows) {
+        if screen == before {
             return;
         }
-        for terminal in self.terminals.all_mut() {
-            let size = terminal.size;
-            terminal.frames.canvas.renew((columns, rows), size);
-        }
+        let (columns, rows) = screen;
         self.terminals.window_resizes = true;
         self.post(Event::Host(HostEvent::Resized { columns, rows }));
         self.terminals.window_resizes = false;
@@ -355,7 +370,9 @@ impl Shell {
 
     /// Handles the end of a host terminal: of the last one as a hang-up.
     pub(super) fn terminal_closed(&mut self, id: TerminalId) {
-        if let [_] = &self.terminals.list[..] {
+        if let [only] = &self.terminals.list[..]
+            && only.id == id
+        {
             return self.signalled("SIGHUP");
         }
         self.terminals.list.retain(|terminal| terminal.id != id);
@@ -382,7 +399,6 @@ impl Shell {
             terminal.renew(screen);
         }
         self.resized();
-        self.terminals.set_dirty();
     }
 
     /// Handles bytes from a host terminal.
@@ -417,7 +433,8 @@ impl Shell {
     pub(super) fn input(&mut self, id: TerminalId, input: HostInput) {
         match &input {
             HostInput::Reply { reply, .. } => return self.host_reply(id, reply),
-            HostInput::Focus(focused) => return self.focused(id, *focused),
+            HostInput::Focus(focused) if !self.terminals.focus(id, *focused) => return,
+            HostInput::Focus(_) => {}
             // The pointer may cross a terminal in which nobody works.
             HostInput::Mouse { event, .. } if event.kind == MouseEventKind::Moved => {
                 if self.terminals.active().is_none_or(|active| active.id != id) {
@@ -457,19 +474,6 @@ impl Shell {
             self.pane.screen.set_colour_scheme(scheme);
         }
         self.resized();
-    }
-
-    /// Notes the focus of a terminal; the core is told whether any has it.
-    fn focused(&mut self, id: TerminalId, focused: bool) {
-        let Some(terminal) = self.terminals.find(id) else {
-            return;
-        };
-        terminal.focused = Some(focused);
-        let mut others = self.terminals.all().filter(|one| one.id != id);
-        if !others.any(|one| one.focused == Some(true)) {
-            let input = HostInput::Focus(focused);
-            self.post(Event::Host(HostEvent::Input(input)));
-        }
     }
 
     /// Handles a host terminal's answer to one of our queries.
@@ -653,18 +657,18 @@ impl Shell {
             Vec::new()
         };
         let revision = self.pane.screen.revision();
-        for (at, (frame, alone)) in std::iter::zip(due, alone).enumerate() {
-            let frames = &mut self.terminals.list[at].frames;
+        let (model, screen) = (self.core.view(), &self.pane.screen);
+        let hostname = self.terminals.hostname.as_str();
+        let each = std::iter::zip(due, alone).zip(&mut self.terminals.list);
+        for ((frame, alone), terminal) in each {
             if frame.is_none() {
                 // The parts that have changed since its last frame are known no more.
-                frames.dirty |= frames.revision != revision;
+                terminal.frames.dirty |= terminal.frames.revision != revision;
                 continue;
             }
-            self.note_links(at, &damage, alone.is_none());
-            let follows = self.follow_pointer(at);
-            let (model, screen) = (self.core.view(), &self.pane.screen);
-            let hostname = self.terminals.hostname.as_str();
-            let terminal = &mut self.terminals.list[at];
+            let pointer = &mut terminal.pointer;
+            pointer.note_links(screen, hostname, &damage, alone.is_none());
+            let follows = pointer.follow(model, screen);
             let cells = match alone {
                 Some(pane) => draw_pane(terminal, model, screen, hostname, (pane, &damage)),
                 None => draw_whole(terminal, model, screen, hostname),
