@@ -53,10 +53,13 @@ use tokio::sync::mpsc;
 
 #[path = "../tests/it/kit/home.rs"]
 mod home;
+#[path = "../tests/it/kit/process.rs"]
+mod process;
 #[path = "../tests/it/kit/terminal.rs"]
 mod terminal;
 
 use home::Home;
+use process::server_of;
 use terminal::{Answers, Spec, Terminal};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -200,7 +203,9 @@ struct Hosted {
 impl Hosted {
     /// The processes of the host, without the child.
     fn processes(&self) -> Vec<i32> {
-        let first = self.terminal.pid().as_raw_nonzero().get();
+        let first = self.terminal.pid();
+        let own = server_of(first).map(|server| server.as_raw_nonzero().get());
+        let first = first.as_raw_nonzero().get();
         let reported =
             (self.who == Who::Tmux).then(|| self.tmux(&["display-message", "-p", "#{pid}"]));
         let server = reported.and_then(Result::ok).and_then(|reported| {
@@ -209,7 +214,7 @@ impl Hosted {
                 .parse()
                 .ok()
         });
-        std::iter::once(first).chain(server).collect()
+        [Some(first), own, server].into_iter().flatten().collect()
     }
 
     fn tmux(&self, args: &[&str]) -> io::Result<Output> {
@@ -316,7 +321,12 @@ impl Bench {
         match hosted.who {
             // It may have ended by itself.
             Who::Tmux => drop(hosted.tmux(&["kill-server"])),
-            Who::Bare | Who::Beside | Who::Pitstop => hosted.terminal.signal(Signal::TERM),
+            Who::Bare | Who::Beside | Who::Pitstop => {
+                let first = hosted.terminal.pid();
+                let ends = server_of(first).unwrap_or(first);
+                // It may have ended by itself.
+                let _ = rustix::process::kill_process(ends, Signal::TERM);
+            }
         }
         hosted.terminal.wait_for_exit(LIMIT);
     }
@@ -670,7 +680,10 @@ impl Bench {
         let runtime = tokio::runtime::Runtime::new()?;
         let (calls, queue) = mpsc::channel(64);
         let (listening, _) = runtime.block_on(async { bind_control_socket(&socket) })?;
-        let (keys, desk) = (secrets.keys(), RequestQueue::new(calls, Feed::new("bench")));
+        let (keys, desk) = (
+            secrets.keys(),
+            RequestQueue::new(calls, Feed::new("bench"), mpsc::channel(1).0),
+        );
         runtime.spawn(serve(listening, keys, desk, std::future::pending()));
         runtime.spawn(take_all(queue));
         let hook = |file: &Path| {

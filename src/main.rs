@@ -6,9 +6,9 @@ use std::process::exit;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use pitstop::cli::{
-    api, check, completions, context, ctl, demo, doctor, exec_agent, git_hook, handoff, history,
-    hook, host, man, mcp, prune, restore, run, save, status, statusline, test, trim, trust,
-    unknown,
+    api, attach, check, completions, context, ctl, demo, doctor, exec_agent, git_hook, handoff,
+    history, hook, host, man, mcp, prune, restore, run, save, server, status, statusline, test,
+    trim, trust, unknown,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -32,10 +32,13 @@ struct Cli {
 enum Command {
     Demo(demo::DemoArgs),
     Api(api::ApiArgs),
+    Attach(attach::AttachArgs),
     Check(check::CheckArgs),
     Completions(completions::CompletionsArgs),
     Context(context::ContextArgs),
     Ctl(ctl::CtlArgs),
+    /// Detach all terminals of the session of this directory, which goes on.
+    Detach,
     Doctor(doctor::DoctorArgs),
     GitHook(git_hook::GitHookArgs),
     Handoff(handoff::HandoffArgs),
@@ -49,6 +52,8 @@ enum Command {
     #[command(visible_alias = "ss")]
     Save(save::SaveArgs),
     Status(status::StatusArgs),
+    /// End the agent of this directory cleanly, and its supervisor.
+    Stop,
     Test(test::TestArgs),
     Trim(trim::TrimArgs),
     Trust(trust::TrustArgs),
@@ -62,6 +67,7 @@ fn main() {
             Some("hook") => exit(hook::run(rest)),
             Some("statusline") => exit(statusline::run(rest)),
             Some(SHIM) => exit(exec_agent::run(rest)),
+            Some(server::SERVER) => exit(server::run()),
             Some("demo-agent") => exit(pitstop_demo::main(&words(rest))),
             _ => {}
         }
@@ -71,13 +77,15 @@ fn main() {
         None => error.exit(),
     });
     exit(match cli.command {
-        None => host::run(&cli.host, false),
+        None => host::run(&cli.host),
         Some(Command::Demo(args)) => demo::run(&args, &cli.host),
         Some(Command::Api(args)) => api::run(&args),
+        Some(Command::Attach(args)) => attach::run(&args),
         Some(Command::Check(args)) => check::run(&args, &cli.host.flags()),
         Some(Command::Completions(args)) => completions::run(&args, Cli::command()),
         Some(Command::Context(args)) => context::run(&args),
         Some(Command::Ctl(args)) => ctl::run(&args),
+        Some(Command::Detach) => ctl::give(ctl::Action::Detach),
         Some(Command::Doctor(args)) => doctor::run(&args, &cli.host.flags()),
         Some(Command::GitHook(args)) => git_hook::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args, &cli.host.flags()),
@@ -89,6 +97,7 @@ fn main() {
         Some(Command::Restore(args)) => restore::run(&args, &cli.host),
         Some(Command::Save(args)) => save::run(&args, &cli.host.flags()),
         Some(Command::Status(args)) => status::run(&args),
+        Some(Command::Stop) => ctl::give(ctl::Action::Stop),
         Some(Command::Test(args)) => test::run(&args),
         Some(Command::Trim(args)) => trim::run(&args, &cli.host.flags()),
         Some(Command::Trust(args)) => trust::run(&args),

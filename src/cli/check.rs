@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use super::template;
 use pitstop_core::config::{
     error::{ConfigErrors, EXIT_CODE, Fault, Severity, Style},
-    load::{self, Flags, Loaded, Source, paths::Paths},
+    load::{
+        self, Flags, Loaded, Source,
+        paths::{Paths, project_here},
+    },
 };
 
 /// Check the configuration and show every error in it
@@ -53,7 +56,7 @@ fn check(args: &CheckArgs, flags: &Flags) -> Result<Loaded, ConfigErrors> {
         });
     }
     let general = |message: String| ConfigErrors::from(Fault::general(message, None));
-    let project = std::env::current_dir()
+    let project = project_here()
         .map_err(|error| general(format!("cannot find the current directory: {error}")))?;
     let paths = Paths::of_process(&project).map_err(|error| general(error.to_string()))?;
     let loaded = load::load(&paths, flags)?;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{out, sessions};
 use pitstop_base::clean;
 use pitstop_core::{
-    config::load::paths::Paths,
+    config::load::paths::{Paths, project_here},
     lineage::{IterationId, Meta},
 };
 use pitstop_handoff::strategy::{self, MAX_COMMANDS};
@@ -77,7 +77,7 @@ struct Session {
 
 /// Returns the present session, or all of them, oldest first.
 fn sessions(all: bool) -> Result<Vec<Session>, ContextError> {
-    let project = std::env::current_dir().map_err(ContextError::Directory)?;
+    let project = project_here().map_err(ContextError::Directory)?;
     let places = sessions::places(Paths::of_process(&project).ok().as_ref());
     let mut found = Vec::new();
     if let Some(private) = PrivateDir::find_project(&project)? {

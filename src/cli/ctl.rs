@@ -58,6 +58,8 @@ pub enum Action {
     Undo,
     /// Forget the preserved state (decisions, issues, items, tests), once you say yes; `undo` brings it back
     ClearState,
+    /// Let go of all terminals; the session goes on
+    Detach,
     /// End the agent cleanly, and the supervisor
     Stop,
     /// Type a text as a prompt, if the agent waits for one
@@ -76,10 +78,23 @@ impl Action {
             Self::Resume => Control::Resume,
             Self::Undo => Control::Undo,
             Self::ClearState => Control::ClearState,
+            Self::Detach => Control::Detach,
             Self::Stop => Control::Stop,
             Self::Say => Control::Say(text),
         }
     }
+}
+
+/// Gives an order that takes nothing more; returns the exit code as [`run`] does.
+#[must_use]
+pub fn give(action: Action) -> i32 {
+    run(&CtlArgs {
+        action,
+        text: None,
+        way: None,
+        yes: false,
+        json: false,
+    })
 }
 
 /// Runs the command; 0 if the order was accepted, 1 if it was refused, 2 on bad usage, 3 if no supervisor runs here.

@@ -13,21 +13,20 @@ use std::{
     env,
     ffi::OsString,
     fs::{self, DirBuilder, File},
-    io::{self, IsTerminal as _},
+    io,
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::{Path, PathBuf},
 };
 
 use clap::Args;
 use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use pitstop_store::is_at;
 
-use super::{
-    host::{self, HostArgs},
-    out::{self, complain},
-};
+use super::host::{self, Asked, HostArgs, Request};
+use crate::supervisor::StartError;
 
 /// The start of the name of a demo's directory; the user's number follows.
 const PREFIX: &str = "pitstop-demo-";
@@ -57,51 +56,55 @@ pub struct DemoArgs {
     pub args: Vec<String>,
 }
 
+/// The place of the demo's project.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum DemoPlace {
+    /// The current directory.
+    Here,
+    /// A temporary directory.
+    Temporary {
+        /// True if it is kept.
+        keep: bool,
+    },
+}
+
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
     let mut host = host.clone();
     host.args.extend(args.args.iter().cloned());
-    // Without a terminal nothing is hosted, and nothing need be made for it.
-    if args.here || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return host::run(&host, true);
-    }
-    let temporary = env::temp_dir();
-    sweep(&temporary);
-    let dirs = match DemoDirs::create(&temporary, args.keep) {
-        Ok(dirs) => dirs,
-        Err(error) => {
-            let place = temporary.display();
-            return out::failed(
-                &format!("cannot make a directory for the demo in {place}: {error}"),
-                "set TMPDIR to one that you can write, or use `pitstop demo --here`",
-            );
-        }
+    let demo = if args.here {
+        DemoPlace::Here
+    } else {
+        DemoPlace::Temporary { keep: args.keep }
     };
-    // The project becomes the current directory.
-    host.config = host
-        .config
-        .map(|file| std::path::absolute(&file).unwrap_or(file));
-    let code = match env::set_current_dir(dirs.project()) {
-        Ok(()) => host::run_demo(&host, &dirs.env()),
-        Err(error) => {
-            let project = dirs.project();
-            out::failed(&format!("cannot enter {}: {error}", project.display()), "")
-        }
-    };
-    dirs.close(args.keep);
-    code
+    host::start(Request {
+        args: host,
+        demo: Some(demo),
+        asked: Asked::Session,
+    })
 }
 
 /// The directories of one demo.
 #[derive(Debug)]
 pub(super) struct DemoDirs {
     root: PathBuf,
+    keep: bool,
     /// The open directory, locked until the end.
     lock: File,
 }
 
 impl DemoDirs {
+    /// Makes the directories, removes those that killed demos have left, and goes to the project's.
+    pub(super) fn enter(keep: bool) -> Result<Self, StartError> {
+        let temporary = env::temp_dir();
+        sweep(&temporary);
+        let made = Self::create(&temporary, keep);
+        let dirs = made.map_err(|error| StartError::DemoDirectory(temporary, error))?;
+        env::set_current_dir(dirs.project()).map_err(StartError::Directory)?;
+        Ok(dirs)
+    }
+
     /// Makes the directories, for this user alone.
     fn create(temporary: &Path, keep: bool) -> io::Result<Self> {
         let temporary = temporary.canonicalize()?;
@@ -123,7 +126,7 @@ impl DemoDirs {
             for name in [PROJECT, "state", "run"] {
                 builder.create(root.join(name))?;
             }
-            return Ok(Self { root, lock });
+            return Ok(Self { root, keep, lock });
         }
     }
 
@@ -138,31 +141,34 @@ impl DemoDirs {
             .map(|(variable, name)| (variable.into(), self.root.join(name).into()))
     }
 
-    /// Removes the directories, or leaves them for the user, and prints which.
-    fn close(self, keep: bool) {
+    /// Removes the directories, or leaves them for the user; returns a text that says which.
+    pub(super) fn close(self) -> String {
         let root = self.root.display();
-        if keep {
+        if self.keep {
             let project = self.project();
-            let text = format!(
+            return format!(
                 "pitstop: the demo is kept in {root}\nto look at it: cd {} && XDG_STATE_HOME={root}/state pitstop history\n",
                 project.display()
             );
-            // A shell that is gone gets no message.
-            let _ = out::print(&text);
-            return;
         }
         match remove(&self.root) {
-            Ok(()) => {
-                let _ = out::print(
-                    "pitstop: the demo's project and database are removed (--keep keeps them)\n",
-                );
-            }
-            Err(error) => complain(
-                &format!("cannot remove the demo's directory {root}: {error}"),
-                "the next demo tries again",
+            Ok(()) => "pitstop: the demo's project and database are removed (--keep keeps them)\n"
+                .to_owned(),
+            Err(error) => format!(
+                "error: cannot remove the demo's directory {root}: {error}\nhint: the next demo tries again\n"
             ),
         }
-        drop(self.lock);
+    }
+}
+
+impl Drop for DemoDirs {
+    fn drop(&mut self) {
+        if !self.keep {
+            // Gone already, or the next demo tries again.
+            let _ = remove(&self.root);
+        }
+        // Another demo may take it for a leftover from here on.
+        let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
@@ -198,11 +204,7 @@ fn sweep(temporary: &Path) {
             && let Ok(Some(_lock)) = locked(&root)
             && let Err(error) = remove(&root)
         {
-            let root = root.display();
-            complain(
-                &format!("cannot remove {root}, which an earlier demo left: {error}"),
-                "",
-            );
+            tracing::warn!(root = %root.display(), %error, "what an earlier demo left cannot be removed");
         }
     }
 }
@@ -244,7 +246,7 @@ mod tests {
             assert!(stays.exists(), "{}", stays.display());
         }
         let root = running.root.clone();
-        running.close(false);
+        running.close();
         assert!(!root.exists() && kept.root.exists());
     }
 }

@@ -39,11 +39,9 @@ pub struct Here {
 impl Here {
     /// Finds all of this. An error is shown to the person; only the exit code is returned.
     pub fn find(flags: &Flags) -> Result<Self, i32> {
-        let directory = env::current_dir()
-            .and_then(|here| here.canonicalize())
-            .map_err(|error| {
-                out::failed(&format!("cannot find the current directory: {error}"), "")
-            })?;
+        let directory = load::paths::project_here().map_err(|error| {
+            out::failed(&format!("cannot find the current directory: {error}"), "")
+        })?;
         let paths = Paths::of_process(&directory).map_err(|error| failed_by(&error))?;
         // A fault in the configuration is reported by `pitstop check`; the store is then that of the defaults.
         let loaded = load::load(&paths, flags);

@@ -1,10 +1,12 @@
-//! `pitstop`, `pitstop demo`, `pitstop --agent CMD`: the wishes of the command line, handed to the supervisor.
+//! `pitstop`, `pitstop demo`, `pitstop --agent CMD`: what the command line asks for, handed to a supervisor in a process of its own. A
+//! headless run is supervised in this one.
 
-use std::{env, ffi::OsString, io::IsTerminal, path::PathBuf};
+use std::{env, io::IsTerminal, os::unix::net::UnixStream, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     logging,
-    runtime::tty,
     supervisor::{
         self, Start, StartError, Task, Work,
         program::{self, Wanted},
@@ -14,22 +16,27 @@ use pitstop_agent::AgentKind;
 use pitstop_core::{
     config::{
         error::Fault,
-        load::{self, Flags, Loaded, paths::Paths},
+        load::{
+            self, Flags, Loaded,
+            paths::{Paths, project_here},
+        },
     },
     lineage::checkpoint::Checkpoint,
 };
 use pitstop_demo::BRIDGE_VARIABLE;
 
 use super::{
+    attach::{self, AttachArgs},
+    demo::{DemoDirs, DemoPlace},
     here::{Environment, Here},
     offer::{self, Choice},
     out::{chain, complain, style},
     run::Order,
-    template,
+    server, template,
 };
 
 /// What to host.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Serialize, Deserialize, clap::Args)]
 pub struct HostArgs {
     /// Host this program instead of Claude Code (pane and estimates only)
     #[arg(long, value_name = "CMD")]
@@ -59,95 +66,118 @@ impl HostArgs {
     }
 }
 
+/// What a supervisor is asked to host.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Request {
+    pub args: HostArgs,
+    /// The place of the demo's project; `None` if it is not the demo that is hosted.
+    pub demo: Option<DemoPlace>,
+    pub asked: Asked,
+}
+
 /// The work of the agent, as the command line asks for it.
-enum Asked {
+#[derive(Serialize, Deserialize)]
+pub(super) enum Asked {
     Session,
-    Run(Order),
-    Restore(Checkpoint),
+    Run(Box<Order>),
+    Restore(Box<Checkpoint>),
 }
 
 impl Asked {
-    /// Checks that there is a terminal: without one only a headless autonomous run is possible.
-    fn check_terminal(&self) -> Result<(), StartError> {
-        let headless = matches!(self, Self::Run(order) if order.speech().is_some());
-        if headless || (std::io::stdout().is_terminal() && std::io::stdin().is_terminal()) {
-            return Ok(());
-        }
-        Err(StartError::NoTerminal {
-            run: matches!(self, Self::Run(_)),
-        })
+    /// Reports whether it is a run without a terminal.
+    fn is_headless(&self) -> bool {
+        matches!(self, Self::Run(order) if order.speech().is_some())
     }
 }
 
-/// Hosts the agent; returns the exit code.
+/// Reports whether standard input and output are a terminal.
+pub(super) fn has_terminal() -> bool {
+    std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
+}
+
+/// Hosts the agent, or shows the session that runs here already; returns the exit code.
 #[must_use]
-pub fn run(args: &HostArgs, demo: bool) -> i32 {
+pub fn run(args: &HostArgs) -> i32 {
     let mut args = args.clone();
-    let asked = match choice(&args, demo) {
+    let asked = match choice(&args) {
+        Choice::Attach => return attach::run(&AttachArgs::default()),
         Choice::New => Asked::Session,
-        Choice::Restore(checkpoint) => Asked::Restore(*checkpoint),
+        Choice::Restore(checkpoint) => Asked::Restore(checkpoint),
         Choice::Resume(session) => {
             args.args = vec!["--resume".to_owned(), session.to_string()];
             Asked::Session
         }
         Choice::Quit => return 0,
     };
-    report(host_agent(&args, demo, asked, None))
+    start(Request {
+        args,
+        demo: None,
+        asked,
+    })
 }
 
 /// Returns what a person wants to do with earlier work, where there is some and a person to ask.
-fn choice(args: &HostArgs, demo: bool) -> Choice {
-    let is_plain = !demo && !args.new && args.agent.is_none() && args.args.is_empty();
-    if !is_plain || Asked::Session.check_terminal().is_err() {
+fn choice(args: &HostArgs) -> Choice {
+    let is_plain = !args.new && args.agent.is_none() && args.args.is_empty();
+    if !is_plain || !has_terminal() {
         return Choice::New;
     }
     // A fault of the directory is reported by the start itself.
-    Here::find(&args.flags()).map_or(Choice::New, |here| offer::ask(&here))
+    let Ok(here) = Here::find(&args.flags()) else {
+        return Choice::New;
+    };
+    if here.holder().is_some() {
+        return Choice::Attach;
+    }
+    offer::ask(&here)
 }
 
-/// Hosts the demo in directories of its own, to which these variables lead and of which the current one is the project;
-/// returns the exit code.
-pub(super) fn run_demo(args: &HostArgs, env: &[(OsString, OsString)]) -> i32 {
-    report(host_agent(args, true, Asked::Session, Some(env)))
-}
-
-/// Hosts the agent for an autonomous run; returns the exit code.
-pub(super) fn run_order(args: &HostArgs, demo: bool, order: Order) -> i32 {
-    report(host_agent(args, demo, Asked::Run(order), None))
-}
-
-/// Hosts the agent as [`run`] does, in a fresh session that is given the handoff of a checkpoint.
-#[must_use]
-pub fn restore(args: &HostArgs, demo: bool, checkpoint: Checkpoint) -> i32 {
-    report(host_agent(args, demo, Asked::Restore(checkpoint), None))
-}
-
-/// Returns the exit code; an error is shown first.
-fn report(outcome: Result<i32, StartError>) -> i32 {
+/// Has a supervisor host what is asked for, and shows it in this terminal; a headless run is hosted in this process. Returns the exit
+/// code; an error is shown first.
+pub(super) fn start(mut request: Request) -> i32 {
+    let config = request.args.config.take();
+    request.args.config = config.map(|file| std::path::absolute(&file).unwrap_or(file));
+    let is_headless = request.asked.is_headless();
+    let checked = if is_headless || has_terminal() {
+        // Here, where a person sees the lines of the faults.
+        supervisor::check_system().and_then(|()| check_config(&request))
+    } else {
+        Err(StartError::NoTerminal {
+            run: matches!(request.asked, Asked::Run(_)),
+        })
+    };
+    let outcome = match checked {
+        Ok(()) if is_headless => host(request, &mut None),
+        Ok(()) => return server::start(&request),
+        Err(error) => Err(error),
+    };
     outcome.unwrap_or_else(|error| {
-        let what = chain(&error);
-        if tty::is_stalled() {
-            // Writing to the terminal would never return.
-            tracing::error!(error = what, "the terminal has stalled");
-        } else {
-            complain(&what, error.hint());
-        }
+        complain(&chain(&error), error.hint());
         error.code()
     })
 }
 
-fn host_agent(
-    args: &HostArgs,
-    demo: bool,
-    asked: Asked,
-    own_places: Option<&[(OsString, OsString)]>,
-) -> Result<i32, StartError> {
-    asked.check_terminal()?;
-    supervisor::check_system()?;
-    let project = env::current_dir()
-        .and_then(|here| here.canonicalize())
-        .map_err(StartError::Directory)?;
-    let leading = own_places.unwrap_or_default();
+fn check_config(request: &Request) -> Result<(), StartError> {
+    let project = project_here().map_err(StartError::Directory)?;
+    let paths = Paths::of_process(&project)?;
+    load_config(&paths, &request.args.flags()).map(drop)
+}
+
+/// Hosts what is asked for until it is over; returns the exit code. The loop takes the connection to the client whose terminal shows
+/// it, if there is one.
+pub(super) fn host(request: Request, terminal: &mut Option<UnixStream>) -> Result<i32, StartError> {
+    let Request { args, demo, asked } = request;
+    let demo_dirs = match demo {
+        Some(DemoPlace::Temporary { keep }) => Some(DemoDirs::enter(keep)?),
+        Some(DemoPlace::Here) | None => None,
+    };
+    let project = match demo_dirs {
+        Some(_) => env::current_dir().and_then(|here| here.canonicalize()),
+        None => project_here(),
+    };
+    let project = project.map_err(StartError::Directory)?;
+    let leading = demo_dirs.as_ref().map(DemoDirs::env);
+    let leading = leading.as_ref().map_or(&[][..], |env| &env[..]);
     let paths = Paths::of_process_with(leading, &project)?;
     let flags = args.flags();
     let Loaded {
@@ -155,7 +185,7 @@ fn host_agent(
         warnings,
         ..
     } = load_config(&paths, &flags)?;
-    if own_places.is_some() {
+    if demo_dirs.is_some() {
         // The demo has a database of its own, and must not take the listening address of another supervisor.
         config.store.url = None;
         config.api.listen = None;
@@ -167,19 +197,19 @@ fn host_agent(
         .ok();
     let generator = template::generator(&paths).map_err(StartError::Template)?;
     let wanted = match &args.agent {
-        _ if demo => Wanted::Demo,
+        _ if demo.is_some() => Wanted::Demo,
         None => Wanted::Claude,
         Some(command) => Wanted::Command(command.clone()),
     };
     let mut agent = program::find(&wanted, &args.args, &config, &paths)?;
     agent.env.extend(leading.iter().cloned());
-    if own_places.is_some() {
+    if demo_dirs.is_some() {
         // The demo shows all features, the bridge among them.
         agent.env.push((BRIDGE_VARIABLE.into(), "1".into()));
     }
     let work = match asked {
         Asked::Session => Work::Session,
-        Asked::Restore(checkpoint) => Work::Restore(Box::new(checkpoint)),
+        Asked::Restore(checkpoint) => Work::Restore(checkpoint),
         Asked::Run(order) => {
             if agent.kind == AgentKind::Demo {
                 agent.env.extend(order.demo_env());
@@ -191,7 +221,9 @@ fn host_agent(
             }))
         }
     };
-    supervisor::run(Start {
+    // Here, because what the command line names is sought where it was called.
+    env::set_current_dir(&project).map_err(StartError::Directory)?;
+    let start = Start {
         environment: Environment::of(&project, &config).name,
         project,
         paths,
@@ -202,7 +234,10 @@ fn host_agent(
         agent,
         work,
         // A person who gives arguments knows what to look at, and needs no tour.
-        tour: own_places.is_some() && args.args.is_empty(),
+        tour: demo_dirs.is_some() && args.args.is_empty(),
+    };
+    supervisor::run(start, terminal, || {
+        demo_dirs.map_or_else(String::new, DemoDirs::close)
     })
 }
 

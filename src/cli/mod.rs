@@ -3,11 +3,13 @@
 #![allow(clippy::disallowed_methods, reason = "commands touch the world")]
 
 pub mod api;
+pub mod attach;
 pub mod completions;
 pub mod context;
 pub mod ctl;
 pub mod demo;
 pub mod doctor;
+mod editor;
 pub mod git_hook;
 pub mod handoff;
 pub mod here;
@@ -23,6 +25,7 @@ pub mod prune;
 pub mod restore;
 pub mod run;
 pub mod save;
+pub mod server;
 mod sessions;
 pub mod status;
 pub mod statusline;

@@ -35,6 +35,8 @@ pub(super) enum Choice {
     Restore(Box<Checkpoint>),
     /// Starts a fresh session.
     New,
+    /// Shows the session that runs here.
+    Attach,
     /// Starts nothing.
     Quit,
 }
@@ -48,7 +50,7 @@ struct Past {
 
 /// Asks the question, if there is earlier work to offer.
 pub(super) fn ask(here: &Here) -> Choice {
-    if !here.config.ui.offer_past || here.faulty || !here.has_store() || here.holder().is_some() {
+    if !here.config.ui.offer_past || here.faulty || !here.has_store() {
         return Choice::New;
     }
     let places = sessions::places(Some(&here.paths));

@@ -178,7 +178,8 @@ pub fn ask_if_any(
         Err(ClientError::NoSupervisor { .. }) => return Ok(None),
         Err(error) => return Err(failed_by(&error)),
     };
-    if (200..300).contains(&answer.status) {
+    // After 101 the connection goes on in another protocol.
+    if (200..300).contains(&answer.status) || answer.status == 101 {
         return Ok(Some(answer));
     }
     let refusal = serde_json::from_slice::<ErrorBody>(&answer.body);

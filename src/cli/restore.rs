@@ -10,8 +10,9 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
+    demo::DemoPlace,
     here::Here,
-    host::{self, HostArgs},
+    host::{self, Asked, HostArgs, Request},
     out::{self, columns},
 };
 use crate::{runtime::zone, supervisor::program::DEMO};
@@ -111,7 +112,11 @@ fn start(args: &RestoreArgs, host: &HostArgs, is_demo: bool, checkpoint: Checkpo
     host.agent = args.agent.clone().or(host.agent);
     host.args.extend(args.args.iter().cloned());
     let demo = is_demo && host.agent.is_none();
-    host::restore(&host, demo, checkpoint)
+    host::start(Request {
+        args: host,
+        demo: demo.then_some(DemoPlace::Here),
+        asked: Asked::Restore(Box::new(checkpoint)),
+    })
 }
 
 /// Reads a checkpoint from a file.

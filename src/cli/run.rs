@@ -7,9 +7,11 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use super::{
-    host::{self, HostArgs},
+    demo::DemoPlace,
+    host::{self, Asked, HostArgs, Request},
     out,
 };
 use crate::runtime::{lines::Speech, task};
@@ -19,7 +21,7 @@ use pitstop_core::{
 };
 
 /// The rule for when a new session is begun.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 pub enum FreshWhen {
     /// When the context window is full
     #[default]
@@ -32,7 +34,7 @@ pub enum FreshWhen {
 ///
 /// Exit codes: 0 done, or you quit · 1 error · 2 bad usage or configuration · 3 a cap was reached · 4 a breaker tripped ·
 /// 5 the agent could not run · 130 interrupted.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub struct RunArgs {
     /// The task: a file, read again before each prompt, or the text itself
     #[arg(long, value_name = "FILE|TEXT")]
@@ -83,7 +85,7 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 /// The run to be made, as far as the command line defines it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     args: RunArgs,
     task: String,
@@ -211,7 +213,11 @@ pub fn run(args: &RunArgs, host: &HostArgs) -> i32 {
         Ok(order) => {
             let mut host = host.clone();
             host.args.extend(args.args.iter().cloned());
-            host::run_order(&host, args.demo, order)
+            host::start(Request {
+                args: host,
+                demo: args.demo.then_some(DemoPlace::Here),
+                asked: Asked::Run(Box::new(order)),
+            })
         }
         Err((error, hint)) => out::misused(&error, hint),
     }

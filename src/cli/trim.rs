@@ -28,7 +28,10 @@ use pitstop_core::{
     app::figures::guard_settings,
     config::{
         Config,
-        load::{self, Flags, paths::Paths},
+        load::{
+            self, Flags,
+            paths::{Paths, project_here},
+        },
     },
     guard::{Room, reading::WindowEvidence, threshold::Threshold},
 };
@@ -84,7 +87,7 @@ struct Report {
 }
 
 fn trim(args: &TrimArgs, flags: &Flags) -> Result<i32, i32> {
-    let project = env::current_dir()
+    let project = project_here()
         .map_err(|error| out::failed(&format!("cannot find the current directory: {error}"), ""))?;
     let paths = Paths::of_process(&project).map_err(|error| failed_by(&error))?;
     let config = load::load(&paths, flags).map_err(|_| {

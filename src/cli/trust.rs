@@ -9,7 +9,7 @@ use pitstop_base::clean::one_line;
 use pitstop_core::config::{
     error::EXIT_CODE,
     load::{
-        paths::Paths,
+        paths::{Paths, project_here},
         trust::{self, Candidate, TrustError},
     },
 };
@@ -46,8 +46,8 @@ pub fn run(args: &TrustArgs) -> i32 {
 }
 
 fn paths() -> Result<Paths, String> {
-    let project = std::env::current_dir()
-        .map_err(|error| format!("cannot find the current directory: {error}"))?;
+    let project =
+        project_here().map_err(|error| format!("cannot find the current directory: {error}"))?;
     Paths::of_process(&project).map_err(|error| error.to_string())
 }
 

@@ -151,10 +151,12 @@ impl Shell {
             Effect::StoreClipboard(text) => self.store_clipboard(&text),
             Effect::Bell => self.each_output(HostOutput::bell),
             Effect::Notify { title, body } => self.each_output(|out| out.notify(&title, &body)),
-            Effect::HostTitle(title) => self.each_output(|output| output.title(&title)),
+            Effect::HostTitle(title) => self.terminals.set_title(&title),
             Effect::HostProgress(progress) => self.each_output(|output| output.progress(progress)),
             Effect::Call(why) => self.call_person(&why),
             Effect::LogRun(event) => self.report(&event),
+            Effect::Detach => self.detach_active(),
+            Effect::DetachAll => self.detach_all("by `pitstop detach`"),
             Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
         }
     }

@@ -1,4 +1,4 @@
-//! A host terminal by its descriptors: its bytes in, and frames out.
+//! A host terminal by the descriptors that its client has handed over: its bytes in, and frames out.
 //!
 //! ```text
 //!   input  ── reader thread ──► bounded channel ──► loop
@@ -13,7 +13,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
     panic::{self, AssertUnwindSafe},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc as std_mpsc,
     },
@@ -77,6 +77,9 @@ impl HostKeys {
     }
 }
 
+/// The time that the reader may take to notice that it should pause.
+const PAUSE_LIMIT: Duration = Duration::from_secs(1);
+
 /// The time that the last frame may take before it is cut.
 const SETTLE_LIMIT: Duration = Duration::from_millis(250);
 
@@ -116,19 +119,29 @@ pub struct Host {
     in_flight: Arc<AtomicUsize>,
     /// True from the sending of a frame to the writer until the loop has noted that all are written.
     waits: bool,
-    /// True while another program has the terminal.
-    lent: bool,
+    /// True while it is left alone: before its client has taken it, or while another program has it.
+    is_paused: bool,
+    /// True once it was asked for its abilities.
+    was_asked: bool,
 }
 
-/// The pause of the reader: whether it should leave the terminal's bytes to another program, and whether it has noticed.
+/// The pause of the reader: whether it should leave the terminal's bytes alone, and whether it has noticed.
 #[derive(Debug, Default)]
 struct Paused {
     wanted: AtomicBool,
+    /// True once the reader has ended.
+    ended: AtomicBool,
     reached: Mutex<Option<std_mpsc::Sender<()>>>,
 }
 
+impl Paused {
+    fn slot(&self) -> MutexGuard<'_, Option<std_mpsc::Sender<()>>> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Host {
-    /// Begins to read a terminal that was taken, and asks for its abilities.
+    /// Makes a terminal ready, which is left alone until [`Host::take`].
     pub fn new(
         id: TerminalId,
         input: OwnedFd,
@@ -137,7 +150,6 @@ impl Host {
     ) -> io::Result<Self> {
         let output = Arc::new(Output::new(output));
         let gate = Arc::new(Gate::default());
-        let number = gate.open();
         let in_flight = Arc::new(AtomicUsize::new(0));
         let (frames, to_write) = std_mpsc::channel::<(u64, Vec<u8>)>();
         let (for_writer, its_output) = (Arc::clone(&gate), Arc::clone(&output));
@@ -153,23 +165,24 @@ impl Host {
                     }
                 }
             })?;
-        let paused = Arc::new(Paused::default());
+        let paused = Arc::new(Paused {
+            wanted: AtomicBool::new(true),
+            ..Paused::default()
+        });
         let (woken, wake) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         read_in_background(id, input, senders.bytes, Arc::clone(&paused), woken)?;
-        tty::guard(Arc::downgrade(&gate));
-        let mut host = Self {
+        Ok(Self {
             output,
             gate,
-            number,
+            number: 0,
             paused,
             wake,
             frames,
             in_flight,
             waits: false,
-            lent: false,
-        };
-        host.write([&tty::enter(), tty::QUERIES.as_bytes()].concat());
-        Ok(host)
+            is_paused: true,
+            was_asked: false,
+        })
     }
 
     /// Returns the terminal's size in cells: columns, rows.
@@ -181,13 +194,13 @@ impl Host {
     /// Reports whether a frame may be sent: the last one is out, and the terminal is ours.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
-        !self.waits && !self.lent
+        !self.waits && !self.is_paused
     }
 
-    /// Sends a frame, but not to a terminal that another program has: as much as it takes at once is written directly, because
+    /// Sends a frame, but not to a terminal that is left alone: as much as it takes at once is written directly, because
     /// handing it to another thread would delay an echo, and the rest by the writer.
     pub fn write(&mut self, mut frame: Vec<u8>) {
-        if self.lent {
+        if self.is_paused {
             return;
         }
         if !self.waits
@@ -210,32 +223,37 @@ impl Host {
         self.waits = self.in_flight.load(Ordering::SeqCst) > 0;
     }
 
-    /// Leaves the terminal to another program until [`Host::take_back`]: no key is read and nothing is drawn meanwhile.
-    pub fn lend(&mut self) -> io::Result<()> {
+    /// Leaves the terminal alone until [`Host::take`]: no key is read and nothing is drawn meanwhile.
+    pub fn pause(&mut self) -> io::Result<()> {
+        if self.is_paused {
+            return Ok(());
+        }
         let (reached, wait) = std_mpsc::channel();
-        let slot = &self.paused.reached;
-        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(reached);
+        *self.paused.slot() = Some(reached);
         self.paused.wanted.store(true, Ordering::SeqCst);
         rustix::io::write(&self.wake, b"p")?;
-        // A reader that has ended (terminal gone) never answers.
-        let _ = wait.recv_timeout(Duration::from_secs(1));
+        if self.paused.ended.load(Ordering::SeqCst) {
+            self.paused.slot().take();
+        }
+        let _ = wait.recv_timeout(PAUSE_LIMIT);
         self.settle();
-        tty::restore();
-        self.lent = true;
+        self.gate.close();
+        self.is_paused = true;
         Ok(())
     }
 
-    /// Takes the terminal back; harmless if it was not lent.
-    pub fn take_back(&mut self) -> io::Result<()> {
-        if !std::mem::take(&mut self.lent) {
+    /// Begins to read and draw, or does so again, on a terminal that its client has taken. The first time it is asked for its abilities.
+    pub fn take(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.is_paused) {
             return Ok(());
         }
-        tty::take()?;
         self.number = self.gate.open();
-        tty::guard(Arc::downgrade(&self.gate));
         self.paused.wanted.store(false, Ordering::SeqCst);
         rustix::io::write(&self.wake, b"r")?;
         self.write(tty::enter());
+        if !std::mem::replace(&mut self.was_asked, true) {
+            self.write(tty::QUERIES.into());
+        }
         Ok(())
     }
 
@@ -246,25 +264,14 @@ impl Host {
             thread::sleep(Duration::from_millis(1));
         }
     }
-
-    /// Stops this process as a shell's job, as `kill -TSTP` asks; returns when it is continued.
-    pub fn suspend(&mut self) -> io::Result<()> {
-        if self.lent {
-            // The program that has the terminal is stopped by the same key, and keeps it.
-            tty::stop();
-            return Ok(());
-        }
-        self.lend()?;
-        tty::stop();
-        self.take_back()
-    }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // The writer ends with its channel, after the frame that it may still hold.
-        self.settle();
-        self.gate.close();
+        // The reader and the writer end with their channels; until then neither touches the terminal.
+        if self.pause().is_err() {
+            self.gate.close();
+        }
     }
 }
 
@@ -307,8 +314,11 @@ fn read_in_background(
     thread::Builder::new()
         .name("host reader".to_owned())
         .spawn(move || {
-            if read_despite_panics(|| read(id, &input, &sender, &paused, &woken)) == ReadEnd::Closed
-            {
+            let end = read_despite_panics(|| read(id, &input, &sender, &paused, &woken));
+            paused.ended.store(true, Ordering::SeqCst);
+            // Nobody waits for its pause in vain.
+            paused.slot().take();
+            if end == ReadEnd::Closed {
                 let _ = sender.blocking_send((id, HostBytes::Closed));
             }
         })?;
@@ -337,13 +347,7 @@ fn read(
     let mut buffer = vec![0; READ_SIZE];
     loop {
         let pausing = paused.wanted.load(Ordering::SeqCst);
-        if pausing
-            && let Some(reached) = paused
-                .reached
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take()
-        {
+        if pausing && let Some(reached) = paused.slot().take() {
             let _ = reached.send(());
         }
         let (wake, terminal) = (woken.as_fd(), input.as_fd());

@@ -18,6 +18,7 @@
 )]
 
 pub mod agent;
+mod attached;
 pub mod canvas;
 pub mod client_settings;
 pub mod clipboard;
@@ -55,7 +56,7 @@ pub mod worker;
 use std::{
     collections::{HashMap, VecDeque},
     io,
-    os::fd::AsFd as _,
+    os::fd::OwnedFd,
     path::PathBuf,
     sync::Arc,
     time::{Instant, SystemTime},
@@ -72,9 +73,12 @@ use pitstop_core::{
         event::{HostEvent, ReadEvent, TimerId},
         layout::layout,
     },
-    config::load::{Flags, paths::Paths},
+    config::{
+        OnHangup,
+        load::{Flags, paths::Paths},
+    },
 };
-use pitstop_server::{Call, Feed, Mailbox};
+use pitstop_server::{Attachment, Call, Feed, Mailbox, attach::ClientMessage};
 use pitstop_terminal::{
     input::HostInput,
     pane::pty::{self, PtyMessage},
@@ -90,7 +94,8 @@ pub use signals::Signals;
 use store_writer::Job;
 use terminal::{ECHO_FRAME_TIME, ECHO_TIME, FRAME_TIME, Terminals};
 
-pub use terminal::Looks;
+pub use attached::Client;
+pub use terminal::{Looks, TERMINAL_VARIABLES, locale};
 
 /// The number of answers that may wait for the loop.
 pub const ANSWERS_IN_FLIGHT: usize = 256;
@@ -115,6 +120,10 @@ pub struct Setup {
     pub answers: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
     /// The calls that reach us through the doors.
     pub calls: mpsc::Receiver<Call>,
+    /// The terminal for which we were started, if we were for one.
+    pub terminal: Option<Attachment>,
+    /// The terminals that come later.
+    pub attachments: mpsc::Receiver<Attachment>,
     /// The feed of events for those who listen at a door.
     pub feed: Feed,
     /// The orders for the client's own side of the session.
@@ -123,11 +132,9 @@ pub struct Setup {
     pub paths: Paths,
     /// The command line's settings for the configuration, for reloads.
     pub flags: Flags,
-    /// What the host terminal can show.
-    pub looks: Looks,
     /// The signals, listened for since before there was a process to end.
     pub signals: Signals,
-    /// The output format where there is no terminal; `None` where there is one.
+    /// The format of the lines of a headless run; `None` for all others.
     pub speech: Option<Speech>,
     /// The file that holds the run's task, if it is one.
     pub task: Option<PathBuf>,
@@ -166,16 +173,17 @@ struct Sources {
     answers: mpsc::Receiver<Event>,
     start_ready: mpsc::Receiver<StartReady>,
     calls: mpsc::Receiver<Call>,
+    attachments: mpsc::Receiver<Attachment>,
     pane: mpsc::Receiver<PtyMessage>,
 }
 
 /// The reason why the loop woke.
 enum Woken {
     Signal(&'static str),
-    Resized,
-    Suspend,
     Host(TerminalId, HostBytes),
     Written(TerminalId),
+    Attach(Box<Attachment>),
+    Client(TerminalId, Option<ClientMessage>),
     Answer(Event),
     /// The files that the next agent needs are on disk.
     StartReady(Box<StartReady>),
@@ -187,13 +195,33 @@ enum Woken {
     Timer,
 }
 
-/// Runs the supervisor until it is asked to leave; returns the exit code and the model as it was last.
-pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
+/// The state after the loop.
+pub struct Left {
+    /// The exit code.
+    pub code: i32,
+    /// The model as it was last.
+    pub model: Model,
+    /// The clients of the terminals that were attached, who wait for the last message.
+    pub clients: Vec<Client>,
+}
+
+/// Runs the supervisor until it is asked to leave.
+pub async fn run(setup: Setup) -> io::Result<Left> {
     let (mut shell, mut sources) = Shell::begin(setup)?;
     let code = shell.serve_until_quit(&mut sources).await;
     // Not kept in the future of the whole run: it is large.
-    let model = Box::pin(shell.leave(sources)).await;
-    Ok((code, model))
+    let (model, clients) = Box::pin(shell.leave(sources)).await;
+    Ok(Left {
+        code,
+        model,
+        clients,
+    })
+}
+
+/// Returns the size of a terminal in cells, columns and rows; that of the smallest usual one if it has none.
+#[must_use]
+pub fn size_of(terminal: &OwnedFd) -> (u16, u16) {
+    output::size(terminal).unwrap_or((80, 24))
 }
 
 /// Returns the time by the system's clock. A clock that is set before 1970 while we run does not end us, as `Utc::now` would.
@@ -231,15 +259,6 @@ impl Shell {
         };
         let model = core.view();
         let (events, answers) = setup.answers;
-        let mut terminals = Terminals::new();
-        if setup.speech.is_none() {
-            let own = (
-                io::stdin().as_fd().try_clone_to_owned()?,
-                io::stdout().as_fd().try_clone_to_owned()?,
-            );
-            tty::take()?;
-            terminals.attach(own, setup.looks, model.config.ui.theme, model.view.host)?;
-        }
         let lines = setup.speech.map(Lines::new).transpose()?;
         let size = layout(model).pane_size();
         let (messages, pane) = pty::channel();
@@ -258,7 +277,7 @@ impl Shell {
             timers: HashMap::new(),
             started: Instant::now(),
             quit: None,
-            terminals,
+            terminals: Terminals::new(),
             lines,
             pane: Hosted::new(screen, messages),
             files: Files::new(places, events.clone(), starts),
@@ -269,6 +288,9 @@ impl Shell {
             paths: setup.paths,
             task: setup.task,
         };
+        if let Some(terminal) = setup.terminal {
+            shell.attach(terminal);
+        }
         for effect in setup.first {
             shell.run_effect(effect);
         }
@@ -278,6 +300,7 @@ impl Shell {
             answers,
             start_ready,
             calls: setup.calls,
+            attachments: setup.attachments,
             pane,
         };
         Ok((shell, sources))
@@ -318,26 +341,27 @@ impl Shell {
         let wake_at = self.next_deadline();
         tokio::select! {
             biased;
-            woken = sources.signals.next() => woken,
+            signal = sources.signals.next() => Woken::Signal(signal),
             woken = self.terminals.next() => woken,
             Some(event) = sources.answers.recv() => Woken::Answer(event),
             Some(ready) = sources.start_ready.recv() => Woken::StartReady(Box::new(ready)),
             () = self.files.progress(), if self.quit.is_some() => Woken::Kept,
             Some(call) = sources.calls.recv() => Woken::Call(call),
+            Some(attachment) = sources.attachments.recv() => Woken::Attach(Box::new(attachment)),
             Some(message) = sources.pane.recv() => Woken::Pane(message),
             changes = self.services.watcher.changes() => Woken::Changed(changes),
             () = sleep_until(wake_at) => Woken::Timer,
         }
     }
 
-    /// Gives the terminal back and ends what is left; returns the model as it was last.
-    async fn leave(self, sources: Sources) -> Model {
+    /// Lets go of the terminals and ends what is left; returns the model as it was last, and the clients.
+    async fn leave(self, sources: Sources) -> (Model, Vec<Client>) {
         let Self {
             core,
             pane: Hosted {
                 pty, mut remains, ..
             },
-            mut terminals,
+            terminals,
             services,
             ..
         } = self;
@@ -347,23 +371,11 @@ impl Shell {
             remains.of(agent);
         }
         drop(pty);
-        if let Some(editing) = terminals.editing.take() {
-            editing.end().await;
-        }
-        // The last call to a person.
-        for terminal in terminals.all_mut() {
-            let mut last = terminal.output.take();
-            last.extend(terminal.output.leave());
-            if !last.is_empty() {
-                terminal.host.write(last);
-            }
-        }
-        terminals.lose();
+        let clients = terminals.leave();
         // A sender that waits for room in the channel must not be waited for.
         drop(sources);
         drop(services);
-        // The person has the terminal back meanwhile.
-        core.end(remains.end().await)
+        (core.end(remains.end().await), clients)
     }
 
     fn at(&self) -> At {
@@ -429,14 +441,12 @@ impl Shell {
 
     fn serve(&mut self, woken: Woken) {
         match woken {
-            // Ctrl-C and Ctrl-\ in a program that has our terminal are meant for that.
-            Woken::Signal("SIGINT" | "SIGQUIT") if self.terminals.editing.is_some() => {}
             Woken::Signal(signal) => self.signalled(signal),
-            Woken::Resized => self.resized(),
-            Woken::Suspend => self.suspend(),
             Woken::Host(id, HostBytes::Read(bytes)) => self.typed(id, &bytes),
-            Woken::Host(id, HostBytes::Closed) => self.terminal_closed(id),
+            Woken::Host(id, HostBytes::Closed) => self.terminal_lost(id),
             Woken::Written(id) => self.terminals.frame_written(id),
+            Woken::Attach(attachment) => self.attach(*attachment),
+            Woken::Client(id, message) => self.client_message(id, message),
             Woken::Answer(event) => self.answered(event),
             Woken::Call(call) => self.called(call),
             Woken::Pane(message) => self.pane_message(message),
@@ -451,7 +461,6 @@ impl Shell {
     fn answered(&mut self, event: Event) {
         match &event {
             Event::Read(ReadEvent::Git(_)) => self.git_answered(),
-            Event::Read(ReadEvent::EditorClosed { .. }) => self.editor_left(),
             Event::Read(ReadEvent::Versions(_)) => self.files.versions_known = true,
             Event::Read(ReadEvent::Config(config)) => {
                 if **config != self.core.view().config {
@@ -473,18 +482,12 @@ impl Shell {
         self.post(event);
     }
 
-    /// Handles a signal that asks us to end. A run that should go on without its terminal loses only that.
+    /// Handles a signal that asks us to end. The hang-up of a headless run's terminal is the loss of a terminal.
     fn signalled(&mut self, signal: &'static str) {
-        if signal == "SIGHUP" {
-            if self.terminals.is_empty() && self.core.view().config.autopilot.keep_running {
-                tracing::info!("SIGHUP: the run goes on, there is no terminal to lose");
-                return;
-            }
-            if !self.terminals.is_empty() && app::autopilot::outlives_terminal(self.core.view()) {
-                self.terminals.lose();
-                self.post(Event::TerminalLost);
-                return;
-            }
+        let detaches = self.core.view().config.session.on_hangup == OnHangup::Detach;
+        if signal == "SIGHUP" && self.lines.is_some() && detaches {
+            tracing::info!("SIGHUP: the run goes on without its terminal");
+            return;
         }
         self.post(Event::ShutdownAsked { signal });
     }

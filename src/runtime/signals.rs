@@ -7,14 +7,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use pitstop_base::process::ignores;
 
-use super::Woken;
-
 /// The signals that we answer.
 #[derive(Debug)]
 pub struct Signals {
     ending: Vec<(&'static str, Signal)>,
-    winch: Signal,
-    stop: Signal,
 }
 
 /// The signals that end us, the most urgent first. Those after the first three are not sent to have us end in order, but they would
@@ -47,18 +43,12 @@ impl Signals {
             ending: ending
                 .map(|(name, number)| Ok((name, listen(number)?)))
                 .collect::<io::Result<_>>()?,
-            winch: listen(Number::WINCH)?,
-            stop: listen(Number::TSTP)?,
         })
     }
 
-    pub(super) async fn next(&mut self) -> Woken {
-        tokio::select! {
-            biased;
-            name = any_of(&mut self.ending) => Woken::Signal(name),
-            _ = self.winch.recv() => Woken::Resized,
-            _ = self.stop.recv() => Woken::Suspend,
-        }
+    /// Waits for the next signal; returns its name.
+    pub(super) async fn next(&mut self) -> &'static str {
+        any_of(&mut self.ending).await
     }
 }
 

@@ -1,7 +1,8 @@
 //! The host terminals: their input, and when and what is drawn on each.
 //!
-//! There may be none, one or several. All show the same screen, whose size is that of the terminal in which something was typed
-//! last; on a smaller one it is cut. Each has its own colours, keyboard protocol, modes and pace.
+//! There may be none, one or several, each handed over by its client ([`super::attached`]). All show the same screen, whose size is
+//! that of the terminal in which something was typed last; on a smaller one it is cut. Each has its own colours, keyboard protocol,
+//! modes and pace. One that only watches neither types nor sets the size.
 
 use std::{
     io,
@@ -9,19 +10,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEventKind};
 use ratatui::layout::Rect;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::JoinHandle};
 
-use crate::ui::{Depth, Theme, pane};
+use crate::ui::{Depth, Theme, pane, theme::is_ascii};
 use pitstop_core::{
     app::{
         Event, Model,
         event::HostEvent,
         layout::{Layout, layout},
     },
-    config::ThemeName,
+    config::{OnHangup, ThemeName},
 };
+use pitstop_server::attach::{ClientMessage, ServerMessage};
 use pitstop_terminal::{
     ColourScheme, HostPalette, Rgb,
     input::{Decoder, HostColour, HostInput, HostReply},
@@ -30,13 +32,13 @@ use pitstop_terminal::{
 
 use super::{
     Shell, Woken,
+    attached::Client,
     canvas::{self, Canvas},
     editor::Editing,
     host::{Host, HostBytes, HostKeys, HostSenders, TerminalId},
     host_output::HostOutput,
     hover::Pointer,
     paint::Abilities,
-    tty,
 };
 
 /// The shortest time between two frames: 60 a second.
@@ -52,6 +54,19 @@ pub(super) const ECHO_FRAME_TIME: Duration = Duration::from_micros(500);
 /// The number of reads that may wait for the loop: a paste of any size is held back in the kernel beyond that.
 const READS_IN_FLIGHT: usize = 16;
 
+/// The variables of the environment by which [`Looks::of`] judges.
+pub const TERMINAL_VARIABLES: [&str; 9] = [
+    "NO_COLOR",
+    "COLORTERM",
+    "TERM",
+    "TERM_PROGRAM",
+    "VTE_VERSION",
+    "WT_SESSION",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LANG",
+];
+
 /// What a terminal can show, by the environment in which it was attached.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Looks {
@@ -64,6 +79,21 @@ pub struct Looks {
 }
 
 impl Looks {
+    /// Returns what a terminal can show by the variables of the environment in which it is used.
+    #[must_use]
+    pub fn of(variable: impl Fn(&str) -> String) -> Self {
+        Self {
+            depth: Depth::of(
+                &variable("NO_COLOR"),
+                &variable("COLORTERM"),
+                &variable("TERM"),
+                &variable("TERM_PROGRAM"),
+            ),
+            ascii: is_ascii(&variable("TERM"), &locale(&variable)),
+            abilities: Abilities::of(variable),
+        }
+    }
+
     /// Returns the colours for a terminal: by the user's wish, and dark unless it is known to be light.
     fn theme(self, name: ThemeName, scheme: Option<ColourScheme>) -> Theme {
         let dark = scheme != Some(ColourScheme::Light);
@@ -71,10 +101,21 @@ impl Looks {
     }
 }
 
+/// Returns the locale by the first variable that names one.
+pub fn locale(variable: &impl Fn(&str) -> String) -> String {
+    let locales = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
+    let locale = locales.into_iter().find(|value| !value.is_empty());
+    locale.unwrap_or_default()
+}
+
 /// A host terminal, as far as it is known.
 pub(super) struct HostTerminal {
-    id: TerminalId,
-    pub host: Host,
+    pub id: TerminalId,
+    host: Host,
+    /// The client that has handed it over.
+    pub client: Client,
+    /// True if it only watches.
+    watches: bool,
     /// Its size in cells when it was last asked: columns, rows.
     size: (u16, u16),
     looks: Looks,
@@ -95,10 +136,32 @@ pub(super) struct HostTerminal {
 }
 
 impl HostTerminal {
+    /// Leaves the terminal alone until [`Self::take`].
+    pub fn pause(&mut self) -> io::Result<()> {
+        self.host.pause()
+    }
+
+    /// Draws all of it in this size of the screen, now that its client has taken it.
+    fn take(&mut self, screen: (u16, u16)) {
+        if let Err(error) = self.host.take() {
+            tracing::warn!(%error, "a terminal cannot be read");
+        }
+        self.renew(screen);
+    }
+
     /// Chooses the colours again.
     fn choose_theme(&mut self, name: ThemeName) {
         self.theme = self.looks.theme(name, self.scheme);
         self.frames.dirty = true;
+    }
+
+    /// Writes what still waits beside the cells, as the last.
+    fn say_last(&mut self) {
+        let mut last = self.output.take();
+        last.extend(self.output.leave());
+        if !last.is_empty() {
+            self.host.write(last);
+        }
     }
 
     /// Has all of it drawn again, in this size of the screen: another program has drawn on it.
@@ -118,8 +181,13 @@ pub(super) struct Terminals {
     senders: HostSenders,
     bytes: mpsc::Receiver<(TerminalId, HostBytes)>,
     written: mpsc::UnboundedReceiver<TerminalId>,
+    /// The channel for the messages of clients: none is the end of one.
+    pub clients: mpsc::UnboundedSender<(TerminalId, Option<ClientMessage>)>,
+    messages: mpsc::UnboundedReceiver<(TerminalId, Option<ClientMessage>)>,
     attached: u64,
     pub hostname: String,
+    /// The title, for terminals that come later.
+    title: Option<String>,
     /// True while it is a window that changes the pane's size.
     pub window_resizes: bool,
     /// The editor that has the terminal, if one does.
@@ -131,6 +199,7 @@ impl Terminals {
     pub fn new() -> Self {
         let (bytes_in, bytes) = mpsc::channel(READS_IN_FLIGHT);
         let (written_in, written) = mpsc::unbounded_channel();
+        let (clients, messages) = mpsc::unbounded_channel();
         Self {
             list: Vec::new(),
             senders: HostSenders {
@@ -139,36 +208,47 @@ impl Terminals {
             },
             bytes,
             written,
+            clients,
+            messages,
             attached: 0,
             hostname: rustix::system::uname()
                 .nodename()
                 .to_string_lossy()
                 .into_owned(),
+            title: None,
             window_resizes: false,
             editing: None,
         }
     }
 
-    /// Adds a terminal that was taken, of which nothing is known yet but its looks. `screen` is the size of what is shown.
+    /// Adds a terminal of which nothing is known yet but its looks, and which is left alone until its client has taken it. `screen` is
+    /// the size of what is shown.
     pub fn attach(
         &mut self,
         (input, output): (OwnedFd, OwnedFd),
+        (client, watches): (Client, bool),
         looks: Looks,
         theme: ThemeName,
         screen: (u16, u16),
-    ) -> io::Result<()> {
+    ) -> io::Result<TerminalId> {
         self.attached += 1;
         let id = TerminalId(self.attached);
         let host = Host::new(id, input, output, self.senders.clone())?;
         let size = host.size().unwrap_or(screen);
         let mut canvas = Canvas::new(screen, looks.abilities);
         canvas.clip(size);
-        self.list.push(HostTerminal {
+        let mut output = HostOutput::new(looks.abilities);
+        if let Some(title) = &self.title {
+            output.title(title);
+        }
+        let terminal = HostTerminal {
             id,
             host,
+            client,
+            watches,
             size,
             looks,
-            output: HostOutput::new(looks.abilities),
+            output,
             pointer: Pointer::default(),
             decoder: Decoder::default(),
             escape_due: None,
@@ -180,8 +260,19 @@ impl Terminals {
             scheme: None,
             theme: looks.theme(theme, None),
             frames: Frames::new(canvas),
-        });
-        Ok(())
+        };
+        // Those that watch come first: the last is one of them only where there is no other.
+        let at = if watches { 0 } else { self.list.len() };
+        self.list.insert(at, terminal);
+        Ok(id)
+    }
+
+    /// Names the window of each terminal, and of those that come later.
+    pub fn set_title(&mut self, title: &str) {
+        for terminal in &mut self.list {
+            terminal.output.title(title);
+        }
+        self.title = Some(title.to_owned());
     }
 
     /// Reports whether no terminal is attached.
@@ -191,12 +282,12 @@ impl Terminals {
 
     /// Returns the terminal in which something was typed last.
     pub fn active(&self) -> Option<&HostTerminal> {
-        self.list.last()
+        self.list.last().filter(|last| !last.watches)
     }
 
     /// Returns the terminal in which something was typed last.
     pub fn active_mut(&mut self) -> Option<&mut HostTerminal> {
-        self.list.last_mut()
+        self.list.last_mut().filter(|last| !last.watches)
     }
 
     /// Returns all terminals.
@@ -209,7 +300,8 @@ impl Terminals {
         self.list.iter_mut()
     }
 
-    fn find(&mut self, id: TerminalId) -> Option<&mut HostTerminal> {
+    /// Returns the terminal of this name, if it is still attached.
+    pub fn find(&mut self, id: TerminalId) -> Option<&mut HostTerminal> {
         self.list.iter_mut().find(|terminal| terminal.id == id)
     }
 
@@ -230,10 +322,19 @@ impl Terminals {
         }
     }
 
-    /// Gives all terminals up: they are gone.
-    pub fn lose(&mut self) {
-        self.list.clear();
-        tty::restore();
+    /// Reports whether a terminal only watches.
+    fn watches(&self, id: TerminalId) -> bool {
+        let mut all = self.list.iter();
+        all.any(|terminal| terminal.id == id && terminal.watches)
+    }
+
+    /// Sends what still waits beside the cells, lets go of all terminals and returns their clients.
+    pub fn leave(self) -> Vec<Client> {
+        let leave = |mut terminal: HostTerminal| {
+            terminal.say_last();
+            terminal.client
+        };
+        self.list.into_iter().map(leave).collect()
     }
 
     /// Waits for the next message of a terminal.
@@ -242,7 +343,8 @@ impl Terminals {
             biased;
             Some((id, bytes)) = self.bytes.recv() => Woken::Host(id, bytes),
             Some(id) = self.written.recv() => Woken::Written(id),
-            // Both have a sender here.
+            Some((id, message)) = self.messages.recv() => Woken::Client(id, message),
+            // All have a sender here.
             else => std::future::pending().await,
         }
     }
@@ -368,35 +470,99 @@ impl Shell {
         self.terminals.window_resizes = false;
     }
 
-    /// Handles the end of a host terminal: of the last one as a hang-up.
-    pub(super) fn terminal_closed(&mut self, id: TerminalId) {
-        if let [only] = &self.terminals.list[..]
-            && only.id == id
-        {
-            return self.signalled("SIGHUP");
+    /// Handles the loss of a host terminal. Without any the session goes on, unless the user wants it to end.
+    pub(super) fn terminal_lost(&mut self, id: TerminalId) {
+        if self.remove(id).is_none() || !self.terminals.is_empty() {
+            return;
         }
-        self.terminals.list.retain(|terminal| terminal.id != id);
-        self.resized();
+        match self.core.view().config.session.on_hangup {
+            OnHangup::Detach => tracing::info!("the last terminal is gone: the session goes on"),
+            OnHangup::End => self.signalled("SIGHUP"),
+        }
     }
 
-    pub(super) fn suspend(&mut self) {
-        let suspended = if let Some(terminal) = self.terminals.active_mut() {
-            terminal.host.suspend()
-        } else {
-            tty::stop();
-            Ok(())
+    /// Lets go of a terminal and sends its client the reason.
+    pub(super) fn detach(&mut self, id: TerminalId, why: &str) {
+        let Some((client, released)) = self.remove(id) else {
+            return;
         };
-        if let Err(error) = suspended {
-            tracing::warn!(%error, "cannot suspend");
-        }
-        self.redraw();
+        let why = why.to_owned();
+        tokio::spawn(async move {
+            let _ = released.await;
+            client.end(ServerMessage::Detached { why }).await;
+        });
     }
 
-    /// Redraws everything: another program has drawn on the host terminal.
-    pub(super) fn redraw(&mut self) {
+    /// Lets go of the terminal in which something was typed last.
+    pub(super) fn detach_active(&mut self) {
+        if let Some(id) = self.terminals.active().map(|active| active.id) {
+            self.detach(id, "as you asked");
+        }
+    }
+
+    /// Lets go of all terminals.
+    pub(super) fn detach_all(&mut self, why: &str) {
+        let ids: Vec<TerminalId> = self.terminals.all().map(|one| one.id).collect();
+        for id in ids {
+            self.detach(id, why);
+        }
+    }
+
+    /// Takes a terminal from the list; returns its client, and a handle of the task that releases the terminal: a frame that a slow
+    /// one still takes must not hold up the loop.
+    fn remove(&mut self, id: TerminalId) -> Option<(Client, JoinHandle<()>)> {
+        let list = &mut self.terminals.list;
+        let at = list.iter().position(|one| one.id == id)?;
+        let mut terminal = list.remove(at);
+        terminal.say_last();
+        let HostTerminal { host, client, .. } = terminal;
+        let released = tokio::task::spawn_blocking(move || drop(host));
+        self.editor_left(id, true);
+        self.look_for_focus();
+        self.became_active();
+        Some((client, released))
+    }
+
+    /// Reports to the core that the terminal that had the focus is gone.
+    fn look_for_focus(&mut self) {
+        let focused = |one: &HostTerminal| one.focused == Some(true);
+        if self.core.view().view.host_focused == Some(true) && !self.terminals.all().any(focused) {
+            self.post(Event::Host(HostEvent::Input(HostInput::Focus(false))));
+        }
+    }
+
+    /// Leaves a terminal alone whose client is about to be stopped.
+    pub(super) fn suspend(&mut self, id: TerminalId) {
+        let Some(terminal) = self.terminals.find(id) else {
+            return;
+        };
+        if let Err(error) = terminal.pause() {
+            tracing::warn!(%error, "a terminal cannot be left alone");
+        }
+        terminal.client.send(ServerMessage::Suspended);
+    }
+
+    /// Draws on a terminal that its client has taken. Who attaches or comes back to one looks at it.
+    pub(super) fn taken(&mut self, id: TerminalId) {
         let screen = self.core.view().view.host;
-        for terminal in self.terminals.all_mut() {
-            terminal.renew(screen);
+        let Some(terminal) = self.terminals.find(id) else {
+            return;
+        };
+        terminal.take(screen);
+        let watches = terminal.watches;
+        self.resized();
+        if !watches && self.core.view().view.host_focused == Some(false) {
+            self.post(Event::Host(HostEvent::Input(HostInput::Focus(true))));
+        }
+    }
+
+    /// Gives the screen the size and the colours of the active terminal.
+    pub(super) fn became_active(&mut self) {
+        if let Some(active) = self.terminals.active() {
+            self.pane.screen.set_palette(active.palette);
+            if let Some(scheme) = active.scheme {
+                self.pane.screen.set_colour_scheme(scheme);
+            }
         }
         self.resized();
     }
@@ -411,7 +577,8 @@ impl Shell {
         terminal.escape_due = wait.map(|wait| Instant::now() + wait);
         for input in inputs {
             // What was typed ahead was meant for the editor, not for the agent.
-            if self.terminals.editing.is_none() {
+            let editing = &self.terminals.editing;
+            if editing.as_ref().is_none_or(|one| one.terminal != id) {
                 self.input(id, input);
             }
         }
@@ -433,6 +600,7 @@ impl Shell {
     pub(super) fn input(&mut self, id: TerminalId, input: HostInput) {
         match &input {
             HostInput::Reply { reply, .. } => return self.host_reply(id, reply),
+            _ if self.terminals.watches(id) => return self.watched(id, &input),
             HostInput::Focus(focused) if !self.terminals.focus(id, *focused) => return,
             HostInput::Focus(_) => {}
             // The pointer may cross a terminal in which nobody works.
@@ -458,6 +626,18 @@ impl Shell {
         }
     }
 
+    /// Handles an input in a terminal that only watches: `q`, Esc and Ctrl-C detach it.
+    fn watched(&mut self, id: TerminalId, input: &HostInput) {
+        let HostInput::Key { event, .. } = input else {
+            return;
+        };
+        let interrupts =
+            event.code == KeyCode::Char('c') && event.modifiers == KeyModifiers::CONTROL;
+        if interrupts || matches!(event.code, KeyCode::Char('q') | KeyCode::Esc) {
+            self.detach(id, "it only watched");
+        }
+    }
+
     /// Makes a terminal the one whose size and colours count, because something was typed in it.
     fn activate(&mut self, id: TerminalId) {
         let list = &mut self.terminals.list;
@@ -468,12 +648,7 @@ impl Shell {
             return;
         }
         list[at..].rotate_left(1);
-        let active = &list[list.len() - 1];
-        self.pane.screen.set_palette(active.palette);
-        if let Some(scheme) = active.scheme {
-            self.pane.screen.set_colour_scheme(scheme);
-        }
-        self.resized();
+        self.became_active();
     }
 
     /// Handles a host terminal's answer to one of our queries.

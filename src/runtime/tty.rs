@@ -1,4 +1,5 @@
-//! The terminal of this process: taken for our use, and given back as it was found on every way out.
+//! The terminal of a process that attaches: taken for our use, and given back as it was found on every way out. The supervisor,
+//! which draws on it, is another process, and has let go of it before.
 //!
 //! No write here ever waits in the kernel: where there is no room it is waited for with a limit. So [`restore`] always returns,
 //! whatever lock is held and however long the terminal has stalled.
@@ -6,17 +7,16 @@
 use std::{
     io, panic,
     sync::{
-        Mutex, OnceLock, PoisonError, Weak,
+        OnceLock,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
     time::Duration,
 };
 
 use crossterm::{cursor, event, queue, style, terminal};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use super::output::{self, Gate, Output};
+use super::output::Output;
 
 /// The sequences at entry that crossterm has no command for: the title is saved and changes of the colour scheme are reported;
 /// buttons and drags come in the SGR form without every move, because its mouse mode requests those too.
@@ -82,19 +82,9 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// True if the terminal did not take all of [`leave`].
 static STALLED: AtomicBool = AtomicBool::new(false);
 
-/// The gates of those who write frames to the terminal: the rest of a frame must not follow [`leave`].
-static GATES: Mutex<Vec<Weak<Gate>>> = Mutex::new(Vec::new());
-
 struct Found {
     output: Output,
     line: Termios,
-}
-
-/// Has this gate closed when the terminal is given back.
-pub(super) fn guard(gate: Weak<Gate>) {
-    let mut gates = GATES.lock().unwrap_or_else(PoisonError::into_inner);
-    gates.retain(|gate| gate.strong_count() > 0);
-    gates.push(gate);
 }
 
 /// Takes the terminal and makes it raw.
@@ -124,10 +114,6 @@ pub fn restore() -> bool {
     };
     // This needs no room, so it comes first.
     let _ = terminal::disable_raw_mode();
-    let gates = std::mem::take(&mut *GATES.lock().unwrap_or_else(PoisonError::into_inner));
-    for gate in gates.iter().filter_map(Weak::upgrade) {
-        gate.close();
-    }
     let bytes = [CUT.as_bytes(), &leave()].concat();
     let whole = found.output.write_within(&bytes, LEAVE_LIMIT);
     STALLED.store(!whole, Ordering::SeqCst);
@@ -149,31 +135,18 @@ pub fn last_words(text: &str) {
 }
 
 /// Makes a panic leave a usable terminal with its report on a clean screen.
-///
-/// Only the main thread draws; a panic elsewhere is logged and ends its task alone. The reader of the terminal is started again.
 pub fn restore_on_panic() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
-        tracing::error!(%panic, "panic");
-        if thread::current().name() == Some("main") {
-            // The report goes to a terminal that would not take it: the log has it.
-            if restore() {
-                report(panic);
-            }
-        } else if !TAKEN.load(Ordering::SeqCst) && !is_stalled() {
+        // There is no report on a terminal that would not take it.
+        if restore() {
             report(panic);
         }
     }));
 }
 
 /// Stops this process until it is continued.
-pub(super) fn stop() {
+pub fn stop() {
     let us = rustix::process::getpid();
     let _ = rustix::process::kill_process(us, rustix::process::Signal::STOP);
-}
-
-/// Returns the size of the terminal in cells, columns and rows, before it is taken.
-#[must_use]
-pub fn size() -> (u16, u16) {
-    output::size(io::stdout()).unwrap_or((80, 24))
 }

@@ -2,7 +2,8 @@
 
 use std::{
     env, io,
-    panic::AssertUnwindSafe,
+    os::unix::net::UnixStream,
+    panic::{self, AssertUnwindSafe},
     path::PathBuf,
     time::{Duration, SystemTime},
 };
@@ -13,19 +14,14 @@ use rustix::process::{Resource, getrlimit};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::{
-    runtime::{
-        self, Looks, Setup, Signals,
-        agent::AgentPlan,
-        effects::{self, new_ids},
-        lines,
-        paint::Abilities,
-        prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START, can_open},
-        recovery,
-        store_writer::{Job, StoreWriter, find_carried},
-        tty,
-    },
-    ui::Depth,
+use crate::runtime::{
+    self, Left, Setup, Signals,
+    agent::AgentPlan,
+    effects::{self, new_ids},
+    lines,
+    prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START, can_open},
+    recovery,
+    store_writer::{Job, StoreWriter, find_carried},
 };
 use pitstop_agent::claude;
 use pitstop_base::{
@@ -41,6 +37,10 @@ use pitstop_core::{
         tour::Tour,
     },
     lineage::{EndReason, Lineage, Project, journal::JournalEntry},
+};
+use pitstop_server::{
+    Attachment,
+    attach::{ServerMessage, receive_first},
 };
 use pitstop_store::{
     CrashPoint, PrivateDir, RunRecord, SCRATCHPAD, Store, StoreOptions, StoreTarget,
@@ -70,21 +70,40 @@ pub fn check_system() -> Result<(), StartError> {
     can_open(DESCRIPTORS_AT_START).map_err(StartError::Descriptors)
 }
 
-/// Supervises the agent until it is over; returns the exit code.
-pub fn run(start: Start) -> Result<i32, StartError> {
-    tty::restore_on_panic();
+/// Supervises the agent until it is over; returns the exit code. Once the loop begins, it takes the connection to the client for whose
+/// terminal it was started; `last` is done at the very end, and what it returns is shown to the person.
+pub fn run(
+    start: Start,
+    terminal: &mut Option<UnixStream>,
+    last: impl FnOnce() -> String,
+) -> Result<i32, StartError> {
+    log_panics();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(supervise(start));
+    let outcome = runtime.block_on(supervise(start, terminal, last));
     // Tasks that still run (a git question, a store that hangs) must not keep us.
     runtime.shutdown_background();
     outcome
 }
 
-async fn supervise(mut start: Start) -> Result<i32, StartError> {
+/// Has each panic logged. One of the main thread ends the session, any other ends its task alone.
+fn log_panics() {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        tracing::error!(%panic, "panic");
+        report(panic);
+    }));
+}
+
+async fn supervise(
+    mut start: Start,
+    terminal: &mut Option<UnixStream>,
+    last: impl FnOnce() -> String,
+) -> Result<i32, StartError> {
     let signals = Signals::new()?;
+    let attachment = first_terminal(terminal.as_ref()).await?;
     let mut warnings = std::mem::take(&mut start.warnings);
 
     let claim = claim::take_lock(&start.project, &start.paths, &mut warnings)?;
@@ -122,7 +141,9 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         new_ids: new_ids(),
         notes,
         generator: start.generator,
-        host: speech.map_or_else(tty::size, |_| lines::HEADLESS),
+        host: attachment
+            .as_ref()
+            .map_or(lines::HEADLESS, |one| runtime::size_of(&one.terminal.1)),
         now: start_of_time(at),
     });
     model.view.tour = start.tour.then(Tour::default);
@@ -141,38 +162,46 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         store_writer: store_writer.clone(),
         answers,
         calls: doors.calls,
+        terminal: attachment,
+        attachments: doors.attachments,
         feed: doors.feed,
         mailbox: doors.mailbox,
         paths: start.paths,
         flags: start.flags,
-        looks: Looks {
-            depth: depth(),
-            ascii: is_ascii(),
-            abilities: Abilities::of(variable),
-        },
         signals,
         speech,
         task,
     };
-    let (code, model) = Box::pin(supervised(setup, &store_writer, doors.doors)).await?;
-    if speech.is_none() {
-        farewell::on_terminal(&model, kind);
-    } else {
-        farewell::headless(&model);
+    *terminal = None;
+    let left = Box::pin(supervised(setup, &store_writer, doors.doors)).await?;
+    let text = farewell::text(&left.model, kind) + &last();
+    for client in left.clients {
+        let (code, text) = (left.code, text.clone());
+        client.end(ServerMessage::Ended { code, text }).await;
     }
-    Ok(code)
+    if speech.is_some() {
+        farewell::headless(&left.model);
+    }
+    Ok(left.code)
 }
 
-/// Runs the loop to its end, gives the terminal back and closes everything; returns the exit code and the model as it was last.
+/// Receives the terminal for which this supervisor was started, if it was for one.
+async fn first_terminal(stream: Option<&UnixStream>) -> io::Result<Option<Attachment>> {
+    match stream {
+        Some(stream) => Ok(Some(receive_first(stream.try_clone()?).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Runs the loop to its end and closes everything.
 async fn supervised(
     setup: Setup,
     store_writer: &mpsc::Sender<Job>,
     doors: Doors,
-) -> Result<(i32, Model), StartError> {
+) -> Result<Left, StartError> {
     // Nothing of it is used after a panic, which the panic hook has reported.
     let running = AssertUnwindSafe(Box::pin(runtime::run(setup)));
     let ran = running.catch_unwind().await.ok();
-    tty::restore();
     Box::pin(close(ran, store_writer, doors)).await
 }
 
@@ -368,30 +397,8 @@ fn first_session(plan: &AgentPlan) -> SessionId {
     named.unwrap_or_else(|| SessionId::new(Uuid::new_v4()))
 }
 
-fn variable(name: &str) -> String {
+pub(crate) fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
-}
-
-/// Returns the colours that the host terminal can show.
-pub(crate) fn depth() -> Depth {
-    Depth::of(
-        &variable("NO_COLOR"),
-        &variable("COLORTERM"),
-        &variable("TERM"),
-        &variable("TERM_PROGRAM"),
-    )
-}
-
-/// Returns the locale by the first variable that names one.
-pub(crate) fn locale() -> String {
-    let locales = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
-    let locale = locales.into_iter().find(|value| !value.is_empty());
-    locale.unwrap_or_default()
-}
-
-/// Reports whether the host terminal shows only ASCII.
-fn is_ascii() -> bool {
-    crate::ui::theme::is_ascii(&variable("TERM"), &locale())
 }
 
 /// Shows the warnings and messages of the start.
@@ -432,10 +439,10 @@ fn first_effects(
 
 /// Has everything written, closes the doors, and releases the lock last.
 async fn close(
-    ran: Option<io::Result<(i32, Model)>>,
+    ran: Option<io::Result<Left>>,
     store_writer: &mpsc::Sender<Job>,
     doors: Doors,
-) -> Result<(i32, Model), StartError> {
+) -> Result<Left, StartError> {
     let Some(ran) = ran else {
         // The run's record stays open: the next start closes it and says how to go on.
         doors.close().await;
@@ -444,7 +451,7 @@ async fn close(
     let quitting = ran
         .as_ref()
         .ok()
-        .and_then(|(_, model)| model.outside.quitting);
+        .and_then(|left| left.model.outside.quitting);
     let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
     effects::close(store_writer, reason).await;
     doors.close().await;

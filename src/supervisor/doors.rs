@@ -10,7 +10,9 @@ use uuid::Uuid;
 
 use crate::runtime::places::{self, Endpoint, Places, Watch};
 use pitstop_core::{app::Event, config::load::paths::Paths};
-use pitstop_server::{Call, Feed, Listening, Mailbox, RequestQueue, Secrets, bind_loopback, serve};
+use pitstop_server::{
+    Attachment, Call, Feed, Listening, Mailbox, RequestQueue, Secrets, bind_loopback, serve,
+};
 use pitstop_store::{
     PrivateDir,
     run_dir::{KeptRunDir, RunDir},
@@ -21,6 +23,9 @@ use super::{StartError, claim::Claim};
 /// The number of calls that may wait for the loop.
 const CALLS_IN_FLIGHT: usize = 1024;
 
+/// The number of terminals that may wait for the loop.
+const ATTACHMENTS_IN_FLIGHT: usize = 4;
+
 /// The time that the port may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 
@@ -28,6 +33,8 @@ const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 pub(super) struct Opened {
     /// The calls that reach us.
     pub calls: mpsc::Receiver<Call>,
+    /// The terminals that want to be attached.
+    pub attachments: mpsc::Receiver<Attachment>,
     /// The feed in which events are published.
     pub feed: Feed,
     /// The orders for the client's own side of the session.
@@ -71,7 +78,8 @@ impl Doors {
         let (calls_in, calls) = mpsc::channel(CALLS_IN_FLIGHT);
         let mark = Uuid::new_v4().simple().to_string();
         let feed = Feed::new(mark.get(..8).unwrap_or(&mark));
-        let requests = RequestQueue::new(calls_in, feed.clone());
+        let (attachments_in, attachments) = mpsc::channel(ATTACHMENTS_IN_FLIGHT);
+        let requests = RequestQueue::new(calls_in, feed.clone(), attachments_in);
         let mailbox = requests.mailbox.clone();
         let (stop, stopped) = watch::channel(false);
         let port = match plan.listen {
@@ -94,6 +102,7 @@ impl Doors {
         };
         Ok(Opened {
             calls,
+            attachments,
             feed,
             mailbox,
             observe,

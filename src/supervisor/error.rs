@@ -40,6 +40,9 @@ pub enum StartError {
     /// The project is not known.
     #[error("cannot find the current directory: {0}")]
     Directory(io::Error),
+    /// The demo's directories cannot be made in this one.
+    #[error("cannot make a directory for the demo in {dir}: {1}", dir = .0.display())]
+    DemoDirectory(PathBuf, io::Error),
     /// The configuration has faults, which have been shown.
     #[error("the configuration has errors")]
     Configuration,
@@ -104,6 +107,9 @@ impl StartError {
             }
             Self::AddressSpace(_) => "raise the limit, for example by `ulimit -v unlimited`",
             Self::Descriptors(_) => "raise the limit, for example by `ulimit -n 1024`",
+            Self::DemoDirectory(..) => {
+                "set TMPDIR to one that you can write, or use `pitstop demo --here`"
+            }
             Self::Configuration => "`pitstop check` shows them again",
             Self::Template(_) => "correct it, or remove it to use the built-in one",
             Self::NoAgent(_) => {
@@ -113,7 +119,7 @@ impl StartError {
             Self::NotInteractive => "`claude -p` needs no pane: run it without pitstop",
             Self::NoProcess => "is /proc mounted?",
             Self::Locked(_) | Self::Answered(_) => {
-                "one pitstop runs per project: use that one (`pitstop status`, `pitstop ctl stop`), or another directory"
+                "one pitstop runs per project: `pitstop attach` shows it, `pitstop stop` ends it"
             }
             Self::ProjectFiles(FilesError::Io { .. }) => {
                 "pitstop keeps notes and runs in .pitstop of the project: see that files can be written there"

@@ -1,12 +1,11 @@
 //! The messages that are printed when a supervisor has ended.
 
-use crate::runtime::tty;
 use pitstop_agent::{AgentKind, claude};
 use pitstop_base::{clean, redact::redact};
 use pitstop_core::app::{Model, autopilot};
 
-/// Prints what a person who has left wants to know: how to go on.
-pub(super) fn on_terminal(model: &Model, kind: AgentKind) {
+/// Returns what a person who has left wants to know: how to go on.
+pub(super) fn text(model: &Model, kind: AgentKind) -> String {
     let iterations = model.lineage.iterations().len();
     let plural = if iterations == 1 { "" } else { "s" };
     let mut text = format!(
@@ -26,7 +25,7 @@ pub(super) fn on_terminal(model: &Model, kind: AgentKind) {
     for left in &model.outside.left_running {
         text = format!("{text}{}\n", clean::one_line(left));
     }
-    tty::last_words(&redact(&text));
+    redact(&text).into_owned()
 }
 
 /// Prints what a script must know: the run's own lines have reported the rest.

@@ -1,8 +1,8 @@
 //! The banner of a reboot that waits: one line that stays until it is answered.
 //!
 //! ```text
-//!  ┗ Reboot advised: context 86 % full · F5 review · Ctrl-q d defer ━━━━━┛     in the pane's lower border
-//!   86 % compact · idle · Reboot advised · F5 review · Ctrl-q d defer         in the footer, where there is no border
+//!  ┗ Reboot advised: context 86 % full · F5 review · Ctrl-q D defer ━━━━━┛     in the pane's lower border
+//!   86 % compact · idle · Reboot advised · F5 review · Ctrl-q D defer         in the footer, where there is no border
 //! ```
 //!
 //! It covers no output of the agent: a permission dialog may be in the last row of the pane.

@@ -432,16 +432,26 @@ pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
             text::safe(why)
         )
     });
+    let runs = model.autopilot.as_ref();
+    let run = runs
+        .is_some_and(|run| !run.pilot.is_over())
+        .then(|| "An autonomous run is under way.".to_owned());
+    let draft = model
+        .session
+        .agent
+        .has_draft()
+        .then(|| "A prompt is typed and not sent.".to_owned());
     let ends = doing.is_some().then(|| {
         "Quitting interrupts it and ends the agent cleanly; the session can be resumed.".to_owned()
     });
-    let said: Vec<String> = [unsaved, doing, ends].into_iter().flatten().collect();
+    let said = [unsaved, doing, run, draft, ends];
+    let said: Vec<String> = said.into_iter().flatten().collect();
     question(
         buf,
         pane,
         "Quit?",
         &said,
-        &["Enter/y quits", "any other key stays"],
+        &["d detach", "Enter/y end the agent", "any other key stays"],
         theme,
     );
 }

@@ -66,7 +66,7 @@ fn said_at(buf: &Buffer, column: u16, row: u16) -> String {
     said.trim().to_owned()
 }
 
-/// Reads `F5 review`, `Ctrl-q d defer` or `Enter/a approve`: returns the keys that come first, if the text is a hint.
+/// Reads `F5 review`, `Ctrl-q D defer` or `Enter/a approve`: returns the keys that come first, if the text is a hint.
 fn keys(model: &Model, said: &str) -> Option<Vec<KeyEvent>> {
     let mut words = said.split_whitespace();
     let first = words.next()?;

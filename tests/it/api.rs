@@ -96,7 +96,7 @@ impl Supervisor {
         runtime.spawn(stand_in(behaviour, queue, Arc::clone(&received)));
         let (stop, stopped) = oneshot::channel::<()>();
         let feed = Feed::new("t1");
-        let desk = RequestQueue::new(calls, feed.clone());
+        let desk = RequestQueue::new(calls, feed.clone(), mpsc::channel(1).0);
         let mailbox = desk.mailbox.clone();
         let served = runtime.spawn(serve(listening, secrets.keys(), desk, async {
             stopped.await.ok();

@@ -17,7 +17,7 @@ use crate::kit::{
     schema,
     shape::Shape,
     side_by_side::side_by_side,
-    supervisor::{Headless, Launch, SOON, Supervisor, key, processes_of},
+    supervisor::{Headless, Launch, SOON, Supervisor, key, look, processes_of},
 };
 
 /// How long a whole run may take on a machine that others use too.
@@ -632,29 +632,34 @@ fn one_interrupt_ends_a_headless_run_cleanly_and_two_at_once() {
 }
 
 #[test]
-fn a_run_that_may_goes_on_without_its_terminal() {
+fn a_run_goes_on_without_its_terminal_unless_it_should_not() {
     let launch = demo()
         .env("PITSTOP_DEMO_PACE_MS", "10")
-        .env("PITSTOP_DEMO_ITEMS", "8")
-        .set("loop.keep_running=true");
+        .env("PITSTOP_DEMO_ITEMS", "8");
     let supervisor = launch.start();
     supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(0), SOON);
+    let run = supervisor.pid();
     supervisor.terminal.signal(Signal::HUP);
-    supervisor.wait_for_status(|status| status["run"]["headless"] == true, SOON);
+    supervisor.terminal.wait_for_exit(SOON);
     supervisor.wait_until(
-        "the terminal is given up",
-        || supervisor.terminal.modes_left_on().is_empty(),
-        SOON,
+        "it ends",
+        || look(run.as_raw_nonzero().get()).is_none(),
+        RUN,
     );
-    supervisor.terminal.signal(Signal::HUP);
-    assert_eq!(supervisor.wait_for_exit(RUN).code, 0);
     assert_eq!(reasons(&meta(&launch)), ["promise_found"]);
 
-    let launch = demo().env("PITSTOP_DEMO_PACE_MS", "10");
+    let launch = demo()
+        .env("PITSTOP_DEMO_PACE_MS", "10")
+        .set("session.on_hangup=\"end\"");
     let supervisor = launch.start();
     supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(0), SOON);
+    let run = supervisor.pid();
     supervisor.terminal.signal(Signal::HUP);
-    assert_eq!(supervisor.wait_for_exit(SOON).code, 130);
+    supervisor.wait_until(
+        "it ends",
+        || look(run.as_raw_nonzero().get()).is_none(),
+        SOON,
+    );
     assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
 }
 
@@ -783,7 +788,7 @@ fn sigterm_at_a_moment(moment: u64) {
     while Instant::now() < until {
         std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
     }
-    supervisor.terminal.signal(Signal::TERM);
+    supervisor.signal(Signal::TERM);
     let exit = supervisor.wait_for_exit(SOON);
     let what = format!("moment {moment}, after {random} ms: {exit:?}");
     assert_eq!(supervisor.terminal.modes_left_on(), [""; 0], "{what}");
@@ -800,7 +805,7 @@ fn sigterm_at_a_moment(moment: u64) {
         .cloned()
         .unwrap_or_default();
     // Before it listens for signals there is nothing to close; a breaker may have come first, and stopped it.
-    if exit.signal.is_some() {
+    if exit.code == 143 {
         assert!(recorded.is_empty(), "{what}: {history:#}");
         return;
     }

@@ -563,7 +563,7 @@ fn two_supervisors_in_two_projects_share_the_store_and_keep_apart() {
     // Each would take the other's processes for its own leftovers: both have the same home.
     running[0].check_nothing();
     for supervisor in &running {
-        supervisor.terminal.signal(rustix::process::Signal::TERM);
+        supervisor.signal(rustix::process::Signal::TERM);
         supervisor.wait_for_exit(SOON);
     }
 }

@@ -204,7 +204,7 @@ fn wait_for_figure(supervisor: &Supervisor, source: &str, used: u64) -> Value {
 
 /// The peak of the supervisor's memory, in bytes.
 fn peak_memory(supervisor: &Supervisor) -> u64 {
-    let pid = supervisor.terminal.pid().as_raw_nonzero();
+    let pid = supervisor.pid().as_raw_nonzero();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes: u64 = line

@@ -77,7 +77,7 @@ fn has_worked(supervisor: &Supervisor, place: &Path) {
 }
 
 fn ended(supervisor: &Supervisor) -> String {
-    supervisor.terminal.signal(Signal::TERM);
+    supervisor.signal(Signal::TERM);
     supervisor.wait_for_exit(SOON);
     String::from_utf8_lossy(&supervisor.terminal.output()).into_owned()
 }
@@ -114,7 +114,7 @@ fn demos_leave_the_user_s_files_alone_run_side_by_side_and_are_removed() -> io::
     // One that is killed leaves its directory to the next.
     let mut second = second;
     second.check_nothing();
-    second.terminal.kill();
+    second.signal(Signal::KILL);
     second.wait_for_exit(SOON);
     assert_eq!(places(&temporary), std::slice::from_ref(&other));
     let third = launch.start();

@@ -199,7 +199,7 @@ impl Trial {
 
 /// What a process has in memory, in MiB.
 fn memory(supervisor: &Supervisor) -> u64 {
-    let pid = supervisor.terminal.pid().as_raw_nonzero();
+    let pid = supervisor.pid().as_raw_nonzero();
     let text = fs::read_to_string(format!("/proc/{pid}/statm")).expect("its memory");
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
     pages.map_or(0, |pages: u64| pages * 4 / 1024)

@@ -187,7 +187,7 @@ fn a_child_that_asks_for_moves_gets_them_byte_by_byte_and_only_in_its_pane() {
     supervisor.wait_until("the end", || typed().ends_with("END"), SOON);
     assert_eq!(typed(), "\x1b[<35;3;4M\x1b[<51;8;8MEND");
     // No one asks for them when we are gone.
-    supervisor.terminal.signal(Signal::TERM);
+    supervisor.signal(Signal::TERM);
     supervisor.wait_for_exit(SOON);
     assert_eq!(supervisor.terminal.modes_left_on(), Vec::<&str>::new());
 }

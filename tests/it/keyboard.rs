@@ -52,7 +52,7 @@ fn a_terminal_without_the_kitty_protocol_is_asked_for_modify_other_keys() {
         "\x1b[13;2u\x01\r\x16\x1b[200~\x1b[201~",
     );
     supervisor.wait_for_request("\x1b[>5u", 0);
-    supervisor.terminal.signal(Signal::TERM);
+    supervisor.signal(Signal::TERM);
     supervisor.wait_for_exit(SOON);
     let output = supervisor.terminal.output();
     let output = String::from_utf8_lossy(&output);

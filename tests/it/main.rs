@@ -8,6 +8,7 @@
 
 mod agent;
 mod api;
+mod attach;
 mod autopilot;
 mod bad_inputs;
 mod breakpoint;

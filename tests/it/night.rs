@@ -253,7 +253,7 @@ impl Run {
     fn pid(&self) -> Pid {
         match self {
             Self::Headless(run) => run.pid(),
-            Self::Watched(run) => run.terminal.pid(),
+            Self::Watched(run) => run.pid(),
         }
     }
 

@@ -68,7 +68,7 @@ pub(crate) fn wait_for_bytes(
 
 /// A figure of the supervisor's memory in KiB.
 pub(crate) fn memory(supervisor: &Supervisor, name: &str) -> u64 {
-    let pid = supervisor.terminal.pid().as_raw_nonzero();
+    let pid = supervisor.pid().as_raw_nonzero();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(|line| line.split_whitespace().next());

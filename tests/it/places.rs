@@ -81,26 +81,28 @@ fn of_five_that_start_at_once_exactly_one_gets_in() {
     for racer in &mut racers {
         racer.check_nothing();
     }
-    let own: Vec<Pid> = racers.iter().map(|racer| racer.terminal.pid()).collect();
     racers[0].wait_until(
         "four are refused",
         || {
-            let alive = |pid: &&Pid| !group_members(**pid).is_empty();
-            own.iter().filter(alive).count() <= 1
+            racers
+                .iter()
+                .filter(|racer| !racer.terminal.has_ended())
+                .count()
+                <= 1
         },
         SOON,
     );
     let status = racers[0].wait_for_state("idle", SOON);
     let winner = status["pid"].as_i64().expect("its number");
     for racer in &racers {
-        if i64::from(racer.terminal.pid().as_raw_nonzero().get()) == winner {
-            racer.terminal.signal(rustix::process::Signal::TERM);
+        let wins = !racer.terminal.has_ended();
+        if wins {
+            assert_eq!(i64::from(racer.pid().as_raw_nonzero().get()), winner);
+            racer.signal(rustix::process::Signal::TERM);
         }
         let exit: Exit = racer.wait_for_exit(SOON + Duration::from_secs(1));
         assert_eq!(exit.signal, None);
-        if i64::from(racer.terminal.pid().as_raw_nonzero().get()) != winner {
-            assert_eq!(exit.code, 1, "{}", racer.screen());
-        }
+        assert_eq!(exit.code == 1, !wins, "{}", racer.screen());
     }
 }
 
@@ -327,7 +329,7 @@ fn sleeps(process: Pid) -> u64 {
 /// Waits until nothing has woken a supervisor for [`ASLEEP`].
 #[track_caller]
 fn falls_asleep(supervisor: &Supervisor) {
-    let own = || sleeps(supervisor.terminal.pid());
+    let own = || sleeps(supervisor.pid());
     let last = Cell::new((own(), Instant::now()));
     let sleeps = || {
         let now = own();

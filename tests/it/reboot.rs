@@ -758,7 +758,7 @@ fn a_full_window_of_the_demo_asks() {
 fn a_deferred_reboot_asks_again_after_three_turns() {
     let supervisor = started(&demo_that("ask"));
     supervisor.wait_for_phase("review", SOON);
-    supervisor.keys([key::PREFIX, "d"]);
+    supervisor.keys([key::PREFIX, "D"]);
     supervisor.wait_for_phase("idle", SOON);
     take_a_turn(&supervisor, "the second turn");
     take_a_turn(&supervisor, "the third turn");

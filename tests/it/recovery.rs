@@ -15,7 +15,7 @@ use crate::{
         messages_api::Answer,
         side_by_side::side_by_side,
         supervisor::{
-            Launch, SOON, Supervisor, agents, group_members, key, session_of, wait_for_end,
+            KILLED, Launch, SOON, Supervisor, agents, group_members, key, session_of, wait_for_end,
         },
     },
     trim::reboot::{choose_trim, fill, filled, removed, transcript},
@@ -81,7 +81,7 @@ fn reboot_until_death(supervisor: Supervisor, step: &str) -> Launch {
         }]);
     }
     let exit = supervisor.wait_for_exit(SOON);
-    assert!(exit.signal.is_some(), "it died: {exit:?}");
+    assert_eq!(exit.code, KILLED, "it died: {exit:?}");
     supervisor.kill()
 }
 
@@ -242,7 +242,7 @@ fn cross_trim(border: &str, outcome: Outcome) {
     choose_trim(&supervisor);
     supervisor.keys([key::ENTER]);
     let exit = supervisor.wait_for_exit(SOON);
-    assert!(exit.signal.is_some(), "it died: {exit:?}");
+    assert_eq!(exit.code, KILLED, "it died: {exit:?}");
     supervisor.kill();
     let left_aside = || {
         let path = transcript(launch.the_home(), &old);
@@ -678,7 +678,7 @@ fn the_record_of_a_run_is_there_before_its_agent() {
     fs::write(&deadly, "").expect("a file");
     let supervisor = launch.start();
     let exit = supervisor.wait_for_exit(SOON);
-    assert!(exit.signal.is_some(), "it died: {exit:?}");
+    assert_eq!(exit.code, KILLED, "it died: {exit:?}");
     let launch = supervisor.kill();
     fs::remove_file(deadly).expect("removed");
     let supervisor = launch.start();

@@ -580,7 +580,7 @@ fn a_reboot_that_waits_for_a_person_stands_on_the_screen_at_every_width() {
     let footer = whole.lines().last().expect("a footer");
     assert_eq!(
         footer.trim_end(),
-        " 86 % compact · idle  Reboot advised · F5 review · Ctrl-q d defer       F1 help"
+        " 86 % compact · idle  Reboot advised · F5 review · Ctrl-q D defer       F1 help"
     );
 }
 
@@ -654,7 +654,7 @@ fn every_view_names_the_way_out_of_it_at_every_width() {
         // A wide list of keys gives way last of all to the one that leaves.
         let out = match name {
             "pane" | "banner" | "stages" | "card" | "failed" | "run" => continue,
-            "compaction" => ["Ctrl-q d"; 2],
+            "compaction" => ["Ctrl-q D"; 2],
             "quit" => ["any other key stays"; 2],
             _ => ["Esc", " close"],
         };
@@ -1885,8 +1885,8 @@ fn a_click_on_a_hint_is_the_key_that_it_names() {
     assert_eq!(keys(&model, "F5 reboot"), [KeyCode::F(5)]);
     assert_eq!(keys(&model, "idle"), []);
     let asks = asking(NORMAL);
-    let defer = [KeyCode::Char('q'), KeyCode::Char('d')];
-    assert_eq!(keys(&asks, "Ctrl-q d defer"), defer);
+    let defer = [KeyCode::Char('q'), KeyCode::Char('D')];
+    assert_eq!(keys(&asks, "Ctrl-q D defer"), defer);
     act(&mut model, Action::Reboot);
     assert_eq!(keys(&model, "Enter/a approve"), [KeyCode::Enter]);
     assert_eq!(keys(&model, "e edit"), [KeyCode::Char('e')]);

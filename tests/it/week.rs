@@ -313,7 +313,7 @@ fn tuesday(week: &mut Week) {
         Say("Der Versatz ist da.\n\nDONE: compute the lag of a harbour\nDECISION: der Versatz steht in Minuten | so misst ihn der Hafen"),
     ]);
     week.begin_turn(&pitstop, "Zeiten stehen immer in UTC, nie in Ortszeit.", &[Write("src/utc.py", "ZONE = 'utc'\n")]);
-    pitstop.terminal.signal(Signal::HUP);
+    pitstop.signal(Signal::HUP);
     pitstop.wait_for_exit(SOON);
     drop(pitstop);
 

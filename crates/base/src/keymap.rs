@@ -98,6 +98,8 @@ pub enum Action {
     Wider,
     /// Makes the panels narrower.
     Narrower,
+    /// Lets go of the terminal; the session goes on.
+    Detach,
     /// Ends the agent cleanly and leaves.
     Quit,
 }
@@ -107,7 +109,7 @@ type Row = (Action, &'static str, &'static str, &'static [&'static str]);
 
 /// Every action with its name and defaults, in the order in which help lists them.
 #[rustfmt::skip]
-const ACTIONS: [Row; 23] = [
+const ACTIONS: [Row; 24] = [
     (Action::Help, "help", "show every key", &["f1", "prefix ?"]),
     (Action::FocusNext, "focus-next", "focus the next panel", &["f2", "prefix o"]),
     (Action::FocusDirection(Direction::Left), "focus-left", "focus to the left", &["prefix left"]),
@@ -118,7 +120,7 @@ const ACTIONS: [Row; 23] = [
     (Action::Handoff, "handoff", "go to the handoff", &["f4", "prefix h"]),
     (Action::History, "history", "go to the history", &["f6", "prefix i"]),
     (Action::Reboot, "reboot", "review the handoff and reboot", &["f5", "prefix r"]),
-    (Action::Defer, "defer", "defer the reboot that is advised; let Claude compact", &["prefix d"]),
+    (Action::Defer, "defer", "defer the reboot that is advised; let Claude compact", &["prefix D"]),
     (Action::Mode, "mode", "change who decides on reboots: manual, ask, auto", &["f7", "prefix m"]),
     (Action::Pause, "pause", "pause or resume automation", &["prefix p"]),
     (Action::Zoom, "zoom", "zoom the pane", &["f8", "prefix z"]),
@@ -130,6 +132,7 @@ const ACTIONS: [Row; 23] = [
     (Action::Chart, "chart", "chart how the context fills", &["prefix g"]),
     (Action::Wider, "wider", "make the panels wider", &["prefix >"]),
     (Action::Narrower, "narrower", "make the panels narrower", &["prefix <"]),
+    (Action::Detach, "detach", "detach this terminal; the session goes on", &["prefix d"]),
     (Action::Quit, "quit", "end the agent cleanly and quit", &["f10", "prefix q"]),
 ];
 
@@ -407,7 +410,7 @@ mod tests {
             (Some("f4"), "h", Action::Handoff),
             (Some("f6"), "i", Action::History),
             (Some("f5"), "r", Action::Reboot),
-            (None, "d", Action::Defer),
+            (None, "D", Action::Defer),
             (Some("f7"), "m", Action::Mode),
             (None, "p", Action::Pause),
             (Some("f8"), "z", Action::Zoom),
@@ -419,6 +422,7 @@ mod tests {
             (None, "g", Action::Chart),
             (None, ">", Action::Wider),
             (None, "<", Action::Narrower),
+            (None, "d", Action::Detach),
             (Some("f10"), "q", Action::Quit),
         ];
         assert_eq!(table.len(), ACTIONS.len());

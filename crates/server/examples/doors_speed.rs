@@ -117,7 +117,7 @@ fn main() {
             let _in = runtime.enter();
             let (listening, _) = bind_control_socket(&socket).expect("a socket");
             runtime.spawn(stand_in(queue));
-            let desk = RequestQueue::new(calls, Feed::new("speed"));
+            let desk = RequestQueue::new(calls, Feed::new("speed"), mpsc::channel(1).0);
             runtime.spawn(serve(listening, made.keys(), desk, std::future::pending()));
             let file = made.control_file().to_owned();
             secrets = Some(made);

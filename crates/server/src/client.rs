@@ -40,6 +40,9 @@ const ANSWER_LIMIT: usize = 16 * 1024 * 1024;
 /// The longest head of an answer, in bytes.
 const HEAD_LIMIT: usize = 16 * 1024;
 
+/// The status of an answer after which both sides go on in another protocol.
+const SWITCHING: u16 = 101;
+
 /// The pause before another attempt to connect to a socket whose backlog is full.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(2);
 
@@ -175,9 +178,33 @@ impl ApiClient {
         body: &[u8],
         deadline: Instant,
     ) -> Result<Answer, ClientError> {
+        let more = format!("Connection: close\r\n{more}");
+        let (answer, _) = self.converse(method, path, &more, body, deadline)?;
+        Ok(answer)
+    }
+
+    /// Posts a request to `path` to go on in another protocol; if the answer's status is 101, the stream is the caller's, which does
+    /// not block.
+    pub fn upgrade(
+        &self,
+        path: &str,
+        protocol: &str,
+        deadline: Instant,
+    ) -> Result<(Answer, UnixStream), ClientError> {
+        let more = format!("Connection: upgrade\r\nUpgrade: {protocol}\r\nContent-Length: 0\r\n");
+        self.converse("POST", path, &more, b"", deadline)
+    }
+
+    fn converse(
+        &self,
+        method: &str,
+        path: &str,
+        more: &str,
+        body: &[u8],
+        deadline: Instant,
+    ) -> Result<(Answer, UnixStream), ClientError> {
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: pitstop\r\nAuthorization: Bearer {}\r\n\
-             Connection: close\r\n{more}\r\n",
+            "{method} {path} HTTP/1.1\r\nHost: pitstop\r\nAuthorization: Bearer {}\r\n{more}\r\n",
             self.token
         );
         let mut stream = connect(&self.socket, deadline)?;
@@ -191,7 +218,7 @@ impl ApiClient {
         // A server that refuses a request may answer and close while we still write: its answer gives the reason.
         match (read_answer(&mut stream, deadline), sent) {
             (Err(_), Err(unsent)) => Err(unsent),
-            (answer, _) => answer,
+            (answer, _) => Ok((answer?, stream)),
         }
     }
 }
@@ -358,6 +385,8 @@ fn parse_answer(bytes: &[u8], ended: bool) -> Result<Option<Answer>, ClientError
     }
     let whole = match length {
         Some(length) => body.get(..length),
+        // What follows is in the other protocol.
+        None if status == SWITCHING => Some(&body[..0]),
         None if ended => Some(body),
         None => None,
     };

@@ -25,6 +25,7 @@
 //!
 //! The limits are the constants below, each with its reason.
 
+pub mod attach;
 mod bridge;
 pub mod client;
 mod door;
@@ -46,10 +47,12 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
+pub use attach::Attachment;
 pub use bridge::Mailbox;
 pub use door::{Listening, SocketFile, bind_control_socket, bind_loopback};
 pub use feed::Feed;
@@ -185,17 +188,24 @@ pub struct RequestQueue {
     pub feed: Feed,
     /// The orders for the client's own side of the session.
     pub mailbox: Mailbox,
+    /// The way to the loop for terminals that want to be attached.
+    pub attachments: mpsc::Sender<Attachment>,
     hooks: Arc<Mutex<HookTimes>>,
 }
 
 impl RequestQueue {
-    /// Creates a queue whose calls go to the loop through `calls`.
+    /// Creates a queue whose calls go to the loop through `calls`, and terminals through `attachments`.
     #[must_use]
-    pub fn new(calls: mpsc::Sender<Call>, feed: Feed) -> Self {
+    pub fn new(
+        calls: mpsc::Sender<Call>,
+        feed: Feed,
+        attachments: mpsc::Sender<Attachment>,
+    ) -> Self {
         Self {
             calls,
             feed,
             mailbox: Mailbox::default(),
+            attachments,
             hooks: Arc::default(),
         }
     }
@@ -224,6 +234,7 @@ pub async fn serve(
         port: listening.port(),
         streams: Arc::new(Semaphore::new(STREAM_COUNT)),
         polls: Arc::new(Semaphore::new(bridge::POLL_COUNT)),
+        terminals: Arc::new(Semaphore::new(attach::TERMINAL_COUNT)),
         closing,
     });
     let places = Arc::new(Semaphore::new(CONNECTION_COUNT));
@@ -261,8 +272,22 @@ pub async fn serve(
 }
 
 /// A connection of either kind.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {
+    /// Returns the Unix socket, if it is one.
+    fn into_unix(self: Box<Self>) -> Option<UnixStream>;
+}
+
+impl Stream for UnixStream {
+    fn into_unix(self: Box<Self>) -> Option<UnixStream> {
+        Some(*self)
+    }
+}
+
+impl Stream for TcpStream {
+    fn into_unix(self: Box<Self>) -> Option<UnixStream> {
+        None
+    }
+}
 
 /// Accepts the next connection once there is a place for it.
 async fn accept(
@@ -299,7 +324,8 @@ async fn attend(stream: Box<dyn Stream>, router: Router, process: Option<u32>) {
         // A client that has sent everything may close its side and still wait for the answer.
         .half_close(true)
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let limit = async {
         sleep(CONNECTION_LIMIT).await;
         if connection.streams.load(Ordering::Acquire) {

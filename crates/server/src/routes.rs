@@ -25,6 +25,7 @@ use serde_json::json;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::attach::attach;
 use super::bridge::bridge;
 use super::secrets::Keys;
 use super::stream::events;
@@ -69,6 +70,8 @@ pub(super) struct ServerState {
     pub streams: Arc<Semaphore>,
     /// The places for the bridge's polls, which wait for an order.
     pub polls: Arc<Semaphore>,
+    /// The places for attached terminals.
+    pub terminals: Arc<Semaphore>,
     /// A value that becomes true when the door closes.
     pub closing: watch::Receiver<bool>,
 }
@@ -89,6 +92,7 @@ pub(super) fn router(state: &ServerState) -> Router {
 
 fn handler(endpoint: Endpoint) -> MethodRouter<ServerState> {
     match endpoint {
+        Endpoint::Attach => post(attach),
         Endpoint::Hook => post(hook),
         Endpoint::StatusLine => post(status_line),
         Endpoint::Usage => get(usage),
@@ -199,7 +203,7 @@ fn check_shape(request: &HttpRequest, port: Option<u16>) -> Result<(), HttpError
             "expected a path as the request's target, found a whole URI",
         ));
     }
-    if headers.contains_key(header::UPGRADE) {
+    if headers.contains_key(header::UPGRADE) && request.uri().path() != Endpoint::Attach.path() {
         return Err(HttpError::bad("expected plain HTTP/1.1, found an upgrade"));
     }
     if let Some(port) = port {

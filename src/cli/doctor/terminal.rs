@@ -15,7 +15,8 @@ use rustix::{
 use super::Check;
 use crate::{
     cli::out::Raw,
-    supervisor::boot::{depth, locale},
+    runtime::{Looks, locale},
+    supervisor::boot::variable,
     ui::Depth,
 };
 use pitstop_base::keymap::{Keymap, Trigger};
@@ -52,8 +53,8 @@ pub(super) fn checks() -> Vec<Check> {
 
 /// Checks the terminal by the environment.
 fn names() -> Check {
-    let (term, locale) = (env::var("TERM").unwrap_or_default(), locale());
-    let colours = match depth() {
+    let (term, locale) = (variable("TERM"), locale(&variable));
+    let colours = match Looks::of(variable).depth {
         Depth::Mono => "no colours",
         Depth::Ansi16 => "16 colours",
         Depth::Indexed256 => "256 colours",

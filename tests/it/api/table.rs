@@ -283,7 +283,8 @@ fn every_endpoint_refuses_what_is_too_large_too_deep_or_no_json() {
         supervisor
             .request("control", method, &path, &large)
             .expect(413);
-        if endpoint.method() == Method::Get {
+        // Neither takes a body.
+        if endpoint.method() == Method::Get || *endpoint == Endpoint::Attach {
             continue;
         }
         let token = format!("Authorization: Bearer {}", supervisor.token("control"));

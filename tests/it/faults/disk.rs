@@ -115,7 +115,7 @@ impl Failing {
     /// None where processes cannot be traced.
     #[track_caller]
     fn from_now_on(supervisor: &Supervisor, calls: &str) -> Option<Self> {
-        let pid = supervisor.terminal.pid().as_raw_nonzero().to_string();
+        let pid = supervisor.pid().as_raw_nonzero().to_string();
         let inject = format!("inject={calls}:error=EIO");
         let tracer = Command::new("strace")
             .args([

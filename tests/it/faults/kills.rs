@@ -262,7 +262,7 @@ fn f10_after_a_reboot() {
 #[ignore = "a fault of `cargo run --example faults`"]
 fn a_broken_pipe_is_no_end() {
     let trial = Trial::begin(&demo());
-    trial.supervisor.terminal.signal(Signal::PIPE);
+    trial.supervisor.signal(Signal::PIPE);
     trial.goes_on();
 }
 

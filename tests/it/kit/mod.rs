@@ -11,6 +11,7 @@ pub mod output;
 pub mod played;
 pub mod player;
 pub mod poll;
+pub mod process;
 pub mod schema;
 pub mod shape;
 pub mod side_by_side;

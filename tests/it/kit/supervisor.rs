@@ -10,7 +10,7 @@ use std::{
     os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -32,11 +32,16 @@ use super::{
     terminal::{Answers, Exit, Spec, Terminal, beside_no_opening},
 };
 
+pub use super::process::{Process, look, server_of};
+
 /// The program under test.
 pub const PITSTOP: &str = env!("CARGO_BIN_EXE_pitstop");
 
 /// How long anything that should take a moment may take on a machine that others use too.
 pub const SOON: Duration = Duration::from_secs(120);
+
+/// The exit code of a client whose supervisor was killed: 128 and the signal's number.
+pub const KILLED: u32 = 137;
 
 /// The pause between two questions for the status.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(40);
@@ -451,6 +456,7 @@ impl Launch {
         Supervisor {
             launch: self.clone(),
             terminal,
+            server: OnceLock::new(),
             checks: true,
         }
     }
@@ -459,11 +465,45 @@ impl Launch {
 /// A running supervisor. Dropped, it is told to end and must leave no process behind.
 pub struct Supervisor {
     pub launch: Launch,
+    /// The terminal, with the process that has handed it over.
     pub terminal: Terminal,
+    /// The supervisor's own process, once it was seen.
+    server: OnceLock<Pid>,
     checks: bool,
 }
 
 impl Supervisor {
+    /// The supervisor's own process, if it has been started.
+    fn seek_pid(&self) -> Option<Pid> {
+        if self.server.get().is_none() {
+            let orphan = || {
+                let all = processes_of(&self.launch.home);
+                let server = all.into_iter().find(Process::is_server)?;
+                Pid::from_raw(server.pid).filter(|_| self.terminal.has_ended())
+            };
+            let found = server_of(self.terminal.pid()).or_else(orphan)?;
+            let _ = self.server.set(found);
+        }
+        self.server.get().copied()
+    }
+
+    /// The supervisor's own process.
+    #[track_caller]
+    pub fn pid(&self) -> Pid {
+        poll::until(
+            SOON,
+            || self.seek_pid(),
+            || format!("no supervisor runs; the screen:\n{}", self.screen()),
+        )
+    }
+
+    /// Sends the supervisor's own process a signal.
+    #[track_caller]
+    pub fn signal(&self, signal: Signal) {
+        // It may end at this very moment.
+        let _ = rustix::process::kill_process(self.pid(), signal);
+    }
+
     /// Sends keys, each as a write of its own.
     pub fn keys<'a>(&self, keys: impl IntoIterator<Item = &'a str>) {
         for key in keys {
@@ -666,7 +706,7 @@ impl Supervisor {
     /// The hosted agent's process, by the supervisor's children.
     #[track_caller]
     pub fn agent_pid(&self) -> Pid {
-        let own = self.terminal.pid().as_raw_nonzero().get();
+        let own = self.pid().as_raw_nonzero().get();
         let runs = || {
             let pane = processes_of(&self.launch.home)
                 .into_iter()
@@ -682,7 +722,10 @@ impl Supervisor {
     /// Kills the supervisor as a crash would; the same home can be started again.
     pub fn kill(mut self) -> Launch {
         self.checks = false;
-        self.terminal.kill();
+        // It may have died already.
+        if let Some(server) = self.seek_pid() {
+            let _ = rustix::process::kill_process(server, Signal::KILL);
+        }
         self.terminal.wait_for_exit(SOON);
         self.launch.clone()
     }
@@ -717,7 +760,10 @@ impl Drop for Supervisor {
         if !self.checks {
             return;
         }
-        self.terminal.signal(Signal::TERM);
+        match self.seek_pid() {
+            Some(_) => self.signal(Signal::TERM),
+            None => self.terminal.signal(Signal::TERM),
+        }
         let gone = || processes_of(&self.launch.home).is_empty();
         if thread::panicking() {
             // The test has failed already: no more than order is wanted.
@@ -881,28 +927,6 @@ pub fn session_of(status: &Value) -> String {
     status["session_id"].as_str().expect("a session").to_owned()
 }
 
-/// A process of a home.
-#[derive(Clone, Debug)]
-pub struct Process {
-    pub pid: i32,
-    pub parent: i32,
-    pub group: i32,
-    pub session: i32,
-    pub command: String,
-}
-
-impl Process {
-    /// Whether it has a terminal of its own, as the agent in a pane has; git and the writers of summaries lead a group alone.
-    pub fn leads_session(&self) -> bool {
-        self.session == self.pid
-    }
-
-    /// Whether it writes a summary.
-    pub fn is_side(&self) -> bool {
-        self.command.contains("--no-session-persistence")
-    }
-}
-
 /// How long an agent may outlive its supervisor.
 const ORPHAN_LIMIT: Duration = Duration::from_secs(5);
 
@@ -933,26 +957,6 @@ pub fn processes_of(home: &Home) -> Vec<Process> {
         })
         .filter_map(look)
         .collect()
-}
-
-/// A living process by its number; none for a zombie.
-pub fn look(pid: i32) -> Option<Process> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything.
-    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = words.next()?;
-    let parent = words.next()?.parse().ok()?;
-    let group = words.next()?.parse().ok()?;
-    let session = words.next()?.parse().ok()?;
-    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let command = String::from_utf8_lossy(&command).replace('\0', " ");
-    (!matches!(state, "Z" | "X")).then_some(Process {
-        pid,
-        parent,
-        group,
-        session,
-        command: command.chars().take(400).collect(),
-    })
 }
 
 /// The living processes of a process group.

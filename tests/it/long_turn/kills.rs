@@ -19,7 +19,7 @@ use crate::{
         messages_api::user_texts,
         played::{Played, PlayedCall, call_id},
         shape::Shape,
-        supervisor::{Launch, SOON, Supervisor, agents, session_of, wait_for_end},
+        supervisor::{KILLED, Launch, SOON, Supervisor, agents, session_of, wait_for_end},
     },
     recovery::open_reboot,
 };
@@ -167,7 +167,7 @@ fn kill_on_the_fly(moment: Moment, again: bool) -> Kill {
     match moment {
         Moment::Border(_) => {
             let exit = supervisor.wait_for_exit(RUN);
-            assert!(exit.signal.is_some(), "it died: {exit:?}");
+            assert_eq!(exit.code, KILLED, "it died: {exit:?}");
         }
         Moment::After(time) => {
             wait_for_reboot(&supervisor);

@@ -61,7 +61,7 @@ pub(super) fn every_call_is_answered_next(call: &Value) {
 }
 
 fn ended(supervisor: Supervisor) {
-    supervisor.terminal.signal(Signal::TERM);
+    supervisor.signal(Signal::TERM);
     supervisor.wait_for_exit(SOON);
     // It looks for processes left behind.
     drop(supervisor);

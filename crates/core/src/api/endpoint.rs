@@ -68,6 +68,8 @@ pub enum Endpoint {
     Events,
     /// A session's handoff.
     Handoff,
+    /// A terminal that hands itself over.
+    Attach,
     /// The order to type a prompt.
     Say,
     /// All other orders.
@@ -97,6 +99,7 @@ impl Endpoint {
             Self::History => ("/history", Get, Control),
             Self::Events => ("/events", Get, Control),
             Self::Handoff => ("/api/sessions/{id}/handoff", Get, Control),
+            Self::Attach => ("/attach", Post, Control),
             Self::Say => ("/control/say", Post, Control),
             Self::Order => ("/control/{order}", Post, Control),
         }

@@ -201,6 +201,8 @@ pub enum Control {
     Undo,
     /// Clears the preserved state after a checkpoint of it; [`Control::Undo`] restores it.
     ClearState,
+    /// Lets go of all terminals; the session goes on.
+    Detach,
     /// Ends the agent, cleanly, and the supervisor.
     Stop,
     /// Types this text as a prompt.
@@ -209,7 +211,7 @@ pub enum Control {
 
 impl Control {
     /// The orders that need no text, with their names in URLs and on the command line.
-    pub const PLAIN: [(&'static str, Self); 9] = [
+    pub const PLAIN: [(&'static str, Self); 10] = [
         ("reboot", Self::Reboot),
         ("approve", Self::Approve),
         ("defer", Self::Defer),
@@ -218,6 +220,7 @@ impl Control {
         ("resume", Self::Resume),
         ("undo", Self::Undo),
         ("clear-state", Self::ClearState),
+        ("detach", Self::Detach),
         ("stop", Self::Stop),
     ];
 

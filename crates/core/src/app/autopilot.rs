@@ -40,8 +40,7 @@ use crate::app::{
 };
 
 pub use hold::{
-    go_on, headless, outlives_terminal, pause, person_typed, prompt, resumed_elsewhere, stopped,
-    takes_over, toggle,
+    go_on, pause, person_typed, prompt, resumed_elsewhere, stopped, takes_over, toggle,
 };
 pub use publish::{publish, report};
 pub use turn::{figure_observed, figures_in, task_read, turn_ended, turn_failed};

@@ -229,6 +229,10 @@ pub enum Effect {
     Call(String),
     /// Write to the run's log.
     LogRun(Box<RunEvent>),
+    /// Lets go of the terminal in which something was typed last.
+    Detach,
+    /// Lets go of all terminals.
+    DetachAll,
     /// Leave, with this exit code, after everything has been written.
     Quit(i32),
 }

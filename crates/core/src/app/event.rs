@@ -76,8 +76,6 @@ pub enum Event {
         /// The signal's name.
         signal: &'static str,
     },
-    /// The host terminal is gone, and the run goes on without it.
-    TerminalLost,
     /// Something of the supervisor's own was gone, or can be made again now.
     PlacesChecked(Box<PlacesSeen>),
     /// Something went wrong that the user should see and that cannot be mended: the session goes on.

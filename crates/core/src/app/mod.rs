@@ -171,7 +171,6 @@ fn answer(model: &mut Model, event: Event) {
         Event::Reported { call, report } => reported::reported(model, call, report),
         Event::ToolCalled { call, caller, tool } => tools::called(model, call, caller, tool),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
-        Event::TerminalLost => autopilot::headless(model),
         Event::PlacesChecked(seen) => places::checked(model, &seen),
         Event::EffectFailed { what } => model.error(what),
     }

@@ -44,6 +44,8 @@ pub struct Config {
     pub summary: SummaryConfig,
     /// The unattended run: `[loop]`.
     pub autopilot: AutopilotConfig,
+    /// The session and its terminals.
+    pub session: SessionConfig,
     /// The user's own commands around a reboot.
     pub hooks: HooksConfig,
     /// The endpoint for scripts and people elsewhere.
@@ -379,6 +381,23 @@ impl Default for SummaryConfig {
     }
 }
 
+/// `[session]`: the session and its terminals.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionConfig {
+    /// What the loss of the last terminal does.
+    pub on_hangup: OnHangup,
+}
+
+/// What the loss of the last terminal does to a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnHangup {
+    /// Nothing: the session goes on, and terminals can attach.
+    #[default]
+    Detach,
+    /// It ends the agent and the supervisor.
+    End,
+}
+
 /// `[loop]`: the caps and breakers of the unattended run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AutopilotConfig {
@@ -388,8 +407,6 @@ pub struct AutopilotConfig {
     pub max_cost_usd: Option<f64>,
     /// The time after which the run ends; `None` for no cap.
     pub max_time: Option<Duration>,
-    /// True if the run goes on headless when its terminal is lost.
-    pub keep_running: bool,
     /// The time that the run waits for background tasks of the agent before it goes on; a wake-up is waited for at least 65
     /// minutes.
     pub background_wait: Duration,
@@ -407,7 +424,6 @@ impl Default for AutopilotConfig {
             max_iterations: Some(50),
             max_cost_usd: Some(25.0),
             max_time: Some(Duration::from_secs(8 * 3600)),
-            keep_running: false,
             background_wait: Duration::from_secs(30 * 60),
             same_command_limit: Some(5),
             no_change_limit: Some(8),

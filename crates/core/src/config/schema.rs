@@ -14,8 +14,8 @@
 use std::{collections::BTreeMap, net::SocketAddr, sync::LazyLock, time::Duration};
 
 use super::{
-    ClipboardPolicy, Config, Delivery, LogLevel, Notifications, Preset, RebootMode, RebootWay,
-    RecentActivity, ThemeName, Unanswered,
+    ClipboardPolicy, Config, Delivery, LogLevel, Notifications, OnHangup, Preset, RebootMode,
+    RebootWay, RecentActivity, ThemeName, Unanswered,
 };
 use pitstop_base::keymap::{Action, Chord, Trigger};
 
@@ -81,7 +81,7 @@ pub(super) enum Rule {
 }
 
 /// The tables, in the order of `config.toml`.
-pub(super) const TABLES: [&str; 14] = [
+pub(super) const TABLES: [&str; 15] = [
     "agent",
     "context",
     "guard",
@@ -89,6 +89,7 @@ pub(super) const TABLES: [&str; 14] = [
     "reboot",
     "summary",
     "loop",
+    "session",
     "hooks",
     "api",
     "store",
@@ -215,11 +216,15 @@ static SETTINGS: &[Key] = &[
     key("loop", "max_iterations", Owner, Whole(0, 1_000_000, |d, v| d.config.autopilot.max_iterations = none_if_0(v as u32))),
     key("loop", "max_cost_usd", Owner, Number(0.0, 1_000_000.0, |d, v| d.config.autopilot.max_cost_usd = none_if_0(v))),
     key("loop", "max_time", Owner, Time(Duration::ZERO, YEAR, |d, v| d.config.autopilot.max_time = none_if_0(v))),
-    key("loop", "keep_running", Owner, Flag(|d, v| d.config.autopilot.keep_running = v)),
     key("loop", "background_wait", Owner, Time(Duration::ZERO, DAY, |d, v| d.config.autopilot.background_wait = v)),
     key("loop", "same_command_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.same_command_limit = none_if_0(v as u32))),
     key("loop", "no_change_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.no_change_limit = none_if_0(v as u32))),
     key("loop", "same_message_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.same_message_limit = none_if_0(v as u32))),
+
+    key("session", "on_hangup", Owner, OneOf(&[
+        ("detach", |d| d.config.session.on_hangup = OnHangup::Detach),
+        ("end", |d| d.config.session.on_hangup = OnHangup::End),
+    ])),
 
     key("hooks", "pre_reboot", Owner, Text("a shell command, or \"\"", has_no_nul, |d, v| d.config.hooks.pre_reboot = none_if_empty(v))),
     key("hooks", "post_reboot", Owner, Text("a shell command, or \"\"", has_no_nul, |d, v| d.config.hooks.post_reboot = none_if_empty(v))),

@@ -3,17 +3,14 @@
 use crate::{
     api::wire::AgentState,
     autopilot::{End, Phase, RunEvent},
-    config::RebootMode,
 };
 
-use super::{
-    SETTLE_FRESH, clock, finish, publish::call, resume_key, set, turn::give_up_background,
-};
+use super::{SETTLE_FRESH, publish::call, resume_key, set, turn::give_up_background};
 use crate::app::{
     effect::run_event,
-    facts::{is_safe, is_under_review, typing_refusal},
+    facts::{is_safe, typing_refusal},
     model::{Model, Overlay, run::Due},
-    reboot::{self, Approval, submit},
+    reboot::{self, submit},
     refusal::Refusal,
 };
 
@@ -183,45 +180,4 @@ pub fn prompt(model: &mut Model, text: String) -> Result<(), Refusal> {
     run.pilot.prompt(text)?;
     model.info("it is typed at the next safe moment");
     Ok(())
-}
-
-/// Reports whether the run would go on without the terminal if that were lost now.
-#[must_use]
-pub fn outlives_terminal(model: &Model) -> bool {
-    let keeps = model.config.autopilot.keep_running && model.outside.quitting.is_none();
-    let run = model.autopilot.as_ref();
-    keeps && run.is_some_and(|run| !run.pilot.is_over())
-}
-
-/// Continues the run headless after the loss of the terminal: whatever waits for a person will not be answered.
-pub fn headless(model: &mut Model) {
-    if let Some(run) = &mut model.autopilot {
-        run.pilot.plan.attended = false;
-    }
-    model.view.overlay = None;
-    model.info("the terminal is gone: the run goes on headless");
-    // An editor has gone with it.
-    model.view.external = None;
-    let tripped = match model.autopilot.as_ref().map(|run| &run.pilot.phase) {
-        Some(Phase::Tripped(trip)) => Some(trip.clone()),
-        _ => None,
-    };
-    if let Some(trip) = tripped {
-        return finish(model, End::Tripped(trip));
-    }
-    clock(model);
-    if is_under_review(model) {
-        let _ = reboot::approve(model, Approval::Auto);
-    }
-    model.reboot.mode = RebootMode::Auto;
-    let run = model.autopilot.as_ref();
-    if run.is_some_and(|run| run.pilot.is_held()) {
-        // The person who typed it is gone.
-        model.session.agent.draft = false;
-        let _ = go_on(model);
-    }
-    if let Some(run) = &mut model.autopilot {
-        // Its timer is set again by what is true now, for an unattended run.
-        run.called = false;
-    }
 }

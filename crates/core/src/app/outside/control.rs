@@ -52,6 +52,10 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
             checkpoint::clear_state(model);
             Ok(())
         }
+        Control::Detach => {
+            model.emit(Effect::DetachAll);
+            Ok(())
+        }
         Control::Stop => {
             quit(model, 0, None);
             Ok(())
@@ -106,14 +110,18 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
     leave(model, code, reason, urgent);
 }
 
-/// Handles the quit key: asks while a turn runs, and while a note is not saved.
+/// Handles the quit key: asks where there is something to lose: a turn, a run, an unsent prompt, a note that is not saved.
 pub fn quit_key(model: &mut Model) {
     let open = matches!(
         model.session.agent.state,
         AgentState::Busy | AgentState::Dialog | AgentState::Unknown
     );
     let busy = open || !model.session.agent.background.tasks.is_empty();
-    if (busy || scratchpad::is_unsaved(model))
+    let runs = model
+        .autopilot
+        .as_ref()
+        .is_some_and(|run| !run.pilot.is_over());
+    if (busy || runs || model.session.agent.has_draft() || scratchpad::is_unsaved(model))
         && model.outside.quitting.is_none()
         && model.view.overlay != Some(Overlay::Quit)
     {

@@ -681,26 +681,6 @@ fn a_dead_agent_is_resumed_with_the_task() {
 }
 
 #[test]
-fn a_lost_terminal_ends_what_waits_for_a_person() {
-    let mut bench = run(plan());
-    bench.model.config.autopilot.keep_running = true;
-    let mut timers = Vec::new();
-    let effects = bench.said(OLD, "one");
-    keep_timers(bench.since_start, &effects, &mut timers);
-    bench.pass(MINUTE, &mut timers);
-    assert!(matches!(bench.phase(), Phase::Tripped(_)));
-    assert!(autopilot::outlives_terminal(&bench.model));
-    bench.send(Event::TerminalLost);
-    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(4));
-
-    let bench = run(plan());
-    assert!(
-        !autopilot::outlives_terminal(&bench.model),
-        "only where it is wanted"
-    );
-}
-
-#[test]
 fn a_run_waits_for_the_figure_of_its_turn_before_it_prompts() {
     let mut bench = headless();
     let mut timers = Vec::new();

@@ -194,7 +194,9 @@ fn an_unsent_prompt_is_on_disk_within_a_second_until_it_is_sent() {
     bench.turn_ended(OLD);
     // Typed just before we leave; the client clears its box when it ends.
     bench.prompt_box(holds("and one more"));
-    let mut effects = bench.press(KeyCode::F(10));
+    bench.press(KeyCode::F(10));
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Quit), "it asks");
+    let mut effects = bench.press(KeyCode::Enter);
     effects.extend(bench.prompt_box(PromptBox::Empty));
     effects.extend(bench.send(Event::TimerFired(TimerId::KeepCarried)));
     assert_eq!(drafts(&effects), [Some("and one more")]);

@@ -28,6 +28,17 @@ fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
 }
 
 #[test]
+fn the_question_at_the_quit_key_offers_to_detach() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.press(KeyCode::F(10));
+    let effects = bench.press(KeyCode::Char('d'));
+    assert!(effects.contains(&Effect::Detach), "{effects:?}");
+    assert_eq!(bench.model.view.overlay, None);
+    assert!(bench.model.outside.quitting.is_none());
+}
+
+#[test]
 fn a_signal_leaves_no_time_for_questions() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");

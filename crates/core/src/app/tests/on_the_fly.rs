@@ -252,7 +252,7 @@ fn it_is_taken_back_while_the_client_has_not_asked() {
         let mut bench = Bench::at_work(RebootMode::Auto);
         let id = bench.fills().expect("the order");
         bench.answered(id, Outcome::Lowered);
-        let effects = prefixed(&mut bench, KeyCode::Char('d'));
+        let effects = prefixed(&mut bench, KeyCode::Char('D'));
         assert!(effects.contains(&Effect::RevokeOrder(id)), "{effects:?}");
         let effects = bench.send(Event::Bridge(BridgeEvent::Revoked { id, in_time }));
         if in_time {

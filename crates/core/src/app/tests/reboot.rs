@@ -410,7 +410,7 @@ fn a_cancelled_review_comes_back_after_a_turn_and_a_deferred_one_after_three() {
     bench.used(155_000);
     bench.send(Event::TimerFired(TimerId::Age));
     bench.git();
-    prefixed(&mut bench, KeyCode::Char('d'));
+    prefixed(&mut bench, KeyCode::Char('D'));
     assert_eq!((bench.step(), bench.model.view.overlay), (None, None));
     for turn in 1..=3 {
         bench.prompted(OLD, "work");
@@ -768,7 +768,7 @@ fn the_countdown_stands_while_the_review_is_open_and_is_put_off_by_its_key() {
     bench.press(KeyCode::F(1));
     let effects = bench.press(KeyCode::Esc);
     assert!(clock(&effects).is_some());
-    prefixed(&mut bench, KeyCode::Char('d'));
+    prefixed(&mut bench, KeyCode::Char('D'));
     let put_off = Banner::Quiet(QuietReason::Deferred, 3);
     assert_eq!((bench.step(), banner(&bench.model)), (None, Some(put_off)));
 }
@@ -814,11 +814,11 @@ fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
     }
     // Put off below it, due again behind it; put off behind it, it stays so.
     let (mut bench, _) = announced(155_000);
-    prefixed(&mut bench, KeyCode::Char('d'));
+    prefixed(&mut bench, KeyCode::Char('D'));
     bench.used(175_000);
     bench.send(Event::TimerFired(TimerId::Age));
     assert!(bench.step().is_some());
-    prefixed(&mut bench, KeyCode::Char('d'));
+    prefixed(&mut bench, KeyCode::Char('D'));
     bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
 }
@@ -1084,7 +1084,7 @@ fn why_a_reboot_was_refused_stands_until_something_changes() {
     prefixed(&mut bench, KeyCode::Char('m'));
     assert_eq!(banner(&bench.model), None);
     let mut bench = refused();
-    prefixed(&mut bench, KeyCode::Char('d'));
+    prefixed(&mut bench, KeyCode::Char('D'));
     assert_eq!(banner(&bench.model), None);
     let quiet = bench.model.reboot.quiet.as_ref().map(|one| &one.reason);
     assert_eq!(quiet, Some(&QuietReason::Deferred));

@@ -212,6 +212,7 @@ pub fn act(model: &mut Model, action: Action) {
             leave_editors(model);
             external::open(model);
         }
+        Action::Detach => model.emit(Effect::Detach),
         Action::Quit => control::quit_key(model),
     }
 }
@@ -272,6 +273,10 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) {
         Overlay::Replay { .. } => replay::key(model, key),
         Overlay::Quit => match key.code {
             KeyCode::Enter | KeyCode::Char('y' | 'q') => control::quit(model, 0, None),
+            KeyCode::Char('d') => {
+                model.view.overlay = None;
+                model.emit(Effect::Detach);
+            }
             _ => model.view.overlay = None,
         },
         Overlay::Exited => match key.code {

@@ -94,10 +94,35 @@ fn of_this_process() -> Surroundings<'static> {
     }
 }
 
-/// Returns the secrets file of the project in the current directory: `ending` is `observe` or `control`. Needs no home and
-/// reads no file, for hooks are in a hurry.
+/// Returns the secrets file of the project that the current directory belongs to: `ending` is `observe` or `control`. Needs no home
+/// and reads no file, for hooks are in a hurry.
 pub fn secrets_file_here(ending: &str) -> io::Result<PathBuf> {
-    secrets_file_of(&std::env::current_dir()?, ending)
+    secrets_file_of(&project_here()?, ending)
+}
+
+/// Returns the project that the current directory belongs to, by [`project_of`].
+pub fn project_here() -> io::Result<PathBuf> {
+    project_of(&std::env::current_dir()?, std::env::home_dir().as_deref())
+}
+
+/// Returns the project that a directory belongs to, without links: the nearest directory from there upwards that has a `.pitstop` or is
+/// the root of a git work tree; the directory itself if there is none. The search ends before the home directory, and at a directory
+/// in which other users could have put such a mark.
+pub fn project_of(directory: &Path, home: Option<&Path>) -> io::Result<PathBuf> {
+    let directory = directory.canonicalize()?;
+    let home = home.and_then(|home| home.canonicalize().ok());
+    let user = rustix::process::geteuid().as_raw();
+    let is_ours = |place: &Path| {
+        let meta = place.metadata();
+        meta.is_ok_and(|meta| meta.uid() == user && meta.mode() & 0o002 == 0)
+    };
+    let is_project = |place: &&Path| place.join(".pitstop").is_dir() || place.join(".git").exists();
+    let mut places = directory
+        .ancestors()
+        .take_while(|place| *place == directory || home.as_deref() != Some(*place))
+        .take_while(|place| is_ours(place));
+    let project = places.find(is_project);
+    Ok(project.map_or_else(|| directory.clone(), Path::to_path_buf))
 }
 
 /// Returns the secrets file of a project directory, as [`secrets_file_here`] does. A supervisor whose runtime directory has

@@ -32,6 +32,7 @@ pub(super) fn of(model: &Model, order: &Control) -> String {
              `pitstop restore --tag clear-state` does"
                 .to_owned()
         }
+        Control::Detach => "all terminals are detached; the session goes on".to_owned(),
         Control::Stop => "the agent is ended, then pitstop leaves".to_owned(),
         Control::Say(_) if run => "it is typed at the next safe moment".to_owned(),
         Control::Say(_) => "it is typed into the agent's prompt".to_owned(),

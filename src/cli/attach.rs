@@ -1,0 +1,350 @@
+//! `pitstop attach`, and the terminal of every other command that shows a session: it is handed to the supervisor, which is another
+//! process, and taken back on every way out.
+//!
+//! ```text
+//!   Hello, with the terminal's descriptors ──►
+//!                                      ◄── Attached       the terminal is made raw
+//!   Taken ──►                                             the supervisor draws and reads
+//!                                      ◄── Detached, Ended, or the end of the connection: the terminal is restored
+//! ```
+
+use std::{
+    cell::RefCell,
+    env,
+    io::{self, IsTerminal as _},
+    os::{
+        fd::AsFd as _,
+        unix::{net::UnixStream as BlockingStream, process::ExitStatusExt as _},
+    },
+    path::Path,
+    process::{Child, ExitStatus},
+    time::Duration,
+};
+
+use clap::Args;
+use rustix::process::{Pid, Signal as Number, kill_process};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
+    net::{
+        UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    process::Command,
+    signal::unix::{Signal, SignalKind, signal},
+    time::timeout,
+};
+
+use crate::{
+    runtime::{TERMINAL_VARIABLES, tty},
+    supervisor::StartError,
+};
+use pitstop_base::clean::one_line;
+use pitstop_core::api::endpoint::Endpoint;
+use pitstop_server::{
+    attach::{ClientMessage, Hello, PROTOCOL, ServerMessage, VERSION, client_line, send_hello},
+    client::OBSERVE_VARIABLE,
+};
+
+use super::{editor, out};
+
+/// The time that the supervisor may take to let go of the terminal before it is given back all the same.
+const RELEASE_LIMIT: Duration = Duration::from_secs(2);
+
+/// The time that an editor may take to end when the session has, before it is killed.
+const EDITOR_LIMIT: Duration = Duration::from_secs(1);
+
+/// Show the session of this directory in this terminal.
+///
+/// Several terminals may be attached at once: all show the same, in the size of the one that was typed in last. `Ctrl-q d` detaches,
+/// and so does closing the terminal. Exit codes: 0 detached · the session's own when it ends · 3 no supervisor runs here.
+#[derive(Args, Clone, Debug, Default)]
+pub struct AttachArgs {
+    /// Only watch: type nothing and leave the size alone; q leaves
+    #[arg(long)]
+    pub watch: bool,
+    /// Detach all other terminals
+    #[arg(long, conflicts_with = "watch")]
+    pub take: bool,
+}
+
+/// Runs the command; returns the exit code.
+#[must_use]
+pub fn run(args: &AttachArgs) -> i32 {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return out::misused(
+            "expected a terminal, but standard input or output is a file or a pipe",
+            "run it in a terminal; `pitstop status --json` is for scripts",
+        );
+    }
+    if env::var_os(OBSERVE_VARIABLE).is_some() {
+        return out::failed(
+            "this terminal is inside a session of pitstop",
+            "attach from another terminal",
+        );
+    }
+    let stream = RefCell::new(None);
+    let asked = out::ask(|door, deadline| {
+        let (answer, upgraded) = door.upgrade(Endpoint::Attach.path(), PROTOCOL, deadline)?;
+        *stream.borrow_mut() = Some(upgraded);
+        Ok(answer)
+    });
+    match (asked, stream.into_inner()) {
+        (Ok(_), Some(stream)) => show(stream, args, None),
+        (Ok(_), None) => out::failed("the supervisor takes no terminal", ""),
+        (Err(code), _) => code,
+    }
+}
+
+/// Hands this terminal to the supervisor at the other end of a connection, which is a child of this process if it was just started,
+/// and waits until the terminal is free again; returns the exit code.
+pub(super) fn show(stream: BlockingStream, args: &AttachArgs, server: Option<Child>) -> i32 {
+    let hello = Hello {
+        version: VERSION,
+        watch: args.watch,
+        take: args.take,
+        environment: TERMINAL_VARIABLES
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?)))
+            .collect(),
+    };
+    tty::restore_on_panic();
+    let ended = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .and_then(|runtime| {
+            runtime.block_on(async { Client::new(stream, &hello, server)?.wait().await })
+        });
+    tty::restore();
+    match ended {
+        Ok(End::Over { code, text }) => {
+            tty::last_words(&text);
+            code
+        }
+        Ok(End::Failed { code, error, hint }) => {
+            // Writing to a terminal that has stalled would never return.
+            if !tty::is_stalled() {
+                out::complain(&error, &hint);
+            }
+            code
+        }
+        Err(error) => out::failed(&format!("the terminal cannot be attached: {error}"), ""),
+    }
+}
+
+/// The end of an attachment.
+enum End {
+    /// It is over in order.
+    Over {
+        code: i32,
+        /// What is printed when the terminal is a plain one again.
+        text: String,
+    },
+    /// The supervisor could not start, or has ended without a message.
+    Failed {
+        code: i32,
+        error: String,
+        hint: String,
+    },
+}
+
+/// The process that has handed its terminal over.
+struct Client {
+    lines: Lines<BufReader<OwnedReadHalf>>,
+    messages: OwnedWriteHalf,
+    /// The supervisor, if this process has started it.
+    server: Option<Child>,
+    is_attached: bool,
+    resized: Signal,
+    stopped: Signal,
+    ended: Signal,
+    interrupted: Signal,
+    hung_up: Signal,
+}
+
+impl Client {
+    fn new(stream: BlockingStream, hello: &Hello, server: Option<Child>) -> io::Result<Self> {
+        let listen = |number: Number| signal(SignalKind::from_raw(number.as_raw()));
+        let (resized, stopped) = (listen(Number::WINCH)?, listen(Number::TSTP)?);
+        let (ended, interrupted) = (listen(Number::TERM)?, listen(Number::INT)?);
+        let hung_up = listen(Number::HUP)?;
+        stream.set_nonblocking(false)?;
+        send_hello(&stream, hello, [io::stdin().as_fd(), io::stdout().as_fd()])?;
+        stream.set_nonblocking(true)?;
+        let (lines, messages) = UnixStream::from_std(stream)?.into_split();
+        Ok(Self {
+            lines: BufReader::new(lines).lines(),
+            messages,
+            server,
+            is_attached: false,
+            resized,
+            stopped,
+            ended,
+            interrupted,
+            hung_up,
+        })
+    }
+
+    /// Waits until the terminal is free again.
+    async fn wait(&mut self) -> io::Result<End> {
+        loop {
+            tokio::select! {
+                line = self.lines.next_line() => {
+                    let end = match line.ok().flatten() {
+                        Some(line) => self.heard(&line).await?,
+                        None => Some(self.lost()),
+                    };
+                    if let Some(end) = end {
+                        return Ok(end);
+                    }
+                }
+                _ = self.resized.recv() => self.send(&ClientMessage::Resized).await,
+                _ = self.stopped.recv() => self.suspend().await?,
+                _ = self.ended.recv() => return Ok(self.leave(Number::TERM).await),
+                _ = self.interrupted.recv() => return Ok(self.leave(Number::INT).await),
+                // The supervisor finds the connection closed, and does as the user wants it.
+                _ = self.hung_up.recv() => return Ok(over_by(Number::HUP)),
+            }
+        }
+    }
+
+    /// Sends a message. A supervisor that has gone is noticed by the end of its own messages.
+    async fn send(&mut self, message: &ClientMessage) {
+        let _ = self.messages.write_all(&client_line(message)).await;
+    }
+
+    /// Handles a message of the supervisor; returns the end if it is one.
+    async fn heard(&mut self, line: &str) -> io::Result<Option<End>> {
+        let end = match serde_json::from_str(line) {
+            Ok(ServerMessage::Attached) => {
+                self.is_attached = true;
+                self.take().await?;
+                None
+            }
+            Ok(ServerMessage::Edit { file }) => self.edit(&file).await?,
+            Ok(ServerMessage::Detached { why }) => Some(End::Over {
+                code: 0,
+                text: format!(
+                    "pitstop: detached ({}); the session goes on: `pitstop attach` comes back to it\n",
+                    one_line(&why)
+                ),
+            }),
+            Ok(ServerMessage::Ended { code, text }) => Some(End::Over { code, text }),
+            Ok(ServerMessage::Failed { code, error, hint }) => {
+                Some(End::Failed { code, error, hint })
+            }
+            // What a newer supervisor may say beyond this is not for this version.
+            Ok(ServerMessage::Suspended) | Err(_) => None,
+        };
+        Ok(end)
+    }
+
+    /// Takes the terminal and has the supervisor draw on it.
+    async fn take(&mut self) -> io::Result<()> {
+        tty::take()?;
+        self.send(&ClientMessage::Taken).await;
+        Ok(())
+    }
+
+    /// Returns how a supervisor has ended that has closed the connection without a message.
+    fn lost(&mut self) -> End {
+        let status = self.server.as_mut().and_then(|server| server.wait().ok());
+        if status.and_then(|status| status.code()) == Some(StartError::Broken.code()) {
+            let broken = StartError::Broken;
+            return End::Failed {
+                code: broken.code(),
+                error: broken.to_string(),
+                hint: broken.hint().to_owned(),
+            };
+        }
+        let signal = status.as_ref().and_then(ExitStatus::signal);
+        End::Failed {
+            code: signal.map_or(out::FAILED, |number| 128 + number),
+            error: match signal {
+                Some(number) => format!("pitstop's supervisor was ended by signal {number}"),
+                None => "pitstop's supervisor has ended without a message".to_owned(),
+            },
+            hint: StartError::Broken.hint().to_owned(),
+        }
+    }
+
+    /// Detaches, as a signal asks. A supervisor that this process has started and that has not come so far is ended.
+    async fn leave(&mut self, signal: Number) -> End {
+        match &self.server {
+            Some(server) if !self.is_attached => {
+                let _ = kill_process(Pid::from_child(server), Number::TERM);
+            }
+            _ => {
+                self.send(&ClientMessage::Detach).await;
+                self.skip_to(|message| matches!(message, ServerMessage::Detached { .. }))
+                    .await;
+            }
+        }
+        over_by(signal)
+    }
+
+    /// Waits for a message, but not so long that the terminal seems dead.
+    async fn skip_to(&mut self, is_it: impl Fn(&ServerMessage) -> bool) {
+        let reached = async {
+            while let Ok(Some(line)) = self.lines.next_line().await {
+                if serde_json::from_str(&line).is_ok_and(|message| is_it(&message)) {
+                    break;
+                }
+            }
+        };
+        let _ = timeout(RELEASE_LIMIT, reached).await;
+    }
+
+    /// Has the user's editor edit a file in the terminal; returns the end of the session if that comes first.
+    async fn edit(&mut self, file: &Path) -> io::Result<Option<End>> {
+        tty::restore();
+        let mut editor = Command::new("sh").args(editor::arguments(file)).spawn()?;
+        let success = loop {
+            tokio::select! {
+                status = editor.wait() => break status.is_ok_and(|status| status.success()),
+                line = self.lines.next_line() => {
+                    let end = match line.ok().flatten() {
+                        Some(line) => Box::pin(self.heard(&line)).await?,
+                        None => Some(self.lost()),
+                    };
+                    if let Some(end) = end {
+                        editor::hang_up(&mut editor, EDITOR_LIMIT).await;
+                        return Ok(Some(end));
+                    }
+                }
+                // It is stopped by the same key, and keeps the terminal.
+                _ = self.stopped.recv() => tty::stop(),
+                _ = self.ended.recv() => {
+                    editor::hang_up(&mut editor, EDITOR_LIMIT).await;
+                    return Ok(Some(self.leave(Number::TERM).await));
+                }
+                _ = self.hung_up.recv() => {
+                    editor::hang_up(&mut editor, EDITOR_LIMIT).await;
+                    return Ok(Some(over_by(Number::HUP)));
+                }
+                // The key is meant for the editor.
+                _ = self.interrupted.recv() => {}
+            }
+        };
+        self.take().await?;
+        self.send(&ClientMessage::Ran { success }).await;
+        Ok(None)
+    }
+
+    /// Stops this process as a shell's job, and takes the terminal again when it is continued.
+    async fn suspend(&mut self) -> io::Result<()> {
+        self.send(&ClientMessage::Suspend).await;
+        self.skip_to(|message| matches!(message, ServerMessage::Suspended))
+            .await;
+        tty::restore();
+        tty::stop();
+        self.take().await
+    }
+}
+
+/// Returns the end that a signal brings.
+fn over_by(signal: Number) -> End {
+    End::Over {
+        code: 128 + signal.as_raw(),
+        text: String::new(),
+    }
+}

@@ -1,0 +1,96 @@
+//! The supervisor of a terminal's session, as a process of its own that outlives the terminal.
+//!
+//! `pitstop` starts itself again by the word [`SERVER`]: what to host comes on standard input, and standard output is the connection
+//! over which the terminal is attached. The new process leaves the session of the terminal, so that its hang-up does not reach it.
+
+use std::{
+    env,
+    fs::File,
+    io::{self, Read as _, Seek as _, Write as _},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::{net::UnixStream, process::CommandExt as _},
+    },
+    process::{Child, Command, Stdio},
+};
+
+use pitstop_base::clean::chain;
+use pitstop_server::attach::{ServerMessage, server_line};
+
+use super::{
+    attach::{self, AttachArgs},
+    host::{self, Request},
+    out,
+};
+
+/// The word by which a supervisor is started; it is no command for people.
+pub const SERVER: &str = "server";
+
+/// Starts a supervisor and shows its session in this terminal; returns the exit code.
+pub(super) fn start(request: &Request) -> i32 {
+    match spawn(request) {
+        Ok((stream, server)) => attach::show(stream, &AttachArgs::default(), Some(server)),
+        Err(error) => out::failed(&format!("the supervisor cannot be started: {error}"), ""),
+    }
+}
+
+fn spawn(request: &Request) -> io::Result<(UnixStream, Child)> {
+    let mut input = tempfile::tempfile()?;
+    serde_json::to_writer(&mut input, request)?;
+    input.rewind()?;
+    let (ours, theirs) = UnixStream::pair()?;
+    let server = Command::new(env::current_exe()?)
+        .arg0("pitstop")
+        .arg(SERVER)
+        .stdin(input)
+        .stdout(OwnedFd::from(theirs))
+        .stderr(Stdio::null())
+        .spawn()?;
+    Ok((ours, server))
+}
+
+/// Supervises what standard input asks for, until that is over; returns the exit code.
+#[must_use]
+pub fn run() -> i32 {
+    match begin() {
+        Ok((request, stream)) => serve(request, stream),
+        Err(error) => out::misused(
+            &format!("`pitstop {SERVER}` is how pitstop starts its own supervisor: {error}"),
+            "`pitstop` starts a session",
+        ),
+    }
+}
+
+/// Reads the request and leaves the session of the terminal.
+fn begin() -> io::Result<(Request, UnixStream)> {
+    let stream = UnixStream::from(io::stdout().as_fd().try_clone_to_owned()?);
+    // Fails where standard output is no socket.
+    stream.peer_addr()?;
+    let mut text = Vec::new();
+    io::stdin().lock().read_to_end(&mut text)?;
+    let request = serde_json::from_slice(&text)?;
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    // Fails only where it leads one already.
+    let _ = rustix::process::setsid();
+    Ok((request, stream))
+}
+
+fn serve(request: Request, stream: UnixStream) -> i32 {
+    let mut terminal = Some(stream);
+    let outcome = host::host(request, &mut terminal);
+    outcome.unwrap_or_else(|error| {
+        let code = error.code();
+        // A loop that has begun has the connection, and its clients find that closed.
+        if let Some(mut stream) = terminal {
+            let failed = ServerMessage::Failed {
+                code,
+                error: chain(&error),
+                hint: error.hint().to_owned(),
+            };
+            let _ = stream.write_all(&server_line(&failed));
+        }
+        code
+    })
+}

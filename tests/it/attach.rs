@@ -1,0 +1,335 @@
+//! Terminals that attach to a running session: what they show, whose size counts, and how they leave.
+
+use std::{
+    ffi::OsString,
+    fs,
+    io::Write as _,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+
+use crate::{
+    kit::{
+        supervisor::{Launch, PITSTOP, SOON, Supervisor, agents, key},
+        terminal::{Answers, Spec, Terminal},
+    },
+    pane::Random,
+};
+
+/// Attaches a terminal of this size.
+fn attach(pitstop: &Supervisor, size: (u16, u16), flags: &[&str]) -> Terminal {
+    let args = [&["attach"][..], flags].concat();
+    call(&pitstop.launch, pitstop.launch.project(), size, &args)
+}
+
+/// Calls pitstop in a terminal of this size, in this directory.
+fn call(launch: &Launch, dir: &Path, (columns, rows): (u16, u16), args: &[&str]) -> Terminal {
+    let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+    Terminal::spawn(&Spec {
+        program: PITSTOP.as_ref(),
+        args: &args,
+        env: &launch.environment(),
+        dir,
+        columns,
+        rows,
+        answers: Answers::All,
+    })
+}
+
+fn same_screen(one: &Terminal, other: &Terminal, limit: Duration) {
+    let shown = other.wait_for(|text| text == one.screen_text(), limit);
+    assert_eq!(shown, one.screen_text());
+}
+
+#[test]
+fn a_second_terminal_shows_the_same_and_types_too() {
+    let pitstop = Launch::quiet_demo().start();
+    pitstop.wait_for_state("idle", SOON);
+    let second = attach(&pitstop, (140, 45), &[]);
+    same_screen(&pitstop.terminal, &second, SOON);
+    // What is typed in one shows in both.
+    second.send("hello from afar");
+    pitstop.terminal.wait_for_text("hello from afar", SOON);
+    same_screen(&pitstop.terminal, &second, SOON);
+    second.send("\u{15}");
+    let exit = {
+        second.send("\u{11}d");
+        second.wait_for_exit(SOON)
+    };
+    assert_eq!(exit.code, 0, "{}", second.screen_text());
+    assert_eq!(second.modes_left_on(), [""; 0]);
+    pitstop.wait_for_state("idle", SOON);
+}
+
+#[test]
+fn the_size_is_that_of_the_terminal_that_was_typed_in_last() {
+    let pitstop = Launch::quiet_demo().size(140, 40).start();
+    pitstop.wait_for_state("idle", SOON);
+    let small = attach(&pitstop, (90, 24), &[]);
+    // To attach counts as typing: now both show the small screen.
+    small.wait_for_text("idle", SOON);
+    pitstop.wait_until(
+        "the first terminal shows the small screen",
+        || {
+            pitstop
+                .screen()
+                .lines()
+                .nth(30)
+                .is_none_or(|line| line.trim().is_empty())
+        },
+        SOON,
+    );
+    pitstop.terminal.send("x");
+    pitstop.wait_until(
+        "its own size counts again",
+        || {
+            pitstop
+                .screen()
+                .lines()
+                .nth(39)
+                .is_some_and(|line| !line.trim().is_empty())
+        },
+        SOON,
+    );
+    pitstop.terminal.send("\u{15}");
+}
+
+#[test]
+fn a_watching_terminal_neither_types_nor_sizes() {
+    let pitstop = Launch::quiet_demo().size(140, 40).start();
+    pitstop.wait_for_state("idle", SOON);
+    let before = pitstop.screen();
+    let watching = attach(&pitstop, (60, 20), &["--watch"]);
+    watching.send("not to be seen");
+    watching.wait_for(|text| !text.trim().is_empty(), SOON);
+    assert!(!pitstop.screen().contains("not to be seen"));
+    assert_eq!(pitstop.screen().lines().count(), before.lines().count());
+    watching.send("q");
+    assert_eq!(watching.wait_for_exit(SOON).code, 0);
+}
+
+#[test]
+fn the_end_of_the_session_and_of_a_client_leave_usable_terminals() {
+    let pitstop = Launch::quiet_demo().start();
+    pitstop.wait_for_state("idle", SOON);
+    let ended = attach(&pitstop, (100, 30), &[]);
+    ended.wait_for_text("idle", SOON);
+    ended.signal(Signal::TERM);
+    assert_eq!(ended.wait_for_exit(SOON).code, 143);
+    assert_eq!(ended.modes_left_on(), [""; 0]);
+    let last = attach(&pitstop, (100, 30), &[]);
+    last.wait_for_text("idle", SOON);
+    let taken = attach(&pitstop, (100, 30), &["--take"]);
+    assert_eq!(last.wait_for_exit(SOON).code, 0);
+    last.wait_for_text("another terminal has taken over", SOON);
+    assert_eq!(pitstop.wait_for_exit(SOON).code, 0);
+    taken.wait_for_text("idle", SOON);
+    pitstop.ctl("stop");
+    assert_eq!(taken.wait_for_exit(SOON).code, 0);
+    assert_eq!(taken.modes_left_on(), [""; 0]);
+}
+
+/// Checks that the session goes on and can be attached to.
+fn goes_on(pitstop: &Supervisor) {
+    pitstop.wait_for_state("idle", SOON);
+    let back = attach(pitstop, (90, 30), &[]);
+    back.wait_for_text("idle", SOON);
+    back.send("still here");
+    back.wait_for_text("still here", SOON);
+    back.send("\u{15}");
+    back.send("\u{11}d");
+    assert_eq!(back.wait_for_exit(SOON).code, 0);
+    back.wait_for_text("the session goes on", SOON);
+}
+
+#[test]
+fn a_session_outlives_its_terminals_however_they_end() {
+    let pitstop = Launch::quiet_demo().start();
+    pitstop.wait_for_state("idle", SOON);
+    let agent = pitstop.agent_pid();
+    pitstop.keys([key::PREFIX, "d"]);
+    let exit = pitstop.wait_for_exit(SOON);
+    assert_eq!(exit.code, 0);
+    assert_eq!(pitstop.terminal.modes_left_on(), [""; 0]);
+    assert!(pitstop.terminal.has_its_settings_back());
+    goes_on(&pitstop);
+    for signal in [Signal::HUP, Signal::KILL] {
+        let lost = attach(&pitstop, (100, 30), &[]);
+        lost.wait_for_text("F10 quit", SOON);
+        lost.signal(signal);
+        lost.wait_for_exit(SOON);
+        goes_on(&pitstop);
+    }
+    // A terminal emulator that is killed takes its terminal with it.
+    let gone = attach(&pitstop, (100, 30), &[]);
+    gone.wait_for_text("F10 quit", SOON);
+    drop(gone);
+    goes_on(&pitstop);
+    assert_eq!(pitstop.agent_pid(), agent);
+}
+
+#[test]
+fn a_quit_in_the_middle_of_a_turn_offers_to_detach() {
+    let pitstop = Launch::demo().start();
+    pitstop.wait_for_state("busy", SOON);
+    pitstop.keys([key::F10]);
+    pitstop.terminal.wait_for_text("d detach", SOON);
+    pitstop.keys(["d"]);
+    assert_eq!(pitstop.wait_for_exit(SOON).code, 0);
+    assert!(pitstop.try_status().is_some());
+}
+
+#[test]
+fn nothing_attaches_from_inside_a_session() {
+    let pitstop = Launch::quiet_demo().start();
+    pitstop.wait_for_state("idle", SOON);
+    let launch = pitstop.launch.clone().env("PITSTOP_OBSERVE", "/x");
+    let inside = call(&launch, launch.project(), (100, 30), &["attach"]);
+    assert_eq!(inside.wait_for_exit(SOON).code, 1);
+    inside.wait_for_text("inside a session of pitstop", SOON);
+}
+
+/// How many random sequences and kills are tried: more of them take minutes.
+fn rounds(usual: usize) -> usize {
+    let asked = std::env::var("PITSTOP_TEST_ROUNDS").ok();
+    asked
+        .and_then(|rounds| rounds.parse().ok())
+        .unwrap_or(usual)
+}
+
+/// Output of an agent: text of several widths, colours, moves of the cursor, the other screen.
+fn output(random: &mut Random) -> String {
+    const PARTS: [&str; 12] = [
+        "plain text and more of it ",
+        "\r\n",
+        "\u{65e5}\u{672c}\u{8a9e} ",
+        "e\u{301} \u{1f469}\u{200d}\u{1f680} ",
+        "\x1b[31;4mred\x1b[0m ",
+        "\x1b[48;5;19m\x1b[K",
+        "\x1b[2J\x1b[H",
+        "\x1b[5;30r",
+        "\x1b[r",
+        "\x1b[?1049h",
+        "\x1b[?1049l",
+        "\x1b]2;a title\x07",
+    ];
+    let mut text = String::new();
+    for _ in 0..1 + random.below(12) {
+        if random.below(4) == 0 {
+            text += &format!("\x1b[{};{}H", 1 + random.below(50), 1 + random.below(100));
+        }
+        text += PARTS[random.below(PARTS.len() as u64) as usize];
+    }
+    text
+}
+
+#[test]
+fn what_attaches_shows_what_one_shows_that_was_attached_all_along() {
+    let pitstop = Launch::generic("sh -c \"touch out; exec tail -n +1 -f out\"").start();
+    pitstop.wait_for_state("idle", SOON);
+    let file = pitstop.launch.project().join("out");
+    pitstop.wait_until("it prints", || file.exists(), SOON);
+    let mut out = fs::File::options().append(true).open(&file).unwrap();
+    let mut random = Random(0x5eed_0035);
+    for round in 0..rounds(25) {
+        let mut others = Vec::new();
+        let mut size = (140, 45);
+        for _ in 0..1 + random.below(6) {
+            match random.below(4) {
+                0 | 1 => out.write_all(output(&mut random).as_bytes()).unwrap(),
+                2 => {
+                    size = (60 + random.below(120) as u16, 20 + random.below(40) as u16);
+                    pitstop.terminal.resize(size.0, size.1);
+                }
+                _ if others.len() < 2 => {
+                    let own = (60 + random.below(120) as u16, 20 + random.below(40) as u16);
+                    let flags: &[&str] = if random.below(2) == 0 {
+                        &["--watch"]
+                    } else {
+                        &[]
+                    };
+                    others.push(attach(&pitstop, own, flags));
+                }
+                _ => drop(others.pop()),
+            }
+        }
+        drop(others);
+        pitstop.terminal.resize(size.0, size.1);
+        let fresh = attach(&pitstop, size, &[]);
+        pitstop.wait_until(
+            &format!("the same cells in round {round}"),
+            || fresh.screen_text().contains("F1 help") && fresh.cells() == pitstop.terminal.cells(),
+            SOON,
+        );
+    }
+}
+
+#[test]
+fn clients_that_are_killed_at_random_moments_leave_the_session_as_it_is() {
+    let pitstop = Launch::demo()
+        .set("reboot.mode=\"auto\"")
+        .set("reboot.auto_delay=\"50ms\"")
+        .env("PITSTOP_DEMO_GROWTH", "40000")
+        .start();
+    pitstop.wait_for_state("busy", SOON);
+    let descriptors = || {
+        let pid = pitstop.pid().as_raw_nonzero();
+        fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+    };
+    let before = descriptors();
+    let mut random = Random(0x5eed_0036);
+    for _ in 0..rounds(25) {
+        let client = attach(&pitstop, (100, 30), &[]);
+        let moment = Instant::now() + Duration::from_millis(random.below(250));
+        while Instant::now() < moment {
+            client.send("x\u{15}");
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        client.kill();
+        client.wait_for_exit(SOON);
+    }
+    pitstop.wait_until("all are gone", || descriptors() <= before + 6, SOON);
+    pitstop.wait_for_status(|status| status["iteration"].as_u64() > Some(1), SOON);
+    pitstop.wait_until(
+        "one agent",
+        || agents(pitstop.launch.the_home()).len() == 1,
+        SOON,
+    );
+    assert_eq!(pitstop.log().matches("panic").count(), 0);
+}
+
+#[test]
+fn a_subdirectory_belongs_to_its_project_and_pitstop_there_shows_what_runs() {
+    let launch = Launch::quiet_demo();
+    let (sub, apart) = (
+        launch.project().join("src/deep"),
+        launch.project().join("apart"),
+    );
+    fs::create_dir_all(&sub).unwrap();
+    fs::create_dir_all(apart.join(".pitstop")).unwrap();
+    let pitstop = launch.start();
+    pitstop.wait_for_state("idle", SOON);
+    let status = |dir: &Path| {
+        launch
+            .command(&["status"])
+            .current_dir(dir)
+            .output()
+            .unwrap()
+    };
+    assert_eq!(status(&sub).status.code(), Some(0));
+    assert_eq!(
+        status(&apart).status.code(),
+        Some(3),
+        "a project of its own"
+    );
+    let plain = call(&launch, &sub, (140, 45), &[]);
+    same_screen(&pitstop.terminal, &plain, SOON);
+    plain.send("\u{11}d");
+    assert_eq!(plain.wait_for_exit(SOON).code, 0);
+    // With words of its own it does not show another's session.
+    let other = call(&launch, &sub, (100, 30), &["demo", "--here"]);
+    assert_eq!(other.wait_for_exit(SOON).code, 1);
+    other.wait_for_text("`pitstop attach` shows it", SOON);
+}
