@@ -9,16 +9,18 @@
 //! ```
 
 use std::{
-    cell::RefCell,
     env,
     io::{self, IsTerminal as _},
     os::{
         fd::AsFd as _,
-        unix::{net::UnixStream as BlockingStream, process::ExitStatusExt as _},
+        unix::{
+            net::UnixStream as BlockingStream,
+            process::{CommandExt as _, ExitStatusExt as _},
+        },
     },
     path::Path,
-    process::{Child, ExitStatus},
-    time::Duration,
+    process::{Child, Command, ExitStatus},
+    time::{Duration, Instant},
 };
 
 use clap::Args;
@@ -29,7 +31,7 @@ use tokio::{
         UnixStream,
         unix::{OwnedReadHalf, OwnedWriteHalf},
     },
-    process::Command,
+    process::Command as AsyncCommand,
     signal::unix::{Signal, SignalKind, signal},
     time::timeout,
 };
@@ -39,13 +41,20 @@ use crate::{
     supervisor::StartError,
 };
 use pitstop_base::clean::one_line;
-use pitstop_core::api::endpoint::Endpoint;
+use pitstop_core::api::{endpoint::Endpoint, wire::StatusReport};
 use pitstop_server::{
     attach::{ClientMessage, Hello, PROTOCOL, ServerMessage, VERSION, client_line, send_hello},
-    client::OBSERVE_VARIABLE,
+    client::{ClientError, OBSERVE_VARIABLE},
 };
 
 use super::{editor, out};
+
+/// The statuses of an answer after which the connection goes on as an attachment, and of one of another version.
+const SWITCHING: u16 = 101;
+const OTHER_VERSION: u16 = 426;
+
+/// The time that the supervisor may take to answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 
 /// The time that the supervisor may take to let go of the terminal before it is given back all the same.
 const RELEASE_LIMIT: Duration = Duration::from_secs(2);
@@ -82,22 +91,55 @@ pub fn run(args: &AttachArgs) -> i32 {
             "attach from another terminal",
         );
     }
-    let stream = RefCell::new(None);
-    let asked = out::ask(|door, deadline| {
+    let mut stream = None;
+    let asked = out::try_ask(|door| {
+        let deadline = Instant::now() + ANSWER_LIMIT;
         let (answer, upgraded) = door.upgrade(Endpoint::Attach.path(), PROTOCOL, deadline)?;
-        *stream.borrow_mut() = Some(upgraded);
+        stream = Some(upgraded);
         Ok(answer)
     });
-    match (asked, stream.into_inner()) {
-        (Ok(_), Some(stream)) => show(stream, args, None),
-        (Ok(_), None) => out::failed("the supervisor takes no terminal", ""),
-        (Err(code), _) => code,
+    match (asked, stream) {
+        (Ok(answer), Some(stream)) if answer.status == SWITCHING => show(stream, args, None)
+            .unwrap_or_else(|NotBegun| {
+                out::failed("the supervisor has ended", "`pitstop` starts another one")
+            }),
+        (Ok(answer), _) if answer.status == OTHER_VERSION => by_its_own_program(args),
+        (Ok(answer), _) => out::refused(&answer),
+        (Err(ClientError::NoSupervisor { .. }), _) => out::none_runs(),
+        (Err(error), _) => out::failed_by(&error),
     }
 }
 
+/// Becomes the program of the supervisor, which is of another version and can attach to it.
+fn by_its_own_program(args: &AttachArgs) -> i32 {
+    let report: StatusReport = match out::get("/status") {
+        Ok((report, _)) => report,
+        Err(code) => return code,
+    };
+    eprintln!(
+        "pitstop: the session here is run by pitstop {}: its own program shows it",
+        report.version
+    );
+    let mut program = Command::new(format!("/proc/{}/exe", report.pid));
+    program.arg0("pitstop").arg("attach");
+    program.args(args.watch.then_some("--watch"));
+    program.args(args.take.then_some("--take"));
+    out::failed(
+        &format!("that cannot be started: {}", program.exec()),
+        "detach and stop work all the same: `pitstop detach`, `pitstop stop`",
+    )
+}
+
+/// The supervisor has ended before it took the terminal, and has given no reason.
+pub(super) struct NotBegun;
+
 /// Hands this terminal to the supervisor at the other end of a connection, which is a child of this process if it was just started,
 /// and waits until the terminal is free again; returns the exit code.
-pub(super) fn show(stream: BlockingStream, args: &AttachArgs, server: Option<Child>) -> i32 {
+pub(super) fn show(
+    stream: BlockingStream,
+    args: &AttachArgs,
+    server: Option<Child>,
+) -> Result<i32, NotBegun> {
     let hello = Hello {
         version: VERSION,
         watch: args.watch,
@@ -115,7 +157,8 @@ pub(super) fn show(stream: BlockingStream, args: &AttachArgs, server: Option<Chi
             runtime.block_on(async { Client::new(stream, &hello, server)?.wait().await })
         });
     tty::restore();
-    match ended {
+    let code = match ended {
+        Ok(End::NotBegun) => return Err(NotBegun),
         Ok(End::Over { code, text }) => {
             tty::last_words(&text);
             code
@@ -128,7 +171,8 @@ pub(super) fn show(stream: BlockingStream, args: &AttachArgs, server: Option<Chi
             code
         }
         Err(error) => out::failed(&format!("the terminal cannot be attached: {error}"), ""),
-    }
+    };
+    Ok(code)
 }
 
 /// The end of an attachment.
@@ -139,6 +183,8 @@ enum End {
         /// What is printed when the terminal is a plain one again.
         text: String,
     },
+    /// The supervisor has ended before it took the terminal, and has given no reason.
+    NotBegun,
     /// The supervisor could not start, or has ended without a message.
     Failed {
         code: i32,
@@ -257,6 +303,9 @@ impl Client {
             };
         }
         let signal = status.as_ref().and_then(ExitStatus::signal);
+        if !self.is_attached && signal.is_none() {
+            return End::NotBegun;
+        }
         End::Failed {
             code: signal.map_or(out::FAILED, |number| 128 + number),
             error: match signal {
@@ -297,7 +346,9 @@ impl Client {
     /// Has the user's editor edit a file in the terminal; returns the end of the session if that comes first.
     async fn edit(&mut self, file: &Path) -> io::Result<Option<End>> {
         tty::restore();
-        let mut editor = Command::new("sh").args(editor::arguments(file)).spawn()?;
+        let mut editor = AsyncCommand::new("sh")
+            .args(editor::arguments(file))
+            .spawn()?;
         let success = loop {
             tokio::select! {
                 status = editor.wait() => break status.is_ok_and(|status| status.success()),

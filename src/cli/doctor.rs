@@ -13,10 +13,14 @@ use tokio::runtime::Runtime;
 
 use super::{
     here::Here,
+    login::Logout,
     out::{self, chain, columns},
 };
 use pitstop_base::clean::one_line;
-use pitstop_core::{api::wire::StatusReport, config::load::Flags};
+use pitstop_core::{
+    api::wire::StatusReport,
+    config::{OnHangup, load::Flags},
+};
 use pitstop_server::client::ClientError;
 
 /// The time that a supervisor may take to answer.
@@ -140,6 +144,7 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
     checks.extend(agent::client(here, runtime));
     let kept = runtime.block_on(keeping::look_into_store(here));
     checks.push(supervisor(here, &status));
+    checks.push(logout(here, runtime));
     checks.push(agent::session_id(here, report, &kept));
     checks.push(agent::hooks(report));
     checks.push(agent::bridge(here, report));
@@ -154,6 +159,25 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
     checks.push(keeping::files(here));
     checks.push(git(here, runtime));
     checks
+}
+
+/// Says what becomes of a session at a logout.
+fn logout(here: &Here, runtime: &Runtime) -> Check {
+    let name = "logout";
+    if here.config.session.on_hangup == OnHangup::End {
+        return Check::ok(
+            name,
+            "ends the session with its terminal, as you have set it",
+        );
+    }
+    match runtime.block_on(Logout::ask()) {
+        Logout::Lingers => Check::ok(name, "the session goes on: you linger"),
+        Logout::Spared => Check::ok(name, "the session goes on: KillUserProcesses is off"),
+        Logout::Ended => Check::warning(name, "ends the session: KillUserProcesses is on")
+            .remedy("`loginctl enable-linger` lets it go on, from its next start"),
+        Logout::NoManager => Check::ok(name, "the session goes on: no systemd ends processes here"),
+        Logout::Unknown => Check::unknown(name, "the login manager does not answer"),
+    }
 }
 
 fn configuration(here: &Here) -> Check {

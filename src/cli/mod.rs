@@ -16,6 +16,7 @@ pub mod here;
 pub mod history;
 pub mod hook;
 pub mod leftovers;
+mod login;
 pub mod man;
 pub mod mcp;
 mod observer;

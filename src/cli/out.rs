@@ -178,17 +178,22 @@ pub fn ask_if_any(
         Err(ClientError::NoSupervisor { .. }) => return Ok(None),
         Err(error) => return Err(failed_by(&error)),
     };
-    // After 101 the connection goes on in another protocol.
-    if (200..300).contains(&answer.status) || answer.status == 101 {
+    if (200..300).contains(&answer.status) {
         return Ok(Some(answer));
     }
+    Err(refused(&answer))
+}
+
+/// Shows the reason that the supervisor gives for a refusal; returns the exit code.
+#[must_use]
+pub fn refused(answer: &Answer) -> i32 {
     let refusal = serde_json::from_slice::<ErrorBody>(&answer.body);
     let refusal = refusal.unwrap_or_else(|_| ErrorBody {
         error: format!("the supervisor answered with code {}", answer.status),
         hint: String::new(),
         field: None,
     });
-    Err(failed(&refusal.error, &refusal.hint))
+    failed(&refusal.error, &refusal.hint)
 }
 
 /// Gets a report of the supervisor, with its JSON as it came.

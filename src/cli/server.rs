@@ -18,29 +18,57 @@ use pitstop_base::clean::chain;
 use pitstop_server::attach::{ServerMessage, server_line};
 
 use super::{
-    attach::{self, AttachArgs},
+    attach::{self, AttachArgs, NotBegun},
     host::{self, Request},
-    out,
+    login, out,
 };
+use crate::supervisor::StartError;
 
 /// The word by which a supervisor is started; it is no command for people.
 pub const SERVER: &str = "server";
 
 /// Starts a supervisor and shows its session in this terminal; returns the exit code.
 pub(super) fn start(request: &Request) -> i32 {
-    match spawn(request) {
-        Ok((stream, server)) => attach::show(stream, &AttachArgs::default(), Some(server)),
-        Err(error) => out::failed(&format!("the supervisor cannot be started: {error}"), ""),
+    let mut scoped = login::has_scope();
+    loop {
+        let shown = match spawn(request, scoped) {
+            Ok((stream, server)) => attach::show(stream, &AttachArgs::default(), Some(server)),
+            Err(error) if !scoped => {
+                return out::failed(&format!("the supervisor cannot be started: {error}"), "");
+            }
+            Err(_) => Err(NotBegun),
+        };
+        match shown {
+            Ok(code) => return code,
+            // The service manager may refuse to make a scope.
+            Err(NotBegun) if scoped => scoped = false,
+            Err(NotBegun) => {
+                let broken = StartError::Broken;
+                out::complain(&broken.to_string(), broken.hint());
+                return broken.code();
+            }
+        }
     }
 }
 
-fn spawn(request: &Request) -> io::Result<(UnixStream, Child)> {
+fn spawn(request: &Request, scoped: bool) -> io::Result<(UnixStream, Child)> {
     let mut input = tempfile::tempfile()?;
     serde_json::to_writer(&mut input, request)?;
     input.rewind()?;
     let (ours, theirs) = UnixStream::pair()?;
-    let server = Command::new(env::current_exe()?)
-        .arg0("pitstop")
+    let own = env::current_exe()?;
+    let mut command = if scoped {
+        let mut command = Command::new("systemd-run");
+        command
+            .args(["--user", "--scope", "--quiet", "--collect", "--"])
+            .arg(own);
+        command
+    } else {
+        let mut command = Command::new(own);
+        command.arg0("pitstop");
+        command
+    };
+    let server = command
         .arg(SERVER)
         .stdin(input)
         .stdout(OwnedFd::from(theirs))

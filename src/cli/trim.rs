@@ -2,10 +2,7 @@
 //!
 //! The copy is made by `runtime::trim`, which the reboot uses, too.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use clap::Args;
