@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use pitstop::cli::{
     api, attach, check, completions, context, ctl, demo, doctor, exec_agent, git_hook, handoff,
-    history, hook, host, man, mcp, prune, restore, run, save, server, status, statusline, test,
+    history, hook, host, ls, man, mcp, prune, restore, run, save, server, status, statusline, test,
     trim, trust, unknown,
 };
 use pitstop::runtime::agent::SHIM;
@@ -43,6 +43,7 @@ enum Command {
     GitHook(git_hook::GitHookArgs),
     Handoff(handoff::HandoffArgs),
     History(history::HistoryArgs),
+    Ls(ls::LsArgs),
     Run(run::RunArgs),
     Man(man::ManArgs),
     Mcp(mcp::McpArgs),
@@ -90,6 +91,7 @@ fn main() {
         Some(Command::GitHook(args)) => git_hook::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args, &cli.host.flags()),
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
+        Some(Command::Ls(args)) => ls::run(&args),
         Some(Command::Run(args)) => run::run(&args, &cli.host),
         Some(Command::Man(args)) => man::run(&args, Cli::command()),
         Some(Command::Mcp(args)) => mcp::run(&args),

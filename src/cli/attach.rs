@@ -33,7 +33,7 @@ use tokio::{
     },
     process::Command as AsyncCommand,
     signal::unix::{Signal, SignalKind, signal},
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 use crate::{
@@ -47,7 +47,7 @@ use pitstop_server::{
     client::{ClientError, OBSERVE_VARIABLE},
 };
 
-use super::{editor, out};
+use super::{editor, ls, out};
 
 /// The statuses of an answer after which the connection goes on as an attachment, and of one of another version.
 const SWITCHING: u16 = 101;
@@ -59,15 +59,20 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 /// The time that the supervisor may take to let go of the terminal before it is given back all the same.
 const RELEASE_LIMIT: Duration = Duration::from_secs(2);
 
+/// The pause between two looks at whether the supervisor has ended.
+const WAIT_PAUSE: Duration = Duration::from_millis(5);
+
 /// The time that an editor may take to end when the session has, before it is killed.
 const EDITOR_LIMIT: Duration = Duration::from_secs(1);
 
-/// Show the session of this directory in this terminal.
+/// Show the session of this directory, or of another project, in this terminal.
 ///
 /// Several terminals may be attached at once: all show the same, in the size of the one that was typed in last. `Ctrl-q d` detaches,
 /// and so does closing the terminal. Exit codes: 0 detached · the session's own when it ends · 3 no supervisor runs here.
 #[derive(Args, Clone, Debug, Default)]
 pub struct AttachArgs {
+    /// The project of the session, as a path or a part of one; this directory's without it
+    pub name: Option<String>,
     /// Only watch: type nothing and leave the size alone; q leaves
     #[arg(long)]
     pub watch: bool,
@@ -90,6 +95,15 @@ pub fn run(args: &AttachArgs) -> i32 {
             "this terminal is inside a session of pitstop",
             "attach from another terminal",
         );
+    }
+    if let Some(name) = &args.name {
+        let project = match ls::find(name) {
+            Ok(project) => project,
+            Err(code) => return code,
+        };
+        if let Err(error) = env::set_current_dir(&project) {
+            return out::failed(&format!("cannot enter {}: {error}", project.display()), "");
+        }
     }
     let mut stream = None;
     let asked = out::try_ask(|door| {
@@ -237,7 +251,7 @@ impl Client {
                 line = self.lines.next_line() => {
                     let end = match line.ok().flatten() {
                         Some(line) => self.heard(&line).await?,
-                        None => Some(self.lost()),
+                        None => Some(self.lost().await),
                     };
                     if let Some(end) = end {
                         return Ok(end);
@@ -292,8 +306,17 @@ impl Client {
     }
 
     /// Returns how a supervisor has ended that has closed the connection without a message.
-    fn lost(&mut self) -> End {
-        let status = self.server.as_mut().and_then(|server| server.wait().ok());
+    async fn lost(&mut self) -> End {
+        let limit = Instant::now() + RELEASE_LIMIT;
+        let mut status = None;
+        // One that goes on has only let go of this terminal.
+        while let Some(server) = &mut self.server
+            && Instant::now() < limit
+            && status.is_none()
+        {
+            status = server.try_wait().ok().flatten();
+            sleep(WAIT_PAUSE).await;
+        }
         if status.and_then(|status| status.code()) == Some(StartError::Broken.code()) {
             let broken = StartError::Broken;
             return End::Failed {
@@ -355,7 +378,7 @@ impl Client {
                 line = self.lines.next_line() => {
                     let end = match line.ok().flatten() {
                         Some(line) => Box::pin(self.heard(&line)).await?,
-                        None => Some(self.lost()),
+                        None => Some(self.lost().await),
                     };
                     if let Some(end) = end {
                         editor::hang_up(&mut editor, EDITOR_LIMIT).await;

@@ -17,6 +17,7 @@ pub mod history;
 pub mod hook;
 pub mod leftovers;
 mod login;
+pub mod ls;
 pub mod man;
 pub mod mcp;
 mod observer;

@@ -6,7 +6,7 @@
 use std::{
     env,
     fs::File,
-    io::{self, Read as _, Seek as _, Write as _},
+    io::{self, Read as _, Write as _},
     os::{
         fd::{AsFd as _, OwnedFd},
         unix::{net::UnixStream, process::CommandExt as _},
@@ -52,9 +52,6 @@ pub(super) fn start(request: &Request) -> i32 {
 }
 
 fn spawn(request: &Request, scoped: bool) -> io::Result<(UnixStream, Child)> {
-    let mut input = tempfile::tempfile()?;
-    serde_json::to_writer(&mut input, request)?;
-    input.rewind()?;
     let (ours, theirs) = UnixStream::pair()?;
     let own = env::current_exe()?;
     let mut command = if scoped {
@@ -68,12 +65,16 @@ fn spawn(request: &Request, scoped: bool) -> io::Result<(UnixStream, Child)> {
         command.arg0("pitstop");
         command
     };
-    let server = command
+    let mut server = command
         .arg(SERVER)
-        .stdin(input)
+        .stdin(Stdio::piped())
         .stdout(OwnedFd::from(theirs))
         .stderr(Stdio::null())
         .spawn()?;
+    if let Some(mut input) = server.stdin.take() {
+        // One that has ended already is noticed by the end of the connection.
+        let _ = input.write_all(&serde_json::to_vec(request)?);
+    }
     Ok((ours, server))
 }
 

@@ -202,6 +202,9 @@ mod tests {
             zoomed: false,
             iteration: 3,
             session_id: Some("s-3".into()),
+            objective: None,
+            started_at: None,
+            last_reboot: None,
             agent: AgentReport {
                 kind: AgentKind::Claude,
                 command: "claude".into(),

@@ -343,6 +343,7 @@ impl Terminals {
             biased;
             Some((id, bytes)) = self.bytes.recv() => Woken::Host(id, bytes),
             Some(id) = self.written.recv() => Woken::Written(id),
+            // Behind the bytes: what was typed before the end of a client counts.
             Some((id, message)) = self.messages.recv() => Woken::Client(id, message),
             // All have a sender here.
             else => std::future::pending().await,

@@ -281,6 +281,9 @@ fn status() -> StatusReport {
         zoomed: false,
         iteration: 1,
         session_id: None,
+        objective: None,
+        started_at: None,
+        last_reboot: None,
         agent: AgentReport {
             kind: AgentKind::Demo,
             command: "pitstop demo".into(),

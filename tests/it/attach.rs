@@ -216,7 +216,7 @@ fn output(random: &mut Random) -> String {
         "\x1b]2;a title\x07",
     ];
     let mut text = String::new();
-    for _ in 0..1 + random.below(12) {
+    for _ in 0..=random.below(12) {
         if random.below(4) == 0 {
             text += &format!("\x1b[{};{}H", 1 + random.below(50), 1 + random.below(100));
         }
@@ -236,7 +236,7 @@ fn what_attaches_shows_what_one_shows_that_was_attached_all_along() {
     for round in 0..rounds(25) {
         let mut others = Vec::new();
         let mut size = (140, 45);
-        for _ in 0..1 + random.below(6) {
+        for _ in 0..=random.below(6) {
             match random.below(4) {
                 0 | 1 => out.write_all(output(&mut random).as_bytes()).unwrap(),
                 2 => {
@@ -332,4 +332,61 @@ fn a_subdirectory_belongs_to_its_project_and_pitstop_there_shows_what_runs() {
     let other = call(&launch, &sub, (100, 30), &["demo", "--here"]);
     assert_eq!(other.wait_for_exit(SOON).code, 1);
     other.wait_for_text("`pitstop attach` shows it", SOON);
+}
+
+#[test]
+fn all_sessions_are_listed_and_each_is_attached_to_by_its_name() {
+    let home = Launch::quiet_demo().the_home().clone();
+    let began = |name: &str, launch: Launch| {
+        let project = home.path(name);
+        fs::create_dir_all(&project).unwrap();
+        let mut pitstop = launch.home(&home).in_directory(&project).start();
+        // All have the same home, in which each would take the others for its own leftovers.
+        pitstop.check_nothing();
+        pitstop
+    };
+    let harbour = began("harbour", Launch::quiet_demo());
+    let tides = began(
+        "tides",
+        Launch::demo().notes("## Goal\n\nPrint the tides\n"),
+    );
+    harbour.wait_for_state("idle", SOON);
+    tides.wait_for_state("busy", SOON);
+    let list = || {
+        let output = harbour.launch.command(&["ls"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let listed = list();
+    let (first, second) = (listed.lines().nth(1), listed.lines().nth(2));
+    assert!(
+        first.is_some_and(|line| line.contains("tides") && line.contains("working")),
+        "{listed}"
+    );
+    assert!(
+        second.is_some_and(|line| line.contains("harbour") && line.contains("idle")),
+        "{listed}"
+    );
+    let named = call(
+        &harbour.launch,
+        harbour.launch.project(),
+        (140, 45),
+        &["attach", "tid"],
+    );
+    same_screen(&tides.terminal, &named, SOON);
+    let unknown = call(
+        &harbour.launch,
+        harbour.launch.project(),
+        (140, 45),
+        &["attach", "fjord"],
+    );
+    assert_eq!(unknown.wait_for_exit(SOON).code, 1);
+    // One that hangs is waited for half a second, beside all others.
+    rustix::process::kill_process(harbour.pid(), Signal::STOP).unwrap();
+    assert!(list().contains("does not answer"));
+    rustix::process::kill_process(harbour.pid(), Signal::CONT).unwrap();
+    for one in [&harbour, &tides] {
+        one.signal(Signal::TERM);
+        one.wait_for_exit(SOON);
+    }
 }

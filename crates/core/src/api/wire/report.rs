@@ -29,6 +29,15 @@ pub struct StatusReport {
     pub iteration: u32,
     /// The session in which the agent is, once it is known.
     pub session_id: Option<String>,
+    /// The objective of the work: the run's task, else the objective of the handoff, on one line.
+    #[serde(default)]
+    pub objective: Option<String>,
+    /// The time at which the run began, UTC.
+    #[serde(default)]
+    pub started_at: Option<DateTime<Utc>>,
+    /// The last reboot, if there was one.
+    #[serde(default)]
+    pub last_reboot: Option<LastReboot>,
     /// The hosted program.
     pub agent: AgentReport,
     /// The use of the context window.
@@ -47,6 +56,17 @@ pub struct StatusReport {
     pub run: Option<RunReport>,
     /// The reason why history is kept in memory, while the store cannot be used.
     pub store_error: Option<String>,
+}
+
+/// The last reboot of a run, as part of a [`StatusReport`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastReboot {
+    /// The time at which the new session began, UTC.
+    pub at: DateTime<Utc>,
+    /// The fill of the window before it, in tokens.
+    pub tokens_before: Option<u64>,
+    /// The fill of the window after the first turn behind it, in tokens.
+    pub tokens_after: Option<u64>,
 }
 
 /// The prompt cache, as part of a [`StatusReport`].
@@ -594,6 +614,9 @@ mod tests {
             zoomed: false,
             iteration: 1,
             session_id: None,
+            objective: None,
+            started_at: None,
+            last_reboot: None,
             agent: AgentReport {
                 kind: AgentKind::Demo,
                 command: "pitstop demo".into(),
@@ -625,6 +648,7 @@ mod tests {
         let expected = json!({
             "version": "0.1.0", "pid": 42, "project": "/home/me/project", "run_id": "r1",
             "mode": "ask", "zoomed": false, "iteration": 1, "session_id": null,
+            "objective": null, "started_at": null, "last_reboot": null,
             "agent": {"kind": "demo", "command": "pitstop demo", "version": null, "state": "starting",
                       "reason": null, "limit_reset": null, "hooked": false, "todo_list": "empty",
                       "bridge": {"state": "", "why": null, "reason": null, "age_ms": null, "turn_runs": null,

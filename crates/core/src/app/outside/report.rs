@@ -7,9 +7,9 @@ use serde::Deserialize as _;
 use crate::{
     api::wire::{
         AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport,
-        HeldReport, HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport,
-        MissingFact, RebootReport, SourcedItem, StatusLineReply, StatusReport, TodoList,
-        UsageAction, UsageActionKind, UsageQuery, UsageReply,
+        HeldReport, HistoryReport, IterationReport, IterationTokens, KeyDecision, LastReboot,
+        LinesReport, MissingFact, RebootReport, SourcedItem, StatusLineReply, StatusReport,
+        TodoList, UsageAction, UsageActionKind, UsageQuery, UsageReply,
     },
     config::RebootMode,
     guard::{Advice, Assessment, Level, Threshold, assess},
@@ -64,6 +64,9 @@ pub fn status(model: &Model) -> StatusReport {
         zoomed: model.view.zoomed,
         iteration: number(model.session.iteration.get()),
         session_id: Some(model.session.id.to_string()),
+        objective: objective(model),
+        started_at: model.lineage.iterations().first().map(|one| one.started_at),
+        last_reboot: last_reboot(model),
         agent: AgentReport {
             kind: identity.agent_kind,
             command: identity.agent_command.clone(),
@@ -85,6 +88,35 @@ pub fn status(model: &Model) -> StatusReport {
         run: autopilot::report(model),
         store_error: model.outside.store_error.clone(),
     }
+}
+
+/// Returns the objective on one line: the run's task, else the objective of the handoff.
+fn objective(model: &Model) -> Option<String> {
+    let task = autopilot::report(model).map(|run| run.task);
+    let stated = || {
+        Some(
+            model
+                .draft
+                .preserved
+                .current_objective
+                .as_ref()?
+                .as_str()
+                .to_owned(),
+        )
+    };
+    let objective = task.filter(|task| !task.is_empty()).or_else(stated)?;
+    Some(clean::one_line(objective.trim()).into_owned())
+}
+
+fn last_reboot(model: &Model) -> Option<LastReboot> {
+    let [.., before, after] = model.lineage.iterations() else {
+        return None;
+    };
+    Some(LastReboot {
+        at: after.started_at,
+        tokens_before: before.tokens_at_end.map(|tokens| tokens.0),
+        tokens_after: after.tokens_at_birth.map(|tokens| tokens.0),
+    })
 }
 
 /// Returns the prompt cache as it is now: it may have gone cold since it was last reported as warm.
