@@ -9,8 +9,7 @@
 //! ```
 
 use std::{
-    env,
-    io::{self, IsTerminal as _},
+    env, io,
     os::{
         fd::AsFd as _,
         unix::{
@@ -43,7 +42,7 @@ use crate::{
 use pitstop_base::clean::one_line;
 use pitstop_core::api::{endpoint::Endpoint, wire::StatusReport};
 use pitstop_server::{
-    attach::{ClientMessage, Hello, PROTOCOL, ServerMessage, VERSION, client_line, send_hello},
+    attach::{ClientMessage, Hello, PROTOCOL, ServerMessage, client_line, send_hello},
     client::{ClientError, OBSERVE_VARIABLE},
 };
 
@@ -84,7 +83,7 @@ pub struct AttachArgs {
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn run(args: &AttachArgs) -> i32 {
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+    if !out::has_terminal() {
         return out::misused(
             "expected a terminal, but standard input or output is a file or a pipe",
             "run it in a terminal; `pitstop status --json` is for scripts",
@@ -155,7 +154,6 @@ pub(super) fn show(
     server: Option<Child>,
 ) -> Result<i32, NotBegun> {
     let hello = Hello {
-        version: VERSION,
         watch: args.watch,
         take: args.take,
         environment: TERMINAL_VARIABLES
@@ -281,6 +279,11 @@ impl Client {
                 None
             }
             Ok(ServerMessage::Edit { file }) => self.edit(&file).await?,
+            Ok(ServerMessage::Released) => {
+                // The person has the terminal back while the last processes are ended.
+                tty::restore();
+                None
+            }
             Ok(ServerMessage::Detached { why }) => Some(End::Over {
                 code: 0,
                 text: format!(

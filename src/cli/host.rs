@@ -1,7 +1,7 @@
 //! `pitstop`, `pitstop demo`, `pitstop --agent CMD`: what the command line asks for, handed to a supervisor in a process of its own. A
 //! headless run is supervised in this one.
 
-use std::{env, io::IsTerminal, os::unix::net::UnixStream, path::PathBuf};
+use std::{env, os::unix::net::UnixStream, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ use super::{
     demo::{DemoDirs, DemoPlace},
     here::{Environment, Here},
     offer::{self, Choice},
-    out::{chain, complain, style},
+    out::{self, chain, complain, style},
     run::Order,
     server, template,
 };
@@ -90,11 +90,6 @@ impl Asked {
     }
 }
 
-/// Reports whether standard input and output are a terminal.
-pub(super) fn has_terminal() -> bool {
-    std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
-}
-
 /// Hosts the agent, or shows the session that runs here already; returns the exit code.
 #[must_use]
 pub fn run(args: &HostArgs) -> i32 {
@@ -119,17 +114,22 @@ pub fn run(args: &HostArgs) -> i32 {
 /// Returns what a person wants to do with earlier work, where there is some and a person to ask.
 fn choice(args: &HostArgs) -> Choice {
     let is_plain = !args.new && args.agent.is_none() && args.args.is_empty();
-    if !is_plain || !has_terminal() {
+    if !is_plain || !out::has_terminal() {
         return Choice::New;
     }
     // A fault of the directory is reported by the start itself.
     let Ok(here) = Here::find(&args.flags()) else {
         return Choice::New;
     };
-    if here.holder().is_some() {
-        return Choice::Attach;
+    if here.holder().is_none() {
+        return offer::ask(&here);
     }
-    offer::ask(&here)
+    // Settings are for a session that begins: the start says that one runs already.
+    if args.settings.is_empty() && args.config.is_none() {
+        Choice::Attach
+    } else {
+        Choice::New
+    }
 }
 
 /// Has a supervisor host what is asked for, and shows it in this terminal; a headless run is hosted in this process. Returns the exit
@@ -138,7 +138,7 @@ pub(super) fn start(mut request: Request) -> i32 {
     let config = request.args.config.take();
     request.args.config = config.map(|file| std::path::absolute(&file).unwrap_or(file));
     let is_headless = request.asked.is_headless();
-    let checked = if is_headless || has_terminal() {
+    let checked = if is_headless || out::has_terminal() {
         // Here, where a person sees the lines of the faults.
         supervisor::check_system().and_then(|()| check_config(&request))
     } else {

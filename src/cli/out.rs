@@ -108,6 +108,12 @@ pub fn style(stream: &impl IsTerminal) -> Style {
     }
 }
 
+/// Reports whether standard input and output are a terminal.
+#[must_use]
+pub fn has_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
 /// Makes a runtime on this thread; a failure is shown to the person.
 pub fn runtime() -> Result<Runtime, i32> {
     let built = Builder::new_current_thread().enable_all().build();

@@ -332,7 +332,10 @@ impl Terminals {
     pub fn leave(self) -> Vec<Client> {
         let leave = |mut terminal: HostTerminal| {
             terminal.say_last();
-            terminal.client
+            let HostTerminal { host, client, .. } = terminal;
+            drop(host);
+            client.send(ServerMessage::Released);
+            client
         };
         self.list.into_iter().map(leave).collect()
     }

@@ -49,11 +49,9 @@ use super::{
     routes::{Answered, HttpError, ServerState},
 };
 
-/// The version of the messages. Those of [`Hello`], [`ClientMessage::Detach`], [`ServerMessage::Detached`] and
-/// [`ServerMessage::Ended`] never change, so that a client can always look at an older supervisor, leave it and see it end.
-pub const VERSION: u32 = 1;
-
-/// The protocol's name in the `Upgrade` header, with the version.
+/// The protocol's name in the `Upgrade` header, with the version of the messages. [`ClientMessage::Detach`],
+/// [`ServerMessage::Detached`] and [`ServerMessage::Ended`] never change, and neither do the orders `detach` and `stop` of the API, so
+/// that a supervisor of any version can be left and ended.
 pub const PROTOCOL: &str = "pitstop-attach/1";
 
 /// The most terminals that are attached at a time.
@@ -68,8 +66,6 @@ const VARIABLES: (usize, usize) = (64, 1024);
 /// The first message of a client, with which it sends its terminal's descriptors: for input, then for output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The version of the messages that the client knows.
-    pub version: u32,
     /// True if the terminal only looks: it neither types nor sets the size.
     #[serde(default)]
     pub watch: bool,
@@ -118,6 +114,8 @@ pub enum ServerMessage {
         /// The reason, as a clause for the person.
         why: String,
     },
+    /// Nothing is drawn any more: the supervisor is about to end, and [`ServerMessage::Ended`] follows.
+    Released,
     /// The supervisor could not start.
     Failed {
         /// The exit code.
