@@ -233,7 +233,7 @@ fn what_attaches_shows_what_one_shows_that_was_attached_all_along() {
     pitstop.wait_until("it prints", || file.exists(), SOON);
     let mut out = fs::File::options().append(true).open(&file).unwrap();
     let mut random = Random(0x5eed_0035);
-    for round in 0..rounds(25) {
+    for round in 0..rounds(100) {
         let mut others = Vec::new();
         let mut size = (140, 45);
         for _ in 0..=random.below(6) {
