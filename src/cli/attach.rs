@@ -255,8 +255,9 @@ impl Client {
                         return Ok(end);
                     }
                 }
-                _ = self.resized.recv() => self.send(&ClientMessage::Resized).await,
-                _ = self.stopped.recv() => self.suspend().await?,
+                // A supervisor that has not taken the terminal yet expects no message, and asks for the size then.
+                _ = self.resized.recv(), if self.is_attached => self.send(&ClientMessage::Resized).await,
+                _ = self.stopped.recv(), if self.is_attached => self.suspend().await?,
                 _ = self.ended.recv() => return Ok(self.leave(Number::TERM).await),
                 _ = self.interrupted.recv() => return Ok(self.leave(Number::INT).await),
                 // The supervisor finds the connection closed, and does as the user wants it.

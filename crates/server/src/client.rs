@@ -159,27 +159,16 @@ impl ApiClient {
     /// Posts JSON to `path`, which must be plain ASCII, and reads the answer, all before `deadline`.
     pub fn post(&self, path: &str, json: &[u8], deadline: Instant) -> Result<Answer, ClientError> {
         let more = format!(
-            "Content-Type: application/json\r\nContent-Length: {}\r\n",
+            "Connection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
             json.len()
         );
-        self.exchange("POST", path, &more, json, deadline)
+        let (answer, _) = self.exchange("POST", path, &more, json, deadline)?;
+        Ok(answer)
     }
 
     /// Gets `path`, which must be plain ASCII, before `deadline`.
     pub fn get(&self, path: &str, deadline: Instant) -> Result<Answer, ClientError> {
-        self.exchange("GET", path, "", b"", deadline)
-    }
-
-    fn exchange(
-        &self,
-        method: &str,
-        path: &str,
-        more: &str,
-        body: &[u8],
-        deadline: Instant,
-    ) -> Result<Answer, ClientError> {
-        let more = format!("Connection: close\r\n{more}");
-        let (answer, _) = self.converse(method, path, &more, body, deadline)?;
+        let (answer, _) = self.exchange("GET", path, "Connection: close\r\n", b"", deadline)?;
         Ok(answer)
     }
 
@@ -192,10 +181,11 @@ impl ApiClient {
         deadline: Instant,
     ) -> Result<(Answer, UnixStream), ClientError> {
         let more = format!("Connection: upgrade\r\nUpgrade: {protocol}\r\nContent-Length: 0\r\n");
-        self.converse("POST", path, &more, b"", deadline)
+        self.exchange("POST", path, &more, b"", deadline)
     }
 
-    fn converse(
+    /// Sends a request and reads its answer; the connection is open still.
+    fn exchange(
         &self,
         method: &str,
         path: &str,
