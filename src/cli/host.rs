@@ -158,7 +158,11 @@ pub(super) fn start(mut request: Request) -> i32 {
 }
 
 fn check_config(request: &Request) -> Result<(), StartError> {
-    let project = project_here().map_err(StartError::Directory)?;
+    let project = match request.demo {
+        // The project's own file does not concern it.
+        Some(DemoPlace::Temporary { .. }) => env::temp_dir(),
+        Some(DemoPlace::Here) | None => project_here().map_err(StartError::Directory)?,
+    };
     let paths = Paths::of_process(&project)?;
     load_config(&paths, &request.args.flags()).map(drop)
 }

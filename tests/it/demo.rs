@@ -162,3 +162,16 @@ fn a_demo_that_is_kept_says_where_and_is_not_swept() -> io::Result<()> {
     assert!(text(&history).contains('1'), "{history:?}");
     Ok(())
 }
+
+#[test]
+fn faults_of_the_project_s_configuration_do_not_concern_a_demo_elsewhere() -> io::Result<()> {
+    let temporary = tempfile::tempdir()?;
+    let launch = Launch::temporary_demo(&temporary.path().canonicalize()?, &[]);
+    let own = launch.project().join(".pitstop");
+    fs::create_dir(&own)?;
+    fs::write(own.join("config.toml"), "[guard]\nwarn = \"never\"\n")?;
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("F10 quit", SOON);
+    ended(&supervisor);
+    Ok(())
+}
