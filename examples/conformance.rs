@@ -190,7 +190,7 @@ impl Stage {
                 Ok(message) => match message.event {
                     PtyEvent::Output(bytes) => self.output(&bytes),
                     PtyEvent::OutputEnded => self.ended = true,
-                    PtyEvent::Stopped(_) | PtyEvent::Exited(_) => {}
+                    PtyEvent::Stopped(_) | PtyEvent::Continued | PtyEvent::Exited(_) => {}
                 },
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {

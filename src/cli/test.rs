@@ -317,6 +317,7 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
                 let signal = exit.signal.map(|signal| 128 + signal);
                 code = Some(exit.code.or(signal).unwrap_or(out::FAILED));
             }
+            Some(PtyEvent::Continued) => {}
             Some(PtyEvent::OutputEnded) if code.is_none() => {}
             Some(PtyEvent::OutputEnded) | None => break,
         }

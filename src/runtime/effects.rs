@@ -81,15 +81,14 @@ impl Shell {
     pub(super) fn run_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Forward(input) => self.forward(&input),
-            Effect::Type(bytes) => {
-                self.write_pane(bytes);
-            }
+            Effect::Type(bytes) => _ = self.write_pane(bytes),
             Effect::Paste(pieces) => self.paste(&pieces),
             Effect::ResizePane(size) => self.resize_pane(size),
             Effect::ScrollPane(scroll) => self.pane.screen.scroll(scroll),
             Effect::CopyMode(order) => self.copy_mode(&order),
             Effect::FocusPane(focused) => self.focus_pane(focused),
             Effect::Signal(signal) => self.signal(signal),
+            Effect::ContinueAgent => self.continue_agent(),
             Effect::Start(start) => self.start(start),
             Effect::Prepare(preparation) => self.prepare(*preparation),
             Effect::RunPostReboot(about) => self.run_post_reboot(*about),
@@ -274,6 +273,11 @@ impl Shell {
             {
                 self.cancel_input();
             }
+            HostInput::Key { event, .. }
+                if event.code == KeyCode::Char('z') && event.modifiers == KeyModifiers::CONTROL =>
+            {
+                self.expect_suspension();
+            }
             HostInput::PasteStart => self.pane.paste_cut = false,
             // A text with holes is worse than one cut off, so nothing is sent after the first refusal.
             HostInput::PasteChunk(_) if self.pane.paste_cut => return,
@@ -351,6 +355,9 @@ impl Shell {
         let Some(pty) = &self.pane.pty else { return };
         if self.core.view().outside.quitting.is_some() {
             self.pane.remains.look(pty.pid());
+        }
+        if self.core.view().session.agent.suspended.is_some() {
+            self.continue_agent();
         }
         let sent = match signal {
             StopSignal::Interrupt => return,

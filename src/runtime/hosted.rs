@@ -13,6 +13,7 @@ use pitstop_core::{
     app::{
         Event,
         event::{Exit, PaneEvent, ReadEvent},
+        facts,
     },
     config::UiConfig,
     guard::pane_text::PaneText,
@@ -45,6 +46,12 @@ const OUTLIVING_TIME: Duration = Duration::from_secs(1);
 /// The number of lines of the pane that are searched for an estimate: as many as an agent prints within a second.
 const ESTIMATE_LINES: usize = 500;
 
+/// The time between two looks at an agent that may suspend itself.
+const SUSPENSION_TIME: Duration = Duration::from_millis(100);
+
+/// The number of these looks.
+const SUSPENSION_LOOKS: u8 = 10;
+
 /// The state of the pane.
 pub(super) struct Hosted {
     pub screen: Screen,
@@ -72,6 +79,20 @@ pub(super) struct Hosted {
     pub prompt_box_due: Option<Instant>,
     /// True if the model asked for its content, even if that is nothing new.
     pub prompt_box_asked: bool,
+    /// The looks that are due because the agent was sent a key that may suspend it.
+    pub suspending: Option<Suspending>,
+    /// True if the agent has suspended itself and has not been seen to take its terminal again.
+    pub given_back: bool,
+}
+
+/// The looks at an agent that may suspend itself.
+pub(super) struct Suspending {
+    /// The time of the next look.
+    pub due: Instant,
+    /// The number of looks that are left.
+    looks: u8,
+    /// True if the agent had given its terminal back at the last look.
+    given_back: bool,
 }
 
 impl Hosted {
@@ -93,6 +114,8 @@ impl Hosted {
             estimate_due: None,
             prompt_box_due: None,
             prompt_box_asked: false,
+            suspending: None,
+            given_back: false,
         }
     }
 }
@@ -118,17 +141,60 @@ impl Shell {
         let current = iteration == self.core.view().session.pane.get();
         match event {
             PtyEvent::Output(bytes) if current => self.output(&bytes),
-            PtyEvent::Stopped(_) if current => {
-                // The child leads its session: no other process could continue it.
-                if let Some(pty) = &self.pane.pty {
-                    let _ = pty.signal(pty::Signal::CONT);
-                }
-            }
+            PtyEvent::Stopped(_) if current => self.agent_suspended(),
+            PtyEvent::Continued if current => self.post(Event::Pane(PaneEvent::Continued)),
             PtyEvent::Exited(exit) if current => self.exited(exit),
             PtyEvent::Output(_)
             | PtyEvent::OutputEnded
             | PtyEvent::Stopped(_)
+            | PtyEvent::Continued
             | PtyEvent::Exited(_) => {}
+        }
+    }
+
+    /// Expects that the agent may suspend itself for the key that it is sent.
+    pub(super) fn expect_suspension(&mut self) {
+        if self.pane.pty.as_ref().is_some_and(|pty| !pty.edits_lines()) {
+            self.pane.suspending = Some(Suspending {
+                due: Instant::now() + SUSPENSION_TIME,
+                looks: SUSPENSION_LOOKS,
+                given_back: false,
+            });
+        }
+    }
+
+    /// Looks whether the agent has given its terminal back. The system does not stop it: it leads its session and its parent is in
+    /// another one, so the signal that it sends itself is discarded, and it waits for a shell.
+    pub(super) fn look_for_suspension(&mut self) {
+        let Some(mut suspending) = self.pane.suspending.take() else {
+            return;
+        };
+        let given_back = self.pane.pty.as_ref().is_some_and(Pty::edits_lines);
+        // A shell in the pane takes the terminal from its job for a moment.
+        if given_back && suspending.given_back {
+            self.pane.given_back = true;
+            return self.agent_suspended();
+        }
+        suspending.looks -= 1;
+        suspending.given_back = given_back;
+        suspending.due = Instant::now() + SUSPENSION_TIME;
+        self.pane.suspending = Some(suspending).filter(|suspending| suspending.looks > 0);
+    }
+
+    /// Has a person continue the agent where one is there who could, and else continues it: no other process would.
+    fn agent_suspended(&mut self) {
+        let unattended = facts::is_unattended(self.core.view());
+        if unattended || self.terminals.active().is_none() {
+            tracing::warn!("the agent was suspended and is continued");
+            return self.continue_agent();
+        }
+        self.post(Event::Pane(PaneEvent::Suspended));
+    }
+
+    /// Continues the agent, if it is stopped.
+    pub(super) fn continue_agent(&self) {
+        if let Some(pty) = &self.pane.pty {
+            let _ = pty.signal(pty::Signal::CONT);
         }
     }
 
@@ -174,6 +240,10 @@ impl Shell {
         }
         self.after_feed();
         self.listen();
+        if self.pane.given_back && self.pane.pty.as_ref().is_some_and(|pty| !pty.edits_lines()) {
+            self.pane.given_back = false;
+            self.post(Event::Pane(PaneEvent::Continued));
+        }
         if self.agent.kind.reports() {
             self.pane
                 .prompt_box_due

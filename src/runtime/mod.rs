@@ -201,6 +201,8 @@ pub struct Left {
     pub code: i32,
     /// The model as it was last.
     pub model: Model,
+    /// True if its session has a conversation, which the client accepts to resume.
+    pub can_resume: bool,
     /// The clients of the terminals that were attached, who wait for the last message.
     pub clients: Vec<Client>,
 }
@@ -209,11 +211,13 @@ pub struct Left {
 pub async fn run(setup: Setup) -> io::Result<Left> {
     let (mut shell, mut sources) = Shell::begin(setup)?;
     let code = shell.serve_until_quit(&mut sources).await;
+    let can_resume = shell.agent.can_resume(shell.core.view().session.id);
     // Not kept in the future of the whole run: it is large.
     let (model, clients) = Box::pin(shell.leave(sources)).await;
     Ok(Left {
         code,
         model,
+        can_resume,
         clients,
     })
 }
@@ -501,6 +505,7 @@ impl Shell {
             self.pane.estimate_due,
             self.pane.prompt_box_due,
             self.pane.outliving.as_ref().map(|(due, _)| *due),
+            self.pane.suspending.as_ref().map(|looks| looks.due),
             self.files.config_due,
             self.files.notes_due,
             self.pane.listening.deadline(),
@@ -548,6 +553,9 @@ impl Shell {
             .is_some_and(|(due, _)| *due <= now)
         {
             self.look_at_outliving();
+        }
+        if (self.pane.suspending.as_ref()).is_some_and(|looks| looks.due <= now) {
+            self.look_for_suspension();
         }
         self.listened(now);
         if self.files.notes_due.take_if(is_due).is_some() {

@@ -14,7 +14,7 @@ use ratatui::{
 use unicode_width::UnicodeWidthChar;
 
 use pitstop_base::clean;
-use pitstop_core::app::{Model, layout::Layout, model::Focus};
+use pitstop_core::app::{Model, facts, layout::Layout, model::Focus};
 use pitstop_terminal::screen::{Attributes, CellView, Patch, Screen, widths::cells_of};
 
 use super::{
@@ -47,6 +47,10 @@ pub(super) fn draw(
         if model.view.copy.is_some() || offset > 0 {
             let mark = scroll_mark(screen);
             frame::corner(buf, layout.pane, &Line::styled(mark, theme.accent));
+        }
+        if facts::waits_for_enter(model) && model.view.overlay.is_none() {
+            let hint = facts::after_end(model);
+            frame::foot(buf, layout.pane, &[hint], "", theme);
         }
         banner::draw(buf, layout.pane, model, theme);
     }

@@ -589,13 +589,71 @@ fn a_full_log_directory_is_a_warning() {
 }
 
 #[test]
-fn an_agent_that_is_stopped_is_continued() {
+fn a_key_continues_an_agent_that_is_stopped() {
     let supervisor = demo().start();
     supervisor.wait_for_state("idle", SOON);
     let agent = supervisor.agent_pid();
     rustix::process::kill_process(agent, Signal::STOP).expect("stopped");
+    let stopped = supervisor.wait_for_state("unknown", SOON);
+    let reason = stopped["agent"]["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("any key"), "{stopped:#}");
+    supervisor.terminal.wait_for_text("suspended", SOON);
+    supervisor.keys(["x"]);
+    supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("still there?");
     supervisor.terminal.wait_for_text("Noted.", SOON);
+    assert!(!supervisor.screen().contains("xstill"));
+
+    // Another process may continue it, too.
+    rustix::process::kill_process(agent, Signal::STOP).expect("stopped");
+    supervisor.wait_for_state("unknown", SOON);
+    rustix::process::kill_process(agent, Signal::CONT).expect("continued");
+    supervisor.wait_for_state("idle", SOON);
+
+    // Without a terminal there is no key.
+    supervisor.terminal.send("\u{11}d");
+    supervisor.wait_for_exit(SOON);
+    rustix::process::kill_process(agent, Signal::STOP).expect("stopped");
+    let stat = format!("/proc/{}/stat", agent.as_raw_nonzero());
+    let stopped = || fs::read_to_string(&stat).unwrap().contains(") T ");
+    supervisor.wait_until("it is continued", || !stopped(), SOON);
+    supervisor.wait_for_state("idle", SOON);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_real_client_s_way_to_go_on_is_printed_only_after_something_was_said() {
+    let launch = Launch::live();
+    let says = |prompt: Option<&str>| {
+        let supervisor = launch.start();
+        supervisor.wait_for_state("idle", SOON);
+        if let Some(prompt) = prompt {
+            supervisor.prompt(prompt);
+            launch.api().wait_for_calls(1, SOON);
+            supervisor.wait_for_state("idle", SOON);
+        }
+        supervisor.signal(Signal::TERM);
+        supervisor.wait_for_exit(SOON);
+        String::from_utf8_lossy(&supervisor.terminal.output()).contains("to go on: pitstop")
+    };
+    assert!(!says(None));
+    assert!(says(Some("hello")));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_key_continues_the_real_client_after_it_has_suspended_itself() {
+    let supervisor = Launch::live().start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.terminal.send("half a th");
+    supervisor.terminal.wait_for_text("half a th", SOON);
+    supervisor.terminal.send("\x1a");
+    supervisor.wait_for_state("unknown", SOON);
+    supervisor.terminal.wait_for_text("any key", SOON);
+    supervisor.terminal.send("z");
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.terminal.send("ought");
+    supervisor.terminal.wait_for_text("half a thought", SOON);
 }
 
 #[test]

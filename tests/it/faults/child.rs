@@ -1,6 +1,6 @@
 //! What an agent does that no agent should.
 
-use std::{fs, time::Duration};
+use std::fs;
 
 use rustix::process::{Pid, Signal};
 
@@ -51,20 +51,25 @@ fn killed_that_is_said_and_the_work_goes_on() {
 
 #[test]
 #[ignore = "a fault of `cargo run --example faults`"]
-fn stopped_for_a_minute_it_is_continued() {
+fn stopped_again_and_again_it_is_continued_by_keys() {
     let trial = Trial::begin(&demo());
-    let agent = trial.supervisor.agent_pid();
+    let supervisor = &trial.supervisor;
+    let agent = supervisor.agent_pid();
     for _ in 0..20 {
         rustix::process::kill_process(agent, Signal::STOP).expect("stopped");
-        std::thread::park_timeout(Duration::from_millis(100));
+        supervisor.wait_for_state("unknown", SOON);
+        supervisor.keys(["x"]);
+        supervisor.wait_for_state("idle", SOON);
     }
     trial.goes_on();
 }
 
 #[test]
 #[ignore = "a fault of `cargo run --example faults`"]
-fn that_stops_itself_is_continued() {
+fn that_stops_itself_is_continued_by_a_key() {
     let supervisor = shell("echo BEFORE; kill -STOP $$; echo BEHIND; exec cat").start();
+    supervisor.wait_for_state("unknown", SOON);
+    supervisor.keys(["x"]);
     supervisor.terminal.wait_for_text("BEHIND", SOON);
     leaves(&supervisor);
 }

@@ -46,6 +46,8 @@ pub enum Effect {
     FocusPane(bool),
     /// Send a signal to the agent, from SIGHUP on to its whole process group.
     Signal(StopSignal),
+    /// Continue the agent's stopped process.
+    ContinueAgent,
     /// Start an agent process.
     Start(StartAgent),
     /// Make and check what the next agent needs, and run the user's `pre_reboot`; `ReadEvent::Prepared` comes back.

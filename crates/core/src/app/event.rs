@@ -184,6 +184,10 @@ pub enum PaneEvent {
         /// The way in which it ended.
         exit: Exit,
     },
+    /// The agent's process was stopped, or waits to be continued by a shell.
+    Suspended,
+    /// The agent's process goes on.
+    Continued,
     /// The emulator saw something that is no cell: a title, a bell, a notification.
     Screen(ScreenFact),
     /// The hosted program has begun, or ceased, to take pastes as one piece (mode 2004).

@@ -46,6 +46,9 @@ pub fn agent_reason(model: &Model) -> Option<String> {
             let question = agent.activity.question.as_ref();
             question.map(|one| one.about.clone())
         }
+        AgentState::Unknown if agent.suspended.is_some() => {
+            Some("it is suspended (Ctrl-Z): any key in the pane continues it".to_owned())
+        }
         AgentState::Unknown if agent.listing => {
             Some("its agent view is open, Esc returns to the session".to_owned())
         }
@@ -67,7 +70,28 @@ pub fn agent_reason(model: &Model) -> Option<String> {
         AgentState::Exited if agent.daemon.goes_on => {
             Some("the session goes on in Claude Code's background".to_owned())
         }
+        AgentState::Exited if waits_for_enter(model) => {
+            Some(format!("its process has ended: {}", after_end(model)))
+        }
         _ => None,
+    }
+}
+
+/// Reports whether the agent has ended and nothing but a person brings it back.
+#[must_use]
+pub fn waits_for_enter(model: &Model) -> bool {
+    model.session.agent.state == AgentState::Exited
+        && model.reboot.attempt.is_none()
+        && model.autopilot.is_none()
+}
+
+/// Returns what Enter in the pane of an ended agent does.
+#[must_use]
+pub fn after_end(model: &Model) -> &'static str {
+    if model.is_generic() {
+        "Enter starts it again"
+    } else {
+        "Enter resumes it"
     }
 }
 

@@ -27,7 +27,7 @@ pub use outside::{changes, control, report, reported, restore, tools};
 pub use reboot::{ending, in_place, iteration, leave, moment, submit, trim, unsent};
 pub use session::{
     activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless,
-    host_output, human, places, process, signs, turn,
+    host_output, human, places, process, signs, suspend, turn,
 };
 pub use view::{copy, external, focus, history, input, layout, reading, replay, tour};
 
@@ -185,6 +185,8 @@ fn pane(model: &mut Model, event: PaneEvent) {
         } => process::spawned(model, iteration, process, new_ids),
         PaneEvent::SpawnFailed { iteration, why } => process::spawn_failed(model, iteration, &why),
         PaneEvent::Exited { iteration, exit } => process::exited(model, iteration, &exit),
+        PaneEvent::Suspended => suspend::seen(model),
+        PaneEvent::Continued => _ = suspend::continued(model),
         PaneEvent::Screen(fact) => control::screen_fact(model, fact),
         PaneEvent::PasteModeSet { on } => model.session.agent.takes_pastes = on,
         PaneEvent::MouseModeSet { on } => model.session.agent.takes_mouse = on,

@@ -293,6 +293,10 @@ pub fn resume_earlier(
         return Err(Refusal::NoSessions);
     }
     if model.session.id == session && replaced.is_none() {
+        if model.session.agent.state == AgentState::Exited {
+            restart(model);
+            return Ok(());
+        }
         return Err(Refusal::PresentSession);
     }
     let held_by = "your choice of a session";

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!            reader thread ── Output, OutputEnded ──▶┐
-//!   child ──  wait thread  ── Stopped, Exited ──────▶├─ bounded channel ──▶ loop
+//!   child ──  wait thread  ── Stopped, Continued,    ├─ bounded channel ──▶ loop
+//!                              Exited ───────────────▶┤
 //!        ◀─── what the terminal takes at once ◀── try_write ─────────────── loop
 //!            writer thread ◀── bounded queue ◀──────┘ the rest
 //! ```
@@ -33,7 +34,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 pub use rustix::process::Signal;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
-use rustix::termios::{Action, QueueSelector};
+use rustix::termios::{Action, LocalModes, QueueSelector};
 use tokio::sync::mpsc;
 
 use super::PaneSpec;
@@ -131,6 +132,8 @@ pub enum PtyEvent {
     OutputEnded,
     /// The child was stopped by a signal of this number and waits for [`Signal::CONT`].
     Stopped(i32),
+    /// The child, which was stopped, goes on.
+    Continued,
     /// The child ended. Output may still follow.
     Exited(PaneExit),
 }
@@ -349,6 +352,13 @@ impl Pty {
         self.master
             .resize(pty_size(size))
             .map_err(|error| PtyError::Resize(error.into()))
+    }
+
+    /// Reports whether the terminal edits lines itself (canonical mode): no program in it reads keys as they come.
+    #[must_use]
+    pub fn edits_lines(&self) -> bool {
+        rustix::termios::tcgetattr(&*self.bytes)
+            .is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON))
     }
 
     /// Returns the child's process id, which is also the id of its session and its process group.
@@ -581,16 +591,17 @@ fn write_all(mut write: impl FnMut(&[u8]) -> Result<usize, Errno>, queue: &Queue
 }
 
 fn await_end(pid: Pid, life: &Mutex<Life>, sender: &Sender) {
-    let end = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+    let pauses = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED;
+    let end = WaitIdOptions::EXITED | pauses | WaitIdOptions::NOWAIT;
     let exit = loop {
         match rustix::process::waitid(WaitId::Pid(pid), end) {
-            Ok(Some(status)) if status.stopped() => {
-                // Consume the report of the stop, or the next wait would return it again.
-                let take = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
-                let _ = rustix::process::waitid(WaitId::Pid(pid), take);
-                sender.send(PtyEvent::Stopped(
-                    status.stopping_signal().unwrap_or_default(),
-                ));
+            Ok(Some(status)) if status.stopped() || status.continued() => {
+                // Consume the report, or the next wait would return it again.
+                let _ = rustix::process::waitid(WaitId::Pid(pid), pauses | WaitIdOptions::NOHANG);
+                sender.send(match status.stopping_signal() {
+                    Some(signal) => PtyEvent::Stopped(signal),
+                    None => PtyEvent::Continued,
+                });
             }
             Ok(Some(status)) => {
                 break PaneExit {

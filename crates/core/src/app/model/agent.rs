@@ -32,6 +32,9 @@ pub struct AgentView {
     pub model_id: Option<String>,
     /// True if it shows its list of sessions (the agent view) instead of the session.
     pub listing: bool,
+    /// The state that it was in when it was stopped or suspended itself (Ctrl-Z), and that it has again once it goes on. Until then
+    /// its state is unknown.
+    pub suspended: Option<AgentState>,
     /// The work that the last turn left running in the background.
     pub background: Background,
     /// The state of the sessions that went to the client's daemon.

@@ -55,7 +55,12 @@ const MAX_CALLS: usize = 256;
 /// Returns what the agent does, in the words of the screen: `limit until 14:00`, in local time.
 #[must_use]
 pub fn phrase(model: &Model) -> String {
-    let phrase = model.session.agent.state.phrase();
+    let agent = &model.session.agent;
+    let phrase = if agent.suspended.is_some() && agent.state == AgentState::Unknown {
+        "suspended"
+    } else {
+        agent.state.phrase()
+    };
     match limit_reset(model) {
         Some(reset) => format!("{phrase} until {}", model.now.local(reset).format("%H:%M")),
         None => phrase.to_owned(),
@@ -86,8 +91,11 @@ pub(in crate::app) fn log_change(model: &mut Model, before: AgentState) {
 
 /// Sets the agent's state, unless its process has ended: hooks of it may come late and do not bring it back.
 pub(in crate::app) fn set_state(model: &mut Model, state: AgentState) {
-    if model.session.agent.state != AgentState::Exited {
-        model.session.agent.state = state;
+    let agent = &mut model.session.agent;
+    match &mut agent.suspended {
+        _ if agent.state == AgentState::Exited => {}
+        Some(before) => *before = state,
+        None => agent.state = state,
     }
 }
 

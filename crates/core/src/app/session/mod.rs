@@ -19,4 +19,5 @@ pub mod places;
 pub mod process;
 pub mod rewind;
 pub mod signs;
+pub mod suspend;
 pub mod turn;

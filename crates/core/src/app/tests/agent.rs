@@ -95,6 +95,51 @@ fn a_client_that_compacts_by_itself_takes_prompts_to_the_end_of_its_window() {
 }
 
 #[test]
+fn the_pane_of_an_ended_agent_and_the_history_resume_it_after_its_dialog_is_hidden() {
+    type Way = fn(&mut Bench) -> Vec<Effect>;
+    let ways: [Way; 2] = [
+        |bench| bench.press(KeyCode::Enter),
+        |bench| {
+            bench.press(KeyCode::F(6));
+            bench.press(KeyCode::Char('R'))
+        },
+    ];
+    for way in ways {
+        let mut bench = Bench::new();
+        bench.exited(0);
+        bench.press(KeyCode::Esc);
+        assert_eq!(bench.model.view.overlay, None);
+        bench.press(KeyCode::Char('x'));
+        let start = starts(&way(&mut bench)).pop().expect("it is resumed");
+        assert_eq!((start.session, start.resume), (session(OLD), true));
+    }
+}
+
+#[test]
+fn a_suspended_agent_is_unknown_until_a_key_continues_it() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.send(Event::Pane(PaneEvent::Suspended));
+    assert_eq!(bench.state(), AgentState::Unknown);
+    let reason = crate::app::facts::agent_reason(&bench.model).unwrap_or_default();
+    assert!(reason.contains("any key"), "{reason}");
+    // Its turn may end meanwhile: what it has suspended is only its terminal.
+    bench.turn_ended(OLD);
+    assert_eq!(bench.state(), AgentState::Unknown);
+    let effects = bench.press(KeyCode::Char('x'));
+    let continues = |effect: &Effect| matches!(effect, Effect::ContinueAgent);
+    assert!(effects.iter().any(continues), "{effects:?}");
+    let forwards = |effect: &Effect| matches!(effect, Effect::Forward(_));
+    assert!(!effects.iter().any(forwards), "{effects:?}");
+    assert_eq!(bench.state(), AgentState::Idle);
+    // It may be killed meanwhile.
+    bench.send(Event::Pane(PaneEvent::Suspended));
+    bench.exited(0);
+    bench.send(Event::Pane(PaneEvent::Continued));
+    assert_eq!(bench.state(), AgentState::Exited);
+}
+
+#[test]
 fn an_agent_that_ends_by_itself_can_be_resumed() {
     let mut bench = Bench::new();
     bench.exited(0);

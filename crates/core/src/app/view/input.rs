@@ -23,7 +23,7 @@ use crate::app::{
     outside::control,
     reboot::{self, Approval, submit, trim},
     refusal::Refusal,
-    session::{activity, turn},
+    session::{activity, suspend, turn},
     view::{
         copy, external,
         focus::{leave_editors, set_focus},
@@ -134,7 +134,13 @@ fn on_latin_keyboard(mut key: KeyEvent) -> KeyEvent {
 
 /// Sends a key on to the child and notes that the human types.
 fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
-    if !has_pane(model) {
+    if !has_pane(model) || suspend::continue_agent(model) {
+        return;
+    }
+    if model.session.agent.state == AgentState::Exited {
+        if key.code == KeyCode::Enter {
+            reboot::restart(model);
+        }
         return;
     }
     model.session.agent.typed_at = Some(model.now);
@@ -537,6 +543,10 @@ fn paste(model: &mut Model, piece: HostInput) {
         _ => false,
     };
     if has_pane(model) {
+        if suspend::continue_agent(model) {
+            model.info("the agent goes on; what was pasted was not passed on: paste it again");
+            return;
+        }
         model.session.agent.typed_at = Some(model.now);
         model.session.agent.draft = true;
         autopilot::person_typed(model);

@@ -75,6 +75,7 @@ impl Pane {
             PtyEvent::Output(bytes) => self.output.extend(bytes),
             PtyEvent::OutputEnded => self.ended = true,
             PtyEvent::Stopped(_) => self.stops += 1,
+            PtyEvent::Continued => {}
             PtyEvent::Exited(exit) => self.exit = Some(exit),
         }
     }
