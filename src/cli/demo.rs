@@ -152,7 +152,7 @@ impl DemoDirs {
             );
         }
         match remove(&self.root) {
-            Ok(()) => "pitstop: the demo's project and database are removed (--keep keeps them)\n"
+            Ok(()) => "pitstop: the demo's project and database are removed (`pitstop demo --keep` keeps them)\n"
                 .to_owned(),
             Err(error) => format!(
                 "error: cannot remove the demo's directory {root}: {error}\nhint: the next demo tries again\n"

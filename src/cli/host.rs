@@ -211,6 +211,7 @@ pub(super) fn host(request: Request, terminal: &mut Option<UnixStream>) -> Resul
         // The demo shows all features, the bridge among them.
         agent.env.push((BRIDGE_VARIABLE.into(), "1".into()));
     }
+    let is_session = matches!(asked, Asked::Session);
     let work = match asked {
         Asked::Session => Work::Session,
         Asked::Restore(checkpoint) => Work::Restore(checkpoint),
@@ -238,7 +239,7 @@ pub(super) fn host(request: Request, terminal: &mut Option<UnixStream>) -> Resul
         agent,
         work,
         // A person who gives arguments knows what to look at, and needs no tour.
-        tour: demo_dirs.is_some() && args.args.is_empty(),
+        tour: demo_dirs.is_some() && args.args.is_empty() && is_session,
     };
     supervisor::run(start, terminal, || {
         demo_dirs.map_or_else(String::new, DemoDirs::close)

@@ -9,7 +9,7 @@ use std::io::{self, BufRead as _, Write as _};
 
 use chrono::{DateTime, Utc};
 
-use super::{here::Here, sessions};
+use super::{here::Here, restore::is_of_the_demo, sessions};
 use crate::supervisor::program::DEMO;
 use pitstop_base::{clean::one_line, format, redact::redact};
 use pitstop_core::lineage::{Iteration, checkpoint::Checkpoint};
@@ -18,6 +18,9 @@ use pitstop_transcript::{SessionId, tail::holds_conversation};
 
 /// The number of newest runs that are searched for a session that can be resumed.
 const RUNS: u32 = 8;
+
+/// The number of newest checkpoints that are searched for one of real work.
+const CHECKPOINTS: u32 = 20;
 
 /// The number of times that the question is asked.
 const TRIES: usize = 3;
@@ -114,10 +117,17 @@ async fn look(
     let which = Checkpoints {
         project: (!environment.chosen).then(|| here.project.clone()),
         environment: Some(environment.name),
-        limit: 1,
+        limit: CHECKPOINTS,
         ..Checkpoints::default()
     };
-    let checkpoint = store.checkpoints(&which).await?.into_iter().next();
+    let mut checkpoint = None;
+    for one in store.checkpoints(&which).await? {
+        // Real work does not go on with what the scripted agent has made up.
+        if !is_of_the_demo(store, &one).await? {
+            checkpoint = Some(one);
+            break;
+        }
+    }
     Ok(Past {
         session,
         checkpoint,

@@ -138,7 +138,10 @@ fn import(file: &Path) -> Result<Checkpoint, i32> {
 }
 
 /// Reports whether the run that a checkpoint was saved in was the demo's.
-async fn is_of_the_demo(store: &Store, checkpoint: &Checkpoint) -> Result<bool, StoreError> {
+pub(super) async fn is_of_the_demo(
+    store: &Store,
+    checkpoint: &Checkpoint,
+) -> Result<bool, StoreError> {
     let Some(run) = &checkpoint.run else {
         return Ok(false);
     };

@@ -63,6 +63,9 @@ pub struct RunArgs {
     /// Host the built-in scripted agent, with no account
     #[arg(long)]
     pub demo: bool,
+    /// Have the scripted agent work in this directory, as a real one would, and keep everything
+    #[arg(long, requires = "demo")]
+    pub here: bool,
     /// Arguments for the agent
     #[arg(last = true, value_name = "ARGS")]
     pub args: Vec<String>,
@@ -213,9 +216,14 @@ pub fn run(args: &RunArgs, host: &HostArgs) -> i32 {
         Ok(order) => {
             let mut host = host.clone();
             host.args.extend(args.args.iter().cloned());
+            let place = if args.here {
+                DemoPlace::Here
+            } else {
+                DemoPlace::Temporary { keep: false }
+            };
             host::start(Request {
                 args: host,
-                demo: args.demo.then_some(DemoPlace::Here),
+                demo: args.demo.then_some(place),
                 asked: Asked::Run(Box::new(order)),
             })
         }

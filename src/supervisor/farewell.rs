@@ -4,8 +4,8 @@ use pitstop_agent::{AgentKind, claude};
 use pitstop_base::{clean, redact::redact};
 use pitstop_core::app::{Model, autopilot};
 
-/// Returns what a person who has left wants to know: how to go on.
-pub(super) fn text(model: &Model, kind: AgentKind) -> String {
+/// Returns what a person who has left wants to know: how to go on, if there is a conversation that can be resumed.
+pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool) -> String {
     let iterations = model.lineage.iterations().len();
     let plural = if iterations == 1 { "" } else { "s" };
     let mut text = format!(
@@ -16,7 +16,7 @@ pub(super) fn text(model: &Model, kind: AgentKind) -> String {
         let why = report.why.unwrap_or_default();
         text = format!("{text}the run is over: {}\n", clean::one_line(&why));
     }
-    if kind == AgentKind::Claude && model.session.agent.hooked {
+    if kind == AgentKind::Claude && can_resume {
         let session = model.session.id;
         let args = claude::words(&model.identity.agent_args);
         let args = if args.is_empty() { args } else { args + " " };

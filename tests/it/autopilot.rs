@@ -354,7 +354,7 @@ fn somebody_else_holds_the_project() {
         SOON,
     );
     let second = launch
-        .command(&["run", "--demo", "--headless", "--task", "a task"])
+        .command(&["run", "--demo", "--here", "--headless", "--task", "a task"])
         .output()
         .unwrap();
     assert_eq!(second.status.code(), Some(1), "{}", all(&second));

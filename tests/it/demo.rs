@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::kit::{
-    output::text,
+    output::{all, text},
     supervisor::{Launch, SOON, Supervisor},
 };
 
@@ -126,6 +126,12 @@ fn demos_leave_the_user_s_files_alone_run_side_by_side_and_are_removed() -> io::
     let place = places(&temporary).remove(0);
     has_worked(&third, &place);
     ended(&third);
+    assert_eq!(places(&temporary), Vec::<PathBuf>::new());
+    // So does a run of the demo, with no terminal.
+    let args = "run --demo --headless --max-iterations 1 --max-time 1s --task";
+    let args: Vec<&str> = args.split(' ').chain(["Build it"]).collect();
+    let run = launch.command(&args).env("TMPDIR", &temporary).output()?;
+    assert_eq!(run.status.code(), Some(3), "{}", all(&run));
     assert_eq!(places(&temporary), Vec::<PathBuf>::new());
 
     let after = everything(&home.path(""));

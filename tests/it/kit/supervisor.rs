@@ -386,7 +386,7 @@ impl Launch {
             args.extend(restoring.iter().map(OsString::from));
         }
         match &self.hosted {
-            Hosted::Demo if self.order.is_some() => args.push("--demo".into()),
+            Hosted::Demo if self.order.is_some() => args.extend(["--demo".into(), "--here".into()]),
             Hosted::Demo if self.restoring.is_some() => {}
             Hosted::Demo => args.extend(["demo".into(), "--here".into()]),
             Hosted::DemoElsewhere(flags) => {
