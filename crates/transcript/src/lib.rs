@@ -6,6 +6,7 @@
 pub mod branches;
 pub mod commands;
 pub mod digest;
+pub mod ending;
 pub mod facts;
 pub mod human;
 pub mod prompts;

@@ -1,0 +1,140 @@
+//! What a session is remembered by: the person's first and last prompt, the agent's last words, and whether it ended in the middle
+//! of a turn.
+
+use std::path::PathBuf;
+
+use super::{
+    prompts::of_human,
+    record::{self, Record, Splitter},
+    tail::{TailError, read_pieces},
+    words::{clipped, without_signals},
+};
+
+/// The parts of a transcript that are read, at its start and at its end, in bytes.
+const START: u64 = 256 * 1024;
+const END: u64 = 1024 * 1024;
+
+/// The longest text that is kept of a prompt or of the agent's words, in bytes.
+const TEXT: usize = 2_000;
+
+/// The start of the record that the client writes when a person has stopped a turn.
+const STOPPED: &str = "[Request interrupted by user";
+
+/// What a session is remembered by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// The first prompt that the person wrote, as far as it is near the start.
+    pub first_prompt: Option<String>,
+    /// The last one, likewise near the end.
+    pub last_prompt: Option<String>,
+    /// The agent's last message.
+    pub last_words: Option<String>,
+    /// True if the agent had not finished its turn.
+    pub is_in_turn: bool,
+}
+
+impl Ending {
+    /// Reads it from the transcript at `path`; only the start and the end of a long one. A missing file has none of it.
+    pub fn read(path: impl Into<PathBuf>) -> Result<Self, TailError> {
+        let mut ending = Self::default();
+        let mut lines = Splitter::default();
+        read_pieces(path, START, END, |piece| {
+            lines.push(piece, |line| ending.take_line(line));
+            true
+        })?;
+        ending.take_line(lines.pending());
+        Ok(ending)
+    }
+
+    fn take_line(&mut self, line: &[u8]) {
+        if !record::is_blank(line) {
+            let _ = record::each_record(line, &mut |record| self.take(&record));
+        }
+    }
+
+    fn take(&mut self, record: &Record<'_>) {
+        match record {
+            Record::User(user) if !user.sidechain => {
+                let stopped = user.texts.first();
+                if stopped.is_some_and(|text| text.starts_with(STOPPED)) {
+                    self.is_in_turn = false;
+                } else if user.tool_results > 0 {
+                    self.is_in_turn = true;
+                } else if let Some(prompt) = user.prompt() {
+                    self.is_in_turn = true;
+                    if let Some(own) = of_human(&prompt) {
+                        let own = clipped(own.trim(), TEXT);
+                        self.first_prompt.get_or_insert_with(|| own.clone());
+                        self.last_prompt = Some(own);
+                    }
+                }
+            }
+            Record::Assistant(said) if !said.sidechain => {
+                let words = without_signals(&said.texts.join("\n"));
+                if said.tool_uses > 0 {
+                    self.is_in_turn = true;
+                } else if !words.trim().is_empty() {
+                    self.is_in_turn = false;
+                }
+                if said.is_genuine() && !words.trim().is_empty() {
+                    self.last_words = Some(clipped(words.trim(), TEXT));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn ending(records: &[Value]) -> Ending {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let lines: Vec<String> = records.iter().map(Value::to_string).collect();
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        Ending::read(path).unwrap()
+    }
+
+    fn user(content: impl Into<Value>) -> Value {
+        json!({"type": "user", "message": {"role": "user", "content": content.into()}})
+    }
+
+    fn said(content: impl Into<Value>) -> Value {
+        json!({"type": "assistant", "message": {"id": "m", "model": "claude-x", "content": content.into()}})
+    }
+
+    #[test]
+    fn a_session_is_remembered_by_its_first_and_last_words_and_by_a_turn_that_was_cut() {
+        let call = || json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]);
+        let result = || json!([{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]);
+        let text = |text: &str| json!([{"type": "text", "text": text}]);
+        let begun = [user("Port the parser"), said(text("I begin."))];
+        let all = ending(&begun);
+        assert_eq!(all.first_prompt.as_deref(), Some("Port the parser"));
+        assert_eq!(all.last_words.as_deref(), Some("I begin."));
+        assert!(!all.is_in_turn);
+        let cut = |more: &[Value]| ending(&[&begun[..], more].concat());
+        assert!(cut(&[user("And the tests")]).is_in_turn);
+        assert_eq!(
+            cut(&[user("And the tests")]).last_prompt.as_deref(),
+            Some("And the tests")
+        );
+        assert!(cut(&[user("go"), said(call())]).is_in_turn);
+        assert!(cut(&[user("go"), said(call()), user(result())]).is_in_turn);
+        assert!(
+            !cut(&[
+                user("go"),
+                said(call()),
+                user(result()),
+                said(text("Done."))
+            ])
+            .is_in_turn
+        );
+        assert!(!cut(&[user("go"), user("[Request interrupted by user]")]).is_in_turn);
+        assert_eq!(ending(&[]), Ending::default());
+    }
+}
