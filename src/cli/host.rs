@@ -12,7 +12,7 @@ use crate::{
         program::{self, Wanted},
     },
 };
-use pitstop_agent::AgentKind;
+use pitstop_agent::{AgentKind, claude};
 use pitstop_core::{
     config::{
         error::Fault,
@@ -93,16 +93,23 @@ impl Asked {
 /// Hosts the agent, or shows the session that runs here already; returns the exit code.
 #[must_use]
 pub fn run(args: &HostArgs) -> i32 {
+    begin(args, choice(args))
+}
+
+/// Begins what was chosen; returns the exit code.
+pub(super) fn begin(args: &HostArgs, choice: Choice) -> i32 {
     let mut args = args.clone();
-    let asked = match choice(&args) {
+    let asked = match choice {
         Choice::Attach => return attach::run(&AttachArgs::default()),
         Choice::New => Asked::Session,
         Choice::Restore(checkpoint) => Asked::Restore(checkpoint),
         Choice::Resume(session) => {
-            args.args = vec!["--resume".to_owned(), session.to_string()];
+            // In front of a prompt of the user's, which may be the last argument.
+            let resume = ["--resume".to_owned(), session.to_string()];
+            args.args.splice(..0, resume);
             Asked::Session
         }
-        Choice::Quit => return 0,
+        Choice::Quit(code) => return code,
     };
     start(Request {
         args,
@@ -113,8 +120,8 @@ pub fn run(args: &HostArgs) -> i32 {
 
 /// Returns what a person wants to do with earlier work, where there is some and a person to ask.
 fn choice(args: &HostArgs) -> Choice {
-    let is_plain = !args.new && args.agent.is_none() && args.args.is_empty();
-    if !is_plain || !out::has_terminal() {
+    let chosen = args.new || args.agent.is_some() || claude::chooses(&args.args);
+    if chosen || !out::has_terminal() {
         return Choice::New;
     }
     // A fault of the directory is reported by the start itself.
@@ -124,8 +131,8 @@ fn choice(args: &HostArgs) -> Choice {
     if here.holder().is_none() {
         return offer::ask(&here);
     }
-    // Settings are for a session that begins: the start says that one runs already.
-    if args.settings.is_empty() && args.config.is_none() {
+    // Settings and arguments are for a session that begins: the start says that one runs already.
+    if args.settings.is_empty() && args.config.is_none() && args.args.is_empty() {
         Choice::Attach
     } else {
         Choice::New

@@ -23,6 +23,7 @@ pub mod mcp;
 mod observer;
 mod offer;
 pub mod out;
+mod picker;
 pub mod prune;
 pub mod restore;
 pub mod run;

@@ -1,32 +1,41 @@
-//! The question that `pitstop` asks at its start in a project with earlier work: resume the newest session, restore the newest
-//! checkpoint, or start fresh.
+//! What `pitstop` shows at its start in a project with earlier work: the sessions that can be resumed, the newest checkpoint, and a
+//! fresh session.
 //!
-//! It is asked on the terminal before anything is started, in plain lines. It is not asked without a terminal, with arguments
-//! for the agent, with `--new`, with `ui.offer_past = false`, beside a supervisor that runs, or when there is a reboot to
-//! finish.
+//! It is shown before anything is started. It is not shown without a terminal, with arguments that choose a session, with `--new`, with
+//! `ui.offer_past = false`, beside a supervisor that runs, or when there is a reboot to finish.
 
-use std::io::{self, BufRead as _, Write as _};
+use std::{collections::HashSet, path::PathBuf};
 
 use chrono::{DateTime, Utc};
 
-use super::{here::Here, restore::is_of_the_demo, sessions};
-use crate::supervisor::program::DEMO;
-use pitstop_base::{clean::one_line, format, redact::redact};
-use pitstop_core::lineage::{Iteration, checkpoint::Checkpoint};
+use super::{
+    here::Here,
+    out,
+    picker::{Picked, Picker},
+    sessions::{self, is_of_the_demo},
+};
+use crate::{
+    supervisor::program::DEMO,
+    ui::picker::{PickerRow, Tone},
+};
+use pitstop_base::{format, redact::redact};
+use pitstop_core::{
+    app::model::carried::Carried,
+    lineage::{Iteration, checkpoint::Checkpoint},
+};
 use pitstop_store::{Checkpoints, HistoryOf, Store, StoreError};
-use pitstop_transcript::{SessionId, tail::holds_conversation};
+use pitstop_transcript::{SessionId, ending::Ending, tail::holds_conversation};
 
-/// The number of newest runs that are searched for a session that can be resumed.
-const RUNS: u32 = 8;
+/// The number of newest runs that are searched for sessions that can be resumed.
+const RUNS: u32 = 30;
+
+/// The number of newest sessions that are offered.
+const SESSIONS: usize = 30;
 
 /// The number of newest checkpoints that are searched for one of real work.
 const CHECKPOINTS: u32 = 20;
 
-/// The number of times that the question is asked.
-const TRIES: usize = 3;
-
-/// The numbers of characters of a task and of an id that are shown.
-const TASK: usize = 50;
+/// The number of characters of an id that are shown.
 const SHORT_ID: usize = 8;
 
 /// The choice of what to start.
@@ -40,60 +49,72 @@ pub(super) enum Choice {
     New,
     /// Shows the session that runs here.
     Attach,
-    /// Starts nothing.
-    Quit,
+    /// Starts nothing, and ends with this code.
+    Quit(i32),
+}
+
+/// A session that can be resumed.
+#[derive(Clone, Debug)]
+struct PastSession {
+    id: SessionId,
+    iteration: Iteration,
+    /// What it was to achieve: the run's task, the objective that was preserved, or the first prompt.
+    objective: Option<String>,
+    ending: Ending,
 }
 
 /// The earlier work that can be continued.
 #[derive(Clone, Debug, Default)]
 struct Past {
-    session: Option<(SessionId, Iteration, Option<String>)>,
+    sessions: Vec<PastSession>,
     checkpoint: Option<Checkpoint>,
 }
 
-/// Asks the question, if there is earlier work to offer.
+/// Has a person choose, if there is earlier work to offer.
 pub(super) fn ask(here: &Here) -> Choice {
-    if !here.config.ui.offer_past || here.faulty || !here.has_store() {
+    if !here.config.ui.offer_past || here.faulty {
         return Choice::New;
+    }
+    let mut rows = rows(here, Utc::now());
+    if rows.is_empty() {
+        return Choice::New;
+    }
+    rows.push((fresh(), Choice::New));
+    let title = format!("pitstop · {}", out::path(&here.directory));
+    match Picker::new(title, rows).run(here.config.ui.theme, None) {
+        Ok(Picked::Row(choice)) => choice,
+        Ok(Picked::New) => Choice::New,
+        Ok(Picked::Quit) => Choice::Quit(0),
+        Ok(Picked::Ended(code)) => Choice::Quit(code),
+        Err(error) => Choice::Quit(out::failed(
+            &format!("the terminal cannot be used: {error}"),
+            "`pitstop --new` starts a fresh session without asking",
+        )),
+    }
+}
+
+/// Returns the rows of the earlier work in a project, the newest first.
+pub(super) fn rows(here: &Here, now: DateTime<Utc>) -> Vec<(PickerRow, Choice)> {
+    if !here.has_store() {
+        return Vec::new();
     }
     let places = sessions::places(Some(&here.paths));
     let read = here.with_store(async |store| look(store, here, &places).await);
     // A fault of the store has been reported; the supervisor can do without it.
-    let past = read.unwrap_or_default();
-    let lines = past.lines(Utc::now());
-    if lines.is_empty() {
-        return Choice::New;
-    }
-    let mut out = io::stdout().lock();
-    let mut said = String::from("This project has earlier work:\n");
-    for (number, line) in (1..).zip(&lines) {
-        said.push_str(&format!("  {number}  {}\n", redact(&one_line(line))));
-    }
-    said.push_str(&format!(
-        "  {}  start a fresh session\n(`pitstop --new` or `ui.offer_past = false` starts one without asking)\n",
-        lines.len() + 1
-    ));
-    let _ = out.write_all(said.as_bytes());
-    for _ in 0..TRIES {
-        let _ = write!(out, "Your choice, or q to quit [1]: ");
-        let _ = out.flush();
-        let mut answer = String::new();
-        match io::stdin().lock().read_line(&mut answer) {
-            Ok(0) | Err(_) => return Choice::Quit,
-            Ok(_) => {}
-        }
-        if let Some(choice) = past.chosen(&answer) {
-            return choice;
-        }
-    }
-    Choice::Quit
+    read.unwrap_or_default().rows(now)
 }
 
-async fn look(
-    store: &Store,
-    here: &Here,
-    places: &[std::path::PathBuf],
-) -> Result<Past, StoreError> {
+fn fresh() -> PickerRow {
+    PickerRow {
+        fields: ["new", "", "", "Start a fresh session"]
+            .map(str::to_owned)
+            .to_vec(),
+        enter: "start",
+        ..PickerRow::default()
+    }
+}
+
+async fn look(store: &Store, here: &Here, places: &[PathBuf]) -> Result<Past, StoreError> {
     if store.journal_open(&here.project).await?.is_some() {
         // The reboot is finished or rolled back at the start, so no other session can be chosen.
         return Ok(Past::default());
@@ -102,17 +123,34 @@ async fn look(
     let mut runs = store.history(&of, RUNS).await?;
     runs.retain(|run| run.run.agent != DEMO);
     runs.sort_by_key(|run| std::cmp::Reverse(run.run.started_at));
-    let session = runs.into_iter().find_map(|history| {
-        let task = history.run.task;
-        let mut newest_first = history.iterations.into_iter().rev();
-        newest_first.find_map(|iteration| {
-            let id = iteration.session_id?;
-            let transcript = sessions::transcript_of(places, id)?;
+    let mut past = Past::default();
+    let mut seen = HashSet::new();
+    for history in runs {
+        for iteration in history.iterations.into_iter().rev() {
+            let Some(id) = iteration.session_id.filter(|id| seen.insert(*id)) else {
+                continue;
+            };
+            let Some(transcript) = sessions::transcript_of(places, id) else {
+                continue;
+            };
             // The client refuses to resume a session without a prompt. One that cannot be read is taken to have one.
-            let resumes = holds_conversation(transcript).unwrap_or(true);
-            resumes.then(|| (id, iteration, task.clone()))
-        })
-    });
+            if past.sessions.len() == SESSIONS || !holds_conversation(&transcript).unwrap_or(true) {
+                continue;
+            }
+            let ending = Ending::read(&transcript).unwrap_or_default();
+            let task = history.run.task.clone();
+            let objective = match task.filter(|task| !task.trim().is_empty()) {
+                Some(task) => Some(task),
+                None => objective_of(store, id).await?,
+            };
+            past.sessions.push(PastSession {
+                id,
+                iteration,
+                objective: objective.or_else(|| ending.first_prompt.clone()),
+                ending,
+            });
+        }
+    }
     let environment = here.environment();
     let which = Checkpoints {
         project: (!environment.chosen).then(|| here.project.clone()),
@@ -120,96 +158,158 @@ async fn look(
         limit: CHECKPOINTS,
         ..Checkpoints::default()
     };
-    let mut checkpoint = None;
     for one in store.checkpoints(&which).await? {
         // Real work does not go on with what the scripted agent has made up.
         if !is_of_the_demo(store, &one).await? {
-            checkpoint = Some(one);
+            past.checkpoint = Some(one);
             break;
         }
     }
-    Ok(Past {
-        session,
-        checkpoint,
-    })
+    Ok(past)
+}
+
+/// Returns the objective that a session carried.
+async fn objective_of(store: &Store, session: SessionId) -> Result<Option<String>, StoreError> {
+    let carried = store.carried(session).await?;
+    let carried: Option<Carried> = carried.and_then(|one| serde_json::from_value(one).ok());
+    Ok(carried.and_then(|carried| Some(carried.state.current_objective?.text)))
 }
 
 impl Past {
-    /// Returns the lines of the offers, in their order.
-    fn lines(&self, now: DateTime<Utc>) -> Vec<String> {
-        let ago = |at: DateTime<Utc>| {
-            let age = now.signed_duration_since(at).to_std().unwrap_or_default();
-            format::ago(age)
-        };
-        let start = |text: &str| -> String {
-            let line = text.trim().lines().next().unwrap_or_default();
-            line.chars().take(TASK).collect()
-        };
-        let short = |id: String| -> String { id.chars().take(SHORT_ID).collect() };
-        let mut lines = Vec::new();
-        if let Some((id, iteration, task)) = &self.session {
-            let at = iteration.ended_at.unwrap_or(iteration.started_at);
-            let mut parts = vec![
-                format!("resume the newest session, {}", short(id.to_string())),
-                ago(at),
-            ];
-            let used = iteration.tokens_at_end;
-            parts.extend(used.map(|used| format!("{} tokens", format::tokens(used.0))));
-            parts.extend(task.as_deref().map(start));
-            let of_it = |one: &&Checkpoint| one.session == Some(*id);
-            let of_it = self.checkpoint.as_ref().filter(of_it);
-            parts.extend(of_it.and_then(Checkpoint::progress));
-            lines.push(parts.join(" · "));
-        }
+    /// Returns the rows of the offers, in their order.
+    fn rows(&self, now: DateTime<Utc>) -> Vec<(PickerRow, Choice)> {
+        let sessions = self.sessions.iter().map(|one| {
+            let row = one.row(now, self.progress_of(one.id));
+            (row, Choice::Resume(one.id))
+        });
+        let mut rows: Vec<(PickerRow, Choice)> = sessions.collect();
         if let Some(one) = &self.checkpoint {
-            let mut parts = vec![
-                format!(
-                    "restore the newest checkpoint, {}",
-                    short(one.id.to_string())
-                ),
-                ago(one.created_at),
-            ];
-            let task = start(&one.task);
-            parts.extend((!task.is_empty()).then_some(task));
-            parts.extend(one.progress());
-            lines.push(parts.join(" · "));
+            // The newest session is the usual choice.
+            let at = rows.len().min(1);
+            let row = checkpoint_row(one, now);
+            rows.insert(at, (row, Choice::Restore(Box::new(one.clone()))));
         }
-        lines
+        rows
     }
 
-    /// Returns the meaning of an answer; none if it is not one of the answers.
-    fn chosen(&self, answer: &str) -> Option<Choice> {
-        let session = self.session.as_ref().map(|(id, ..)| Choice::Resume(*id));
-        let checkpoint = self.checkpoint.clone();
-        let checkpoint = checkpoint.map(|one| Choice::Restore(Box::new(one)));
-        let choices = [session, checkpoint, Some(Choice::New)];
-        let mut choices = choices.into_iter().flatten();
-        match answer.trim() {
-            "" => choices.next(),
-            "q" | "Q" => Some(Choice::Quit),
-            "n" | "new" => Some(Choice::New),
-            number => {
-                let number: usize = number.parse().ok()?;
-                choices.nth(number.checked_sub(1)?)
-            }
+    /// Returns the progress of a session by the newest checkpoint, if that was saved in it.
+    fn progress_of(&self, session: SessionId) -> Option<String> {
+        let checkpoint = self.checkpoint.as_ref();
+        checkpoint
+            .filter(|one| one.session == Some(session))
+            .and_then(Checkpoint::progress)
+    }
+}
+
+impl PastSession {
+    fn row(&self, now: DateTime<Utc>, progress: Option<String>) -> PickerRow {
+        let Ending {
+            last_prompt,
+            last_words,
+            is_in_turn,
+            ..
+        } = &self.ending;
+        let at = self.iteration.ended_at.unwrap_or(self.iteration.started_at);
+        let tokens = self.iteration.tokens_at_end;
+        let tokens = tokens.map(|used| format::tokens(used.0));
+        let details = [
+            ("objective", self.objective.clone()),
+            ("you said", last_prompt.clone()),
+            ("it said", last_words.clone()),
+            ("ended", Some(how_it_ended(&self.iteration, *is_in_turn))),
+            ("progress", progress),
+            ("session", Some(self.id.to_string())),
+        ];
+        PickerRow {
+            fields: vec![
+                "resume".to_owned(),
+                ago(at, now),
+                tokens.unwrap_or_default(),
+                one_line(
+                    self.objective
+                        .as_deref()
+                        .unwrap_or("nothing is known of it"),
+                ),
+            ],
+            details: said(details),
+            enter: "resume",
+            tone: Tone::Plain,
         }
     }
+}
+
+fn checkpoint_row(one: &Checkpoint, now: DateTime<Utc>) -> PickerRow {
+    let short: String = one.id.to_string().chars().take(SHORT_ID).collect();
+    let details = [
+        (
+            "checkpoint",
+            Some(format!("{short}: a fresh session with its handoff")),
+        ),
+        (
+            "task",
+            Some(one.task.clone()).filter(|task| !task.is_empty()),
+        ),
+        ("next", one.next_steps.first().cloned()),
+        ("progress", one.progress()),
+    ];
+    PickerRow {
+        fields: vec![
+            "restore".to_owned(),
+            ago(one.created_at, now),
+            String::new(),
+            one_line(&one.task),
+        ],
+        details: said(details),
+        enter: "restore",
+        tone: Tone::Plain,
+    }
+}
+
+/// Returns how a session ended, in words.
+fn how_it_ended(iteration: &Iteration, is_in_turn: bool) -> String {
+    let why = match iteration.end_reason {
+        Some(reason) => reason.phrase(),
+        None => "pitstop or the machine went away",
+    };
+    if is_in_turn {
+        format!("in the middle of a turn: {why}")
+    } else {
+        why.to_owned()
+    }
+}
+
+/// Returns the details that are known, without secrets and each on one line.
+fn said<const N: usize>(
+    details: [(&'static str, Option<String>); N],
+) -> Vec<(&'static str, String)> {
+    let known = details
+        .into_iter()
+        .filter_map(|(name, said)| Some((name, said?)));
+    known.map(|(name, said)| (name, one_line(&said))).collect()
+}
+
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    redact(&words.join(" ")).into_owned()
+}
+
+fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    format::ago(now.signed_duration_since(at).to_std().unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pitstop_core::lineage::{EndReason, Lineage, RunId};
     use pitstop_transcript::Tokens;
 
     #[test]
-    fn what_there_is_is_offered_by_number_and_nothing_else_is_taken() {
+    fn what_there_is_is_offered_with_what_it_was_about_and_how_it_ended() {
         let started = DateTime::from_timestamp(1_795_000_000, 0).unwrap();
         let id: SessionId = "5e551011-0000-4000-8000-000000000002".parse().unwrap();
-        let mut lineage = pitstop_core::lineage::Lineage::new(pitstop_core::lineage::RunId::new(
-            started,
-            [1, 2, 3],
-        ));
+        let mut lineage = Lineage::new(RunId::new(started, [1, 2, 3]));
         lineage.open(Some(id), None, started).unwrap();
+        lineage.close(started, EndReason::Shutdown).unwrap();
         let mut iteration = lineage.iterations()[0].clone();
         iteration.tokens_at_end = Some(Tokens(128_000));
         let checkpoint = Checkpoint {
@@ -226,37 +326,36 @@ mod tests {
             iteration: None,
             session: None,
         };
+        let session = PastSession {
+            id,
+            iteration,
+            objective: Some("port it\nnow".to_owned()),
+            ending: Ending {
+                last_words: Some("I read the parser.".to_owned()),
+                is_in_turn: true,
+                ..Ending::default()
+            },
+        };
         let past = Past {
-            session: Some((id, iteration, Some("port it\nnow".to_owned()))),
+            sessions: vec![session.clone(), session],
             checkpoint: Some(checkpoint.clone()),
         };
+        let rows = past.rows(started + chrono::TimeDelta::hours(3));
+        let fields: Vec<String> = rows.iter().map(|(row, _)| row.fields.join(" · ")).collect();
         assert_eq!(
-            past.lines(started + chrono::TimeDelta::hours(3)),
+            fields,
             [
-                "resume the newest session, 5e551011 · 3 h ago · 128k tokens · port it",
-                "restore the newest checkpoint, 0a1b2c3d · 3 h ago · port the importer",
+                "resume · 3 h ago · 128k · port it now",
+                "restore · 3 h ago ·  · port the importer",
+                "resume · 3 h ago · 128k · port it now",
             ]
         );
-        let restore = Choice::Restore(Box::new(checkpoint));
-        for (answer, choice) in [
-            ("\n", Some(Choice::Resume(id))),
-            ("1\n", Some(Choice::Resume(id))),
-            (" 2 \n", Some(restore)),
-            ("3\n", Some(Choice::New)),
-            ("new\n", Some(Choice::New)),
-            ("q\n", Some(Choice::Quit)),
-            ("4\n", None),
-            ("0\n", None),
-            ("what\n", None),
-        ] {
-            assert_eq!(past.chosen(answer), choice, "{answer:?}");
-        }
-        // If there is no session, the checkpoint is the first offer.
-        let past = Past {
-            session: None,
-            ..past
-        };
-        assert!(matches!(past.chosen("\n"), Some(Choice::Restore(_))));
-        assert_eq!(Past::default().lines(started), Vec::<String>::new());
+        assert_eq!(rows[0].1, Choice::Resume(id));
+        assert_eq!(rows[1].1, Choice::Restore(Box::new(checkpoint)));
+        let details = &rows[0].0.details;
+        let ended = "in the middle of a turn: pitstop was asked to end".to_owned();
+        assert!(details.contains(&("ended", ended)), "{details:?}");
+        assert!(details.contains(&("it said", "I read the parser.".to_owned())));
+        assert!(Past::default().rows(started).is_empty());
     }
 }

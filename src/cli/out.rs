@@ -3,6 +3,7 @@
 use std::env;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
@@ -153,6 +154,16 @@ pub fn columns(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Returns a path with `~` for the home directory.
+#[must_use]
+pub fn path(path: &Path) -> String {
+    let below = env::home_dir().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+    match below {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
 }
 
 /// Asks the supervisor of the current project.

@@ -14,15 +14,16 @@ use super::{
     here::Here,
     host::{self, Asked, HostArgs, Request},
     out::{self, columns},
+    sessions::is_of_the_demo,
 };
-use crate::{runtime::zone, supervisor::program::DEMO};
+use crate::runtime::zone;
 use pitstop_base::clock::Zone;
 use pitstop_core::{
     app::checkpoint::MANUAL,
     config::load::Flags,
     lineage::checkpoint::{Checkpoint, MAX_BYTES},
 };
-use pitstop_store::{Checkpoints, HistoryOf, Store, StoreError};
+use pitstop_store::{Checkpoints, Store, StoreError};
 
 /// The most checkpoints that are listed.
 const LISTED: u32 = 100;
@@ -135,18 +136,6 @@ fn import(file: &Path) -> Result<Checkpoint, i32> {
     read.map_err(|error| refused(&error.to_string()))?;
     Checkpoint::from_json(&String::from_utf8_lossy(&bytes))
         .map_err(|error| refused(&out::chain(&error)))
-}
-
-/// Reports whether the run that a checkpoint was saved in was the demo's.
-pub(super) async fn is_of_the_demo(
-    store: &Store,
-    checkpoint: &Checkpoint,
-) -> Result<bool, StoreError> {
-    let Some(run) = &checkpoint.run else {
-        return Ok(false);
-    };
-    let runs = store.history(&HistoryOf::Run(run.clone()), 1).await?;
-    Ok(runs.first().is_some_and(|one| one.run.agent == DEMO))
 }
 
 /// Returns the query for the checkpoints that are meant.

@@ -8,13 +8,14 @@ use std::{
 
 use crate::{
     runtime::agent::transcript_in,
-    supervisor::program::{claude_config_dir, demo_dir},
+    supervisor::program::{DEMO, claude_config_dir, demo_dir},
 };
 use pitstop_agent::claude::{
     project_slug,
     projects::{directory_of, with_work_trees},
 };
-use pitstop_core::config::load::paths::Paths;
+use pitstop_core::{config::load::paths::Paths, lineage::checkpoint::Checkpoint};
+use pitstop_store::{HistoryOf, Store, StoreError};
 use pitstop_transcript::SessionId;
 
 /// Returns the directories where agents keep transcripts, each in its `projects`: Claude Code first, then the demo.
@@ -59,6 +60,18 @@ pub(super) fn of_project(places: &[PathBuf], project: &Path) -> Vec<Kept> {
 pub(super) fn transcript_of(places: &[PathBuf], session: SessionId) -> Option<PathBuf> {
     let mut places = places.iter();
     places.find_map(|place| transcript_in(place, session))
+}
+
+/// Reports whether the run that a checkpoint was saved in was the demo's.
+pub(super) async fn is_of_the_demo(
+    store: &Store,
+    checkpoint: &Checkpoint,
+) -> Result<bool, StoreError> {
+    let Some(run) = &checkpoint.run else {
+        return Ok(false);
+    };
+    let runs = store.history(&HistoryOf::Run(run.clone()), 1).await?;
+    Ok(runs.first().is_some_and(|one| one.run.agent == DEMO))
 }
 
 fn kept(path: PathBuf) -> Option<Kept> {

@@ -95,7 +95,8 @@ impl Looks {
     }
 
     /// Returns the colours for a terminal: by the user's wish, and dark unless it is known to be light.
-    fn theme(self, name: ThemeName, scheme: Option<ColourScheme>) -> Theme {
+    #[must_use]
+    pub fn theme(self, name: ThemeName, scheme: Option<ColourScheme>) -> Theme {
         let dark = scheme != Some(ColourScheme::Light);
         Theme::new(name, self.depth, dark).in_ascii(self.ascii)
     }

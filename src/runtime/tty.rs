@@ -31,7 +31,8 @@ pub(super) const QUERIES: &str =
     "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[?u\x1b[?2026$p\x1b[?996n\x1b[c";
 
 /// Returns the sequences that set the host terminal up for our use.
-pub(super) fn enter() -> Vec<u8> {
+#[must_use]
+pub fn enter() -> Vec<u8> {
     let mut bytes = Vec::new();
     // A vector takes everything.
     let _ = queue!(

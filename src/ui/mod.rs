@@ -25,6 +25,7 @@ mod markdown;
 mod messages;
 mod moment;
 pub mod pane;
+pub mod picker;
 mod reading;
 mod replay;
 mod review;

@@ -373,6 +373,15 @@ pub fn user_session(args: &[String]) -> UserSession {
     found
 }
 
+/// Reports whether the user's own arguments leave no choice of a session: they name one, or ask for something that is none.
+#[must_use]
+pub fn chooses(args: &[String]) -> bool {
+    let none = |arg: &Argument<'_>| matches!(arg.name, "--help" | "-h" | "--version" | "-v");
+    user_session(args) != UserSession::Ours
+        || prints(args)
+        || Arguments(args).iter().any(|arg| none(&arg))
+}
+
 /// Returns the role that the user's arguments give the agent by `--agent`.
 #[must_use]
 pub fn role(args: &[String]) -> Option<String> {
