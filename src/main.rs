@@ -6,9 +6,9 @@ use std::process::exit;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use pitstop::cli::{
-    api, attach, check, completions, context, ctl, demo, doctor, exec_agent, git_hook, handoff,
-    history, hook, host, ls, man, mcp, prune, restore, run, save, server, status, statusline, test,
-    trim, trust, unknown,
+    api, attach, check, choose, completions, context, ctl, demo, doctor, exec_agent, git_hook,
+    handoff, history, hook, host, ls, man, mcp, prune, restore, run, save, server, status,
+    statusline, test, trim, trust, unknown,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -91,7 +91,7 @@ fn main() {
         Some(Command::GitHook(args)) => git_hook::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args, &cli.host.flags()),
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
-        Some(Command::Ls(args)) => ls::run(&args),
+        Some(Command::Ls(args)) => choose::run(&args, &cli.host),
         Some(Command::Run(args)) => run::run(&args, &cli.host),
         Some(Command::Man(args)) => man::run(&args, Cli::command()),
         Some(Command::Mcp(args)) => mcp::run(&args),

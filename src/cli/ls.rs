@@ -12,8 +12,15 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::out::{self, columns, tokens};
-use crate::runtime::wall;
-use pitstop_base::format::{self, dollars};
+use crate::{
+    runtime::wall,
+    ui::picker::{PickerRow, Tone},
+};
+use pitstop_base::{
+    clean::one_line,
+    format::{self, dollars},
+    redact::redact,
+};
 use pitstop_core::{
     api::wire::{AgentState, RunPhase, StatusReport},
     config::load::paths::Paths,
@@ -34,9 +41,9 @@ pub struct LsArgs {
     pub json: bool,
 }
 
-/// Runs the command: 0 also if there is none.
+/// Prints the list: 0 also if there is none.
 #[must_use]
-pub fn run(args: &LsArgs) -> i32 {
+pub(super) fn print(args: &LsArgs) -> i32 {
     let sessions = match sessions() {
         Ok(sessions) => sessions,
         Err(code) => return code,
@@ -58,6 +65,63 @@ pub(super) struct Session {
     report: Option<StatusReport>,
     /// The same as it came, or what is known instead.
     json: Value,
+}
+
+impl Session {
+    /// Returns its project, if its supervisor answers.
+    pub fn project(&self) -> Option<PathBuf> {
+        Some(PathBuf::from(&self.report.as_ref()?.project))
+    }
+
+    /// Returns its row in the list of which a person chooses.
+    pub fn row(&self, now: DateTime<Utc>) -> PickerRow {
+        let Some(report) = &self.report else {
+            let error = self.json["error"].as_str().unwrap_or_default();
+            return PickerRow {
+                fields: vec!["?".to_owned(), error.to_owned(), String::new()],
+                tone: Tone::Old,
+                ..PickerRow::default()
+            };
+        };
+        let [
+            project,
+            state,
+            context,
+            growth,
+            age,
+            cost,
+            rebooted,
+            objective,
+        ] = fields(report, now);
+        let reason = report.agent.reason.clone();
+        let used = report.context.used.map(tokens);
+        let known = [
+            ("objective", Some(objective.clone())),
+            ("waits for", reason),
+            (
+                "context",
+                used.map(|used| format!("{used} tokens, {context}, {growth}")),
+            ),
+            ("last reboot", Some(rebooted)),
+            ("runs since", Some(format!("{age}, {cost}"))),
+        ];
+        let known = known
+            .into_iter()
+            .filter_map(|(name, said)| Some((name, said?)));
+        let details = known.filter(|(_, said)| !matches!(said.as_str(), "" | NONE));
+        PickerRow {
+            fields: vec![project, state, context, objective],
+            details: details
+                .map(|(name, said)| (name, redact(&one_line(&said)).into_owned()))
+                .collect(),
+            enter: "attach",
+            tone: if need(report).is_some() {
+                Tone::Needed
+            } else {
+                Tone::Plain
+            },
+        }
+    }
 }
 
 /// Finds the sessions that run on this machine. An error is shown to the person; only the exit code is returned.
@@ -137,15 +201,19 @@ fn table(sessions: &[Session], now: DateTime<Utc>) -> String {
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(sessions.iter().map(|one| match &one.report {
-        Some(report) => row(report, now),
+        Some(report) => fields(report, now).to_vec(),
         None => vec!["?".to_owned(), "does not answer".to_owned()],
     }));
     columns(&rows)
 }
 
-fn row(report: &StatusReport, now: DateTime<Utc>) -> Vec<String> {
+/// The word for what is not known.
+const NONE: &str = "-";
+
+/// Returns the fields of a session in the order of the table's columns.
+fn fields(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
     let age = |at: DateTime<Utc>| now.signed_duration_since(at).to_std().unwrap_or_default();
-    let none = || "-".to_owned();
+    let none = || NONE.to_owned();
     let context = &report.context;
     let growth = context
         .forecast
@@ -156,8 +224,8 @@ fn row(report: &StatusReport, now: DateTime<Utc>) -> Vec<String> {
         format!("{} ({before} → {after})", format::ago(age(last.at)))
     });
     let objective = report.objective.as_deref().unwrap_or_default();
-    vec![
-        shown(&report.project),
+    [
+        out::path(Path::new(&report.project)),
         need(report)
             .unwrap_or_else(|| report.agent.state.phrase())
             .to_owned(),
@@ -172,21 +240,6 @@ fn row(report: &StatusReport, now: DateTime<Utc>) -> Vec<String> {
         rebooted.unwrap_or_else(none),
         objective.chars().take(OBJECTIVE).collect(),
     ]
-}
-
-/// Returns a project's path with `~` for the home directory.
-fn shown(project: &str) -> String {
-    let home = std::env::home_dir();
-    let below = home.and_then(|home| {
-        Path::new(project)
-            .strip_prefix(home)
-            .ok()
-            .map(Path::to_owned)
-    });
-    below.map_or_else(
-        || project.to_owned(),
-        |below| format!("~/{}", below.display()),
-    )
 }
 
 /// Finds the project of a running session by a name: its directory, the end of its path, or the beginning of its last part. An error is

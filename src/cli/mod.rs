@@ -4,6 +4,7 @@
 
 pub mod api;
 pub mod attach;
+pub mod choose;
 pub mod completions;
 pub mod context;
 pub mod ctl;

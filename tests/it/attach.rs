@@ -25,7 +25,7 @@ fn attach(pitstop: &Supervisor, size: (u16, u16), flags: &[&str]) -> Terminal {
 }
 
 /// Calls pitstop in a terminal of this size, in this directory.
-fn call(launch: &Launch, dir: &Path, (columns, rows): (u16, u16), args: &[&str]) -> Terminal {
+pub fn call(launch: &Launch, dir: &Path, (columns, rows): (u16, u16), args: &[&str]) -> Terminal {
     let args: Vec<OsString> = args.iter().map(OsString::from).collect();
     Terminal::spawn(&Spec {
         program: PITSTOP.as_ref(),
@@ -38,7 +38,7 @@ fn call(launch: &Launch, dir: &Path, (columns, rows): (u16, u16), args: &[&str])
     })
 }
 
-fn same_screen(one: &Terminal, other: &Terminal, limit: Duration) {
+pub fn same_screen(one: &Terminal, other: &Terminal, limit: Duration) {
     let shown = other.wait_for(|text| text == one.screen_text(), limit);
     assert_eq!(shown, one.screen_text());
 }

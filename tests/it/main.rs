@@ -44,6 +44,7 @@ mod lineage;
 mod long_turn;
 mod night;
 mod pane;
+mod picker;
 mod places;
 mod prepare;
 mod reboot;

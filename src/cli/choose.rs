@@ -1,0 +1,121 @@
+//! `pitstop ls` on a terminal: the sessions that run and those of this project that can be resumed, of which one is chosen.
+
+use std::{
+    env,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use super::{
+    attach::{self, AttachArgs},
+    here::Here,
+    host::{self, HostArgs},
+    ls::{self, LsArgs, Session},
+    offer::{self, Choice},
+    out,
+    picker::{Picked, Picker},
+};
+use crate::{runtime::wall, ui::picker::PickerRow};
+
+/// The time between two looks at the sessions.
+const REFRESH: Duration = Duration::from_secs(1);
+
+/// What a row stands for.
+#[derive(Clone, Debug, PartialEq)]
+enum Row {
+    /// The session that runs in this project.
+    Runs(PathBuf),
+    /// A supervisor that does not answer.
+    Silent,
+    /// Earlier work in this project.
+    Past(Choice),
+}
+
+/// Runs the command; returns the exit code.
+#[must_use]
+pub fn run(args: &LsArgs, host: &HostArgs) -> i32 {
+    if args.json || !out::has_terminal() {
+        return ls::print(args);
+    }
+    let here = match Here::find(&host.flags()) {
+        Ok(here) => here,
+        Err(code) => return code,
+    };
+    let sessions = match ls::sessions() {
+        Ok(sessions) => sessions,
+        Err(code) => return code,
+    };
+    let past = match here.holder() {
+        Some(_) => Vec::new(),
+        None => offer::rows(&here, wall()),
+    };
+    let rows = rows(&sessions, &past);
+    if rows.is_empty() {
+        return out::print("no session runs here, and there is none to go back to\n");
+    }
+    let picker = Picker::new("pitstop · sessions".to_owned(), rows);
+    match show(picker, &here, past) {
+        Ok(Picked::Row(Row::Runs(project))) => {
+            if let Err(error) = env::set_current_dir(&project) {
+                return out::failed(&format!("cannot enter {}: {error}", project.display()), "");
+            }
+            attach::run(&AttachArgs::default())
+        }
+        Ok(Picked::Row(Row::Silent)) => out::failed(
+            "the supervisor of this session does not answer",
+            "`pitstop doctor` in its project says more",
+        ),
+        Ok(Picked::Row(Row::Past(choice))) => host::begin(host, choice),
+        Ok(Picked::New) => host::begin(host, Choice::New),
+        Ok(Picked::Quit) => 0,
+        Ok(Picked::Ended(code)) => code,
+        Err(error) => out::failed(
+            &format!("the terminal cannot be used: {error}"),
+            "`pitstop ls | cat` prints the list",
+        ),
+    }
+}
+
+/// Shows the list, which follows the sessions.
+fn show(
+    picker: Picker<Row>,
+    here: &Here,
+    past: Vec<(PickerRow, Choice)>,
+) -> std::io::Result<Picked<Row>> {
+    let (sender, receiver) = mpsc::channel();
+    let over = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&over);
+    thread::spawn(move || {
+        while !ended.load(Ordering::Relaxed) {
+            thread::park_timeout(REFRESH);
+            let Ok(sessions) = ls::sessions() else { return };
+            if sender.send(rows(&sessions, &past)).is_err() {
+                return;
+            }
+        }
+    });
+    let chosen = picker.run(here.config.ui.theme, Some(&receiver));
+    over.store(true, Ordering::Relaxed);
+    chosen
+}
+
+fn rows(sessions: &[Session], past: &[(PickerRow, Choice)]) -> Vec<(PickerRow, Row)> {
+    let now = wall();
+    let running = sessions.iter().map(|one| {
+        let row = match one.project() {
+            Some(project) => Row::Runs(project),
+            None => Row::Silent,
+        };
+        (one.row(now), row)
+    });
+    let past = past
+        .iter()
+        .map(|(row, choice)| (row.clone(), Row::Past(choice.clone())));
+    running.chain(past).collect()
+}
