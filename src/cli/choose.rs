@@ -2,7 +2,6 @@
 
 use std::{
     env,
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -14,9 +13,10 @@ use std::{
 
 use super::{
     attach::{self, AttachArgs},
+    fleet::{self, Fleet},
     here::Here,
     host::{self, HostArgs},
-    ls::{self, LsArgs, Session},
+    ls::{self, LsArgs, Place, Session},
     offer::{self, Choice},
     out,
     picker::{Picked, Picker},
@@ -29,10 +29,8 @@ const REFRESH: Duration = Duration::from_secs(1);
 /// What a row stands for.
 #[derive(Clone, Debug, PartialEq)]
 enum Row {
-    /// The session that runs in this project.
-    Runs(PathBuf),
-    /// A supervisor that does not answer.
-    Silent,
+    /// A session that runs.
+    Running(Place),
     /// Earlier work in this project.
     Past(Choice),
 }
@@ -40,14 +38,20 @@ enum Row {
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn run(args: &LsArgs, host: &HostArgs) -> i32 {
-    if args.json || !out::has_terminal() {
-        return ls::print(args);
-    }
     let here = match Here::find(&host.flags()) {
         Ok(here) => here,
         Err(code) => return code,
     };
-    let sessions = match ls::sessions() {
+    if let Some(host) = &args.ask_host {
+        return fleet::ask_host(host, here.paths.state_dir());
+    }
+    let hosts = &here.config.fleet.hosts[..];
+    let fleet = Fleet::new(if args.local { &[] } else { hosts }, here.paths.state_dir());
+    if args.json || args.watch || !out::has_terminal() {
+        return ls::print(args, &fleet);
+    }
+    // The hosts' answers come in while the list is shown.
+    let sessions = match ls::sessions(&fleet) {
         Ok(sessions) => sessions,
         Err(code) => return code,
     };
@@ -60,16 +64,17 @@ pub fn run(args: &LsArgs, host: &HostArgs) -> i32 {
         return out::print("no session runs here, and there is none to go back to\n");
     }
     let picker = Picker::new("pitstop · sessions".to_owned(), rows);
-    match show(picker, &here, past) {
-        Ok(Picked::Row(Row::Runs(project))) => {
+    match show(picker, &here, fleet, past) {
+        Ok(Picked::Row(Row::Running(Place::Here(project)))) => {
             if let Err(error) = env::set_current_dir(&project) {
                 return out::failed(&format!("cannot enter {}: {error}", project.display()), "");
             }
             attach::run(&AttachArgs::default())
         }
-        Ok(Picked::Row(Row::Silent)) => out::failed(
-            "the supervisor of this session does not answer",
-            "`pitstop doctor` in its project says more",
+        Ok(Picked::Row(Row::Running(Place::On(host, project)))) => fleet::attach(&host, &project),
+        Ok(Picked::Row(Row::Running(Place::Nowhere))) => out::failed(
+            "it does not answer",
+            "`pitstop doctor` in its project says more; `ssh` that of a host",
         ),
         Ok(Picked::Row(Row::Past(choice))) => host::begin(host, choice),
         Ok(Picked::New) => host::begin(host, Choice::New),
@@ -86,6 +91,7 @@ pub fn run(args: &LsArgs, host: &HostArgs) -> i32 {
 fn show(
     picker: Picker<Row>,
     here: &Here,
+    fleet: Fleet,
     past: Vec<(PickerRow, Choice)>,
 ) -> std::io::Result<Picked<Row>> {
     let (sender, receiver) = mpsc::channel();
@@ -94,7 +100,9 @@ fn show(
     thread::spawn(move || {
         while !ended.load(Ordering::Relaxed) {
             thread::park_timeout(REFRESH);
-            let Ok(sessions) = ls::sessions() else { return };
+            let Ok(sessions) = ls::sessions(&fleet) else {
+                return;
+            };
             if sender.send(rows(&sessions, &past)).is_err() {
                 return;
             }
@@ -107,13 +115,9 @@ fn show(
 
 fn rows(sessions: &[Session], past: &[(PickerRow, Choice)]) -> Vec<(PickerRow, Row)> {
     let now = wall();
-    let running = sessions.iter().map(|one| {
-        let row = match one.project() {
-            Some(project) => Row::Runs(project),
-            None => Row::Silent,
-        };
-        (one.row(now), row)
-    });
+    let running = sessions
+        .iter()
+        .map(|one| (one.row(now), Row::Running(one.place())));
     let past = past
         .iter()
         .map(|(row, choice)| (row.clone(), Row::Past(choice.clone())));

@@ -11,7 +11,10 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::out::{self, columns, tokens};
+use super::{
+    fleet::{Fleet, HostAnswer},
+    out::{self, columns, tokens},
+};
 use crate::{
     runtime::wall,
     ui::picker::{PickerRow, Tone},
@@ -30,59 +33,144 @@ use pitstop_server::client::{ApiClient, ClientError};
 /// The time that a supervisor may take to answer. All are asked at once.
 const ANSWER_LIMIT: Duration = Duration::from_millis(500);
 
+/// The time between two looks while the list is watched.
+const WATCH: Duration = Duration::from_secs(1);
+
 /// The number of characters of an objective that are shown.
 const OBJECTIVE: usize = 60;
 
-/// List the sessions that run on this machine, those first that need you.
-#[derive(Args, Clone, Debug)]
+/// List the sessions that run on this machine and on those of `[fleet] hosts`, first those that need you.
+///
+/// On a terminal it is a list of which you choose one to attach to. What another machine has said last is shown with its age.
+#[derive(Args, Clone, Debug, Default)]
 pub struct LsArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+    /// Print the list again whenever it changes, until you interrupt it
+    #[arg(long)]
+    pub watch: bool,
+    /// Leave the other machines out
+    #[arg(long)]
+    pub local: bool,
+    /// Ask this host and keep its answer
+    #[arg(long, value_name = "HOST", hide = true)]
+    pub ask_host: Option<String>,
 }
 
 /// Prints the list: 0 also if there is none.
 #[must_use]
-pub(super) fn print(args: &LsArgs) -> i32 {
-    let sessions = match sessions() {
-        Ok(sessions) => sessions,
-        Err(code) => return code,
-    };
-    if args.json {
-        let all: Vec<&Value> = sessions.iter().map(|one| &one.json).collect();
-        return out::print(&format!("{}\n", json!({ "sessions": all })));
+pub(super) fn print(args: &LsArgs, fleet: &Fleet) -> i32 {
+    let mut printed = String::new();
+    loop {
+        let sessions = match sessions(fleet) {
+            Ok(sessions) => sessions,
+            Err(code) => return code,
+        };
+        let text = if args.json {
+            format!("{}\n", as_json(&sessions))
+        } else if sessions.is_empty() {
+            "no session runs here\n".to_owned()
+        } else {
+            table(&sessions, wall())
+        };
+        if text != printed {
+            let apart = if printed.is_empty() || args.json {
+                ""
+            } else {
+                "\n"
+            };
+            let code = out::print(&format!("{apart}{text}"));
+            if code != 0 {
+                return code;
+            }
+            printed = text;
+        }
+        if !args.watch {
+            return 0;
+        }
+        thread::sleep(WATCH);
     }
-    if sessions.is_empty() {
-        return out::print("no session runs here\n");
-    }
-    out::print(&table(&sessions, wall()))
 }
 
-/// A session that runs.
+/// A session that runs, or a host that says nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
+    /// The machine, if it is another one.
+    host: Option<HostAnswer>,
     /// Its status; `None` if its supervisor does not answer.
     report: Option<StatusReport>,
     /// The same as it came, or what is known instead.
     json: Value,
 }
 
+/// The place of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It runs in this project here.
+    Here(PathBuf),
+    /// It runs on this host, in this project.
+    On(String, String),
+    /// Nothing answers.
+    Nowhere,
+}
+
 impl Session {
-    /// Returns its project, if its supervisor answers.
-    pub fn project(&self) -> Option<PathBuf> {
-        Some(PathBuf::from(&self.report.as_ref()?.project))
+    /// Returns its place.
+    pub fn place(&self) -> Place {
+        match (&self.report, &self.host) {
+            (Some(report), None) => Place::Here(PathBuf::from(&report.project)),
+            (Some(report), Some(host)) => Place::On(host.host.clone(), report.project.clone()),
+            (None, _) => Place::Nowhere,
+        }
+    }
+
+    fn project(&self) -> String {
+        let project = self.report.as_ref().map(|report| report.project.as_str());
+        match (&self.host, project) {
+            (None, project) => {
+                project.map_or_else(|| "?".to_owned(), |path| out::path(Path::new(path)))
+            }
+            (Some(host), Some(project)) => format!("{}:{project}", host.host),
+            (Some(host), None) => host.host.clone(),
+        }
+    }
+
+    /// Returns its state in words, with the age of what another machine has said.
+    fn state(&self, now: DateTime<Utc>) -> String {
+        let Some(report) = &self.report else {
+            return "does not answer".to_owned();
+        };
+        let state = need(report).unwrap_or_else(|| report.agent.state.phrase());
+        let old = self.host.as_ref().filter(|host| host.is_old(now));
+        match old.and_then(|host| host.answered_at) {
+            Some(at) => format!("{state} ({})", ago(at, now)),
+            None => state.to_owned(),
+        }
+    }
+
+    fn tone(&self, now: DateTime<Utc>) -> Tone {
+        let is_old = self.host.as_ref().is_some_and(|host| host.is_old(now));
+        match &self.report {
+            Some(report) if !is_old && need(report).is_some() => Tone::Needed,
+            Some(_) if !is_old => Tone::Plain,
+            _ => Tone::Old,
+        }
+    }
+
+    /// Returns its fields in the order of the table's columns.
+    fn fields(&self, now: DateTime<Utc>) -> [String; 8] {
+        let mut fields = self
+            .report
+            .as_ref()
+            .map_or_else(Default::default, |report| figures(report, now));
+        fields[0] = self.project();
+        fields[1] = self.state(now);
+        fields
     }
 
     /// Returns its row in the list of which a person chooses.
     pub fn row(&self, now: DateTime<Utc>) -> PickerRow {
-        let Some(report) = &self.report else {
-            let error = self.json["error"].as_str().unwrap_or_default();
-            return PickerRow {
-                fields: vec!["?".to_owned(), error.to_owned(), String::new()],
-                tone: Tone::Old,
-                ..PickerRow::default()
-            };
-        };
         let [
             project,
             state,
@@ -92,18 +180,28 @@ impl Session {
             cost,
             rebooted,
             objective,
-        ] = fields(report, now);
-        let reason = report.agent.reason.clone();
-        let used = report.context.used.map(tokens);
+        ] = self.fields(now);
+        let report = self.report.as_ref();
+        let used = report.and_then(|report| report.context.used).map(tokens);
+        let host = self.host.as_ref();
         let known = [
             ("objective", Some(objective.clone())),
-            ("waits for", reason),
+            (
+                "waits for",
+                report.and_then(|report| report.agent.reason.clone()),
+            ),
             (
                 "context",
                 used.map(|used| format!("{used} tokens, {context}, {growth}")),
             ),
             ("last reboot", Some(rebooted)),
-            ("runs since", Some(format!("{age}, {cost}"))),
+            ("runs since", report.map(|_| format!("{age}, {cost}"))),
+            (
+                "answered",
+                host.and_then(|host| Some(ago(host.answered_at?, now))),
+            ),
+            ("error", host.and_then(|host| host.error.clone())),
+            ("error", self.json["error"].as_str().map(str::to_owned)),
         ];
         let known = known
             .into_iter()
@@ -115,32 +213,60 @@ impl Session {
                 .map(|(name, said)| (name, redact(&one_line(&said)).into_owned()))
                 .collect(),
             enter: "attach",
-            tone: if need(report).is_some() {
-                Tone::Needed
-            } else {
-                Tone::Plain
-            },
+            tone: self.tone(now),
         }
     }
 }
 
-/// Finds the sessions that run on this machine. An error is shown to the person; only the exit code is returned.
-pub(super) fn sessions() -> Result<Vec<Session>, i32> {
+/// Finds the sessions that run on this machine, and those that the others have told of last. An error is shown to the person; only the
+/// exit code is returned.
+pub(super) fn sessions(fleet: &Fleet) -> Result<Vec<Session>, i32> {
+    let answers = fleet.ask();
+    let mut found = on_this_machine()?;
+    found.extend(answers.into_iter().flat_map(on_host));
+    let now = wall();
+    found.sort_by_cached_key(|one| {
+        let silent = one.report.is_none();
+        let old = one.tone(now) == Tone::Old;
+        (silent, old, one.report.as_ref().map(rank), one.project())
+    });
+    Ok(found)
+}
+
+/// Returns the sessions of a host by what it has said last, or the host itself if it has said nothing.
+fn on_host(host: HostAnswer) -> Vec<Session> {
+    let mut found: Vec<Session> = Vec::new();
+    for (report, json) in host.reports() {
+        let mut json = json.clone();
+        json["host"] = host.host.clone().into();
+        json["answered_at"] = json!(host.answered_at);
+        found.push(Session {
+            host: Some(host.clone()),
+            report: Some(report),
+            json,
+        });
+    }
+    if host.error.is_some() && found.is_empty() {
+        found.push(Session {
+            json: host.json(),
+            host: Some(host),
+            report: None,
+        });
+    }
+    found
+}
+
+/// Finds the sessions that run on this machine.
+fn on_this_machine() -> Result<Vec<Session>, i32> {
     let paths = Paths::of_process(Path::new("/")).map_err(|error| out::failed_by(&error))?;
     let files: Vec<PathBuf> = paths.runtime_dirs().flat_map(control_files).collect();
-    let mut found: Vec<Session> = thread::scope(|scope| {
+    Ok(thread::scope(|scope| {
         let asked: Vec<_> = files.iter().map(|file| scope.spawn(|| ask(file))).collect();
         let answers = asked
             .into_iter()
             .filter_map(|one| one.join().ok().flatten());
         answers.collect()
-    });
-    found.sort_by_cached_key(|one| {
-        let report = one.report.as_ref();
-        let project = report.map(|report| report.project.clone());
-        (report.map(rank), project)
-    });
-    Ok(found)
+    }))
 }
 
 fn control_files(place: &Path) -> Vec<PathBuf> {
@@ -154,18 +280,22 @@ fn control_files(place: &Path) -> Vec<PathBuf> {
 /// Asks a supervisor for its status; `None` if none runs.
 fn ask(file: &Path) -> Option<Session> {
     let client = ApiClient::from_file(file).ok()?;
-    match client.get("/status", Instant::now() + ANSWER_LIMIT) {
+    let (report, json) = match client.get("/status", Instant::now() + ANSWER_LIMIT) {
         Ok(answer) => {
             let json: Value = serde_json::from_slice(&answer.body).ok()?;
-            let report = serde_json::from_value(json.clone()).ok();
-            Some(Session { report, json })
+            (serde_json::from_value(json.clone()).ok(), json)
         }
-        Err(ClientError::Late) => Some(Session {
-            report: None,
-            json: json!({ "socket": client.socket(), "error": "it does not answer" }),
-        }),
-        Err(_) => None,
-    }
+        Err(ClientError::Late) => {
+            let json = json!({ "socket": client.socket(), "error": "it does not answer" });
+            (None, json)
+        }
+        Err(_) => return None,
+    };
+    Some(Session {
+        host: None,
+        report,
+        json,
+    })
 }
 
 /// Returns what a person is needed for, if they are.
@@ -188,6 +318,14 @@ fn rank(report: &StatusReport) -> u8 {
     }
 }
 
+fn as_json(sessions: &[Session]) -> Value {
+    let (running, silent): (Vec<_>, Vec<_>) = sessions
+        .iter()
+        .partition(|one| one.host.is_none() || one.report.is_some());
+    let of = |all: Vec<&Session>| all.iter().map(|one| one.json.clone()).collect::<Vec<_>>();
+    json!({ "sessions": of(running), "silent_hosts": of(silent) })
+}
+
 fn table(sessions: &[Session], now: DateTime<Utc>) -> String {
     let head = [
         "PROJECT",
@@ -200,19 +338,19 @@ fn table(sessions: &[Session], now: DateTime<Utc>) -> String {
         "OBJECTIVE",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(sessions.iter().map(|one| match &one.report {
-        Some(report) => fields(report, now).to_vec(),
-        None => vec!["?".to_owned(), "does not answer".to_owned()],
-    }));
+    rows.extend(sessions.iter().map(|one| one.fields(now).to_vec()));
     columns(&rows)
+}
+
+fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    format::ago(now.signed_duration_since(at).to_std().unwrap_or_default())
 }
 
 /// The word for what is not known.
 const NONE: &str = "-";
 
-/// Returns the fields of a session in the order of the table's columns.
-fn fields(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
-    let age = |at: DateTime<Utc>| now.signed_duration_since(at).to_std().unwrap_or_default();
+/// Returns the figures of a session in the order of the table's columns, of which the first two are left empty.
+fn figures(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
     let none = || NONE.to_owned();
     let context = &report.context;
     let growth = context
@@ -221,21 +359,19 @@ fn fields(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
     let rebooted = report.last_reboot.as_ref().map(|last| {
         let sizes = [last.tokens_before, last.tokens_after].map(|size| size.map(tokens));
         let [before, after] = sizes.map(|size| size.unwrap_or_else(|| "?".to_owned()));
-        format!("{} ({before} → {after})", format::ago(age(last.at)))
+        format!("{} ({before} → {after})", ago(last.at, now))
     });
     let objective = report.objective.as_deref().unwrap_or_default();
     [
-        out::path(Path::new(&report.project)),
-        need(report)
-            .unwrap_or_else(|| report.agent.state.phrase())
-            .to_owned(),
+        String::new(),
+        String::new(),
         context
             .percent
             .map_or_else(none, |percent| format!("{percent:.0} %")),
         growth.map_or_else(none, |growth| format!("+{}/min", tokens(growth))),
         report
             .started_at
-            .map_or_else(none, |at| format::ago(age(at)).replace(" ago", "")),
+            .map_or_else(none, |at| ago(at, now).replace(" ago", "")),
         report.cost_usd.map_or_else(none, dollars),
         rebooted.unwrap_or_else(none),
         objective.chars().take(OBJECTIVE).collect(),
@@ -245,7 +381,7 @@ fn fields(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
 /// Finds the project of a running session by a name: its directory, the end of its path, or the beginning of its last part. An error is
 /// shown to the person; only the exit code is returned.
 pub(super) fn find(name: &str) -> Result<PathBuf, i32> {
-    let sessions = sessions()?;
+    let sessions = on_this_machine()?;
     let projects = sessions
         .iter()
         .filter_map(|one| Some(Path::new(&one.report.as_ref()?.project)));

@@ -11,6 +11,7 @@ pub mod ctl;
 pub mod demo;
 pub mod doctor;
 mod editor;
+mod fleet;
 pub mod git_hook;
 pub mod handoff;
 pub mod here;

@@ -29,6 +29,7 @@ mod faults;
 mod feed;
 mod fidelity;
 mod first_minutes;
+mod fleet;
 mod fuzz;
 mod git_hook;
 mod handoff;

@@ -46,6 +46,8 @@ pub struct Config {
     pub autopilot: AutopilotConfig,
     /// The session and its terminals.
     pub session: SessionConfig,
+    /// `[fleet]`
+    pub fleet: FleetConfig,
     /// The user's own commands around a reboot.
     pub hooks: HooksConfig,
     /// The endpoint for scripts and people elsewhere.
@@ -386,6 +388,24 @@ impl Default for SummaryConfig {
 pub struct SessionConfig {
     /// What the loss of the last terminal does.
     pub on_hangup: OnHangup,
+}
+
+/// `[fleet]`: other machines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FleetConfig {
+    /// The hosts whose sessions are listed, by the names that ssh knows them by.
+    pub hosts: Vec<String>,
+}
+
+/// Reports whether a text may name a host: it becomes an argument of ssh, where a leading dash would make it a flag, and a part of the
+/// name of a file.
+#[must_use]
+pub fn is_host(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '@');
+    text.len() <= 200
+        && !text.is_empty()
+        && !text.starts_with(['-', '.'])
+        && text.chars().all(plain)
 }
 
 /// What the loss of the last terminal does to a session.

@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, net::SocketAddr, sync::LazyLock, time::Duration
 
 use super::{
     ClipboardPolicy, Config, Delivery, LogLevel, Notifications, OnHangup, Preset, RebootMode,
-    RebootWay, RecentActivity, ThemeName, Unanswered,
+    RebootWay, RecentActivity, ThemeName, Unanswered, is_host,
 };
 use pitstop_base::keymap::{Action, Chord, Trigger};
 
@@ -81,7 +81,7 @@ pub(super) enum Rule {
 }
 
 /// The tables, in the order of `config.toml`.
-pub(super) const TABLES: [&str; 15] = [
+pub(super) const TABLES: [&str; 16] = [
     "agent",
     "context",
     "guard",
@@ -90,6 +90,7 @@ pub(super) const TABLES: [&str; 15] = [
     "summary",
     "loop",
     "session",
+    "fleet",
     "hooks",
     "api",
     "store",
@@ -225,6 +226,8 @@ static SETTINGS: &[Key] = &[
         ("detach", |d| d.config.session.on_hangup = OnHangup::Detach),
         ("end", |d| d.config.session.on_hangup = OnHangup::End),
     ])),
+
+    key("fleet", "hosts", Owner, Texts("the name of a host as ssh knows it", is_host, |d, v| d.config.fleet.hosts = v)),
 
     key("hooks", "pre_reboot", Owner, Text("a shell command, or \"\"", has_no_nul, |d, v| d.config.hooks.pre_reboot = none_if_empty(v))),
     key("hooks", "post_reboot", Owner, Text("a shell command, or \"\"", has_no_nul, |d, v| d.config.hooks.post_reboot = none_if_empty(v))),

@@ -1,0 +1,263 @@
+//! The sessions of other machines, `[fleet] hosts`: each host is asked over the system's ssh, by a process of its own that outlives a
+//! list. So no list ever waits for a host; it shows what a host said last, and how long ago.
+
+use std::{
+    env,
+    fs::{self, File},
+    io::Read as _,
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use chrono::{DateTime, Utc};
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::out;
+use crate::runtime::wall;
+use pitstop_core::{api::wire::StatusReport, config::is_host};
+use pitstop_store::PrivateDir;
+
+/// The flags by which this program has itself ask a host, and print only the sessions of this machine.
+pub(super) const ASK_FLAG: &str = "--ask-host";
+const LOCAL_FLAG: &str = "--local";
+
+/// The time that a host has to answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(15);
+
+/// The time between two looks at whether ssh has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The time between two questions to a host.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// The longest answer that is taken, in bytes.
+const LONGEST: u64 = 4 << 20;
+
+/// The directory of the answers, below the state directory.
+const PLACE: &str = "fleet";
+
+/// How a shell on another machine finds pitstop: one that is not a login shell often lacks these places.
+const THERE: &str = "PATH=\"$PATH:$HOME/.cargo/bin:$HOME/.local/bin:/usr/local/bin\" exec pitstop";
+
+/// What a host said last.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct HostAnswer {
+    /// The name by which ssh knows the host.
+    pub host: String,
+    /// The time of its last answer; `None` if it has never answered.
+    pub answered_at: Option<DateTime<Utc>>,
+    /// Why the last question got no answer; `None` if it got one.
+    pub error: Option<String>,
+    /// The sessions of that answer.
+    pub sessions: Vec<Value>,
+}
+
+impl HostAnswer {
+    /// Reports whether it may not be true any more.
+    pub fn is_old(&self, now: DateTime<Utc>) -> bool {
+        let age = self.answered_at.map(|at| now.signed_duration_since(at));
+        self.error.is_some() || age.and_then(|age| age.to_std().ok()) > Some(2 * ANSWER_LIMIT)
+    }
+
+    /// Returns its sessions, of which those that this version cannot read are left out.
+    pub fn reports(&self) -> impl Iterator<Item = (StatusReport, &Value)> {
+        let read = |one| Some((serde_json::from_value(Value::clone(one)).ok()?, one));
+        self.sessions.iter().filter_map(read)
+    }
+
+    /// Returns what is known of the host itself, for scripts.
+    pub fn json(&self) -> Value {
+        json!({ "host": self.host, "answered_at": self.answered_at, "error": self.error })
+    }
+}
+
+/// The hosts that are listed beside this machine.
+#[derive(Clone, Debug)]
+pub(super) struct Fleet {
+    hosts: Vec<String>,
+    /// The state directory.
+    state: PathBuf,
+}
+
+impl Fleet {
+    pub fn new(hosts: &[String], state: &Path) -> Self {
+        Self {
+            hosts: hosts.to_vec(),
+            state: state.to_owned(),
+        }
+    }
+
+    /// Has every host asked that was not asked just now, and returns what each has said last, at once.
+    pub fn ask(&self) -> Vec<HostAnswer> {
+        for host in &self.hosts {
+            if self.asked(host).is_none_or(|age| age > FRESH) {
+                ask_apart(host);
+            }
+        }
+        self.hosts.iter().map(|host| self.known(host)).collect()
+    }
+
+    /// Returns how long ago a host was asked; `None` if it never was.
+    fn asked(&self, host: &str) -> Option<Duration> {
+        let file = self.state.join(PLACE).join(lock_of(host));
+        let asked = file.metadata().and_then(|file| file.modified()).ok()?;
+        Some(asked.elapsed().unwrap_or_default())
+    }
+
+    fn known(&self, host: &str) -> HostAnswer {
+        let read = fs::read(self.state.join(PLACE).join(file_of(host))).ok();
+        let known: Option<HostAnswer> = read.and_then(|text| serde_json::from_slice(&text).ok());
+        HostAnswer {
+            host: host.to_owned(),
+            ..known.unwrap_or_else(|| HostAnswer {
+                error: Some("it has not answered yet".to_owned()),
+                ..HostAnswer::default()
+            })
+        }
+    }
+}
+
+/// Has another process ask a host, which goes on when this one ends.
+fn ask_apart(host: &str) {
+    let started = env::current_exe().and_then(|own| {
+        Command::new(own)
+            .args(["ls", ASK_FLAG, host])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+    });
+    match started {
+        // Nothing is left of it when it has ended.
+        Ok(mut child) => drop(thread::spawn(move || child.wait())),
+        Err(error) => tracing::warn!(host, %error, "a host cannot be asked"),
+    }
+}
+
+/// Asks a host and keeps its answer; returns the exit code. Only one process at a time asks a host.
+pub(super) fn ask_host(host: &str, state: &Path) -> i32 {
+    if !is_host(host) {
+        return out::misused("expected the name of a host", "");
+    }
+    let kept = PrivateDir::open_path(state).and_then(|state| state.dir(PLACE));
+    let kept = match kept {
+        Ok(kept) => kept,
+        Err(error) => return out::failed_by(&error),
+    };
+    let lock = File::create(kept.path().join(lock_of(host)));
+    let alone = lock.as_ref().is_ok_and(|lock| {
+        rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+    });
+    if !alone {
+        return 0;
+    }
+    let fleet = Fleet::new(&[], state);
+    let mut answer = fleet.known(host);
+    match asked(host) {
+        Ok(sessions) => {
+            answer.answered_at = Some(wall());
+            answer.error = None;
+            answer.sessions = sessions;
+        }
+        Err(error) => answer.error = Some(error),
+    }
+    let text = json!(answer).to_string();
+    match kept.write_private(&file_of(host), text.as_bytes()) {
+        Ok(()) => 0,
+        Err(error) => out::failed_by(&error),
+    }
+}
+
+/// Asks a host for its sessions.
+fn asked(host: &str) -> Result<Vec<Value>, String> {
+    let mut ssh = Command::new("ssh")
+        .args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--"])
+        .arg(host)
+        .arg(format!("{THERE} ls --json {LOCAL_FLAG}"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("ssh cannot be started: {error}"))?;
+    let (mut stdout, mut stderr) = (ssh.stdout.take(), ssh.stderr.take());
+    let answer = thread::spawn(move || read(stdout.as_mut()));
+    let complaint = thread::spawn(move || read(stderr.as_mut()));
+    let limit = Instant::now() + ANSWER_LIMIT;
+    let status = loop {
+        match ssh.try_wait() {
+            Ok(Some(status)) => break Some(status),
+            Ok(None) if Instant::now() < limit => thread::sleep(LOOK),
+            Ok(None) | Err(_) => break None,
+        }
+    };
+    let Some(status) = status else {
+        let _ = ssh.kill();
+        let _ = ssh.wait();
+        return Err(format!("no answer in {} s", ANSWER_LIMIT.as_secs()));
+    };
+    let answer = answer.join().unwrap_or_default();
+    if !status.success() {
+        let complaint = complaint.join().unwrap_or_default();
+        let last = complaint.trim().lines().last().unwrap_or("no reason given");
+        return Err(format!(
+            "ssh: {}",
+            last.chars().take(200).collect::<String>()
+        ));
+    }
+    let read: Result<Value, _> = serde_json::from_str(&answer);
+    let sessions = read
+        .ok()
+        .and_then(|read| read["sessions"].as_array().cloned());
+    sessions.ok_or_else(|| "its answer is no list of sessions".to_owned())
+}
+
+fn read(stream: Option<&mut impl std::io::Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        // What was read before an error is judged by itself.
+        let _ = stream.take(LONGEST).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Shows a session of another machine in this terminal; returns only if that cannot be started.
+pub(super) fn attach(host: &str, project: &str) -> i32 {
+    let there = format!("cd {} && {THERE} attach", quoted(project));
+    let error = Command::new("ssh").args(["-t", "--", host, &there]).exec();
+    out::failed(&format!("ssh cannot be started: {error}"), "")
+}
+
+/// Returns a word that a shell takes as it is.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Returns the name of the file that the process that asks a host has locked; it was written when the host was last asked.
+fn lock_of(host: &str) -> String {
+    format!("{host}.lock")
+}
+
+fn file_of(host: &str) -> String {
+    format!("{host}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_reaches_the_shell_as_it_is() {
+        for word in ["plain", "with blank", "it's", "$(rm -rf /)", "`a`;b", "-x"] {
+            let script = format!("printf %s {}", quoted(word));
+            let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout), word);
+        }
+    }
+}
