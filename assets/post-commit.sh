@@ -7,7 +7,7 @@ git_dir="${GIT_DIR:-.git}"
 # The commits of a rebase are no moments to stop.
 if ! [ -d "$git_dir/rebase-merge" ] && ! [ -d "$git_dir/rebase-apply" ] && [ -x "$pitstop" ]; then
 	# Up to here no process was started, nor is one where no supervisor runs.
-	for observe in "${PITSTOP_OBSERVE:-/nowhere}" "${XDG_RUNTIME_DIR:-/nowhere}"/pitstop/*.observe \
+	for observe in "${PITSTOP_OBSERVE:-/nowhere}" \
 		"${XDG_STATE_HOME:-${HOME:-/nowhere}/.local/state}"/pitstop/run/*.observe /tmp/pitstop-@UID@/*.observe; do
 		if [ -f "$observe" ]; then
 			# Read now: the next commit may be made before anybody else gets to it. Git has just written the branch's

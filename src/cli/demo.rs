@@ -1,9 +1,9 @@
-//! `pitstop demo`: the built-in scripted agent, in a temporary project with a state and a runtime directory of its own.
+//! `pitstop demo`: the built-in scripted agent, in a temporary project with a state directory of its own.
 //!
 //! ```text
 //!   TMPDIR/pitstop-demo-UID-RANDOM/        locked as long as its demo runs
 //!       tidepool/                          the project
-//!       state/  run/                       $XDG_STATE_HOME, $XDG_RUNTIME_DIR
+//!       state/                             $XDG_STATE_HOME
 //! ```
 //!
 //! It is removed at the end. The directory of a demo that was killed is not locked any more, and the next demo removes it.
@@ -123,7 +123,7 @@ impl DemoDirs {
             let Some(lock) = locked(&root)? else {
                 continue;
             };
-            for name in [PROJECT, "state", "run"] {
+            for name in [PROJECT, "state"] {
                 builder.create(root.join(name))?;
             }
             return Ok(Self { root, keep, lock });
@@ -135,10 +135,9 @@ impl DemoDirs {
         self.root.join(PROJECT)
     }
 
-    /// Returns the variables that lead every program in the demo to its directories.
-    pub(super) fn env(&self) -> [(OsString, OsString); 2] {
-        [("XDG_STATE_HOME", "state"), ("XDG_RUNTIME_DIR", "run")]
-            .map(|(variable, name)| (variable.into(), self.root.join(name).into()))
+    /// Returns the variables that lead every program in the demo to its own.
+    pub(super) fn env(&self) -> [(OsString, OsString); 1] {
+        [("XDG_STATE_HOME".into(), self.root.join("state").into())]
     }
 
     /// Removes the directories, or leaves them for the user; returns a text that says which.

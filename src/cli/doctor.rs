@@ -222,7 +222,9 @@ fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Che
                     holder.process.pid
                 ),
             )
-            .remedy("is XDG_RUNTIME_DIR the same there as here? If it is, end that process"),
+            .remedy(
+                "are XDG_STATE_HOME and HOME the same there as here? If they are, end that process",
+            ),
             None => Check::ok(name, "none runs here"),
         },
     }

@@ -95,7 +95,7 @@ fn parse(args: &[OsString]) -> Option<(&str, Option<&OsStr>)> {
 }
 
 /// Returns the observe file: as given, else by the environment, else that of the current project. A missing one was in
-/// a runtime directory that was removed: the supervisor may have found another place.
+/// a directory that was removed: the supervisor may have found another place.
 pub(super) fn observe_file(given: Option<&OsStr>) -> Option<PathBuf> {
     given
         .map(PathBuf::from)

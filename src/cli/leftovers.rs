@@ -40,15 +40,15 @@ impl Leftover {
     }
 }
 
-/// Finds the files that dead supervisors left in the runtime directory, and in those that are used in its place.
+/// Finds the files that dead supervisors left in the directory of sockets and tokens, and in that which is used in its place.
 #[must_use]
 pub fn find(paths: &Paths, now: SystemTime) -> Vec<Leftover> {
-    let places = paths.runtime_dirs();
+    let places = paths.run_dirs();
     places.flat_map(|place| find_in(place, now)).collect()
 }
 
-fn find_in(runtime_dir: &Path, now: SystemTime) -> Vec<Leftover> {
-    let names: BTreeSet<String> = fs::read_dir(runtime_dir)
+fn find_in(run_dir: &Path, now: SystemTime) -> Vec<Leftover> {
+    let names: BTreeSet<String> = fs::read_dir(run_dir)
         .into_iter()
         .flatten()
         .flatten()
@@ -63,12 +63,12 @@ fn find_in(runtime_dir: &Path, now: SystemTime) -> Vec<Leftover> {
         .collect();
     names
         .into_iter()
-        .filter_map(|hash| of(runtime_dir, hash, now))
+        .filter_map(|hash| of(run_dir, hash, now))
         .collect()
 }
 
-fn of(runtime_dir: &Path, hash: String, now: SystemTime) -> Option<Leftover> {
-    let at = |ending: &str| runtime_dir.join(format!("{hash}.{ending}"));
+fn of(run_dir: &Path, hash: String, now: SystemTime) -> Option<Leftover> {
+    let at = |ending: &str| run_dir.join(format!("{hash}.{ending}"));
     let files = ENDINGS.into_iter().map(at);
     let files: Vec<PathBuf> = files
         .filter(|file| fs::symlink_metadata(file).is_ok())

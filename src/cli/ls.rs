@@ -259,7 +259,7 @@ fn on_host(host: HostAnswer) -> Vec<Session> {
 /// Finds the sessions that run on this machine.
 fn on_this_machine() -> Result<Vec<Session>, i32> {
     let paths = Paths::of_process(Path::new("/")).map_err(|error| out::failed_by(&error))?;
-    let files: Vec<PathBuf> = paths.runtime_dirs().flat_map(control_files).collect();
+    let files: Vec<PathBuf> = paths.run_dirs().flat_map(control_files).collect();
     Ok(thread::scope(|scope| {
         let asked: Vec<_> = files.iter().map(|file| scope.spawn(|| ask(file))).collect();
         let answers = asked

@@ -15,7 +15,7 @@ use pitstop_agent::{
     bridge::{self, ToolsBy},
     claude::{self, projects::directory_of},
 };
-use pitstop_core::{app::effect::StartAgent, config::load::paths::RUN, lineage::IterationId};
+use pitstop_core::{app::effect::StartAgent, lineage::IterationId};
 use pitstop_demo as demo;
 use pitstop_store::{FilesError, PrivateDir, run_dir::RunDir};
 use pitstop_terminal::pane::PaneSpec;
@@ -64,7 +64,7 @@ pub struct AgentPlan {
     /// The run's directory in the project.
     pub files: Option<RunDir>,
     /// The directory for settings when the project cannot be written.
-    pub runtime_dir: PathBuf,
+    pub spare_dir: PathBuf,
     /// The user's state directory, in which the supervisor keeps its own files.
     pub state_dir: PathBuf,
     /// The agent's own configuration directory, below which transcripts may be read.
@@ -267,8 +267,7 @@ impl AgentPlan {
     fn bridge_files(&self) -> Vec<PathBuf> {
         // It is written beside the other one, under the same name (`api::server::secrets`).
         let usual = self.observe.with_extension("bridge");
-        let run = self.state_dir.join(RUN);
-        let other = usual.file_name().map(|name| run.join(name));
+        let other = usual.file_name().map(|name| self.spare_dir.join(name));
         let other = other.filter(|file| *file != usual);
         std::iter::once(usual).chain(other).collect()
     }
@@ -308,7 +307,7 @@ impl AgentPlan {
     fn directory_of(&self, iteration: IterationId) -> io::Result<PrivateDir> {
         let directory = match &self.files {
             Some(files) => files.iteration(iteration),
-            None => PrivateDir::open_path(&self.runtime_dir),
+            None => PrivateDir::open_path(&self.spare_dir),
         };
         directory.map_err(io::Error::other)
     }

@@ -533,7 +533,6 @@ mod tests {
             &load::paths::Surroundings {
                 variable: &variable,
                 home: &|| Some(home.path().to_owned()),
-                is_directory: &|_| false,
                 uid: 1,
             },
             &project,

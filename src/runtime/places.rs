@@ -1,7 +1,7 @@
 //! The places of this supervisor's own: the project's lock, the control socket with its tokens, and the run's directory.
 //!
-//! Others remove them: the system removes the runtime directory at logout, `git clean` the files in the project. So they are
-//! watched, and made again when gone. If the runtime directory cannot be made again, another one is used, and what is missing is
+//! Others remove them: whoever tidies up removes the directory of sockets and tokens, `git clean` the files in the project. So they are
+//! watched, and made again when gone. If that directory cannot be made again, another one is used, and what is missing is
 //! tried again once a second.
 //!
 //! ```text
@@ -101,9 +101,9 @@ pub fn bind(paths: &Paths, hash: &str) -> Result<(Listening, SocketFile), ApiErr
         }
     }
     Err(first.unwrap_or_else(|| ApiError::PathTooLong {
-        path: paths.runtime_dir().to_owned(),
+        path: paths.run_dir().to_owned(),
         most: 0,
-        found: paths.runtime_dir().as_os_str().len(),
+        found: paths.run_dir().as_os_str().len(),
     }))
 }
 
@@ -266,7 +266,7 @@ impl Places {
     fn keep_secrets(&mut self) -> Result<SecretsKept, ApiError> {
         let socket = self.endpoint.socket.path();
         let (mut stand, mut written, mut refused) = (false, false, None);
-        for dir in self.paths.runtime_dirs() {
+        for dir in self.paths.run_dirs() {
             if stand && !self.secrets.is_kept_in(dir) {
                 continue;
             }
@@ -292,12 +292,12 @@ pub fn write_secrets(
     socket: &Path,
     status_line: Option<&OsStr>,
 ) -> Result<Secrets, ApiError> {
-    let usual = Secrets::create(paths.runtime_dir(), hash, socket, status_line);
+    let usual = Secrets::create(paths.run_dir(), hash, socket, status_line);
     // Only a disk that is full or read-only is no reason to refuse.
     let Err(refused @ ApiError::Io { .. }) = usual else {
         return usual;
     };
-    let mut others = paths.runtime_dirs().skip(1);
+    let mut others = paths.run_dirs().skip(1);
     let other = others.find_map(|dir| Secrets::create(dir, hash, socket, status_line).ok());
     other.ok_or(refused)
 }

@@ -228,7 +228,7 @@ fn agent_plan(start: &Start, files: &PrivateDir) -> AgentPlan {
         registry: PathBuf::new(),
         project: start.project.clone(),
         files: None,
-        runtime_dir: start.paths.runtime_dir().to_owned(),
+        spare_dir: start.paths.spare_dir().to_owned(),
         state_dir: start.paths.state_dir().to_owned(),
         config_dir: agent_config_dir(agent.kind, &start.paths),
     }

@@ -62,7 +62,7 @@ pub(super) fn take_lock(
     })
 }
 
-/// Takes the lock in the user's state directory; if that takes no files, in the runtime directory.
+/// Takes the lock in the user's state directory; if that takes no files, in the one that is used in its place.
 fn lock_in(
     paths: &Paths,
     hash: &str,
@@ -76,7 +76,7 @@ fn lock_in(
     let taken = match taken {
         Err(LockError::Files(error)) if error.is_unwritable() || error.is_disk_error() => {
             warnings.push(chain(&error));
-            PrivateDir::open_path(&paths.runtime_dir().join(hash))
+            PrivateDir::open_path(&paths.spare_dir().join(hash))
                 .map_err(LockError::from)
                 .and_then(take)
         }

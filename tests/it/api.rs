@@ -76,7 +76,8 @@ impl Supervisor {
         let dir = private_dir();
         fs::create_dir(dir.path().join("project")).unwrap();
         let runtime = Runtime::new().unwrap();
-        let run = dir.path().join("pitstop");
+        let run = dir.path().join("state/pitstop/run");
+        fs::create_dir_all(run.parent().unwrap()).unwrap();
         let hash = project_hash(&dir.path().join("project")).unwrap();
         let socket = run.join(format!("{hash}.sock"));
         let secrets =
@@ -323,7 +324,6 @@ fn command_in(dir: &Path, args: &[&str]) -> Command {
     command
         .args(args)
         .current_dir(dir.join("project"))
-        .env("XDG_RUNTIME_DIR", dir)
         .env("XDG_STATE_HOME", dir.join("state"))
         .env("XDG_CONFIG_HOME", dir.join("config"))
         .env_remove(client::OBSERVE_VARIABLE);
@@ -996,7 +996,7 @@ fn another_users_connection_is_closed_unheard() {
     let supervisor = Supervisor::start();
     let socket = supervisor.socket();
     // Doors wide open: what is left is the peer check alone.
-    for path in socket.ancestors().take(3) {
+    for path in socket.ancestors().take(5) {
         fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
     }
     let request = format!(
@@ -1053,7 +1053,7 @@ fn the_hook_command_reports_and_stays_silent() {
     let mut by_variable = supervisor.command(&["hook", "Stop"]);
     by_variable
         .env(client::OBSERVE_VARIABLE, &file)
-        .env("XDG_RUNTIME_DIR", "/nowhere");
+        .env("XDG_STATE_HOME", "/nowhere");
     let by_directory = supervisor.command(&["hook", "Stop"]);
     for mut command in [by_flag, by_variable, by_directory] {
         let (output, took) = run(&mut command, Some(payload));

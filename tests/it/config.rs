@@ -53,7 +53,6 @@ impl Place {
         let surroundings = Surroundings {
             variable: &|name| (name == "HOME").then(|| home.clone().into_os_string()),
             home: &|| None,
-            is_directory: &|_| false,
             uid: 1000,
         };
         let paths = Paths::find(&surroundings, &project).expect("a home");
@@ -412,7 +411,6 @@ fn a_copy_of_a_trusted_file_in_another_project_is_not_trusted() {
     let surroundings = Surroundings {
         variable: &|name| (name == "HOME").then(|| home.clone().into_os_string()),
         home: &|| None,
-        is_directory: &|_| false,
         uid: 1000,
     };
     let paths = Paths::find(&surroundings, &other).expect("a home");
@@ -556,12 +554,13 @@ fn directories_follow_the_environment() {
                 ("HOME", "/h"),
                 ("XDG_CONFIG_HOME", "/c"),
                 ("XDG_STATE_HOME", "/s"),
+                // A logout removes it.
                 ("XDG_RUNTIME_DIR", "/run/user/1000"),
             ],
             database: None,
             config: "/c/pitstop",
             state: "/s/pitstop",
-            runtime: "/run/user/1000/pitstop",
+            runtime: "/s/pitstop/run",
         },
         // Relative and empty paths count as not set.
         Case {
@@ -569,7 +568,6 @@ fn directories_follow_the_environment() {
                 ("HOME", "/h"),
                 ("XDG_CONFIG_HOME", "c"),
                 ("XDG_STATE_HOME", ""),
-                ("XDG_RUNTIME_DIR", "./run"),
             ],
             database: None,
             config: "/h/.config/pitstop",
@@ -584,11 +582,7 @@ fn directories_follow_the_environment() {
             runtime: "/tmp/pitstop-1000",
         },
         Case {
-            variables: &[
-                ("HOME", ""),
-                ("XDG_STATE_HOME", "/s"),
-                ("XDG_RUNTIME_DIR", "/run/user/0"),
-            ],
+            variables: &[("HOME", ""), ("XDG_STATE_HOME", "/s")],
             database: Some("/home/ada"),
             config: "/home/ada/.config/pitstop",
             state: "/s/pitstop",
@@ -607,13 +601,12 @@ fn directories_follow_the_environment() {
         let surroundings = Surroundings {
             variable: &|name| variables.get(name).map(OsString::from),
             home: &|| case.database.map(PathBuf::from),
-            is_directory: &|path| path == "/run/user/1000",
             uid: 1000,
         };
         let paths = Paths::find(&surroundings, Path::new("/w")).expect("a home");
         assert_eq!(paths.config_dir(), Path::new(case.config));
         assert_eq!(paths.state_dir(), Path::new(case.state));
-        assert_eq!(paths.runtime_dir(), Path::new(case.runtime));
+        assert_eq!(paths.run_dir(), Path::new(case.runtime));
         assert_eq!(paths.log_dir(), Path::new(case.state).join("log"));
         assert_eq!(paths.project_config(), Path::new("/w/.pitstop/config.toml"));
     }
@@ -621,12 +614,11 @@ fn directories_follow_the_environment() {
 
 #[test]
 fn a_socket_whose_path_would_be_too_long_lies_in_the_fallback() {
-    for (length, expected) in [(50, "/r"), (87, "/tmp/pitstop-1000/0123456789abcdef.sock")] {
-        let runtime = format!("/r{}", "x".repeat(length));
+    for (length, expected) in [(50, "/s"), (87, "/tmp/pitstop-1000/0123456789abcdef.sock")] {
+        let state = format!("/s{}", "x".repeat(length));
         let surroundings = Surroundings {
-            variable: &|name| (name == "XDG_RUNTIME_DIR").then(|| runtime.clone().into()),
+            variable: &|name| (name == "XDG_STATE_HOME").then(|| state.clone().into()),
             home: &|| Some(PathBuf::from("/h")),
-            is_directory: &|_| true,
             uid: 1000,
         };
         let paths = Paths::find(&surroundings, Path::new("/w")).expect("a home");
@@ -638,7 +630,7 @@ fn a_socket_whose_path_would_be_too_long_lies_in_the_fallback() {
                 .is_some_and(|path| path.starts_with(expected) && path.len() <= 103)
         );
         // The secrets stay where every client looks for them.
-        assert!(paths.runtime_dir().starts_with(&runtime));
+        assert!(paths.run_dir().starts_with(&state));
     }
 }
 
@@ -648,7 +640,6 @@ fn without_any_home_the_error_says_what_to_set() {
         let surroundings = Surroundings {
             variable: &|name| (name == "XDG_CONFIG_HOME").then(|| "/c".into()),
             home: &|| home.clone(),
-            is_directory: &|_| false,
             uid: 1000,
         };
         let error = Paths::find(&surroundings, Path::new("/w")).expect_err("no home");

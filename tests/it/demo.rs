@@ -49,8 +49,7 @@ fn command(supervisor: &Supervisor, place: &Path, args: &[&str]) -> Command {
     let mut command = supervisor.launch.command(args);
     command
         .current_dir(place.join("tidepool"))
-        .env("XDG_STATE_HOME", place.join("state"))
-        .env("XDG_RUNTIME_DIR", place.join("run"));
+        .env("XDG_STATE_HOME", place.join("state"));
     command
 }
 

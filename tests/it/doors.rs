@@ -18,7 +18,7 @@ use crate::{
 };
 
 fn control_file(home: &Home) -> PathBuf {
-    let mut files = std::fs::read_dir(home.path("run/pitstop")).unwrap();
+    let mut files = std::fs::read_dir(home.path("state/pitstop/run")).unwrap();
     let is_control = |path: &PathBuf| path.extension().is_some_and(|end| end == "control");
     files
         .find_map(|file| Some(file.unwrap().path()).filter(is_control))

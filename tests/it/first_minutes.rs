@@ -160,7 +160,6 @@ fn iteration(demo: &Supervisor, temporary: &Path) -> Option<u64> {
         .command(&["status", "--json"])
         .current_dir(place.join("tidepool"))
         .env("XDG_STATE_HOME", place.join("state"))
-        .env("XDG_RUNTIME_DIR", place.join("run"))
         .output()
         .unwrap();
     let status: Value = serde_json::from_slice(&output.stdout).ok()?;

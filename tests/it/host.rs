@@ -13,6 +13,7 @@ use std::{
 use rustix::{process::Signal, pty::OpenptFlags};
 use serde_json::Value;
 
+use crate::attach::call;
 use crate::kit::{
     messages_api::Answer,
     output::all,
@@ -455,33 +456,38 @@ fn no_git_and_no_repository_are_no_hindrance() {
 }
 
 #[test]
-fn without_a_runtime_directory_server_clients_and_hooks_meet_in_the_state_directory() {
-    for value in ["", "/nowhere/run"] {
-        let launch = demo().env("XDG_RUNTIME_DIR", value);
-        let supervisor = launch.start();
-        // The status comes by a client, the state by a hook.
-        supervisor.wait_for_state("idle", SOON);
-        let directory = launch.the_home().path("state/pitstop/run");
-        assert_eq!(
-            fs::metadata(&directory).expect("made").mode() & 0o777,
-            0o700
-        );
-        // A hook that is not told where finds the same place.
-        let body =
-            br#"{"hook_event_name":"Stop","session_id":"00000000-0000-4000-8000-000000000000"}"#;
-        let output = supervisor.run_with_input(&["hook", "Stop"], body);
-        assert_eq!(output.status.code(), Some(0));
-        supervisor.wait_for_log("another session was ignored", SOON);
-    }
+fn server_clients_and_hooks_meet_in_the_state_directory() {
+    let launch = demo();
+    let supervisor = launch.start();
+    // The status comes by a client, the state by a hook.
+    supervisor.wait_for_state("idle", SOON);
+    let directory = launch.the_home().path("state/pitstop/run");
+    assert_eq!(
+        fs::metadata(&directory).expect("made").mode() & 0o777,
+        0o700
+    );
+    // A hook that is not told where finds the same place.
+    let body = br#"{"hook_event_name":"Stop","session_id":"00000000-0000-4000-8000-000000000000"}"#;
+    let output = supervisor.run_with_input(&["hook", "Stop"], body);
+    assert_eq!(output.status.code(), Some(0));
+    supervisor.wait_for_log("another session was ignored", SOON);
 }
 
 #[test]
 fn a_socket_whose_path_is_too_long_is_no_hindrance() {
     let launch = demo();
-    let deep = launch.the_home().path(&format!("run/{}", "x".repeat(100)));
-    fs::create_dir_all(&deep).expect("made");
-    let supervisor = launch.env("XDG_RUNTIME_DIR", &deep).start();
+    let deep = launch.the_home().path(&"x".repeat(100));
+    let launch = launch.env("XDG_STATE_HOME", &deep);
+    let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);
+    // Nor is it one for a terminal that attaches.
+    supervisor.terminal.send("\u{11}d");
+    supervisor.wait_for_exit(SOON);
+    let launch = &supervisor.launch;
+    let again = call(launch, launch.project(), (120, 40), &["attach"]);
+    again.wait_for_text("idle", SOON);
+    supervisor.signal(Signal::TERM);
+    again.wait_for_exit(SOON);
 }
 
 #[test]
@@ -844,7 +850,7 @@ fn what_we_write_is_ours_alone_and_the_tokens_are_nowhere_else() {
     let home = supervisor.launch.the_home().clone();
     let project = supervisor.launch.project().to_owned();
     let mut tokens = Vec::new();
-    for (path, _) in files(&home.path("run/pitstop")) {
+    for (path, _) in files(&home.path("state/pitstop/run")) {
         if path
             .extension()
             .is_some_and(|end| end == "observe" || end == "control")
@@ -881,7 +887,7 @@ fn what_we_write_is_ours_alone_and_the_tokens_are_nowhere_else() {
     );
     let own = [
         home.path("state/pitstop"),
-        home.path("run/pitstop"),
+        home.path("state/pitstop/run"),
         project.join(".pitstop"),
     ];
     for root in &own {
@@ -951,9 +957,7 @@ fn live_no_file_of_the_users_is_written_but_by_the_client() {
         before
     );
     // Nothing of ours anywhere but in our own places.
-    let ours = |path: &Path| {
-        path.starts_with(home.path("state/pitstop")) || path.starts_with(home.path("run/pitstop"))
-    };
+    let ours = |path: &Path| path.starts_with(home.path("state/pitstop"));
     for (path, meta) in files(&home.path("")) {
         let inside = path.starts_with(launch.project().join(".pitstop")) || ours(&path);
         if meta.is_file() && !inside && meta.len() < 4 << 20 {
@@ -1074,8 +1078,8 @@ fn a_start_in_a_project_with_earlier_work_asks_and_resumes_the_session_that_is_c
 
     let supervisor = launch.start();
     let terminal = &supervisor.terminal;
-    terminal.wait_for_text("resume the newest session", SOON);
-    supervisor.keys(["1\r"]);
+    terminal.wait_for_text("Enter resume", SOON);
+    supervisor.keys(["\r"]);
     supervisor.wait_for_state("idle", SOON);
     let arguments = fs::read_to_string(&started).expect("the script has run");
     assert!(

@@ -124,12 +124,11 @@ fn a_turn(supervisor: &Supervisor, number: usize) {
     supervisor.wait_for_status(rests, SOON);
 }
 
-fn a_removed_runtime_directory_is_made_again(launch: &Launch) {
+fn a_removed_directory_of_the_socket_is_made_again(launch: &Launch) {
     let supervisor = launch.start();
     a_turn(&supervisor, 1);
     let agent = supervisor.agent_pid();
-    // As the system does at logout.
-    remove(&supervisor.launch.the_home().path("run"));
+    remove(&supervisor.launch.the_home().path("state/pitstop/run"));
     supervisor.wait_for_log("was removed: made again", SOON);
     a_turn(&supervisor, 2);
     assert_eq!(supervisor.agent_pid(), agent);
@@ -137,18 +136,18 @@ fn a_removed_runtime_directory_is_made_again(launch: &Launch) {
 }
 
 #[test]
-fn a_runtime_directory_that_is_removed_is_made_again_and_hooks_arrive_again() {
-    a_removed_runtime_directory_is_made_again(&demo());
+fn a_removed_directory_of_the_socket_is_made_again_and_hooks_arrive_again() {
+    a_removed_directory_of_the_socket_is_made_again(&demo());
 }
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_real_client_s_hooks_arrive_again_once_the_runtime_directory_is_made_again() {
+fn the_real_client_s_hooks_arrive_again_once_the_socket_is_made_again() {
     let launch = Launch::live().agent_args(["--model", "claude-sonnet-4-5"]);
     launch
         .api()
         .answer([Answer::text("Understood."), Answer::text("Understood.")]);
-    a_removed_runtime_directory_is_made_again(&launch);
+    a_removed_directory_of_the_socket_is_made_again(&launch);
 }
 
 #[test]
@@ -167,12 +166,12 @@ fn the_real_client_goes_on_when_the_run_s_directory_was_removed() {
 }
 
 #[test]
-fn where_no_runtime_directory_can_be_made_the_state_directory_serves() {
+fn where_the_directory_of_the_socket_cannot_be_made_another_serves() {
     let supervisor = demo().start();
     a_turn(&supervisor, 1);
-    let run = supervisor.launch.the_home().path("run");
+    let run = supervisor.launch.the_home().path("state/pitstop/run");
     replace_by_file(&run);
-    supervisor.wait_for_log("state/pitstop/run", SOON);
+    supervisor.wait_for_log("/tmp/pitstop-", SOON);
     // The hooks of this session were given a path that is gone.
     a_turn(&supervisor, 2);
     supervisor.keys([key::F5]);
@@ -181,7 +180,7 @@ fn where_no_runtime_directory_can_be_made_the_state_directory_serves() {
     supervisor.wait_for_iteration(2, SOON);
     // And when it can be made again, it is.
     fs::remove_file(&run).expect("removed");
-    let control = || fs::read_dir(run.join("pitstop")).is_ok_and(|files| files.count() >= 2);
+    let control = || fs::read_dir(&run).is_ok_and(|files| files.count() >= 2);
     supervisor.wait_until("the tokens are back", control, SOON);
     supervisor.wait_for_state("idle", SOON);
 }
@@ -199,7 +198,7 @@ fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_
     };
     reports(0);
     supervisor.wait_for_state("idle", SOON);
-    let run = supervisor.launch.the_home().path("run");
+    let run = supervisor.launch.the_home().path("state/pitstop/run");
     remove(&run);
     supervisor.wait_for_log("was removed: made again", SOON);
     // What is reported while there is no socket is lost: typing goes on until one is heard.
@@ -211,7 +210,7 @@ fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_
     };
     supervisor.wait_until("a draft is reported", || hears("a"), SOON);
     replace_by_file(&run);
-    supervisor.wait_for_log("state/pitstop/run", SOON);
+    supervisor.wait_for_log("/tmp/pitstop-", SOON);
     supervisor.wait_until("a draft is reported again", || hears("b"), SOON);
     assert_eq!(supervisor.status()["agent"]["bridge"]["state"], "in_force");
 }
@@ -291,7 +290,7 @@ fn a_lock_that_is_removed_is_made_again() {
 }
 
 #[test]
-fn an_unattended_run_outlives_its_runtime_directory() {
+fn an_unattended_run_outlives_the_directory_of_its_socket() {
     let launch = Launch::demo()
         .env("PITSTOP_DEMO_PACE_MS", "150")
         .env("PITSTOP_DEMO_ITEMS", "8")
@@ -305,7 +304,7 @@ fn an_unattended_run_outlives_its_runtime_directory() {
         ]);
     let mut run = launch.start_headless();
     run.wait_until("a turn is over", |run| run.count("turn_ended") >= 1, SOON);
-    replace_by_file(&launch.the_home().path("run"));
+    replace_by_file(&launch.the_home().path("state/pitstop/run"));
     let code = run.wait_for_exit(SOON * 3);
     let lines = run.lines().join("\n");
     assert_eq!(code, Some(0), "{lines}");
@@ -347,11 +346,11 @@ fn an_idle_supervisor_sleeps_and_wakes_when_a_place_of_its_own_is_removed() {
     let supervisor = demo().set("agent.bridge=false").start();
     a_turn(&supervisor, 1);
     falls_asleep(&supervisor);
-    remove(&supervisor.launch.the_home().path("run"));
+    remove(&supervisor.launch.the_home().path("state/pitstop/run"));
     supervisor.wait_for_log("was removed: made again", SOON);
     falls_asleep(&supervisor);
     // What was made again is watched as well.
-    remove(&supervisor.launch.the_home().path("run"));
+    remove(&supervisor.launch.the_home().path("state/pitstop/run"));
     let again = || supervisor.log().matches("was removed: made again").count() == 2;
     supervisor.wait_until("it is made again", again, SOON);
     a_turn(&supervisor, 2);

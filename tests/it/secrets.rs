@@ -81,7 +81,6 @@ fn check_files(launch: &Launch, hidden: &[(String, Vec<String>)]) {
     let home = launch.the_home();
     let roots = [
         home.path("state/pitstop"),
-        home.path("run/pitstop"),
         launch.project().join(".pitstop"),
     ];
     let mut all = Vec::new();

@@ -161,7 +161,7 @@ pub(super) fn ensure_private_directory(path: &Path) -> Result<(), ApiError> {
     let mut builder = DirBuilder::new();
     builder.mode(0o700);
     let mut made = builder.create(path);
-    // At logout the system may remove the whole runtime directory: the one above ours is the user's own too.
+    // The one above may have been removed with it; it is the user's own too.
     if made
         .as_ref()
         .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)

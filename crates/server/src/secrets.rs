@@ -117,7 +117,7 @@ struct SecretFile {
 impl Secrets {
     /// Makes new tokens and writes `<project>.control`, `.observe` and `.bridge` into `dir`.
     ///
-    /// `project` is the project's hash, `dir` the runtime directory (created with mode 0700 if it does not
+    /// `project` is the project's hash, `dir` the directory of sockets and tokens (created with mode 0700 if it does not
     /// exist, refused if others may write to it), `socket` the path for the files to name, and
     /// `status_line` the user's own status line command, which ours runs.
     pub fn create(

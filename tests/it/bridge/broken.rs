@@ -213,7 +213,7 @@ fn a_bridge_whose_right_is_lost_in_mid_session_leaves_everything_of_before() {
     let supervisor = used(live()).start();
     wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
     supervisor.wait_for_state("idle", SOON);
-    remove(&supervisor.launch.the_home().path("run"));
+    remove(&supervisor.launch.the_home().path("state/pitstop/run"));
     supervisor.wait_for_log("was removed: made again", SOON);
     works_as_before(&supervisor);
 }

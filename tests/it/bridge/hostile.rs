@@ -26,7 +26,7 @@ impl Thief {
     /// By the file of this name, as any program of the same user can read it.
     #[track_caller]
     fn with(supervisor: &Supervisor, right: &str) -> Self {
-        let files = walk(&supervisor.launch.the_home().path("run"));
+        let files = walk(&supervisor.launch.the_home().path("state/pitstop/run"));
         let is_it = |path: &&std::path::PathBuf| path.extension().is_some_and(|end| end == right);
         let file = files.iter().find(is_it).expect("the token's file");
         let text = std::fs::read_to_string(file).expect("its text");

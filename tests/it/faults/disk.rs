@@ -39,15 +39,6 @@ fn the_project_s_disk_is_full() {
 
 #[test]
 #[ignore = "needs PITSTOP_TEST_SMALL_DISK=<a directory on a file system of about 1 MiB>"]
-fn the_runtime_directory_is_full() {
-    let disk = SmallDisk::new();
-    disk.fill();
-    let launch = demo().env("XDG_RUNTIME_DIR", disk.path());
-    Trial::begin(&launch).goes_on();
-}
-
-#[test]
-#[ignore = "needs PITSTOP_TEST_SMALL_DISK=<a directory on a file system of about 1 MiB>"]
 fn the_temporary_directory_is_full() {
     let disk = SmallDisk::new();
     disk.fill();
@@ -94,12 +85,6 @@ fn read_only(directory: &str) {
 #[ignore = "a fault of `cargo run --example faults`"]
 fn the_state_directory_is_read_only() {
     read_only("$XDG_STATE_HOME");
-}
-
-#[test]
-#[ignore = "a fault of `cargo run --example faults`"]
-fn the_runtime_directory_is_read_only() {
-    read_only("$XDG_RUNTIME_DIR");
 }
 
 #[test]

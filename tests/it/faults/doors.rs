@@ -13,10 +13,10 @@ use std::{
 use super::{Trial, demo, remove};
 use crate::kit::supervisor::SOON;
 
-/// A file of the runtime directory by its ending.
+/// A file beside the socket by its ending.
 #[track_caller]
 fn file(trial: &Trial, ending: &str) -> PathBuf {
-    let files = fs::read_dir(trial.path("run/pitstop")).expect("a directory");
+    let files = fs::read_dir(trial.path("state/pitstop/run")).expect("a directory");
     let mut paths = files.flatten().map(|file| file.path());
     paths
         .find(|path| path.extension().is_some_and(|end| end == ending))

@@ -28,7 +28,7 @@ impl Events {
     /// Listens to the one supervisor that runs in this home, from now on.
     #[track_caller]
     pub fn of(home: &Home) -> Self {
-        let mut files = fs::read_dir(home.path("run/pitstop")).expect("a runtime directory");
+        let mut files = fs::read_dir(home.path("state/pitstop/run")).expect("its directory");
         let file = files
             .find_map(|file| {
                 let path = file.ok()?.path();

@@ -540,7 +540,7 @@ impl Supervisor {
         let launch = &self.launch;
         let paths = Paths::of_process_with(&launch.environment(), launch.project()).ok()?;
         let name = format!("{}.control", project_hash(launch.project()).ok()?);
-        let mut files = paths.runtime_dirs().map(|place| place.join(&name));
+        let mut files = paths.run_dirs().map(|place| place.join(&name));
         let client = files.find_map(|file| ApiClient::from_file(&file).ok())?;
         let answer = client.get("/status", Instant::now() + ANSWER_LIMIT).ok()?;
         let status = || serde_json::from_slice(&answer.body).expect("it answers in JSON");

@@ -53,7 +53,7 @@ pub struct Injection<'a> {
     pub exe: &'a Path,
     /// The file with the observe right, absolute.
     pub observe: &'a Path,
-    /// The files with the bridge's right, absolute: the present one, and the one that there would be without a runtime directory.
+    /// The files with the bridge's right, absolute: the present one, and the one that there would be where the state directory takes no files.
     pub bridge: &'a [PathBuf],
     /// The scratchpad file that the agent may read and edit without asking, absolute.
     pub scratchpad: &'a Path,

@@ -17,8 +17,8 @@ const NAME: &str = "pitstop";
 /// The path of the state directory below the home.
 const STATE: &str = ".local/state";
 
-/// The directory in the state directory that is used where there is no runtime directory.
-pub const RUN: &str = "run";
+/// The directory of sockets and tokens in the state directory.
+const RUN: &str = "run";
 
 /// The longest path of a socket in bytes: macOS holds 104 with the closing NUL, Linux 108.
 const SOCKET_PATH_MAX: usize = 103;
@@ -29,8 +29,7 @@ const SOCKET_PATH_MAX: usize = 103;
 pub struct Paths {
     config: PathBuf,
     state: PathBuf,
-    runtime: PathBuf,
-    fallbacks: Vec<PathBuf>,
+    run: Vec<PathBuf>,
     project: PathBuf,
 }
 
@@ -51,8 +50,6 @@ pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// The function that reads the home directory from the password database, for when `HOME` is not set.
     pub home: &'a dyn Fn() -> Option<PathBuf>,
-    /// The function that reports whether a path names an existing directory.
-    pub is_directory: &'a dyn Fn(&Path) -> bool,
     /// The numeric id of the user.
     pub uid: u32,
 }
@@ -64,18 +61,9 @@ impl Surroundings<'_> {
         path.is_absolute().then_some(path)
     }
 
-    /// Returns `$XDG_RUNTIME_DIR/pitstop`, else the first of the [fallbacks](Self::fallbacks): also when the variable names
-    /// a directory that is not there, as it does after `su` and in containers.
-    fn runtime(&self) -> PathBuf {
-        let named = self.directory("XDG_RUNTIME_DIR");
-        named
-            .filter(|path| (self.is_directory)(path))
-            .map_or_else(|| self.fallbacks().remove(0), |path| path.join(NAME))
-    }
-
-    /// Returns the directories for where there is no runtime directory: `run` in the state directory, and
-    /// `/tmp/pitstop-UID` where no variable names a home, or the path of a socket would be too long.
-    fn fallbacks(&self) -> Vec<PathBuf> {
+    /// Returns the directories of sockets and tokens, the usual one first: `run` in the state directory, which a logout leaves alone, and
+    /// `/tmp/pitstop-UID` where no variable names a home, that takes no files, or the path of a socket would be too long.
+    fn run_dirs(&self) -> Vec<PathBuf> {
         let home = || Some(self.directory("HOME")?.join(STATE));
         let state = self.directory("XDG_STATE_HOME").or_else(home);
         let state = state.map(|path| path.join(NAME).join(RUN));
@@ -89,7 +77,6 @@ fn of_this_process() -> Surroundings<'static> {
     Surroundings {
         variable: &|name| std::env::var_os(name),
         home: &std::env::home_dir,
-        is_directory: &|path| path.is_dir(),
         uid: rustix::process::geteuid().as_raw(),
     }
 }
@@ -125,20 +112,15 @@ pub fn project_of(directory: &Path, home: Option<&Path>) -> io::Result<PathBuf> 
     Ok(project.map_or_else(|| directory.clone(), Path::to_path_buf))
 }
 
-/// Returns the secrets file of a project directory, as [`secrets_file_here`] does. A supervisor whose runtime directory has
-/// vanished puts it into one of the fallbacks.
+/// Returns the secrets file of a project directory, as [`secrets_file_here`] does: in the first of the directories that has it.
 pub fn secrets_file_of(project: &Path, ending: &str) -> io::Result<PathBuf> {
     let name = format!("{}.{ending}", project_hash(project)?);
-    let surroundings = of_this_process();
-    let usual = surroundings.runtime().join(&name);
-    if usual.exists() {
-        return Ok(usual);
+    let mut files = of_this_process().run_dirs();
+    for place in &mut files {
+        place.push(&name);
     }
-    let others = surroundings.fallbacks().into_iter();
-    let found = others
-        .map(|place| place.join(&name))
-        .find(|file| file.exists());
-    Ok(found.unwrap_or(usual))
+    let found = files.iter().position(|file| file.exists());
+    Ok(files.swap_remove(found.unwrap_or(0)))
 }
 
 impl Paths {
@@ -183,8 +165,7 @@ impl Paths {
         Ok(Self {
             config: user("XDG_CONFIG_HOME", ".config")?,
             state: user("XDG_STATE_HOME", STATE)?,
-            runtime: surroundings.runtime(),
-            fallbacks: surroundings.fallbacks(),
+            run: surroundings.run_dirs(),
             project: project.to_owned(),
         })
     }
@@ -225,29 +206,29 @@ impl Paths {
         self.state.join("log")
     }
 
-    /// Returns `$XDG_RUNTIME_DIR/pitstop`, or the directory in its place: sockets and tokens.
+    /// Returns the usual directory of sockets and tokens.
     #[must_use]
-    pub fn runtime_dir(&self) -> &Path {
-        &self.runtime
+    pub fn run_dir(&self) -> &Path {
+        &self.run[0]
     }
 
-    /// Returns the runtime directory, and those that are used where it cannot be made.
-    pub fn runtime_dirs(&self) -> impl Iterator<Item = &Path> {
-        let others = self
-            .fallbacks
-            .iter()
-            .filter(|place| **place != self.runtime);
-        std::iter::once(&self.runtime)
-            .chain(others)
-            .map(PathBuf::as_path)
+    /// Returns the directories of sockets and tokens: the usual one, and that which is used where it cannot be made.
+    pub fn run_dirs(&self) -> impl Iterator<Item = &Path> {
+        self.run.iter().map(PathBuf::as_path)
+    }
+
+    /// Returns the directory that is used where the state directory takes no files.
+    #[must_use]
+    pub fn spare_dir(&self) -> &Path {
+        &self.run[self.run.len() - 1]
     }
 
     /// Returns the paths that the control socket of the project with this hash may have, the usual one first: in one of the
-    /// [`Self::runtime_dirs`], but for those where the path would be too long for a socket's address. Clients read its
+    /// [`Self::run_dirs`], but for those where the path would be too long for a socket's address. Clients read its
     /// place from the secrets file.
     pub fn control_sockets(&self, hash: &str) -> impl Iterator<Item = PathBuf> {
         let name = format!("{hash}.sock");
-        self.runtime_dirs()
+        self.run_dirs()
             .map(move |place| place.join(&name))
             .filter(|socket| socket.as_os_str().len() <= SOCKET_PATH_MAX)
     }
