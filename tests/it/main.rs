@@ -57,6 +57,7 @@ mod session;
 mod shape;
 mod shared_transcripts;
 mod slow_disk;
+mod ssh;
 mod submit;
 mod summary;
 mod test_command;
