@@ -1,6 +1,8 @@
 //! The recovery after a supervisor that died without notice: its record is closed, and the human is shown how
 //! to go on.
 
+use std::{path::PathBuf, time::Duration};
+
 use chrono::{DateTime, Utc};
 
 use pitstop_base::clean::chain;
@@ -113,6 +115,39 @@ pub async fn close_dead_runs(
         _ => "nothing had been said in it".to_owned(),
     };
     Some(format!("the last run ended without notice: {hint}"))
+}
+
+/// Returns the newest run of the project with its last session, if it was left open and had this task.
+pub async fn dead_run(store: &Store, project: &Project, task: &str) -> Option<(RunId, SessionId)> {
+    let runs = history(store, &HistoryOf::Project(project.clone()), RUNS_BACK).await;
+    // Their names have the time only to the second.
+    let RunHistory { run, iterations } = runs.into_iter().max_by_key(|one| one.run.started_at)?;
+    let same = run.ended_at.is_none() && run.task.as_deref() == Some(task);
+    let session = iterations.last()?.session_id;
+    Some((run.run, session?)).filter(|_| same)
+}
+
+/// Returns the time that the iterations of a run have taken. One that was closed at `closed`, because its supervisor had died before,
+/// is counted up to the last word in its session's transcript.
+pub fn worked(
+    iterations: &[Iteration],
+    closed: DateTime<Utc>,
+    transcript: impl Fn(SessionId) -> Option<PathBuf>,
+) -> Duration {
+    let last_word = |one: &Iteration| {
+        let file = transcript(one.session_id?)?.metadata().ok()?;
+        Some(DateTime::<Utc>::from(file.modified().ok()?))
+    };
+    let times = iterations.iter().map(|one| {
+        let end = match one.ended_at {
+            Some(at) if at < closed => at,
+            _ => last_word(one).unwrap_or(one.started_at),
+        };
+        end.signed_duration_since(one.started_at)
+            .to_std()
+            .unwrap_or_default()
+    });
+    times.sum()
 }
 
 /// Returns the chain of a run whose supervisor is gone, as the store has it, and closes the iterations that were left open.

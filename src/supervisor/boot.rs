@@ -152,7 +152,8 @@ async fn supervise(
     let task = start.work.task().and_then(|task| task.file.clone());
     let (work, prompt) = (start.work, start.agent.prompt);
     let unfinished = kept.unfinished.as_deref();
-    let first = first_effects(&mut model, &plan, work, unfinished, prompt);
+    let recovered = recovered(&mut model, &plan, unfinished, kept.resumed);
+    let first = first_effects(&mut model, work, recovered, kept.worked, prompt);
     let old = unfinished.and_then(|entry| entry.old_session);
     let setup = Setup {
         model,
@@ -241,6 +242,10 @@ struct Kept {
     lineage: Lineage,
     /// A reboot that waits to be finished or rolled back: its run goes on.
     unfinished: Option<Box<JournalEntry>>,
+    /// The session in which the run goes on, if its supervisor had died.
+    resumed: Option<SessionId>,
+    /// The time that the run has taken so far.
+    worked: Duration,
     /// The messages to show: how to go on with a run that ended without notice.
     said: Vec<String>,
     /// The state that the continued session carries of its lineage, or the reason why that is not known.
@@ -265,17 +270,22 @@ async fn open_store(
     let instead = matches!(start.work, Work::Restore(_));
     let instead = instead.then_some("a checkpoint was restored instead");
     let can_resume = |session| plan.can_resume(session);
-    let found =
-        recover::open_store(options, &project, files, claim.at, instead, can_resume).await?;
+    let task = start.work.task().filter(|task| !task.anew);
+    let task = task.map(|task| task.plan.task.as_str());
+    let found = recover::open_store(
+        options, &project, files, claim.at, instead, task, can_resume,
+    )
+    .await?;
     warnings.extend(found.warnings);
     let store = found.store;
-    let (run, lineage) = match &found.unfinished {
-        Some(entry) => {
-            let lineage = recovery::recorded(&store, &entry.run, claim.at).await;
-            (entry.run.clone(), lineage)
-        }
+    let unfinished = found.unfinished.as_ref().map(|entry| &entry.run);
+    let goes_on = unfinished.or(found.resumed.as_ref().map(|dead| &dead.run));
+    let (run, lineage) = match goes_on {
+        Some(run) => (run.clone(), recovery::recorded(&store, run, claim.at).await),
         None => (claim.run.clone(), Lineage::new(claim.run.clone())),
     };
+    let transcript = |session| plan.transcript_of(session);
+    let worked = recovery::worked(lineage.iterations(), claim.at, transcript);
     let record = RunRecord {
         run: run.clone(),
         project: project.clone(),
@@ -291,7 +301,8 @@ async fn open_store(
     if let Err(error) = store.begin_run(&record).await {
         warnings.push(chain(&error));
     }
-    let carried = carried(&store, start, plan, found.unfinished.as_ref()).await;
+    let resumed = found.resumed.map(|dead| dead.session);
+    let carried = carried(&store, start, plan, found.unfinished.as_ref(), resumed).await;
     let store_writer = StoreWriter {
         store,
         files: RunDir::open(files, &run)
@@ -307,6 +318,8 @@ async fn open_store(
         store_writer,
         lineage,
         unfinished: found.unfinished.map(Box::new),
+        resumed,
+        worked,
         said: found.died.into_iter().collect(),
         carried,
     })
@@ -318,9 +331,11 @@ async fn carried(
     start: &Start,
     plan: &AgentPlan,
     unfinished: Option<&JournalEntry>,
+    resumed: Option<SessionId>,
 ) -> Result<Option<Box<Carried>>, String> {
     let of = match (unfinished, &start.work) {
         (Some(entry), _) => [entry.new_session, entry.old_session],
+        (None, _) if resumed.is_some() => [resumed, None],
         (None, Work::Restore(checkpoint)) => [checkpoint.session, None],
         (None, Work::Session | Work::Run(_)) => [claude::resumed(&plan.user_args), None],
     };
@@ -417,18 +432,30 @@ fn show(model: &mut Model, warnings: Vec<String>, said: Vec<String>, headless: b
     }
 }
 
+/// Returns the effects that finish a reboot, or resume the session of a run, that a supervisor before has left.
+fn recovered(
+    model: &mut Model,
+    plan: &AgentPlan,
+    unfinished: Option<&JournalEntry>,
+    resumed: Option<SessionId>,
+) -> Option<Vec<Effect>> {
+    match unfinished {
+        Some(entry) => Some(recover::recover(model, plan, entry)),
+        None => resumed.map(|session| recover::resume(model, session)),
+    }
+}
+
 /// Returns the effects that the loop runs first: they finish a reboot, or begin with what is asked for.
 fn first_effects(
     model: &mut Model,
-    plan: &AgentPlan,
     work: Work,
-    unfinished: Option<&JournalEntry>,
+    recovered: Option<Vec<Effect>>,
+    worked: Duration,
     prompt: Option<String>,
 ) -> Vec<Effect> {
-    let recovered = unfinished.map(|entry| recover::recover(model, plan, entry));
     match (work, recovered) {
         (Work::Run(task), recovered) => {
-            app::autopilot::begin(model, task.plan, task.file.is_some(), recovered);
+            app::autopilot::begin(model, task.plan, task.file.is_some(), recovered, worked);
         }
         (_, Some(recovered)) => return recovered,
         (Work::Restore(checkpoint), None) => app::restore::begin(model, &checkpoint),

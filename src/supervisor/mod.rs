@@ -84,6 +84,8 @@ pub struct Task {
     pub file: Option<PathBuf>,
     /// The output format of a run without a terminal; `None` with one.
     pub speech: Option<Speech>,
+    /// True if a run with this task that ended without notice does not go on.
+    pub anew: bool,
 }
 
 impl Work {

@@ -10,7 +10,7 @@ use pitstop_base::{clean::chain, process};
 use pitstop_core::{
     app::{self, Effect, Model, reboot},
     lineage::{
-        Cause, ProcessStamp, Project, RebootRecord, Way,
+        Cause, ProcessStamp, Project, RebootRecord, RunId, Way,
         journal::{self, Evidence, JournalEntry, Recovery, Step},
     },
 };
@@ -25,18 +25,29 @@ pub(super) struct Found {
     pub warnings: Vec<String>,
     /// A reboot that waits to be finished or rolled back.
     pub unfinished: Option<JournalEntry>,
+    /// An autonomous run that ended without notice and goes on now.
+    pub resumed: Option<DeadRun>,
     /// The message about how to go on with a run that ended without notice.
     pub died: Option<String>,
 }
 
+/// An autonomous run whose supervisor has died.
+#[derive(Clone, Debug)]
+pub(super) struct DeadRun {
+    pub run: RunId,
+    /// Its last session, which has something to resume.
+    pub session: SessionId,
+}
+
 /// Opens the store for a run that begins at this time, and cleans up after supervisors that died. A reboot that one left is closed
-/// with the outcome `instead`, if there is one.
+/// with the outcome `instead`, if there is one. The newest of their runs goes on if it had the `task` that this one has.
 pub(super) async fn open_store(
     options: StoreOptions,
     project: &Project,
     files: &PrivateDir,
     at: DateTime<Utc>,
     instead: Option<&str>,
+    task: Option<&str>,
     can_resume: impl Fn(SessionId) -> bool,
 ) -> Result<Found, StoreError> {
     let Opened { store, warnings } = Store::open(options).await?;
@@ -55,12 +66,21 @@ pub(super) async fn open_store(
     {
         warnings.push(chain(&error));
     }
+    let resumed = match (&unfinished, task) {
+        (None, Some(task)) => recovery::dead_run(&store, project, task)
+            .await
+            .filter(|(_, session)| can_resume(*session))
+            .map(|(run, session)| DeadRun { run, session }),
+        _ => None,
+    };
     let kept = unfinished.as_ref().map(|entry| &entry.run);
+    let kept = kept.or(resumed.as_ref().map(|one| &one.run));
     let died = recovery::close_dead_runs(&store, project, kept, files, can_resume, at).await;
     Ok(Found {
         store,
         warnings,
         unfinished,
+        resumed,
         died,
     })
 }
@@ -177,6 +197,14 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
     }
     effects.extend(model.take_effects());
     effects
+}
+
+/// Resumes the session in which a run's supervisor died.
+pub(super) fn resume(model: &mut Model, session: SessionId) -> Vec<Effect> {
+    model.info("the run goes on where its supervisor ended without notice");
+    model.session.id = session;
+    app::iteration::begin(model, true, Some(Cause::Recovery), None);
+    model.take_effects()
 }
 
 /// Returns the message of a reboot, as its journal has it.

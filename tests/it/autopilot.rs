@@ -681,6 +681,62 @@ fn an_agent_that_is_killed_from_outside_is_resumed() {
 }
 
 #[test]
+fn a_run_whose_supervisor_was_killed_goes_on_with_its_counts_when_it_is_called_again() {
+    let launch = json(
+        demo()
+            .env("PITSTOP_DEMO_PACE_MS", "30")
+            .env("PITSTOP_DEMO_ITEMS", "5"),
+    );
+    let mut first = launch.start_headless();
+    first.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+    first.signal(Signal::KILL);
+    first.wait_for_exit(SOON);
+    let before = meta(&launch);
+
+    let mut again = launch.start_headless();
+    assert_eq!(again.wait_for_exit(RUN), Some(0), "{:#?}", again.lines());
+    let after = meta(&launch);
+    assert_eq!(after["run_id"], before["run_id"], "{after:#}");
+    assert_eq!(reasons(&after), ["crash", "promise_found"]);
+    assert_eq!(sessions(&after).len(), 1, "the same session goes on");
+    // Its warnings stand among its lines.
+    let ended = |line: &String| serde_json::from_str::<Value>(line).ok();
+    let end = again.lines().iter().rev().find_map(ended).unwrap();
+    let turns = end["turns"].as_u64().unwrap();
+    assert!(turns > again.count("turn_ended") as u64, "{end}");
+    assert_eq!(end["iterations"], 2);
+
+    // Neither does a run that has ended go on, nor one with another task, nor any with `--new`.
+    let runs = || {
+        fs::read_dir(launch.project().join(".pitstop/runs"))
+            .unwrap()
+            .count()
+    };
+    let killed = || {
+        let mut run = launch.start_headless();
+        run.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+        run.signal(Signal::KILL);
+        run.wait_for_exit(SOON);
+        runs()
+    };
+    assert_eq!(killed(), 2);
+    let flags = "--demo --here --headless --max-time 1s --task";
+    let other = |before: &[&str], task: &str| {
+        let args = before
+            .iter()
+            .copied()
+            .chain(["run"])
+            .chain(flags.split(' '));
+        let args: Vec<&str> = args.chain([task]).collect();
+        launch.command(&args).output().unwrap();
+        runs()
+    };
+    assert_eq!(other(&[], "Another task"), 3);
+    assert_eq!(killed(), 4);
+    assert_eq!(other(&["--new"], "Build tidepool with care"), 5);
+}
+
+#[test]
 fn a_failing_service_is_waited_out() {
     let launch = json(scripted(&[
         "one",

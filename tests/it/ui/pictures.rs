@@ -199,7 +199,13 @@ pub fn run(size: (u16, u16)) -> Model {
         attended: true,
     };
     let now = std::mem::replace(&mut model.now, scene::run_start());
-    autopilot::begin(&mut model, plan, false, Some(Vec::new()));
+    autopilot::begin(
+        &mut model,
+        plan,
+        false,
+        Some(Vec::new()),
+        std::time::Duration::ZERO,
+    );
     model.now = now;
     scene::begin_turn(&mut model, 714);
     model.view.notices.clear();

@@ -81,8 +81,15 @@ const CLOCK: Duration = Duration::from_secs(10);
 const LAST_MINUTE: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Begins the run; `first` holds the effects that start the agent if it is not started with the task itself.
-pub fn begin(model: &mut Model, plan: Plan, reads_task: bool, first: Option<Vec<Effect>>) {
+/// Begins the run; `first` holds the effects that start the agent if it is not started with the task itself. A run that goes on after
+/// the end of its supervisor has `worked` for some time already.
+pub fn begin(
+    model: &mut Model,
+    plan: Plan,
+    reads_task: bool,
+    first: Option<Vec<Effect>>,
+    worked: Duration,
+) {
     let start = prompt::start(&plan.task, &plan.stop_phrase);
     let caps = plan.caps;
     let event = RunEvent::RunStarted {
@@ -93,6 +100,13 @@ pub fn begin(model: &mut Model, plan: Plan, reads_task: bool, first: Option<Vec<
         max_time_s: caps.max_time.map(|time| time.as_secs()),
     };
     let mut pilot = Autopilot::new(plan, model.now);
+    pilot.worked = worked;
+    let turns = model
+        .lineage
+        .iterations()
+        .iter()
+        .filter_map(|one| one.turns);
+    pilot.turns = turns.map(u64::from).sum();
     // A session of an earlier run knows nothing of this task.
     pilot.task_changed = first.is_some();
     model.reboot.mode = RebootMode::Auto;
@@ -223,8 +237,10 @@ pub(super) fn watch(model: &mut Model) {
         (AgentState::Exited, Phase::Waiting(wait)) if !wait.background => {}
         (AgentState::Exited, _) => agent_gone(model),
         (AgentState::Idle | AgentState::Limit, Phase::Working) => {
+            // A session that goes on and was not given the task has no prompt on its way.
+            let time = if run.pilot.task_changed { SETTLE } else { IDLE };
             set_phase(model, Phase::Settling);
-            set(model, Due::Settle, IDLE);
+            set(model, Due::Settle, time);
         }
         (AgentState::Idle | AgentState::Limit, _) => turn::prompt_box_ready(model),
         _ => {}

@@ -199,6 +199,8 @@ pub struct Autopilot {
     /// True if a tool has changed something within the turn that runs; the next field holds the same for the turn before.
     touched: bool,
     was_touched: bool,
+    /// The time that it had taken before this supervisor began.
+    pub worked: Duration,
     /// A number for the state of the notes, git and the signals at the last look.
     state: Option<u64>,
     began: At,
@@ -222,6 +224,7 @@ impl Autopilot {
             touched: false,
             was_touched: false,
             state: None,
+            worked: Duration::ZERO,
             began: now,
         }
     }
@@ -229,7 +232,7 @@ impl Autopilot {
     /// Returns the time that the run has taken.
     #[must_use]
     pub fn time(&self, now: At) -> Duration {
-        now.since(self.began)
+        self.worked + now.since(self.began)
     }
 
     /// Returns the time left until the cap on its time, if there is one.

@@ -28,7 +28,13 @@ fn plan() -> Plan {
 /// A run whose agent is at its first turn.
 fn run(plan: Plan) -> Bench {
     let mut bench = Bench::new();
-    autopilot::begin(&mut bench.model, plan, false, Some(Vec::new()));
+    autopilot::begin(
+        &mut bench.model,
+        plan,
+        false,
+        Some(Vec::new()),
+        Duration::ZERO,
+    );
     bench.model.autopilot.as_mut().unwrap().pilot.task_changed = false;
     bench.prompted(OLD, "the start prompt");
     bench

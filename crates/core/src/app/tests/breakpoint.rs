@@ -945,7 +945,13 @@ fn commits_and_tests_are_lines_of_a_run_and_each_is_one() {
     let (_, effects) = bench.report(tests(true));
     assert_eq!(lines(&effects), [""; 0], "there is no run");
     let mut bench = Bench::new();
-    crate::app::autopilot::begin(&mut bench.model, plan, false, Some(Vec::new()));
+    crate::app::autopilot::begin(
+        &mut bench.model,
+        plan,
+        false,
+        Some(Vec::new()),
+        Duration::ZERO,
+    );
     bench.prompted(OLD, "the start prompt");
     let mut later = |report| {
         bench.wait(Duration::from_secs(1));
