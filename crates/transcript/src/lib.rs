@@ -15,6 +15,7 @@ pub mod record;
 mod span;
 pub mod steps;
 pub mod tail;
+pub mod talk;
 pub mod todo;
 pub mod trim;
 pub mod usage;
