@@ -18,7 +18,7 @@ use pitstop_core::{
         layout,
     },
     autopilot::RunEvent,
-    lineage::{EndReason, RunId},
+    lineage::{EndReason, IterationId, RunId},
 };
 use pitstop_handoff::{breakpoint::git, scratchpad::versions::Version};
 use pitstop_store::run_dir::RECORDING;
@@ -32,9 +32,9 @@ use pitstop_terminal::{
         recording::{Flushing, Recording},
         replay::Cast,
     },
-    screen::Scroll,
+    screen::{Screen, Scroll},
 };
-use pitstop_transcript::{SessionId, trim::TrimSettings};
+use pitstop_transcript::{SessionId, talk::Talk, trim::TrimSettings};
 
 use super::{
     Shell,
@@ -109,10 +109,10 @@ impl Shell {
             Effect::ContinuePane(iteration) => self.continue_pane(iteration),
             Effect::KeepVersion(version) => self.keep_version(version),
             Effect::ReadTask => self.read_task(),
-            Effect::WriteScratchpad { base, text } => {
-                self.order(Order::WriteScratchpad { base, text });
-            }
+            Effect::WriteScratchpad { base, text } => self.write_scratchpad(base, text),
             Effect::ReadPast(run, iteration) => self.keep(Job::FindPast(run, iteration)),
+            Effect::ReadTranscript(session, iteration) => self.read_transcript(session, iteration),
+            Effect::ShowTranscript(talk) => self.show_transcript(&talk),
             Effect::ReadRecording(run, iteration) => self.read_recording(&run, iteration),
             Effect::SearchHistory(text) => self.keep(Job::Search(text)),
             Effect::KeepTurn(turn) => self.keep(Job::Turn(turn)),
@@ -187,14 +187,53 @@ impl Shell {
     }
 
     fn copy_mode(&mut self, order: &CopyOrder) {
-        let seen = self.pane.screen.copy(order);
-        self.post(Event::Pane(PaneEvent::CopyMode(seen)));
+        if *order == CopyOrder::Leave {
+            self.pane.transcript = None;
+        }
+        let outcome = match &mut self.pane.transcript {
+            Some(transcript) => transcript.copy(order),
+            None => self.pane.screen.copy(order),
+        };
+        self.post(Event::Pane(PaneEvent::CopyMode(outcome)));
+    }
+
+    /// Reads a session's transcript on a thread for slow work: it may have many megabytes.
+    fn read_transcript(&self, session: SessionId, iteration: IterationId) {
+        let path = self.transcript_of(session);
+        let events = self.events.clone();
+        tokio::task::spawn_blocking(move || {
+            let talk = match path {
+                Some(path) => Talk::read(path).map_err(|error| chain(&error)),
+                None => Err("it has none yet".to_owned()),
+            };
+            let talk = talk.map(Arc::new);
+            // The loop is gone, then.
+            let _ = events.blocking_send(Event::Read(ReadEvent::Talk { iteration, talk }));
+        });
+    }
+
+    /// Shows a transcript in the place of the pane's screen, which stands still meanwhile.
+    fn show_transcript(&mut self, talk: &Talk) {
+        let size = self.pane.screen.size();
+        let theme = self.terminals.active().map(|active| active.theme.clone());
+        let theme = theme.unwrap_or_default();
+        let (bytes, rows) =
+            crate::ui::transcript::written(talk, size.columns(), super::zone, &theme);
+        let mut screen = Screen::new(size, rows);
+        screen.feed_at_once(&bytes);
+        self.pane.screen.copy(&CopyOrder::Enter);
+        self.pane.transcript = Some(Box::new(screen));
+        self.copy_mode(&CopyOrder::Enter);
     }
 
     fn focus_pane(&mut self, focused: bool) {
         if let Some(bytes) = keys::encode_focus(focused, &self.pane.screen.modes()) {
             self.write_pane(bytes.to_vec());
         }
+    }
+
+    fn write_scratchpad(&mut self, base: String, text: String) {
+        self.order(Order::WriteScratchpad { base, text });
     }
 
     fn read_prompt_box(&mut self) {
@@ -335,6 +374,9 @@ impl Shell {
             return;
         }
         self.pane.screen.resize(size);
+        if let Some(transcript) = &mut self.pane.transcript {
+            transcript.resize(size);
+        }
         self.pane.screen.expect_redraw(Instant::now() + REDRAW_TIME);
         if let Some((begun, recording)) = &mut self.pane.recording {
             recording.resize(begun.elapsed(), size);
@@ -387,6 +429,7 @@ impl Shell {
         let size = layout::layout(self.core.view()).pane_size();
         self.pane.resizing.forget();
         self.pane.screen = new_screen(size, &self.core.view().config.ui);
+        self.pane.transcript = None;
         if let Some(active) = self.terminals.active() {
             self.pane.screen.set_palette(active.palette);
             if let Some(scheme) = active.scheme {

@@ -55,6 +55,8 @@ const SUSPENSION_LOOKS: u8 = 10;
 /// The state of the pane.
 pub(super) struct Hosted {
     pub screen: Screen,
+    /// The transcript that is read in the place of the screen.
+    pub transcript: Option<Box<Screen>>,
     pub pty: Option<Pty>,
     /// The channel for messages of the process and its output.
     pub messages: mpsc::Sender<PtyMessage>,
@@ -100,6 +102,7 @@ impl Hosted {
     pub fn new(screen: Screen, messages: mpsc::Sender<PtyMessage>) -> Self {
         Self {
             screen,
+            transcript: None,
             pty: None,
             messages,
             starting: None,
@@ -117,6 +120,11 @@ impl Hosted {
             suspending: None,
             given_back: false,
         }
+    }
+
+    /// Returns the screen that is seen: the agent's, or the transcript that is read.
+    pub fn seen(&self) -> &Screen {
+        self.transcript.as_deref().unwrap_or(&self.screen)
     }
 }
 
@@ -271,6 +279,10 @@ impl Shell {
         let mouse = self.pane.screen.modes().mouse != pitstop_terminal::MouseTracking::None;
         if mouse != self.core.view().session.agent.takes_mouse {
             self.post(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
+        }
+        let full = self.pane.screen.modes().alternate_screen;
+        if full != self.core.view().session.agent.full_screen {
+            self.post(Event::Pane(PaneEvent::FullScreenSet { on: full }));
         }
         if let Some(text) = &self.pane.watch_for
             && self.pane.screen.tail_text(200).contains(text.as_str())

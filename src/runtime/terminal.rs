@@ -598,7 +598,7 @@ impl Shell {
         if event.kind != MouseEventKind::Down(MouseButton::Left) || !event.modifiers.is_empty() {
             return Vec::new();
         }
-        let (model, screen) = (self.core.view(), &self.pane.screen);
+        let (model, screen) = (self.core.view(), self.pane.seen());
         crate::ui::hint::at(model, screen, &active.theme, event.column, event.row)
     }
 
@@ -837,7 +837,7 @@ impl Shell {
             Vec::new()
         };
         let revision = self.pane.screen.revision();
-        let (model, screen) = (self.core.view(), &self.pane.screen);
+        let (model, screen) = (self.core.view(), self.pane.seen());
         let hostname = self.terminals.hostname.as_str();
         let each = std::iter::zip(due, alone).zip(&mut self.terminals.list);
         for ((frame, alone), terminal) in each {

@@ -122,7 +122,12 @@ fn status(
 ) -> Line<'static> {
     let kind = copy.selecting.map(|kind| format!(": {}", kind.word()));
     let bold = theme.accent.add_modifier(Modifier::BOLD);
-    let mut line = frame::row(format!(" copy{}", kind.unwrap_or_default()), bold);
+    let what = if copy.transcript.is_some() {
+        "transcript"
+    } else {
+        "copy"
+    };
+    let mut line = frame::row(format!(" {what}{}", kind.unwrap_or_default()), bold);
     if let Some(target) = hover::target(model) {
         if line.width() + hover::least(target) > cells {
             line.spans.clear();
@@ -164,6 +169,11 @@ fn hints(model: &Model, copy: &CopyMode, cells: usize, theme: &Theme) -> Line<'s
         Some(_) => vec!["y copy", "/ search", "Esc unselect"],
         None => vec!["v select", "/ search", "Esc leave"],
     };
+    let screen = model.keys().hint_to(Action::Scroll, "screen");
+    if copy.transcript.is_some() && copy.selecting.is_none() {
+        wanted.push("[/] session");
+        wanted.extend(screen.as_deref());
+    }
     wanted.extend(help.as_deref());
     frame::hint_line(&wanted, cells, theme)
 }

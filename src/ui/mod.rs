@@ -34,6 +34,7 @@ mod scratchpad;
 mod text;
 pub mod theme;
 mod tour;
+pub mod transcript;
 
 use ratatui::{Frame, buffer::Buffer, layout::Rect};
 

@@ -70,6 +70,10 @@ pub(super) fn scroll_mark(screen: &Screen) -> String {
 
 /// Returns `claude · iteration 3 · Opus 4.8 (1M)`.
 fn title(model: &Model) -> String {
+    let copy = model.view.copy.as_ref();
+    if let Some(iteration) = copy.and_then(|copy| copy.transcript) {
+        return format!("transcript · iteration {iteration}");
+    }
     let identity = &model.identity;
     let agent = if model.is_generic() {
         let command = identity.agent_command.rsplit('/').next();

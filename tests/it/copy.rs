@@ -25,7 +25,10 @@ use pitstop_terminal::{
 use ratatui::{Terminal, backend::TestBackend};
 
 use crate::{
-    kit::supervisor::{Launch, SOON, Supervisor, key},
+    kit::{
+        messages_api::Answer,
+        supervisor::{Launch, SOON, Supervisor, key},
+    },
     ui::scene,
 };
 
@@ -484,4 +487,37 @@ fn the_systems_clipboard_is_given_the_text_too() {
     supervisor.wait_until("the tool has the text", || copied() == "text", SOON);
     let terminal = || given(&supervisor, "dGV4dA==");
     supervisor.wait_until("the terminal has the text", terminal, SOON);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_transcript_of_the_real_client_is_read_where_it_has_the_whole_screen() {
+    let launch = Launch::live().size(120, 30);
+    let long: Vec<String> = (1..=60).map(|line| format!("- point {line}")).collect();
+    launch
+        .api()
+        .answer([Answer::text(&long.join("\n")), Answer::text("**Done**.")]);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    for prompt in ["list the points", "and now?"] {
+        supervisor.prompt(prompt);
+        supervisor.terminal.wait_for_text(prompt, SOON);
+        supervisor.wait_for_state("idle", SOON);
+    }
+    supervisor.terminal.wait_for_text("Done", SOON);
+    // The client has scrolled it away for good.
+    supervisor.keys([key::F9]);
+    supervisor
+        .terminal
+        .wait_for_text("transcript · iteration 1", SOON);
+    supervisor.keys(["g"]);
+    supervisor.terminal.wait_for_text("list the points", SOON);
+    supervisor.terminal.wait_for_text("• point 1", SOON);
+    supervisor.keys(["/point 4[0-9]", "\r", "Y"]);
+    supervisor.terminal.wait_for_text("copied", SOON);
+    supervisor.wait_for_request("\x1b]52;", 1);
+    supervisor.keys(["q"]);
+    supervisor
+        .terminal
+        .wait_for(|text| !text.contains("transcript"), SOON);
 }

@@ -258,7 +258,7 @@ fn a_watched_run_shows_its_limits_and_the_way_to_help() {
     // What does not fit is wrapped, or left out in whole parts.
     for said in [
         "any CSV size.",
-        "3 of 50 (47 left) · 0 turns ",
+        "3 of 50 (47 left) · 16 turns ",
         "rebooted by key ",
     ] {
         assert!(panel.contains(said), "no {said:?}: {panel}");

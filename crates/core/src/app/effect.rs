@@ -1,6 +1,6 @@
 //! The effects: every order that the core gives, by who carries it out.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ use pitstop_terminal::{
     input::HostInput,
     screen::{Progress, Scroll},
 };
-use pitstop_transcript::{SessionId, trim::TrimSettings};
+use pitstop_transcript::{SessionId, talk::Talk, trim::TrimSettings};
 
 use crate::app::{
     event::{CallId, Document, MadeAgain, SummaryId, TimerId},
@@ -108,6 +108,10 @@ pub enum Effect {
     KeepVersion(Version),
     /// Read the recording of an iteration, of this run or an earlier one.
     ReadRecording(RunId, IterationId),
+    /// Read the transcript of a session; `ReadEvent::Talk` comes back, with this iteration.
+    ReadTranscript(SessionId, IterationId),
+    /// Show a transcript in the place of the pane's screen, in copy mode.
+    ShowTranscript(Arc<Talk>),
     /// Look for a text in all that the store has of the project; `StoreEvent::HistoryFound` comes back.
     SearchHistory(String),
     /// Keep the session's figures at the end of a turn.

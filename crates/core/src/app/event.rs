@@ -1,6 +1,6 @@
 //! The events: every fact that reaches the core, by its source.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use crate::{
     api::wire::{Control, Report},
@@ -26,7 +26,7 @@ use pitstop_terminal::{
     copy::CopyOutcome, input::HostInput, pane::replay::Cast, screen::ScreenFact,
 };
 use pitstop_transcript::{
-    SessionId, Tokens, human::HumanWords, todo::Todos, trim::TrimPlan, work::WorkAtHand,
+    SessionId, Tokens, human::HumanWords, talk::Talk, todo::Todos, trim::TrimPlan, work::WorkAtHand,
 };
 
 use crate::app::model::{carried::Carried, history::EarlierRun};
@@ -200,6 +200,11 @@ pub enum PaneEvent {
         /// True if the program has the mouse.
         on: bool,
     },
+    /// The hosted program has taken the whole screen of the pane (the alternate screen), or gives it back.
+    FullScreenSet {
+        /// True if the program has it.
+        on: bool,
+    },
     /// The pointer has come to rest on a link, or has left it.
     LinkHovered {
         /// The link's target, if it is passed on to the host terminal; `None` if there is no such link.
@@ -345,6 +350,13 @@ pub enum ReadEvent {
         iteration: IterationId,
         /// The recording, or the reason that there is none.
         cast: Result<Cast, String>,
+    },
+    /// The transcript of an iteration's session.
+    Talk {
+        /// The iteration.
+        iteration: IterationId,
+        /// The transcript, or the reason that there is none.
+        talk: Result<Arc<Talk>, String>,
     },
     /// The task of the run as its file has it now, or the reason that the file cannot be read.
     Task(Result<String, String>),

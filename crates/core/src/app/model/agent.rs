@@ -45,6 +45,8 @@ pub struct AgentView {
     pub progress: Option<Progress>,
     /// True if it has asked for mouse events.
     pub takes_mouse: bool,
+    /// True if it has the whole screen of the pane, of which nothing is kept that has scrolled away.
+    pub full_screen: bool,
     /// Its permission mode, as its hooks report it.
     pub mode: Option<String>,
     /// The time at which the human last typed into the pane.

@@ -1,5 +1,6 @@
 //! The state of copy mode.
 
+use crate::lineage::IterationId;
 use pitstop_base::clock::At;
 use pitstop_terminal::copy::SelectionKind;
 
@@ -16,6 +17,8 @@ pub struct CopyMode {
     pub bad_pattern: bool,
     /// True if a mouse press began copy mode, and its release ends it.
     pub by_mouse: bool,
+    /// The iteration whose transcript is read; `None` if it is the pane's screen.
+    pub transcript: Option<IterationId>,
 }
 
 /// A search being typed.

@@ -383,3 +383,59 @@ fn two_iterations_are_compared_from_the_older_to_the_newer_whichever_is_marked()
     );
     assert_eq!(compared(true), (text, heading));
 }
+
+/// The sessions whose transcripts these effects read.
+fn transcripts(effects: &[Effect]) -> Vec<(SessionId, u64)> {
+    let read = |effect: &Effect| match effect {
+        Effect::ReadTranscript(session, iteration) => Some((*session, iteration.get())),
+        _ => None,
+    };
+    effects.iter().filter_map(read).collect()
+}
+
+#[test]
+fn a_transcript_is_read_where_the_pane_keeps_nothing_and_from_the_history() {
+    let mut bench = Bench::new();
+    bench.rebooted();
+    bench.spawned(3);
+    let (old, new) = (session(OLD), bench.model.session.id);
+    // With a scrollback copy mode reads the pane.
+    assert_eq!(transcripts(&bench.press(KeyCode::F(9))), []);
+    assert!(bench.model.view.copy.is_some());
+    bench.press(KeyCode::F(9));
+    assert!(bench.model.view.copy.is_none());
+    bench.send(Event::Pane(PaneEvent::FullScreenSet { on: true }));
+    assert_eq!(transcripts(&bench.press(KeyCode::F(9))), [(new, 2)]);
+    let read = |iteration: u64, talk: Result<(), &str>| {
+        Event::Read(ReadEvent::Talk {
+            iteration: IterationId::new(iteration).unwrap(),
+            talk: talk
+                .map(|()| std::sync::Arc::default())
+                .map_err(str::to_owned),
+        })
+    };
+    // Without one, it is the screen all the same.
+    bench.send(read(2, Err("it has none yet")));
+    let what = |bench: &Bench| bench.model.view.copy.clone().map(|copy| copy.transcript);
+    assert_eq!(what(&bench), Some(None));
+    bench.press(KeyCode::Esc);
+    let effects = bench.send(read(2, Ok(())));
+    assert!(
+        effects
+            .iter()
+            .any(|one| matches!(one, Effect::ShowTranscript(_)))
+    );
+    assert_eq!(what(&bench), Some(IterationId::new(2)));
+    // The session before, no session behind the last, and the same one again.
+    assert_eq!(transcripts(&bench.press(KeyCode::Char('['))), [(old, 1)]);
+    assert_eq!(transcripts(&bench.press(KeyCode::Char(']'))), []);
+    assert_eq!(transcripts(&bench.press(KeyCode::Char('r'))), [(new, 2)]);
+    // The key goes on to the screen, and then leaves.
+    bench.press(KeyCode::F(9));
+    assert_eq!(what(&bench), Some(None));
+    bench.press(KeyCode::F(9));
+    assert_eq!(what(&bench), None);
+    bench.press(KeyCode::F(6));
+    bench.press(KeyCode::Down);
+    assert_eq!(transcripts(&bench.press(KeyCode::Char('v'))), [(old, 1)]);
+}

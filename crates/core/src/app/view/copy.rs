@@ -10,7 +10,7 @@
 //! The core knows what the keys mean; the cursor's position and the selection are known where the cells are, in the pane's screen,
 //! which answers each order.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pitstop_base::keymap::Action;
@@ -19,8 +19,15 @@ use pitstop_terminal::{
     screen::Scroll,
 };
 
+use pitstop_transcript::talk::Talk;
+
 pub use crate::app::model::copy::{CopyMode, Press, SearchLine};
-use crate::app::{effect::Effect, model::Model, view::layout};
+use crate::app::{
+    effect::Effect,
+    model::{Focus, Model},
+    view::{focus::set_focus, layout},
+};
+use crate::lineage::{Iteration, IterationId};
 
 /// The longest time between two clicks that belong together.
 const CLICK_TIME: Duration = Duration::from_millis(400);
@@ -31,13 +38,83 @@ const WHEEL_ROWS: i32 = 3;
 /// The longest search that is taken, in characters: longer ones are pastes gone astray.
 const SEARCH_LIMIT: usize = 500;
 
-/// Begins copy mode or ends it, for the key that does both.
+/// Begins copy mode or ends it, for the key that does both. Where nothing is kept of what has scrolled away, the transcript is read
+/// first; the key goes on from there to what is on the screen.
 pub fn toggle(model: &mut Model) {
-    if model.view.copy.is_some() {
-        return leave(model);
+    if let Some(copy) = &model.view.copy {
+        let goes_on = copy.transcript.is_some();
+        leave(model);
+        if !goes_on {
+            return;
+        }
+    } else if model.session.agent.full_screen && !model.is_generic() {
+        let iteration = model.session.iteration;
+        model.emit(Effect::ReadTranscript(model.session.id, iteration));
+        return;
     }
+    begin(model);
+}
+
+fn begin(model: &mut Model) {
     model.view.copy = Some(CopyMode::default());
     model.emit(Effect::CopyMode(CopyOrder::Enter));
+}
+
+/// Shows the transcript of an iteration, which was read.
+pub fn transcript_read(model: &mut Model, iteration: IterationId, talk: Result<Arc<Talk>, String>) {
+    // Something else may lie over the pane by now.
+    if model.view.overlay.is_some() {
+        return;
+    }
+    let is_read = model
+        .view
+        .copy
+        .as_ref()
+        .is_some_and(|copy| copy.transcript.is_some());
+    match talk {
+        Ok(talk) => {
+            drop_mode(model);
+            set_focus(model, Focus::Pane);
+            model.view.copy = Some(CopyMode {
+                transcript: Some(iteration),
+                ..CopyMode::default()
+            });
+            model.emit(Effect::ShowTranscript(talk));
+        }
+        Err(why) => {
+            model.error(format!(
+                "the transcript of iteration {iteration} cannot be read: {why}"
+            ));
+            if !is_read && model.view.focus == Focus::Pane && model.view.copy.is_none() {
+                begin(model);
+            }
+        }
+    }
+}
+
+/// Reads the transcript of the next session before that of an iteration, or behind it; the same one again with no direction.
+fn other_transcript(model: &mut Model, iteration: IterationId, direction: i8) {
+    let all = model.lineage.iterations();
+    let session = |one: &Iteration| one.session_id;
+    let Some(at) = all.iter().position(|one| one.iteration == iteration) else {
+        return;
+    };
+    let present = session(&all[at]);
+    let other = |one: &&Iteration| direction == 0 || session(one) != present;
+    let found = match direction {
+        0 => Some(&all[at]),
+        ..0 => all[..at].iter().rev().find(other),
+        _ => all[at..].iter().find(other),
+    };
+    let found = found.and_then(|one| Some((session(one)?, one.iteration)));
+    match found {
+        Some((session, iteration)) => model.emit(Effect::ReadTranscript(session, iteration)),
+        None => {
+            if let Some(copy) = &mut model.view.copy {
+                copy.said = Some("no other session of this run in this direction".to_owned());
+            }
+        }
+    }
 }
 
 /// Ends copy mode and shows the present.
@@ -95,6 +172,15 @@ pub fn key(model: &mut Model, key: KeyEvent) {
         return search_key(model, key);
     }
     copy.said = None;
+    let direction = match key.code {
+        KeyCode::Char('[') => Some(-1),
+        KeyCode::Char(']') => Some(1),
+        KeyCode::Char('r') if key.modifiers.is_empty() => Some(0),
+        _ => None,
+    };
+    if let (Some(iteration), Some(direction)) = (copy.transcript, direction) {
+        return other_transcript(model, iteration, direction);
+    }
     let selecting = copy.selecting.is_some();
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let order = match (key.code, control) {

@@ -195,6 +195,7 @@ pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) {
             (history.detail, history.run_view) = (false, false);
         }
         KeyCode::Char('p') => return play(model),
+        KeyCode::Char('v') => return read_back(model),
         KeyCode::Char('y') => return copy(model),
         KeyCode::Char('R') => return resume(model, resuming),
         KeyCode::Char('t') if has_run => {
@@ -331,6 +332,17 @@ fn copy(model: &mut Model) {
     if let Some((what, text)) = text.or(session.map(|id| ("the session's id", id))) {
         model.info(format!("copied: {what}"));
         model.emit(Effect::Copy(text));
+    }
+}
+
+/// Asks for the transcript of the selected iteration.
+fn read_back(model: &mut Model) {
+    let Some((_, one)) = selected(model) else {
+        return;
+    };
+    match (one.session_id, one.iteration) {
+        (Some(session), iteration) => model.emit(Effect::ReadTranscript(session, iteration)),
+        (None, _) => model.error("this iteration has no session, and so no transcript"),
     }
 }
 
