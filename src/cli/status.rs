@@ -216,6 +216,7 @@ mod tests {
                 todo_list: TodoList::Kept,
                 bridge: BridgeReport::default(),
                 tools: AgentTools::None,
+                last_words: None,
             },
             context: ContextReport {
                 used: Some(128_400),

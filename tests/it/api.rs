@@ -296,6 +296,7 @@ fn status() -> StatusReport {
             todo_list: TodoList::Empty,
             bridge: BridgeReport::default(),
             tools: AgentTools::None,
+            last_words: None,
         },
         context: ContextReport::default(),
         reboot: RebootReport {

@@ -193,6 +193,9 @@ pub struct AgentReport {
     /// The way in which it reaches pitstop's tools.
     #[serde(default)]
     pub tools: AgentTools,
+    /// The start of its last message on one line, without secrets.
+    #[serde(default)]
+    pub last_words: Option<String>,
 }
 
 /// The bridge, as part of an [`AgentReport`].
@@ -628,6 +631,7 @@ mod tests {
                 todo_list: TodoList::Empty,
                 bridge: BridgeReport::default(),
                 tools: AgentTools::None,
+                last_words: None,
             },
             context: ContextReport::default(),
             reboot: RebootReport {
@@ -653,7 +657,7 @@ mod tests {
                       "reason": null, "limit_reset": null, "hooked": false, "todo_list": "empty",
                       "bridge": {"state": "", "why": null, "reason": null, "age_ms": null, "turn_runs": null,
                                  "prompt_origin": null, "draft_characters": null, "base_tokens": null, "categories": []},
-                      "tools": "none"},
+                      "tools": "none", "last_words": null},
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null, "forecast": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": [], "way": null, "held": null},

@@ -26,6 +26,7 @@ use pitstop_agent::{
 use pitstop_base::{
     clean,
     format::{dollars, percent as whole},
+    redact::redact,
 };
 use pitstop_handoff::{
     Check, PreservedState,
@@ -35,7 +36,7 @@ use pitstop_handoff::{
     sections::{decision_text, issue_text},
     tokens_of,
 };
-use pitstop_transcript::Tokens;
+use pitstop_transcript::{Tokens, words::clipped_line};
 
 use crate::app::{
     autopilot,
@@ -45,6 +46,9 @@ use crate::app::{
     reboot::{self, Banner},
     session::{bridge, cost},
 };
+
+/// The most that is reported of the agent's last message, in bytes.
+const LAST_WORDS: usize = 300;
 
 fn number(id: u64) -> u32 {
     u32::try_from(id).unwrap_or(u32::MAX)
@@ -78,6 +82,7 @@ pub fn status(model: &Model) -> StatusReport {
             todo_list: todo_list(model),
             bridge: bridge::report(model),
             tools: bridge::tools(model),
+            last_words: last_words(model),
         },
         context: context(model),
         reboot: reboot_report(model),
@@ -88,6 +93,15 @@ pub fn status(model: &Model) -> StatusReport {
         run: autopilot::report(model),
         store_error: model.outside.store_error.clone(),
     }
+}
+
+/// Returns the start of the agent's last message on one line.
+fn last_words(model: &Model) -> Option<String> {
+    let said = model.session.agent.last_message.as_deref()?;
+    // A secret that this cut goes through is not recognised; it is far behind the next one.
+    let start = clipped_line(said, 8 * LAST_WORDS);
+    let line = clipped_line(&redact(&start), LAST_WORDS);
+    Some(clean::one_line(&line).into_owned())
 }
 
 /// Returns the objective on one line: the run's task, else the objective of the handoff.
