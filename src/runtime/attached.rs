@@ -95,7 +95,10 @@ impl Shell {
         match message {
             None => self.terminal_lost(id),
             Some(ClientMessage::Detach) => self.detach(id, "as you asked"),
-            Some(ClientMessage::Resized) => self.resized(),
+            Some(ClientMessage::Resized) => {
+                self.resized();
+                self.reflowed(id);
+            }
             Some(ClientMessage::Suspend) => self.suspend(id),
             Some(ClientMessage::Taken) => self.taken(id),
             Some(ClientMessage::Ran { success }) => self.editor_left(id, success),

@@ -475,6 +475,16 @@ impl Shell {
         self.terminals.window_resizes = false;
     }
 
+    /// Draws everything again on a terminal whose size has changed: it may have moved what it shows, also where it has the size of
+    /// before again by now.
+    pub(super) fn reflowed(&mut self, id: TerminalId) {
+        let screen = self.core.view().view.host;
+        if let Some(terminal) = self.terminals.find(id) {
+            terminal.frames.canvas.renew(screen, terminal.size);
+            terminal.frames.dirty = true;
+        }
+    }
+
     /// Handles the loss of a host terminal. Without any the session goes on, unless the user wants it to end.
     pub(super) fn terminal_lost(&mut self, id: TerminalId) {
         if self.remove(id).is_none() || !self.terminals.is_empty() {

@@ -4,14 +4,16 @@ use std::{
     ffi::OsString,
     fs,
     io::Write as _,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
+use pitstop_server::{attach::PROTOCOL, client::ApiClient};
 use rustix::process::Signal;
 
 use crate::{
     kit::{
+        poll,
         supervisor::{Launch, PITSTOP, SOON, Supervisor, agents, key},
         terminal::{Answers, Spec, Terminal},
     },
@@ -258,11 +260,15 @@ fn what_attaches_shows_what_one_shows_that_was_attached_all_along() {
         drop(others);
         pitstop.terminal.resize(size.0, size.1);
         let fresh = attach(&pitstop, size, &[]);
-        pitstop.wait_until(
-            &format!("the same cells in round {round}"),
-            || fresh.screen_text().contains("F1 help") && fresh.cells() == pitstop.terminal.cells(),
-            SOON,
-        );
+        let same =
+            || fresh.screen_text().contains("F1 help") && fresh.cells() == pitstop.terminal.cells();
+        let differing = || {
+            let (fresh, before) = (fresh.cells(), pitstop.terminal.cells());
+            let pairs = std::iter::zip(fresh, before).enumerate();
+            let differing: Vec<_> = pairs.filter(|(_, (one, other))| one != other).collect();
+            format!("{size:?}, cells that differ (fresh, before): {differing:#?}")
+        };
+        assert!(poll::within(SOON, same), "round {round}: {}", differing());
     }
 }
 
@@ -389,4 +395,67 @@ fn all_sessions_are_listed_and_each_is_attached_to_by_its_name() {
         one.signal(Signal::TERM);
         one.wait_for_exit(SOON);
     }
+}
+
+#[test]
+fn a_stolen_token_and_a_thousand_connections_do_a_session_no_harm() {
+    let pitstop = Launch::quiet_demo().start();
+    pitstop.wait_for_state("idle", SOON);
+    let run = pitstop.launch.the_home().path("state/pitstop/run");
+    let files: Vec<PathBuf> = fs::read_dir(run)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    let with = |right: &str| {
+        let is_it = |file: &&PathBuf| file.extension().is_some_and(|end| end == right);
+        ApiClient::from_file(files.iter().find(is_it).unwrap()).unwrap()
+    };
+    let ask = |client: &ApiClient| client.upgrade("/attach", PROTOCOL, Instant::now() + SOON);
+    for right in ["observe", "bridge"] {
+        assert_eq!(ask(&with(right)).unwrap().0.status, 403, "{right}");
+    }
+    // Those that say nothing, some of them held open; none is shown anything, and none is in the way of a person.
+    let control = with("control");
+    let mut held = Vec::new();
+    let mut begun = 0;
+    for number in 0..1_000 {
+        // Beyond a limit a connection is closed unheard.
+        if let Ok((answer, stream)) = ask(&control) {
+            begun += usize::from(answer.status == 101);
+            if number % 4 == 0 {
+                held.push(stream);
+            }
+        }
+    }
+    assert!(begun > 0);
+    pitstop.terminal.send("still here");
+    pitstop.terminal.wait_for_text("still here", SOON);
+    pitstop.terminal.send("\u{15}");
+    drop(held);
+    goes_on(&pitstop);
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_delays_neither_the_other_nor_the_agent() {
+    let flood = "sh -c \"while read word; do seq 1 400000; echo over $word; done\"";
+    let pitstop = Launch::generic(flood).size(140, 40).start();
+    pitstop.terminal.wait_for_text("F10 quit", SOON);
+    let second = attach(&pitstop, (140, 40), &["--watch"]);
+    second.wait_for_text("F10 quit", SOON);
+    let flooded = |word: &str| {
+        let began = Instant::now();
+        pitstop.terminal.send(format!("{word}\r"));
+        pitstop
+            .terminal
+            .wait_for_text(&format!("over {word}"), SOON);
+        began.elapsed()
+    };
+    let usual = flooded("one");
+    second.wait_for_text("over one", SOON);
+    second.stall(true);
+    let beside = flooded("two");
+    println!("{usual:?} beside one that reads, {beside:?} beside one that does not");
+    assert!(beside < usual * 3 + Duration::from_secs(1));
+    second.stall(false);
+    second.wait_for_text("over two", SOON);
 }
