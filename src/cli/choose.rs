@@ -43,10 +43,9 @@ pub fn run(args: &LsArgs, host: &HostArgs) -> i32 {
         Err(code) => return code,
     };
     if let Some(host) = &args.ask_host {
-        return fleet::ask_host(host, here.paths.state_dir());
+        return fleet::ask_host(host, &here);
     }
-    let hosts = &here.config.fleet.hosts[..];
-    let fleet = Fleet::new(if args.local { &[] } else { hosts }, here.paths.state_dir());
+    let fleet = Fleet::of(&here, args.local);
     if args.json || args.watch || !out::has_terminal() {
         return ls::print(args, &fleet);
     }

@@ -1,26 +1,31 @@
-//! The sessions of other machines, `[fleet] hosts`: each host is asked over the system's ssh, by a process of its own that outlives a
-//! list. So no list ever waits for a host; it shows what a host said last, and how long ago.
+//! The sessions of other machines: those of `[fleet] hosts`, each of which is asked over the system's ssh, and those that a store on a
+//! shared server has a record of. Each is asked by a process of its own that outlives a list. So no list ever waits for one; it shows
+//! what was said last, and how long ago.
 
 use std::{
     env,
     fs::{self, File},
     io::Read as _,
     os::unix::process::CommandExt as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::out;
+use super::{here::Here, out};
 use crate::runtime::wall;
-use pitstop_core::{api::wire::StatusReport, config::is_host};
-use pitstop_store::PrivateDir;
+use pitstop_agent::AgentKind;
+use pitstop_core::{
+    api::wire::{AgentState, StatusReport},
+    config::is_host,
+};
+use pitstop_store::{PrivateDir, RunHistory, StoreTarget};
 
 /// The flags by which this program has itself ask a host, and print only the sessions of this machine.
 pub(super) const ASK_FLAG: &str = "--ask-host";
@@ -37,6 +42,13 @@ const FRESH: Duration = Duration::from_secs(5);
 
 /// The longest answer that is taken, in bytes.
 const LONGEST: u64 = 4 << 20;
+
+/// The word for the shared store in the place of a host; no host is named so.
+const SHARED_STORE: &str = "shared store";
+
+/// The most runs of other machines that are read from the store, and the age from which on one is taken to be dead.
+const RUNS: u32 = 200;
+const DEAD: TimeDelta = TimeDelta::days(7);
 
 /// The directory of the answers, below the state directory.
 const PLACE: &str = "fleet";
@@ -71,25 +83,40 @@ impl HostAnswer {
         self.sessions.iter().filter_map(read)
     }
 
+    /// Returns the host of one of its sessions: only the shared store names another one.
+    pub fn host_of(&self, session: &Value) -> String {
+        let named = session["host"]
+            .as_str()
+            .filter(|_| self.host == SHARED_STORE);
+        named.unwrap_or(&self.host).to_owned()
+    }
+
     /// Returns what is known of the host itself, for scripts.
     pub fn json(&self) -> Value {
         json!({ "host": self.host, "answered_at": self.answered_at, "error": self.error })
     }
 }
 
-/// The hosts that are listed beside this machine.
+/// What is listed beside this machine.
 #[derive(Clone, Debug)]
 pub(super) struct Fleet {
+    /// The hosts, and the word for the shared store if there is one.
     hosts: Vec<String>,
     /// The state directory.
     state: PathBuf,
 }
 
 impl Fleet {
-    pub fn new(hosts: &[String], state: &Path) -> Self {
+    /// Returns the fleet by the configuration; with `local` there is none.
+    pub fn of(here: &Here, local: bool) -> Self {
+        let mut hosts = here.config.fleet.hosts.clone();
+        if !matches!(here.target, StoreTarget::Sqlite(_)) {
+            hosts.push(SHARED_STORE.to_owned());
+        }
+        hosts.retain(|_| !local);
         Self {
-            hosts: hosts.to_vec(),
-            state: state.to_owned(),
+            hosts,
+            state: here.paths.state_dir().to_owned(),
         }
     }
 
@@ -142,10 +169,11 @@ fn ask_apart(host: &str) {
 }
 
 /// Asks a host and keeps its answer; returns the exit code. Only one process at a time asks a host.
-pub(super) fn ask_host(host: &str, state: &Path) -> i32 {
-    if !is_host(host) {
+pub(super) fn ask_host(host: &str, here: &Here) -> i32 {
+    if !is_host(host) && host != SHARED_STORE {
         return out::misused("expected the name of a host", "");
     }
+    let state = here.paths.state_dir();
     let kept = PrivateDir::open_path(state).and_then(|state| state.dir(PLACE));
     let kept = match kept {
         Ok(kept) => kept,
@@ -158,9 +186,13 @@ pub(super) fn ask_host(host: &str, state: &Path) -> i32 {
     if !alone {
         return 0;
     }
-    let fleet = Fleet::new(&[], state);
-    let mut answer = fleet.known(host);
-    match asked(host) {
+    let mut answer = Fleet::of(here, true).known(host);
+    let sessions = if host == SHARED_STORE {
+        recorded(here)
+    } else {
+        asked(host)
+    };
+    match sessions {
         Ok(sessions) => {
             answer.answered_at = Some(wall());
             answer.error = None;
@@ -218,6 +250,45 @@ fn asked(host: &str) -> Result<Vec<Value>, String> {
     sessions.ok_or_else(|| "its answer is no list of sessions".to_owned())
 }
 
+/// Returns the sessions of other machines by their records in the shared store.
+fn recorded(here: &Here) -> Result<Vec<Value>, String> {
+    let host = &here.project.host;
+    let read = here.with_store(async |store| store.open_elsewhere(host, RUNS).await);
+    let runs = read.map_err(|_| "the store cannot be read".to_owned())?;
+    let now = wall();
+    let lives = |one: &&RunHistory| now.signed_duration_since(one.run.started_at) < DEAD;
+    Ok(runs.iter().filter(lives).map(session_of).collect())
+}
+
+/// Returns what a record says of a run, in the form of a status. What only its supervisor knows is not in it.
+fn session_of(RunHistory { run, iterations }: &RunHistory) -> Value {
+    let last = iterations.last();
+    let used = last.and_then(|one| one.tokens_at_end.or(one.tokens_at_birth));
+    let costs = iterations.iter().filter_map(|one| one.cost_usd);
+    json!({
+        "host": run.project.host,
+        "project": run.project.path,
+        "version": run.version,
+        "pid": run.process.pid,
+        "run_id": run.run.to_string(),
+        "session_id": last.and_then(|one| one.session_id).map(|id| id.to_string()),
+        "iteration": last.map_or(1, |one| one.iteration.get()),
+        "mode": "",
+        "zoomed": false,
+        "objective": run.task,
+        "started_at": run.started_at,
+        "agent": {
+            "kind": AgentKind::Claude,
+            "command": run.agent,
+            "state": AgentState::Unknown,
+            "reason": "known by its record in the shared store only",
+        },
+        "context": { "used": used.map(|tokens| tokens.0) },
+        "reboot": { "phase": "idle", "blocked_by": [] },
+        "cost_usd": costs.sum::<f64>(),
+    })
+}
+
 fn read(stream: Option<&mut impl std::io::Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
@@ -229,7 +300,7 @@ fn read(stream: Option<&mut impl std::io::Read>) -> String {
 
 /// Shows a session of another machine in this terminal; returns only if that cannot be started.
 pub(super) fn attach(host: &str, project: &str) -> i32 {
-    let there = format!("cd {} && {THERE} attach", quoted(project));
+    let there = format!("cd -- {} && {THERE} attach", quoted(project));
     let error = Command::new("ssh").args(["-t", "--", host, &there]).exec();
     out::failed(&format!("ssh cannot be started: {error}"), "")
 }

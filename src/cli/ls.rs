@@ -1,6 +1,7 @@
 //! `pitstop ls`: the sessions of this user on this machine, those first that need a person.
 
 use std::{
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
     thread,
@@ -26,7 +27,7 @@ use pitstop_base::{
 };
 use pitstop_core::{
     api::wire::{AgentState, RunPhase, StatusReport},
-    config::load::paths::Paths,
+    config::{is_host, load::paths::Paths},
 };
 use pitstop_server::client::{ApiClient, ClientError};
 
@@ -120,8 +121,10 @@ impl Session {
     pub fn place(&self) -> Place {
         match (&self.report, &self.host) {
             (Some(report), None) => Place::Here(PathBuf::from(&report.project)),
-            (Some(report), Some(host)) => Place::On(host.host.clone(), report.project.clone()),
-            (None, _) => Place::Nowhere,
+            (Some(report), Some(host)) if is_host(&host.host) => {
+                Place::On(host.host.clone(), report.project.clone())
+            }
+            _ => Place::Nowhere,
         }
     }
 
@@ -187,6 +190,10 @@ impl Session {
         let known = [
             ("objective", Some(objective.clone())),
             (
+                "it said",
+                report.and_then(|report| report.agent.last_words.clone()),
+            ),
+            (
                 "waits for",
                 report.and_then(|report| report.agent.reason.clone()),
             ),
@@ -224,6 +231,12 @@ pub(super) fn sessions(fleet: &Fleet) -> Result<Vec<Session>, i32> {
     let answers = fleet.ask();
     let mut found = on_this_machine()?;
     found.extend(answers.into_iter().flat_map(on_host));
+    // The shared store, which comes last, also has a record of those that have answered themselves.
+    let mut runs = HashSet::new();
+    found.retain(|one| {
+        let run = one.report.as_ref().and_then(|report| report.run_id.clone());
+        run.is_none_or(|run| runs.insert(run))
+    });
     let now = wall();
     found.sort_by_cached_key(|one| {
         let silent = one.report.is_none();
@@ -238,10 +251,15 @@ fn on_host(host: HostAnswer) -> Vec<Session> {
     let mut found: Vec<Session> = Vec::new();
     for (report, json) in host.reports() {
         let mut json = json.clone();
-        json["host"] = host.host.clone().into();
+        let name = host.host_of(&json);
+        json["host"] = name.clone().into();
         json["answered_at"] = json!(host.answered_at);
         found.push(Session {
-            host: Some(host.clone()),
+            host: Some(HostAnswer {
+                host: name,
+                sessions: Vec::new(),
+                ..host.clone()
+            }),
             report: Some(report),
             json,
         });

@@ -136,6 +136,8 @@ fn a_host_that_answers_with_nonsense_is_no_danger() {
     let status: Value = serde_json::from_str(&all(&there.run(&["status", "--json"]))).unwrap();
     let mut evil = status.clone();
     evil["project"] = "/p\u{1b}]0;owned\u{7}'; touch owned; '".into();
+    // Only the shared store names the host of a session.
+    evil["host"] = "-oProxyCommand=touch owned".into();
     evil["objective"] = "\u{1b}[2J\u{202e}evil".into();
     let answers = [
         "not json".to_owned(),

@@ -1724,3 +1724,54 @@ fn of_eight_racing_processes_exactly_one_holds_the_lock_each_time() {
         assert!(child.wait().unwrap().success());
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PITSTOP_TEST_POSTGRES=<URL of a server>"]
+async fn the_open_runs_of_other_machines_are_listed_by_their_records_in_a_shared_store() {
+    let place = Place::postgres().await;
+    let StoreTarget::Postgres(url) = &place.target else {
+        panic!("no server");
+    };
+    let store = place.open().await;
+    let run_of = |number: i64, host: &str| {
+        let mut run = record(&run_at(number), &project("importer"));
+        host.clone_into(&mut run.project.host);
+        run.task = Some("port the importer".to_owned());
+        run.started_at = Utc::now();
+        run
+    };
+    let own = pitstop_base::process::host_name();
+    let (there, ended, here) = (run_of(1, "box"), run_of(2, "box"), run_of(3, &own));
+    for run in [&there, &ended, &here] {
+        durable(store.begin_run(run).await);
+    }
+    durable(
+        store
+            .end_run(&ended.run, Utc::now(), EndReason::Natural)
+            .await,
+    );
+    store.close().await;
+
+    let launch = crate::kit::supervisor::Launch::quiet_demo();
+    let config = launch.the_home().path("config/pitstop");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(
+        config.join("config.toml"),
+        format!("[store]\nurl = \"{url}\"\n"),
+    )
+    .unwrap();
+    let ls = |args: &[&str]| {
+        let output = launch.command(&[&["ls"], args].concat()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    ls(&["--ask-host", "shared store"]);
+    let listed: serde_json::Value = serde_json::from_str(&ls(&["--json"])).unwrap();
+    let sessions = listed["sessions"].as_array().unwrap();
+    let [session] = &sessions[..] else {
+        panic!("{listed:#}");
+    };
+    assert_eq!(session["host"], "box");
+    assert_eq!(session["objective"], "port the importer");
+    assert!(ls(&[]).contains("box:"));
+}

@@ -49,6 +49,24 @@ impl Store {
         Ok(histories)
     }
 
+    /// Returns the runs that are open on other machines than this one, with their iterations, newest run first, at most `limit` runs: for
+    /// a store that several machines share. The supervisor of such a run may have died.
+    pub async fn open_elsewhere(
+        &self,
+        host: &str,
+        limit: u32,
+    ) -> Result<Vec<RunHistory>, StoreError> {
+        const WHAT: &str = "the runs of other machines";
+        let mut histories = Vec::new();
+        let read = rows::read_open_elsewhere(host, limit);
+        for run in self.records(read, rows::run, WHAT).await? {
+            let read = rows::read_iterations(&run.run);
+            let iterations = self.records(read, rows::iteration, WHAT).await?;
+            histories.push(RunHistory { run, iterations });
+        }
+        Ok(histories)
+    }
+
     /// Returns a session of any run, with the handoffs that it got and gave; none if the store knows no such session.
     pub async fn session(&self, session: SessionId) -> Result<Option<PastSession>, StoreError> {
         let read = rows::read_session(session);

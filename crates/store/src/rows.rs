@@ -285,6 +285,16 @@ pub(super) fn read_runs(of: &HistoryOf, limit: u32) -> Statement {
     }
 }
 
+/// Reads the runs that were left open on other machines than this one, newest first.
+pub(super) fn read_open_elsewhere(host: &str, limit: u32) -> Statement {
+    Statement {
+        sql: "SELECT run_id, project_hash, project_path, host, pid, pid_started, agent, version, task, \
+              started_at, ended_at, end_reason FROM runs \
+              WHERE host <> $1 AND ended_at IS NULL ORDER BY run_id DESC LIMIT $2",
+        binds: vec![text(&host), number(limit)],
+    }
+}
+
 pub(super) fn run(row: &Cells) -> Option<RunRecord> {
     let mut row = Reader::new(row);
     Some(RunRecord {
