@@ -101,7 +101,7 @@ impl Canvas {
         self.next.reset();
         let cursor = paint(&mut self.next);
         std::mem::swap(&mut self.shown, &mut self.next);
-        let changed = changes(&self.next, &self.shown);
+        let (changed, _) = changes(&self.next, &self.shown);
         self.painter.draw(seen(changed, self.clip));
         self.finish(cursor)
     }
@@ -118,7 +118,7 @@ impl Canvas {
             blank.reset();
             row.resize(y);
             row.content.clone_from_slice(cells);
-            self.painter.draw(seen(changes(blank, row), self.clip));
+            self.painter.draw(seen(changes(blank, row).0, self.clip));
         }
     }
 
@@ -158,8 +158,17 @@ impl Canvas {
         }
         paint(after);
         swap(before, &mut self.shown, start);
-        self.painter.draw(seen(changes(before, after), self.clip));
+        let (changed, harmed) = changes(before, after);
+        self.painter.draw(seen(changed, self.clip));
         swap(after, &mut self.shown, start);
+        // Beyond the part nothing has changed, but the end of a row may have left its mark there.
+        for (y, end) in harmed {
+            let row = usize::from(y) * stride;
+            let from = usize::from(area.right());
+            let cells = &self.shown.content[row + from..row + stride];
+            self.painter
+                .draw(seen(behind(cells, (area.right(), y), end), self.clip));
+        }
     }
 
     /// Moves the cursor to its place and returns the bytes of everything that was painted.
@@ -183,12 +192,12 @@ impl Canvas {
     }
 }
 
+/// A cell with its column and row.
+type Placed<'a> = (u16, u16, &'a Cell);
+
 /// Returns the cells that are whole on a terminal of this size.
-fn seen(
-    cells: Vec<(u16, u16, &Cell)>,
-    (columns, rows): (u16, u16),
-) -> impl Iterator<Item = (u16, u16, &Cell)> {
-    let is_seen = move |(x, y, cell): &(u16, u16, &Cell)| {
+fn seen(cells: Vec<Placed<'_>>, (columns, rows): (u16, u16)) -> impl Iterator<Item = Placed<'_>> {
+    let is_seen = move |(x, y, cell): &Placed<'_>| {
         *y < rows && usize::from(*x) + cell_span(cell) <= usize::from(columns)
     };
     cells.into_iter().filter(is_seen)
@@ -206,9 +215,10 @@ fn swap(part: &mut Buffer, whole: &mut Buffer, start: usize) {
 /// Returns the cells that differ, in the order of their places; the second cell of a wide character is never among them.
 ///
 /// What is drawn may leave its mark on cells that do not differ, and these are drawn again: the second half of a wide character
-/// whose first half is drawn over, and the cells on which a terminal that joins less than we do puts the rest of a cluster.
-fn changes<'a>(before: &Buffer, after: &'a Buffer) -> Vec<(u16, u16, &'a Cell)> {
-    let mut changed = Vec::new();
+/// whose first half is drawn over, and the cells on which a terminal that joins less than we do puts the rest of a cluster. For the
+/// rows whose end leaves one behind the buffer, the second list has the row and the column behind the mark.
+fn changes<'a>(before: &Buffer, after: &'a Buffer) -> (Vec<Placed<'a>>, Vec<(u16, u16)>) {
+    let (mut changed, mut beyond) = (Vec::new(), Vec::new());
     let columns = usize::from(after.area.width).max(1);
     let rows = before
         .content
@@ -225,8 +235,23 @@ fn changes<'a>(before: &Buffer, after: &'a Buffer) -> Vec<(u16, u16, &'a Cell)> 
             }
             x = end;
         }
+        if harmed > columns {
+            beyond.push((y, after.area.x.saturating_add(harmed as u16)));
+        }
     }
-    changed
+    (changed, beyond)
+}
+
+/// Returns the cells from a place up to a column, and further as far as these leave marks themselves.
+fn behind(cells: &[Cell], (left, y): (u16, u16), end: u16) -> Vec<Placed<'_>> {
+    let (mut x, mut end) = (0, usize::from(end.saturating_sub(left)));
+    let mut drawn = Vec::new();
+    while let Some(cell) = cells.get(x).filter(|_| x < end) {
+        drawn.push((left + x as u16, y, cell));
+        end = end.max(x + span_apart(cell));
+        x += cell_span(cell);
+    }
+    drawn
 }
 
 #[cfg(test)]
@@ -327,6 +352,27 @@ mod tests {
         canvas.whole(paint("🚀x"));
         let narrow = text(&canvas.whole(paint("e x")));
         assert!(narrow.ends_with("\u{1b}[1;1He "), "{narrow:?}");
+    }
+
+    #[test]
+    fn what_a_cluster_at_the_end_of_a_part_may_have_run_over_is_drawn_again() {
+        let mut canvas = Canvas::new((8, 1), Abilities::default());
+        let plain = ratatui::style::Style::default();
+        canvas.whole(|buf| {
+            buf.set_string(4, 0, "┃│xy", plain);
+            None
+        });
+        let cluster = "\u{1f469}\u{200d}\u{1f680}";
+        canvas.part(Rect::new(0, 0, 4, 1), |buf| {
+            buf[(2, 0)].set_symbol(cluster);
+        });
+        let sent = text(&canvas.finish(None));
+        let behind = sent.split(cluster).nth(1).expect("it is drawn");
+        assert!(behind.contains("┃│") && !behind.contains('x'), "{sent:?}");
+        canvas.part(Rect::new(0, 0, 4, 1), |buf| {
+            buf[(2, 0)].set_symbol("a");
+        });
+        assert!(!text(&canvas.finish(None)).contains('x'));
     }
 
     #[test]
