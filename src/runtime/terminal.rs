@@ -864,6 +864,10 @@ impl Shell {
                 None => draw_whole(terminal, model, screen, hostname),
             };
             terminal.send(model, screen, &cells, follows);
+            // That of the pane, also where a transcript is seen in its place.
+            let has_output = revision != terminal.frames.revision;
+            terminal.frames.revision = revision;
+            terminal.frames.drawn.note(Instant::now(), has_output);
         }
     }
 }
@@ -919,10 +923,6 @@ impl HostTerminal {
             }
             self.host.write(bytes);
         }
-        let revision = screen.revision();
-        let has_output = revision != self.frames.revision;
-        self.frames.revision = revision;
-        self.frames.drawn.note(Instant::now(), has_output);
     }
 
     /// Returns the sequence that gives the terminal's cursor the child's shape; empty if it has that already.
