@@ -132,6 +132,14 @@ fn a_suspended_agent_is_unknown_until_a_key_continues_it() {
     let forwards = |effect: &Effect| matches!(effect, Effect::Forward(_));
     assert!(!effects.iter().any(forwards), "{effects:?}");
     assert_eq!(bench.state(), AgentState::Idle);
+    // A paste continues it with its end, and no piece of it is passed on.
+    bench.send(Event::Pane(PaneEvent::Suspended));
+    let chunk = HostInput::PasteChunk(b"text".to_vec());
+    let pieces = [HostInput::PasteStart, chunk, HostInput::PasteEnd];
+    let pasted = pieces.map(|piece| bench.send(Event::Host(HostEvent::Input(piece))));
+    assert!(!pasted.iter().flatten().any(forwards), "{pasted:?}");
+    assert!(pasted[2].iter().any(continues), "{pasted:?}");
+    assert_eq!(bench.state(), AgentState::Idle);
     // It may be killed meanwhile.
     bench.send(Event::Pane(PaneEvent::Suspended));
     bench.exited(0);

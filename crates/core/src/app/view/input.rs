@@ -543,8 +543,11 @@ fn paste(model: &mut Model, piece: HostInput) {
         _ => false,
     };
     if has_pane(model) {
-        if suspend::continue_agent(model) {
-            model.info("the agent goes on; what was pasted was not passed on: paste it again");
+        if model.session.agent.suspended.is_some() {
+            // Its last piece continues the agent, or the rest would be passed on without a beginning.
+            if piece == HostInput::PasteEnd && suspend::continue_agent(model) {
+                model.info("the agent goes on; what was pasted was not passed on: paste it again");
+            }
             return;
         }
         model.session.agent.typed_at = Some(model.now);
