@@ -36,14 +36,8 @@ impl Store {
 
     /// Returns the runs asked for with their iterations, newest run first, at most `limit` runs.
     pub async fn history(&self, of: &HistoryOf, limit: u32) -> Result<Vec<RunHistory>, StoreError> {
-        const WHAT: &str = "the history";
-        let mut histories = Vec::new();
         let read = rows::read_runs(of, limit);
-        for run in self.records(read, rows::run, WHAT).await? {
-            let read = rows::read_iterations(&run.run);
-            let iterations = self.records(read, rows::iteration, WHAT).await?;
-            histories.push(RunHistory { run, iterations });
-        }
+        let mut histories = self.with_iterations(read, "the history").await?;
         let waiting = self.waiting();
         waiting.pending.over_history(of, limit, &mut histories);
         Ok(histories)
@@ -56,12 +50,21 @@ impl Store {
         host: &str,
         limit: u32,
     ) -> Result<Vec<RunHistory>, StoreError> {
-        const WHAT: &str = "the runs of other machines";
-        let mut histories = Vec::new();
         let read = rows::read_open_elsewhere(host, limit);
-        for run in self.records(read, rows::run, WHAT).await? {
+        self.with_iterations(read, "the runs of other machines")
+            .await
+    }
+
+    /// Reads runs, each with its iterations.
+    async fn with_iterations(
+        &self,
+        read: Statement,
+        what: &'static str,
+    ) -> Result<Vec<RunHistory>, StoreError> {
+        let mut histories = Vec::new();
+        for run in self.records(read, rows::run, what).await? {
             let read = rows::read_iterations(&run.run);
-            let iterations = self.records(read, rows::iteration, WHAT).await?;
+            let iterations = self.records(read, rows::iteration, what).await?;
             histories.push(RunHistory { run, iterations });
         }
         Ok(histories)
