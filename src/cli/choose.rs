@@ -26,7 +26,7 @@ use crate::{runtime::wall, ui::picker::PickerRow};
 /// The time between two looks at the sessions.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// What a row stands for.
+/// The meaning of a row.
 #[derive(Clone, Debug, PartialEq)]
 enum Row {
     /// A session that runs.

@@ -230,7 +230,7 @@ pub(super) fn host(request: Request, terminal: &mut Option<UnixStream>) -> Resul
                 plan: order.plan(&config),
                 speech: order.speech(),
                 file: order.file,
-                anew: args.new,
+                begins_new: args.new,
             }))
         }
     };

@@ -225,7 +225,7 @@ impl Session {
     }
 }
 
-/// Finds the sessions that run on this machine, and those that the others have told of last. An error is shown to the person; only the
+/// Finds the sessions that run on this machine, and those that the other machines have last reported. An error is shown to the person; only the
 /// exit code is returned.
 pub(super) fn sessions(fleet: &Fleet) -> Result<Vec<Session>, i32> {
     let answers = fleet.ask();

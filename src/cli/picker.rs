@@ -65,7 +65,7 @@ pub(super) enum Picked<T> {
     Ended(i32),
 }
 
-/// A list with what each of its rows stands for.
+/// A list with the meaning of each of its rows.
 pub(super) struct Picker<T> {
     view: PickerView,
     choices: Vec<T>,

@@ -212,7 +212,7 @@ impl Shell {
         });
     }
 
-    /// Shows a transcript in the place of the pane's screen, which stands still meanwhile.
+    /// Shows a transcript in the place of the pane's screen, which does not change meanwhile.
     fn show_transcript(&mut self, talk: &Talk) {
         let size = self.pane.screen.size();
         let theme = self.terminals.active().map(|active| active.theme.clone());

@@ -1,6 +1,6 @@
 //! The places of this supervisor's own: the project's lock, the control socket with its tokens, and the run's directory.
 //!
-//! Others remove them: whoever tidies up removes the directory of sockets and tokens, `git clean` the files in the project. So they are
+//! Others remove them: a person who tidies up removes the directory of sockets and tokens, `git clean` the files in the project. So they are
 //! watched, and made again when gone. If that directory cannot be made again, another one is used, and what is missing is
 //! tried again once a second.
 //!

@@ -270,7 +270,7 @@ async fn open_store(
     let instead = matches!(start.work, Work::Restore(_));
     let instead = instead.then_some("a checkpoint was restored instead");
     let can_resume = |session| plan.can_resume(session);
-    let task = start.work.task().filter(|task| !task.anew);
+    let task = start.work.task().filter(|task| !task.begins_new);
     let task = task.map(|task| task.plan.task.as_str());
     let found = recover::open_store(
         options, &project, files, claim.at, instead, task, can_resume,

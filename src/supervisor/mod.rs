@@ -85,7 +85,7 @@ pub struct Task {
     /// The output format of a run without a terminal; `None` with one.
     pub speech: Option<Speech>,
     /// True if a run with this task that ended without notice does not go on.
-    pub anew: bool,
+    pub begins_new: bool,
 }
 
 impl Work {
