@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::{
     prompts::of_human,
-    record::{self, Record, Splitter},
+    record::{self, Record, STOPPED, Splitter},
     tail::{TailError, read_pieces},
     words::{clipped, without_signals},
 };
@@ -16,9 +16,6 @@ const END: u64 = 1024 * 1024;
 
 /// The longest text that is kept of a prompt or of the agent's words, in bytes.
 const TEXT: usize = 2_000;
-
-/// The start of the record that the client writes when a person has stopped a turn.
-const STOPPED: &str = "[Request interrupted by user";
 
 /// What a session is remembered by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

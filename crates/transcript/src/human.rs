@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::{
     commands::moment,
     prompts, prose,
+    record::STOPPED,
     words::{ends, plain_key},
 };
 use pitstop_base::redact;
@@ -347,7 +348,7 @@ fn says_nothing(prompt: &str) -> bool {
 
 /// Returns the person's words in a prompt that may be a command; none for a command alone and for the note of an interruption.
 fn without_command(prompt: &str) -> Option<&str> {
-    if prompt.starts_with("[Request interrupted by user") {
+    if prompt.starts_with(STOPPED) {
         return None;
     }
     let name = prompt.split_whitespace().next().unwrap_or_default();

@@ -84,6 +84,9 @@ pub struct User<'a> {
     pub texts: Vec<Cow<'a, str>>,
 }
 
+/// The start of the text that the client records when a person has stopped a turn.
+pub(super) const STOPPED: &str = "[Request interrupted by user";
+
 impl User<'_> {
     /// Returns the prompt, if this record is one that a human or a host gave on the main chain.
     ///
@@ -96,7 +99,7 @@ impl User<'_> {
             "<local-command-",
             "<bash-input>",
             "<bash-stdout>",
-            "[Request interrupted by user",
+            STOPPED,
         ];
         if self.sidechain || self.meta || self.tool_results > 0 {
             return None;

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
-    prompts::{is_handoff, of_human},
+    prompts::of_human,
     record::Splitter,
     tail::{TailError, read_pieces},
     words::without_signals,
@@ -130,11 +130,11 @@ impl Talk {
             return;
         }
         self.parts.push(match of_human(text) {
-            Some(own) if !is_handoff(text) => Said::Prompt {
+            Some(own) => Said::Prompt {
                 text: own.trim().to_owned(),
                 at,
             },
-            _ => Said::Given(text.trim().to_owned()),
+            None => Said::Given(text.trim().to_owned()),
         });
     }
 
