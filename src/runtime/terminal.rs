@@ -167,11 +167,10 @@ impl HostTerminal {
 
     /// Has all of it drawn again, in this size of the screen: another program has drawn on it.
     fn renew(&mut self, screen: (u16, u16)) {
-        self.frames.canvas.renew(screen, self.size);
+        self.frames.renew(screen, self.size);
         self.output.raw(&self.keys.request());
         self.pointer = Pointer::default();
         self.cursor_shape = None;
-        self.frames.dirty = true;
     }
 }
 
@@ -436,6 +435,14 @@ impl Frames {
         }
     }
 
+    /// Has everything drawn again, in these sizes of the screen and of the terminal in cells. Until then the pane is not drawn
+    /// alone: its cells would be left on a screen that is about to be cleared.
+    fn renew(&mut self, screen: (u16, u16), clip: (u16, u16)) {
+        self.canvas.renew(screen, clip);
+        self.layout = None;
+        self.dirty = true;
+    }
+
     /// Reports whether the echo of a key is awaited.
     fn echoes(&self, now: Instant) -> bool {
         self.echo_until.is_some_and(|until| now < until)
@@ -462,8 +469,7 @@ impl Shell {
         for terminal in self.terminals.all_mut() {
             let size = terminal.size;
             if screen != before || size != terminal.frames.canvas.clipped() {
-                terminal.frames.canvas.renew(screen, size);
-                terminal.frames.dirty = true;
+                terminal.frames.renew(screen, size);
             }
         }
         if screen == before {
@@ -480,8 +486,7 @@ impl Shell {
     pub(super) fn reflowed(&mut self, id: TerminalId) {
         let screen = self.core.view().view.host;
         if let Some(terminal) = self.terminals.find(id) {
-            terminal.frames.canvas.renew(screen, terminal.size);
-            terminal.frames.dirty = true;
+            terminal.frames.renew(screen, terminal.size);
         }
     }
 
