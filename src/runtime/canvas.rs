@@ -256,6 +256,15 @@ fn behind(cells: &[Cell], (left, y): (u16, u16), end: u16) -> Vec<Placed<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use alacritty_terminal::{
+        Term,
+        event::VoidListener,
+        term::{self, test::TermSize},
+    };
+    use pitstop_terminal::PaneSize;
+    use ratatui::style::Style;
+    use vte::ansi::{Processor, StdSyncHandler};
+
     use super::*;
 
     fn text(bytes: &[u8]) -> String {
@@ -373,6 +382,84 @@ mod tests {
             buf[(2, 0)].set_symbol("a");
         });
         assert!(!text(&canvas.finish(None)).contains('x'));
+    }
+
+    /// A host terminal as most are: it joins no code points into one character, and does not wrap.
+    fn outer((columns, rows): (u16, u16)) -> Term<VoidListener> {
+        let size = TermSize::new(columns.into(), rows.into());
+        let mut outer = Term::new(term::Config::default(), &size, VoidListener);
+        take(&mut outer, b"\x1b[?7l");
+        outer
+    }
+
+    fn take(outer: &mut Term<VoidListener>, bytes: &[u8]) {
+        Processor::<StdSyncHandler>::new().advance(outer, bytes);
+    }
+
+    fn cells_of(outer: &Term<VoidListener>) -> Vec<term::cell::Cell> {
+        let cells = outer.grid().display_iter();
+        cells.map(|at| at.cell.clone()).collect()
+    }
+
+    #[test]
+    fn frames_of_parts_leave_what_one_frame_of_everything_shows() {
+        const PARTS: [&str; 10] = [
+            "text ",
+            "\u{65e5}\u{672c}",
+            "\u{1f469}\u{200d}\u{1f680}",
+            "\u{26a0}\u{fe0f}",
+            "e\u{301}",
+            "\x1b[48;5;19m",
+            "\x1b[0m",
+            "\x1b[K",
+            "\x1b[2X",
+            "\x1b[2J",
+        ];
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for round in 0..400 {
+            let size = (20 + random(10) as u16, 6);
+            let pane = Rect::new(1, 1, size.0 - 1 - random(4) as u16, 4);
+            let mut screen = Screen::new(PaneSize::new(pane.width, pane.height), 10);
+            let whole = |canvas: &mut Canvas, screen: &Screen| {
+                canvas.whole(|buf| {
+                    for y in 0..buf.area.height {
+                        buf.set_string(0, y, "|".repeat(buf.area.width.into()), Style::default());
+                    }
+                    pane::cells(buf, pane, screen, Depth::TrueColor);
+                    None
+                })
+            };
+            let (mut canvas, mut host) = (Canvas::new(size, Abilities::default()), outer(size));
+            take(&mut host, &whole(&mut canvas, &screen));
+            screen.set_drawn();
+            for _ in 0..8 {
+                let mut text = String::new();
+                for _ in 0..=random(4) {
+                    text += &format!("\x1b[{};{}H", 1 + random(4), 1 + random(28));
+                    text += PARTS[random(10) as usize];
+                    text += PARTS[random(10) as usize];
+                }
+                screen.feed_at_once(text.as_bytes());
+                let bytes = if random(4) == 0 {
+                    screen.set_drawn();
+                    whole(&mut canvas, &screen)
+                } else {
+                    let damage = screen.take_damage();
+                    canvas.pane(pane, &screen, &damage, (Depth::TrueColor, ""), None)
+                };
+                take(&mut host, &bytes);
+                let mut fresh = outer(size);
+                let all = whole(&mut Canvas::new(size, Abilities::default()), &screen);
+                take(&mut fresh, &all);
+                assert_eq!(cells_of(&host), cells_of(&fresh), "{round}: {text:?}");
+            }
+        }
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub fn enter() -> Vec<u8> {
         bytes,
         style::Print(ENTER_OURS),
         terminal::EnterAlternateScreen,
+        // What a terminal that joins less than we do has no room for in a row is not written over the next one.
+        terminal::DisableLineWrap,
         cursor::Hide,
         event::EnableBracketedPaste,
         event::EnableFocusChange,
@@ -62,6 +64,7 @@ fn leave() -> Vec<u8> {
         style::ResetColor,
         terminal::Clear(terminal::ClearType::All),
         cursor::SetCursorStyle::DefaultUserShape,
+        terminal::EnableLineWrap,
         terminal::LeaveAlternateScreen,
         cursor::Show,
     );

@@ -470,8 +470,11 @@ impl Terminal {
         .filter(|(flag, _)| mode.intersects(*flag))
         .map(|(_, name)| name)
         .collect();
-        if !mode.contains(TermMode::SHOW_CURSOR) {
-            on.push("hidden cursor");
+        for (flag, name) in [
+            (TermMode::SHOW_CURSOR, "hidden cursor"),
+            (TermMode::LINE_WRAP, "no line wrap"),
+        ] {
+            on.extend((!mode.contains(flag)).then_some(name));
         }
         if last_of(&outer.output, b"\x1b[?2031h") > last_of(&outer.output, b"\x1b[?2031l") {
             on.push("colour scheme");
