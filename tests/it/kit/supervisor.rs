@@ -722,10 +722,14 @@ impl Supervisor {
     /// Kills the supervisor as a crash would; the same home can be started again.
     pub fn kill(mut self) -> Launch {
         self.checks = false;
-        // It may have died already.
-        if let Some(server) = self.seek_pid() {
-            let _ = rustix::process::kill_process(server, Signal::KILL);
-        }
+        // It may have died already, and at the very start it is not there yet.
+        poll::within(SOON, || match self.seek_pid() {
+            Some(server) => {
+                let _ = rustix::process::kill_process(server, Signal::KILL);
+                true
+            }
+            None => self.terminal.has_ended(),
+        });
         self.terminal.wait_for_exit(SOON);
         self.launch.clone()
     }
