@@ -7,7 +7,7 @@ use super::out::{self, columns, duration, tokens};
 use crate::runtime::zone;
 use pitstop_base::clock::{UTC, Zone};
 use pitstop_base::format::dollars;
-use pitstop_core::api::wire::{CacheReport, ContextReport, RunReport, StatusReport};
+use pitstop_core::api::wire::{CacheReport, ContextReport, NeedReport, RunReport, StatusReport};
 use pitstop_core::app::{autopilot::facts::facts, forecast};
 
 /// The number of a run's newest lines that are shown.
@@ -68,6 +68,7 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         ),
         row("context", &context(&report.context)),
     ];
+    rows.extend(report.needs.iter().map(|need| need_row(need, zone)));
     if let Some(forecast) = &report.context.forecast {
         let parts = forecast::words(forecast);
         rows.extend((!parts.is_empty()).then(|| row("growth", &parts)));
@@ -108,6 +109,14 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         rows.push(row("history", &[format!("in memory: {error}")]));
     }
     columns(&rows)
+}
+
+/// Returns what a person is needed for.
+fn need_row(need: &NeedReport, zone: Zone) -> Vec<String> {
+    let mut parts = vec![need.what.clone()];
+    parts.extend((!need.why.is_empty()).then(|| need.why.clone()));
+    parts.extend(need.until.map(|at| format!("until {}", local(at, zone))));
+    row("needs you", &parts)
 }
 
 /// Returns the costs of the session.
@@ -258,6 +267,7 @@ mod tests {
             }),
             run: None,
             store_error: None,
+            needs: Vec::new(),
         }
     }
 

@@ -16,8 +16,10 @@ use pitstop_core::{
         effect::{StartAgent, StopSignal},
         event::{BridgeEvent, Exit, HandoffFiles, MadeAgain, NewIds, PaneEvent, ReadEvent},
         layout,
+        model::needs::Need,
     },
     autopilot::RunEvent,
+    config::Notifications,
     lineage::{EndReason, IterationId, RunId},
 };
 use pitstop_handoff::{breakpoint::git, scratchpad::versions::Version};
@@ -152,7 +154,8 @@ impl Shell {
             Effect::Notify { title, body } => self.each_output(|out| out.notify(&title, &body)),
             Effect::HostTitle(title) => self.terminals.set_title(&title),
             Effect::HostProgress(progress) => self.each_output(|output| output.progress(progress)),
-            Effect::Call(why) => self.call_person(&why),
+            Effect::Call(need) => self.call_person(&need),
+            Effect::Settled(_) => {}
             Effect::LogRun(event) => self.report(&event),
             Effect::Detach => self.detach_active(),
             Effect::DetachAll => self.detach_all("by `pitstop detach`"),
@@ -770,18 +773,21 @@ impl Shell {
         }
     }
 
-    /// Calls a person by the host terminal: OSC 777 where it is known to be understood, else OSC 9, and the bell.
-    fn call_person(&mut self, why: &str) {
-        use pitstop_core::config::Notifications;
+    /// Calls a person by each host terminal that does not have the focus.
+    fn call_person(&mut self, need: &Need) {
         let how = self.core.view().config.ui.notifications;
-        if how == Notifications::Off {
-            return;
+        let said = match need.why.as_str() {
+            "" => need.what.clone(),
+            why => format!("{}: {why}", need.what),
+        };
+        for terminal in self.terminals.all_mut().filter(|one| !one.has_focus()) {
+            if how == Notifications::Desktop {
+                terminal.output.notify("pitstop", &said);
+            }
+            if how != Notifications::Off {
+                terminal.output.bell();
+            }
         }
-        // A person who looks at the terminal sees its content.
-        if how == Notifications::Desktop && self.core.view().view.host_focused != Some(true) {
-            self.each_output(|output| output.notify("pitstop", why));
-        }
-        self.each_output(HostOutput::bell);
     }
 
     /// Adds something to the output of each host terminal.

@@ -137,6 +137,11 @@ pub(super) struct HostTerminal {
 }
 
 impl HostTerminal {
+    /// Reports whether it is known to have the focus: a person who looks at it sees its content.
+    pub fn has_focus(&self) -> bool {
+        self.focused == Some(true)
+    }
+
     /// Leaves the terminal alone until [`Self::take`].
     pub fn pause(&mut self) -> io::Result<()> {
         self.host.pause()

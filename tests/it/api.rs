@@ -309,6 +309,7 @@ fn status() -> StatusReport {
         prompt_cache: None,
         run: None,
         store_error: None,
+        needs: Vec::new(),
     }
 }
 

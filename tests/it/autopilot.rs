@@ -169,7 +169,7 @@ fn a_task_over_five_sessions_of_the_demo_ends_by_the_stop_phrase() {
     assert_eq!(exit.code, 0, "{}", supervisor.log());
     check_five_sessions(&launch);
     let said = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
-    assert!(said.contains("\x1b]9;pitstop: the run is over: the stop phrase was given"));
+    assert!(said.contains("\x1b]9;pitstop: The run is over: the stop phrase was given"));
     assert!(
         said.ends_with("the run is over: the stop phrase was given\r\n"),
         "{said:?}"
@@ -586,7 +586,7 @@ fn a_tripped_breaker_calls_a_person_who_may_reset_it() {
         "a notification",
         || {
             let said = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
-            said.contains("\x1b]9;pitstop: the run has stopped: 3 turns in a row")
+            said.contains("\x1b]9;pitstop: The run has stopped: 3 turns in a row")
         },
         SOON,
     );

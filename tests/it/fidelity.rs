@@ -457,6 +457,8 @@ fn a_paste_of_every_sign_does_nothing_but_be_text_whatever_has_the_focus() {
                         HostInput::PasteStart | HostInput::PasteChunk(_) | HostInput::PasteEnd
                     ) | Effect::SetTimer(..)
                         | Effect::WriteScratchpad { .. }
+                        | Effect::HostTitle(_)
+                        | Effect::Call(_)
                 );
                 assert!(text, "{place}: {effect:?}");
             }
@@ -636,7 +638,7 @@ fn two_hundred_titles_are_clean_and_tell_a_turn_from_a_rest() {
             "{title:?}"
         );
         let wanted = |effect: &Effect| match effect {
-            Effect::HostTitle(shown) => shown.ends_with(" · pitstop"),
+            Effect::HostTitle(shown) => shown.contains("ledger · "),
             _ => false,
         };
         assert!(effects.iter().any(wanted), "{title:?}: {effects:?}");

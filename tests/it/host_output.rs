@@ -84,7 +84,7 @@ fn notifications_progress_title_and_clipboard_reach_the_host() {
     );
     reaches(&supervisor, "\x1b]9;Build: all green\x1b\\");
     reaches(&supervisor, "\x1b]9;4;1;42\x1b\\");
-    reaches(&supervisor, "\x1b]2;my title · pitstop\x1b\\");
+    reaches(&supervisor, "\x1b]2;project · my title\x1b\\");
     reaches(&supervisor, "\x1b]52;c;aGVsbG8=\x1b\\");
     let screen = supervisor.terminal.wait_for_text("42 %", SOON);
     assert!(
@@ -99,7 +99,7 @@ fn notifications_progress_title_and_clipboard_reach_the_host() {
 const OUTPUTS: [(&str, Option<&str>); 13] = [
     (
         r"\033]2;a title\007",
-        Some("\x1b]2;a title · pitstop\x1b\\"),
+        Some("\x1b]2;project · a title\x1b\\"),
     ),
     (r"\033]9;nine\007", Some("\x1b]9;nine\x1b\\")),
     (r"\033]9;4;1;42\007", Some("\x1b]9;4;1;42\x1b\\")),

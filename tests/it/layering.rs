@@ -303,6 +303,7 @@ const LEVELS: [(&str, &[&[&str]]); 3] = [
             &["session"],
             &["outside"],
             &["view"],
+            &["needs"],
         ],
     ),
     (

@@ -30,9 +30,9 @@ pub use body::{
 pub use report::{
     AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, ForecastReport,
     ForecastUnit, HandoffCheck, HandoffReport, HeldReport, HistoryReport, IterationReport,
-    IterationTokens, KeyDecision, LastReboot, LinesReport, MissingFact, RebootReport, RunLine,
-    RunPhase, RunReport, SourcedItem, StatusLineReply, StatusReport, ToolReply, TurnsLeft,
-    UnfoundedLine, UsageAction, UsageActionKind, UsageQuery, UsageReply,
+    IterationTokens, KeyDecision, LastReboot, LinesReport, MissingFact, NeedKind, NeedReport,
+    RebootReport, RunLine, RunPhase, RunReport, SourcedItem, StatusLineReply, StatusReport,
+    ToolReply, TurnsLeft, UnfoundedLine, UsageAction, UsageActionKind, UsageQuery, UsageReply,
 };
 
 pub use field::FieldError;

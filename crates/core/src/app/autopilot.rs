@@ -17,7 +17,7 @@ use crate::{
     api::wire::AgentState,
     autopilot::{
         Autopilot, End, Fresh, Pause, Phase, Plan, RunEvent, Thrash, Trip, Verdict, Wait,
-        breaker::excerpt, cap::duration, events::first_line, prompt,
+        cap::duration, events::first_line, prompt,
     },
     config::RebootMode,
     guard::threshold::Threshold,
@@ -46,7 +46,7 @@ pub use publish::{publish, report};
 pub use turn::{figure_observed, figures_in, task_read, turn_ended, turn_failed};
 
 use hold::{hold, prompt_held};
-use publish::{call, turn_event};
+use publish::turn_event;
 use turn::{background_time, fresh, settle, type_prompt, wait_over};
 
 /// The time that the figures may take after a turn: the client waits 300 ms before it updates its status line.
@@ -118,7 +118,7 @@ pub fn begin(
         epoch: 0,
         due: None,
         rebooting: model.reboot.attempt.is_some(),
-        called: false,
+        stuck: None,
         said: false,
         unreported: None,
         figure_in: true,
@@ -206,7 +206,9 @@ pub(super) fn watch(model: &mut Model) {
         // What was waited for before the dialog is waited for again.
         return after_dialog(model);
     }
-    run.called &= rebooting;
+    // An agent that reports again, and a prompt box that is there, are no longer waited for.
+    let awaited = state == AgentState::Starting || run.due == Some(Due::PromptBox);
+    run.stuck = run.stuck.filter(|_| awaited);
     run.said &= state != AgentState::Busy;
     if rebooting {
         watch_reboot(model);
@@ -266,15 +268,9 @@ fn is_at_work(model: &Model) -> bool {
     model.session.agent.state == AgentState::Busy && !next_is_due
 }
 
-/// Handles a dialog that is open, or may be: a person is called; in an unattended run it stays unanswered.
+/// Handles a dialog that is open, or may be: in an unattended run it stays unanswered.
 fn dialog(model: &mut Model) {
-    let unattended = is_unattended(model);
-    // What a person has opened, such as a list of models, is no reason to call them.
-    if unattended || model.session.agent.state == AgentState::Dialog {
-        let about = agent_reason(model).unwrap_or_default();
-        call(model, &format!("a dialog waits: {about}"));
-    }
-    if unattended {
+    if is_unattended(model) {
         set_once(model, Due::Dialog, DIALOG);
     }
 }
@@ -302,7 +298,6 @@ fn watch_reboot(model: &mut Model) {
     };
     let step = attempt.step();
     if attempt.is_overdue() {
-        call(model, "the handoff is not confirmed");
         if is_unattended(model) {
             set_once(model, Due::Undelivered, UNDELIVERED);
         }
@@ -313,10 +308,7 @@ fn watch_reboot(model: &mut Model) {
     let waits = announces || matches!(step, Step::Armed | Step::Waiting);
     if waits && blocked_by(model) == [Block::Background] {
         let time = background_time(model);
-        return set_once(model, Due::Background, time);
-    }
-    if is_under_review(model) && model.reboot.mode != RebootMode::Auto {
-        call(model, "the handoff waits for your review");
+        set_once(model, Due::Background, time);
     }
 }
 
@@ -416,7 +408,6 @@ fn trip(model: &mut Model, trip: &Trip) {
     };
     let phase = run.pilot.trip(trip.clone());
     run.due = None;
-    run.called = false;
     model.emit(run_event(RunEvent::Tripped {
         breaker: trip.name().to_owned(),
         evidence: trip.to_string(),
@@ -427,7 +418,6 @@ fn trip(model: &mut Model, trip: &Trip) {
     model.reboot.paused = true;
     let key = resume_key(model);
     model.error(format!("stopped: {trip} · {key} goes on"));
-    call(model, &format!("the run has stopped: {trip}"));
 }
 
 fn resume_key(model: &Model) -> String {
@@ -441,14 +431,9 @@ fn finish(model: &mut Model, end: End) {
         return;
     };
     let (code, reason) = (end.code(), end.reason());
-    let text = format!("the run is over: {end}");
-    let attended = run.pilot.plan.attended;
     run.pilot.phase = Phase::Ended(end);
     run.due = None;
     turn_event(model);
-    if attended {
-        model.emit(Effect::Call(excerpt(&text)));
-    }
     leave(model, code, reason, false);
 }
 
@@ -489,7 +474,14 @@ fn silent(model: &mut Model) {
         return finish(model, End::NoAgent(what.to_owned()));
     }
     model.error(what);
-    call(model, what);
+    stuck(model, what);
+}
+
+/// Notes that the run does not get on, for this reason, without a person.
+fn stuck(model: &mut Model, why: &'static str) {
+    if let Some(run) = &mut model.autopilot {
+        run.stuck = Some(why);
+    }
 }
 
 /// Pushes the reboot on once background tasks have held it up for long enough.

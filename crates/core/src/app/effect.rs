@@ -24,7 +24,7 @@ use pitstop_transcript::{SessionId, talk::Talk, trim::TrimSettings};
 
 use crate::app::{
     event::{CallId, Document, MadeAgain, SummaryId, TimerId},
-    model::carried::Carried,
+    model::{carried::Carried, needs::Need},
 };
 
 /// An order.
@@ -231,8 +231,10 @@ pub enum Effect {
     HostTitle(String),
     /// Show on the host terminal the agent's progress.
     HostProgress(Progress),
-    /// Call a person: a desktop notification or the bell, as the user wants it.
-    Call(String),
+    /// Call a person for this, in each way that the user wants.
+    Call(Box<Need>),
+    /// Take a call back: nobody is needed for this any more.
+    Settled(Box<Need>),
     /// Write to the run's log.
     LogRun(Box<RunEvent>),
     /// Lets go of the terminal in which something was typed last.

@@ -483,6 +483,8 @@ pub enum TimerId {
     Moment,
     /// The human has not typed into the pane for the quiet time, and the footer no longer shows that they type.
     Typing,
+    /// The usage limit that holds the agent is over.
+    LimitOver,
     /// A figure on the screen has another age.
     Age,
     /// The client has drawn what belongs to the last figure.

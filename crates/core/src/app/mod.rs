@@ -12,6 +12,7 @@ pub mod facts;
 pub mod forecast;
 pub mod metrics;
 pub mod model;
+pub mod needs;
 pub mod orders;
 pub mod outside;
 pub mod reboot;
@@ -108,6 +109,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     tour::after(model);
     metrics::note(model, before);
     activity::log_change(model, state);
+    needs::after(model);
     // What was shown in the footer just now is taken down again later.
     let newest = model.view.notices.back();
     if newest.is_some_and(|notice| notice.at == at) {
@@ -268,7 +270,7 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::Notice => control::expire_notices(model),
         TimerId::Moment => moment::tick(model),
         // A feature that waited for the time alone looks now, and the screen is drawn.
-        TimerId::Quiet | TimerId::Typing => {}
+        TimerId::Quiet | TimerId::Typing | TimerId::LimitOver => {}
         TimerId::Age => control::age_tick(model),
         TimerId::ClientWords => client_limit::look(model),
         TimerId::KeepCarried => carried::keep(model),

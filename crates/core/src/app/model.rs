@@ -19,6 +19,7 @@ pub mod external;
 pub mod happened;
 pub mod history;
 pub mod moments;
+pub mod needs;
 pub mod orders;
 pub mod outside;
 pub mod panels;

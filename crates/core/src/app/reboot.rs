@@ -40,14 +40,12 @@ mod timing;
 
 use crate::{
     api::wire::AgentState,
-    config::RebootMode,
-    guard::Level,
     lineage::{
         Cause, IterationId, Way,
         journal::{JournalEntry, Step},
     },
 };
-use pitstop_base::{clean, format::percent};
+use pitstop_base::clean;
 use pitstop_handoff::Handoff;
 use pitstop_transcript::SessionId;
 
@@ -187,35 +185,8 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refus
     enter(model, Phase::Armed);
     if asked {
         shown_to(model, cause);
-    } else if model.reboot.mode == RebootMode::Ask {
-        call(model, "A reboot waits for your review.");
     }
     Ok(())
-}
-
-/// Calls a person to a reboot that waits for them or is announced: once for each level that the session reaches. A run has its
-/// own way to call.
-fn call(model: &mut Model, what: &str) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
-    let level = match attempt.cause {
-        Cause::Breakpoint => Level::Critical,
-        _ => Level::Overflow,
-    };
-    if model.autopilot.is_some() || model.reboot.called >= Some(level) {
-        return;
-    }
-    model.reboot.called = Some(level);
-    let figure = model.session.guard.figure(model.now);
-    let figure = figure.map_or_else(String::new, |figure| {
-        format!(" The context is {} % full.", percent(figure.percent))
-    });
-    let said = format!("{what}{figure}");
-    // The banner is shown until it is answered; the log shows when it began.
-    let now = model.now.wall;
-    model.view.log(&said, false, now);
-    model.emit(Effect::Call(said));
 }
 
 /// Shows a reboot to the one who asked for it: to the person at the keyboard its review, to a script nothing.

@@ -63,6 +63,7 @@ mod hookless;
 mod in_place;
 mod input;
 mod mouse;
+mod needs;
 mod on_the_fly;
 mod orders;
 mod promises;
@@ -343,7 +344,7 @@ impl Bench {
         }))
     }
 
-    fn used(&mut self, used: u64) -> Vec<Effect> {
+    pub(in crate::app) fn used(&mut self, used: u64) -> Vec<Effect> {
         let at = self.at();
         let reading = Reading {
             used: Tokens(used),

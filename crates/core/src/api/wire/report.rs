@@ -56,6 +56,75 @@ pub struct StatusReport {
     pub run: Option<RunReport>,
     /// The reason why history is kept in memory, while the store cannot be used.
     pub store_error: Option<String>,
+    /// What a person is needed for, the most urgent first.
+    #[serde(default)]
+    pub needs: Vec<NeedReport>,
+}
+
+/// Something that a person is needed for, as part of a [`StatusReport`] and of the calls of `[notify]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NeedReport {
+    /// The number of the need, different for all of a supervisor's.
+    pub id: u64,
+    /// The kind.
+    pub kind: NeedKind,
+    /// A sentence on what waits.
+    pub what: String,
+    /// The reason; empty if there is none to give.
+    pub why: String,
+    /// The time since which it waits, UTC.
+    pub since: DateTime<Utc>,
+    /// The time until which a person can decide, or at which it ends by itself, UTC.
+    pub until: Option<DateTime<Utc>>,
+}
+
+/// The kinds of [`NeedReport`], the most urgent first.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum NeedKind {
+    /// The agent asks a question.
+    Question,
+    /// A handoff waits for an approval.
+    Review,
+    /// The client takes no more prompts because its window is full.
+    ContextRefused,
+    /// A breaker has stopped the run.
+    RunStopped,
+    /// The run does not get on, though nothing has stopped it.
+    RunStuck,
+    /// The handoff was sent, and is not known to have arrived.
+    Unconfirmed,
+    /// The agent's process has ended.
+    AgentEnded,
+    /// The agent is suspended.
+    Suspended,
+    /// The agent asks for a reboot.
+    RebootAsked,
+    /// The usage limit is over, and the agent waits for a prompt.
+    LimitOver,
+    /// The usage limit is reached.
+    Limit,
+    /// The run is paused.
+    RunPaused,
+    /// The run has ended.
+    RunOver,
+}
+
+impl NeedKind {
+    /// Returns the kind's word in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+
+    /// Reports whether the work stands still until a person acts.
+    #[must_use]
+    pub const fn is_urgent(self) -> bool {
+        !matches!(self, Self::Limit | Self::RunPaused | Self::RunOver)
+    }
 }
 
 /// The last reboot of a run, as part of a [`StatusReport`].
@@ -644,6 +713,7 @@ mod tests {
             prompt_cache: None,
             run: None,
             store_error: None,
+            needs: Vec::new(),
         }
     }
 
@@ -661,7 +731,7 @@ mod tests {
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null, "forecast": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": [], "way": null, "held": null},
-            "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "prompt_cache": null, "run": null, "store_error": null,
+            "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "prompt_cache": null, "run": null, "store_error": null, "needs": [],
         });
         assert_eq!(
             serde_json::to_string(&status()).unwrap(),

@@ -5,7 +5,7 @@ use crate::{
     autopilot::{End, Phase, RunEvent},
 };
 
-use super::{SETTLE_FRESH, publish::call, resume_key, set, turn::give_up_background};
+use super::{SETTLE_FRESH, resume_key, set, turn::give_up_background};
 use crate::app::{
     effect::run_event,
     facts::{is_safe, typing_refusal},
@@ -77,9 +77,7 @@ pub fn person_typed(model: &mut Model) {
 
 /// Holds the run because another process continues its session: a person has to decide which of the two is to be continued.
 pub fn resumed_elsewhere(model: &mut Model) {
-    if hold(model, "another process in its session") {
-        call(model, "the session was resumed elsewhere");
-    }
+    hold(model, "another process in its session");
 }
 
 /// Holds the run until it is resumed; returns false if it was held already, or there is none.
@@ -122,7 +120,6 @@ fn resume(model: &mut Model) -> Result<(), Refusal> {
         return Ok(());
     };
     run.pilot.resume();
-    run.called = false;
     model.session.agent.typed_at = None;
     model.session.agent.stay_here();
     if model.view.overlay == Some(Overlay::Exited) {

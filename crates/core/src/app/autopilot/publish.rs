@@ -2,7 +2,7 @@
 
 use crate::{
     api::wire::{RunLine, RunPhase, RunReport},
-    autopilot::{Autopilot, End, Phase, RunEvent, breaker::excerpt, events::first_line},
+    autopilot::{Autopilot, End, Phase, RunEvent, events::first_line},
     lineage::Cause,
 };
 use pitstop_base::clean;
@@ -96,20 +96,6 @@ fn event(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
         bad: notice.bad,
     }));
     lines.into_iter().map(run_event).collect()
-}
-
-/// Calls a person, once for each occasion.
-pub(super) fn call(model: &mut Model, why: &str) {
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    if std::mem::replace(&mut run.called, true) {
-        return;
-    }
-    let why = excerpt(why);
-    let event = run_event(RunEvent::PersonNeeded { why: why.clone() });
-    model.emit(Effect::Call(why));
-    model.emit(event);
 }
 
 /// Reports the turn that has ended, with the figures as they are by now.

@@ -12,8 +12,8 @@ use pitstop_agent::Failure;
 
 use super::{
     DIALOG, FIGURE, SUBMIT_TIMEOUT, follow, heed, hold, is_always_fresh,
-    publish::{call, start_of, turn_event},
-    set, set_phase, trip,
+    publish::{start_of, turn_event},
+    set, set_phase, stuck, trip,
 };
 use crate::app::{
     effect::run_event,
@@ -255,8 +255,8 @@ pub(super) fn prompt_box_late(model: &mut Model) {
         let about = why.to_owned();
         return trip(model, &Trip::Dialog { about });
     }
-    call(model, why);
     set(model, Due::PromptBox, DIALOG);
+    stuck(model, why);
 }
 
 /// Reports whether something goes on in the background that the run has not waited for long enough.

@@ -61,6 +61,8 @@ pub struct AgentView {
     pub limits: Vec<String>,
     /// The time at which the exhausted usage limits start again.
     pub limit_reset: Option<DateTime<Utc>>,
+    /// True if it takes no prompt because its window is full, which is the limit that it is at then.
+    pub window_full: bool,
     /// The number of turns that ended in this iteration.
     pub turns: u32,
     /// A description of how the process ended, while none runs.

@@ -38,8 +38,8 @@ pub struct Run {
     pub(in crate::app) epoch: u64,
     pub(in crate::app) due: Option<Due>,
     pub(in crate::app) rebooting: bool,
-    /// True if a person has been called for the present occasion.
-    pub(in crate::app) called: bool,
+    /// The reason why the run does not get on without a person though nothing has stopped it.
+    pub(in crate::app) stuck: Option<&'static str>,
     /// True if a text was typed while the run is held, and no turn has begun since.
     pub(in crate::app) said: bool,
     /// The last words of a turn that has not been reported yet, because its figures have not come.

@@ -158,6 +158,8 @@ pub struct View {
     pub history: HistoryPanel,
     /// The part of the screen that has the keys.
     pub focus: Focus,
+    /// The title that the host terminals' windows were given last.
+    pub(in crate::app) host_title: String,
     /// True if the pane has the whole screen.
     pub zoomed: bool,
     /// The overlay that lies over everything, if one is open.

@@ -166,7 +166,6 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) {
         ScreenFact::Title(title) => {
             model.session.title = title;
             agent::title_changed(model);
-            model.emit(host_output::titled(model));
         }
         ScreenFact::Bell | ScreenFact::Notification { .. } => host_output::called(model, fact),
         ScreenFact::Progress(progress) => host_output::progressed(model, progress),

@@ -42,7 +42,7 @@ use crate::app::{
     autopilot,
     facts::{Block, agent_reason, blocked_by, cost_of, limit_reset, totals_of},
     forecast,
-    model::Model,
+    model::{Model, needs::Need},
     reboot::{self, Banner},
     session::{bridge, cost},
 };
@@ -92,6 +92,7 @@ pub fn status(model: &Model) -> StatusReport {
         prompt_cache: cache(model),
         run: autopilot::report(model),
         store_error: model.outside.store_error.clone(),
+        needs: model.outside.needs.iter().map(Need::report).collect(),
     }
 }
 

@@ -9,7 +9,6 @@ use pitstop_transcript::Tokens;
 
 use crate::app::{
     draft::{scratchpad, signal},
-    effect::Effect,
     event::CallId,
     forecast,
     model::{Model, reboot::Wish},
@@ -109,13 +108,5 @@ fn request_reboot(model: &mut Model, reason: &str) -> String {
         session: model.session.id,
         reason: reason.to_owned(),
     });
-    let mut said = "The agent asks for a reboot.".to_owned();
-    if !reason.is_empty() {
-        said = format!("The agent asks for a reboot: {reason}");
-    }
-    let now = model.now.wall;
-    // The banner is shown until it is answered; the log shows when it began.
-    model.view.log(&said, false, now);
-    model.emit(Effect::Call(said));
     "asked: the human decides, go on working until then".to_owned()
 }

@@ -298,9 +298,6 @@ fn start_clock(model: &mut Model) {
     model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK)));
     // The turns for which it has waited belong in the summary.
     summary::refresh(model);
-    let seconds = delay.as_millis().div_ceil(1000);
-    let what = format!("The agent is rebooted in {seconds} s.");
-    super::call(model, &what);
 }
 
 /// Sets the timer again when the clock has moved on.

@@ -116,11 +116,6 @@ fn hold(
         model.emit(timer);
         enter(model, Phase::Armed);
     }
-    if !answers_at_once(model) {
-        let said = "The client is about to compact: the handoff waits for your review.";
-        model.view.log(said, false, model.now.wall);
-        model.emit(Effect::Call(said.to_owned()));
-    }
     Ok(())
 }
 

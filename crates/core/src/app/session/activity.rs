@@ -108,6 +108,7 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
     activity.calls.clear();
     activity.dialog_seen = false;
     activity.question = None;
+    model.session.agent.window_full = false;
     set_state(model, AgentState::Busy);
 }
 
@@ -119,6 +120,7 @@ pub(in crate::app) fn turn_ends(model: &mut Model, state: AgentState) {
     activity.calls.clear();
     activity.dialog_seen = false;
     activity.question = None;
+    model.session.agent.window_full = false;
     set_state(model, state);
 }
 

@@ -2,22 +2,43 @@
 
 use std::time::Duration;
 
-use crate::config::Notifications;
+use crate::{api::wire::NeedKind, config::Notifications};
 use pitstop_terminal::screen::{Progress, ScreenFact};
 
-use crate::app::{effect::Effect, model::Model};
+use crate::app::{effect::Effect, facts::deciding_figure, model::Model};
+use pitstop_base::format::percent;
 
 /// The shortest time between two calls for a person: a program in a loop must not drive anybody mad.
 const CALL_GAP: Duration = Duration::from_secs(2);
 
-/// Returns the order for the agent's new title: the host terminal's tab shows it too.
-pub fn titled(model: &Model) -> Effect {
+/// Returns the title for the host terminal's tab: how full the window is, whether a person is needed, the project, and the agent's
+/// own title: `89 % ! repo · ✳ Tests`.
+fn title(model: &Model) -> String {
+    let figure = deciding_figure(model).map(|one| format!("{} % ", percent(one.percent)));
+    let needs = model.outside.needs.iter().any(|need| need.kind.is_urgent());
+    let mark = if needs { "! " } else { "" };
+    let project = model
+        .identity
+        .project
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
     let own = model.session.title.trim();
-    Effect::HostTitle(if own.is_empty() {
-        "pitstop".to_owned()
+    let own = if own.is_empty() {
+        String::new()
     } else {
-        format!("{own} · pitstop")
-    })
+        format!(" · {own}")
+    };
+    format!("{}{mark}{project}{own}", figure.unwrap_or_default())
+}
+
+/// Names the host terminal's window again if its title has changed.
+pub fn retitle(model: &mut Model) {
+    let title = title(model);
+    if model.view.host_title != title {
+        model.view.host_title.clone_from(&title);
+        model.emit(Effect::HostTitle(title));
+    }
 }
 
 /// Passes on the agent's bell or notification.
@@ -30,6 +51,11 @@ pub fn called(model: &mut Model, fact: ScreenFact) {
         let both = [title, body].into_iter().filter(|part| !part.is_empty());
         let text = both.cloned().collect::<Vec<_>>().join(": ");
         model.info(format!("the agent says: {text}"));
+    }
+    // A person was called to its question already.
+    let mut needs = model.outside.needs.iter();
+    if needs.any(|need| need.kind == NeedKind::Question && need.called) {
+        return;
     }
     let wanted = model.config.ui.notifications;
     let last = model.session.called_at;
@@ -126,6 +152,26 @@ mod tests {
     fn the_hosts_title_names_the_agents_and_ours() {
         let mut bench = Bench::new();
         let effects = says(&mut bench, ScreenFact::Title("✳ Tests".to_owned()));
-        assert!(effects.contains(&Effect::HostTitle("✳ Tests · pitstop".to_owned())));
+        let project = bench
+            .model
+            .identity
+            .project
+            .rsplit('/')
+            .next()
+            .expect("a name")
+            .to_owned();
+        let shown = |effects: &[Effect]| {
+            let titles = effects.iter().filter_map(|effect| match effect {
+                Effect::HostTitle(title) => Some(title.clone()),
+                _ => None,
+            });
+            titles.collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&effects), [format!("{project} · ✳ Tests")]);
+        let effects = bench.used(153_000);
+        assert_eq!(
+            shown(&effects).last(),
+            Some(&format!("85 % ! {project} · ✳ Tests"))
+        );
     }
 }

@@ -39,8 +39,7 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     // Without auto-compaction the client refuses the prompt at this line, and no other hook reports it. With it,
     // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
     if model.session.agent.holds_compaction && is_at_refusal(model) {
-        activity::turn_ends(model, AgentState::Limit);
-        context_limit(model);
+        window_is_full(model);
     }
 }
 
@@ -196,10 +195,16 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
     checkpoint::erred(model, &format!("the turn failed: {message}"), hint);
     checkpoint::after_turn(model);
     if failure == Failure::ContextLimit {
-        activity::turn_ends(model, AgentState::Limit);
-        return context_limit(model);
+        return window_is_full(model);
     }
     autopilot::turn_failed(model, failure, message);
+}
+
+/// Notes that the client takes no prompt because its window is full.
+fn window_is_full(model: &mut Model) {
+    activity::turn_ends(model, AgentState::Limit);
+    model.session.agent.window_full = true;
+    context_limit(model);
 }
 
 /// Sets a timer for when the human has been quiet for long enough, if they are typing.

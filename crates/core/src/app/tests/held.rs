@@ -97,7 +97,8 @@ impl Bench {
 fn what_was_reviewed_takes_the_place_of_the_client_s_summary() {
     let (mut bench, effects) = Bench::in_compaction(RebootMode::Ask, Unanswered::Client);
     assert_eq!(decisions(&effects), []);
-    let called = |effect: &Effect| matches!(effect, Effect::Call(said) if said.contains("compact"));
+    let called =
+        |effect: &Effect| matches!(effect, Effect::Call(need) if need.what.contains("compact"));
     assert!(effects.iter().any(called), "{effects:?}");
     assert!(matches!(banner(&bench.model), Some(Banner::Holds(_))));
     assert_eq!(

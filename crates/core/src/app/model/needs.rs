@@ -1,0 +1,41 @@
+//! What a person is needed for.
+
+use chrono::{DateTime, Utc};
+
+use crate::api::wire::{NeedKind, NeedReport};
+
+/// Something that a person is needed for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// The number under which it is called and taken back: different for all needs of a supervisor.
+    pub id: u64,
+    /// The kind.
+    pub kind: NeedKind,
+    /// The occasion among those of its kind.
+    pub(in crate::app) occasion: u64,
+    /// A sentence on what waits.
+    pub what: String,
+    /// The reason, which may be empty. A call by a message says it too, so it holds no text of a command.
+    pub why: String,
+    /// The time at which it was first seen, UTC.
+    pub since: DateTime<Utc>,
+    /// The time until which a person can decide, or at which it ends by itself, UTC.
+    pub until: Option<DateTime<Utc>>,
+    /// True if a person was called.
+    pub called: bool,
+}
+
+impl Need {
+    /// Returns the need as scripts read it.
+    #[must_use]
+    pub fn report(&self) -> NeedReport {
+        NeedReport {
+            id: self.id,
+            kind: self.kind,
+            what: self.what.clone(),
+            why: self.why.clone(),
+            since: self.since,
+            until: self.until,
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! What a person is needed for, and the calls to them: once for each occasion, taken back once it is settled.
+//!
+//! It is read from the model after each event, so that no feature has to remember whether it has called. An occasion has a number
+//! of its own kind's making: a second question directly behind the first is another occasion, a reboot that stays due is the same.
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    api::wire::{AgentState, NeedKind},
+    autopilot::{Phase, RunEvent, breaker::excerpt},
+    config::RebootMode,
+    guard::Level,
+    lineage::Cause,
+};
+use pitstop_base::{clean, format::percent, redact::redact};
+
+use crate::app::{
+    effect::{Effect, run_event},
+    event::TimerId,
+    facts::{
+        after_end, agent_reason, answer_left, answers_at_once, held, is_unattended, limit_reset,
+        waits_for_enter,
+    },
+    model::{Model, needs::Need, reboot::Attempt},
+    reboot,
+    session::host_output,
+};
+
+/// A need as it is found in the model; `calls` is false where the person knows of it, because it is their own doing.
+struct Found {
+    kind: NeedKind,
+    occasion: u64,
+    what: String,
+    why: String,
+    until: Option<DateTime<Utc>>,
+    calls: bool,
+}
+
+impl Found {
+    fn new(kind: NeedKind, what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self {
+            kind,
+            occasion: 0,
+            what: what.into(),
+            why: why.into(),
+            until: None,
+            calls: true,
+        }
+    }
+}
+
+/// Calls a person for what they are needed for since this event, and takes back what is settled by it.
+pub(super) fn after(model: &mut Model) {
+    let mut found = found(model);
+    found.sort_by_key(|one| one.kind);
+    let mut before = std::mem::take(&mut model.outside.needs);
+    let mut needs = Vec::with_capacity(found.len());
+    let mut effects = Vec::new();
+    for one in found {
+        let same = |need: &Need| need.kind == one.kind && need.occasion == one.occasion;
+        let known = before.iter().position(same).map(|at| before.remove(at));
+        let (id, since, called) = match &known {
+            Some(known) => (known.id, known.since, known.called),
+            None => (model.outside.next_need(), model.now.wall, false),
+        };
+        let calls = one.calls && !called && may_call(model, one.kind);
+        let need = Need {
+            id,
+            kind: one.kind,
+            occasion: one.occasion,
+            what: one.what,
+            why: clean::one_line(&redact(&one.why)).into_owned(),
+            since,
+            until: one.until,
+            called: called || calls,
+        };
+        if calls {
+            call(model, &need, &mut effects);
+        }
+        needs.push(need);
+    }
+    let settled = before.into_iter().filter(|need| need.called);
+    effects.extend(settled.map(|need| Effect::Settled(Box::new(need))));
+    if needs
+        .iter()
+        .any(|need| need.kind == NeedKind::Limit && need.until.is_some())
+    {
+        wake_at_reset(model);
+    }
+    model.outside.needs = needs;
+    model.emit_all(effects);
+    host_output::retitle(model);
+}
+
+/// Reports whether a person may be called: for a reboot once for each level that the session reaches.
+fn may_call(model: &mut Model, kind: NeedKind) -> bool {
+    if kind != NeedKind::Review {
+        return true;
+    }
+    let attempt = model.reboot.attempt.as_ref();
+    if attempt.is_some_and(|one| one.held.is_some()) {
+        return true;
+    }
+    let level = match attempt.map(|one| one.cause) {
+        Some(Cause::Breakpoint) => Level::Critical,
+        _ => Level::Overflow,
+    };
+    let is_new = model.reboot.called < Some(level);
+    if is_new {
+        model.reboot.called = Some(level);
+    }
+    is_new
+}
+
+fn call(model: &mut Model, need: &Need, effects: &mut Vec<Effect>) {
+    let said = match need.why.as_str() {
+        "" => need.what.clone(),
+        why => format!("{}: {why}", need.what),
+    };
+    // The agent's states are in the message log already, and the run's stops are notices.
+    if matches!(
+        need.kind,
+        NeedKind::Review | NeedKind::RebootAsked | NeedKind::Unconfirmed
+    ) {
+        model.view.log(&said, false, model.now.wall);
+    }
+    effects.push(Effect::Call(Box::new(need.clone())));
+    let ours = !matches!(
+        need.kind,
+        NeedKind::Limit | NeedKind::LimitOver | NeedKind::RunOver
+    );
+    if model.autopilot.is_some() && ours {
+        let why = excerpt(&said);
+        effects.push(run_event(RunEvent::PersonNeeded { why }));
+    }
+}
+
+/// Has the model looked at again when the usage limit is over, which no event reports.
+fn wake_at_reset(model: &mut Model) {
+    let Some(reset) =
+        limit_reset(model).filter(|reset| model.outside.limit_awaited != Some(*reset))
+    else {
+        return;
+    };
+    model.outside.limit_awaited = Some(reset);
+    if let Ok(left) = (reset - model.now.wall).to_std() {
+        model.emit(Effect::SetTimer(TimerId::LimitOver, left));
+    }
+}
+
+/// Returns what a person is needed for now.
+fn found(model: &Model) -> Vec<Found> {
+    let over = run_over(model);
+    if over.is_some() || model.outside.quitting.is_some() {
+        return over.into_iter().collect();
+    }
+    let all = [
+        unconfirmed(model),
+        review(model),
+        wish(model),
+        question(model),
+        stopped(model),
+        stuck(model),
+        paused(model),
+        limit(model),
+        ended(model),
+        refused(model),
+        suspended(model),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn run_over(model: &Model) -> Option<Found> {
+    let run = model.autopilot.as_ref()?;
+    let Phase::Ended(end) = &run.pilot.phase else {
+        return None;
+    };
+    Some(Found::new(
+        NeedKind::RunOver,
+        "The run is over",
+        end.to_string(),
+    ))
+}
+
+fn unconfirmed(model: &Model) -> Option<Found> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    let what = "The handoff is not confirmed";
+    attempt
+        .is_overdue()
+        .then(|| Found::new(NeedKind::Unconfirmed, what, ""))
+}
+
+/// A reboot that waits for a person, or goes ahead unless they refuse.
+fn review(model: &Model) -> Option<Found> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    if !attempt.is_harmless() || attempt.approved.is_some() || !attempt.kind.is_reboot() {
+        return None;
+    }
+    let asked = |one: &Attempt| matches!(one.cause, Cause::Key | Cause::Ctl);
+    let figure = model.session.guard.figure(model.now);
+    let why = figure.map(|one| format!("the context is {} % full", percent(one.percent)));
+    let one = Found::new(NeedKind::Review, "", why.unwrap_or_default());
+    if let Some(held) = held(model) {
+        if answers_at_once(model) {
+            return None;
+        }
+        let left = answer_left(model)?;
+        return Some(Found {
+            what: "The client is about to compact: the handoff waits for your review".to_owned(),
+            occasion: u64::try_from(held.until.as_millis()).unwrap_or(u64::MAX),
+            until: Some(model.now.wall + left),
+            ..one
+        });
+    }
+    if model.reboot.mode == RebootMode::Auto && !asked(attempt) {
+        let left = attempt.clock()?.at.saturating_sub(model.now.since_start);
+        return Some(Found {
+            what: format!(
+                "The agent is rebooted in {} s",
+                left.as_millis().div_ceil(1000)
+            ),
+            until: Some(model.now.wall + left),
+            calls: model.autopilot.is_none(),
+            ..one
+        });
+    }
+    Some(Found {
+        what: "A reboot waits for your review".to_owned(),
+        calls: !asked(attempt),
+        ..one
+    })
+}
+
+fn wish(model: &Model) -> Option<Found> {
+    let wish = reboot::wish(model)?;
+    let what = "The agent asks for a reboot";
+    Some(Found::new(NeedKind::RebootAsked, what, wish.reason.clone()))
+}
+
+/// A dialog of the agent's. What a person has opened, such as a list of models, is no reason to call them; in an unattended run
+/// it is nobody's.
+fn question(model: &Model) -> Option<Found> {
+    let agent = &model.session.agent;
+    let asks = agent.state == AgentState::Dialog;
+    let unknown = agent.state == AgentState::Unknown && is_unattended(model);
+    if !asks && !unknown {
+        return None;
+    }
+    let asked = agent.activity.question.as_ref().map(|one| one.asked);
+    let since = asked.map_or(0, |at| at.since_start.as_millis());
+    Some(Found {
+        occasion: u64::try_from(since).unwrap_or(u64::MAX),
+        ..Found::new(
+            NeedKind::Question,
+            "The agent asks you",
+            agent_reason(model).unwrap_or_default(),
+        )
+    })
+}
+
+fn stopped(model: &Model) -> Option<Found> {
+    let Phase::Tripped(trip) = &model.autopilot.as_ref()?.pilot.phase else {
+        return None;
+    };
+    let what = "The run has stopped";
+    Some(Found::new(NeedKind::RunStopped, what, trip.to_string()))
+}
+
+fn stuck(model: &Model) -> Option<Found> {
+    let why = model.autopilot.as_ref()?.stuck?;
+    Some(Found::new(
+        NeedKind::RunStuck,
+        "The run does not get on",
+        why,
+    ))
+}
+
+/// A run that is paused. Who pauses it at the keyboard knows that.
+fn paused(model: &Model) -> Option<Found> {
+    let by = model.autopilot.as_ref()?.pilot.paused_by?;
+    Some(Found {
+        calls: !by.starts_with("your ") && by != "a key",
+        ..Found::new(NeedKind::RunPaused, "The run is paused", format!("by {by}"))
+    })
+}
+
+fn limit(model: &Model) -> Option<Found> {
+    if model.session.agent.state != AgentState::Limit || is_window_full(model) {
+        return None;
+    }
+    let reset = limit_reset(model);
+    if reset.is_some_and(|reset| reset <= model.now.wall) {
+        // A run goes on by itself.
+        let what = "The usage limit is over";
+        let waits = model.autopilot.is_none();
+        return waits.then(|| Found::new(NeedKind::LimitOver, what, ""));
+    }
+    Some(Found {
+        until: reset,
+        ..Found::new(NeedKind::Limit, "The usage limit is reached", "")
+    })
+}
+
+fn ended(model: &Model) -> Option<Found> {
+    let exit = model.session.agent.exit.as_deref().unwrap_or_default();
+    let why = match exit {
+        "" => after_end(model).to_owned(),
+        exit => format!("{exit}; {}", after_end(model)),
+    };
+    waits_for_enter(model).then(|| Found::new(NeedKind::AgentEnded, "The agent has ended", why))
+}
+
+/// A client that takes no more prompts because its window is full, unless a reboot goes ahead by itself.
+fn refused(model: &Model) -> Option<Found> {
+    let attempt = model.reboot.attempt.as_ref();
+    let decided = |one: &Attempt| one.approved.is_some() || model.reboot.mode == RebootMode::Auto;
+    let waits = is_window_full(model) && !attempt.is_some_and(decided);
+    let what = "The window is full: the client takes no more prompts";
+    waits.then(|| Found::new(NeedKind::ContextRefused, what, ""))
+}
+
+fn is_window_full(model: &Model) -> bool {
+    model.session.agent.state == AgentState::Limit && model.session.agent.window_full
+}
+
+fn suspended(model: &Model) -> Option<Found> {
+    let waits = model.session.agent.suspended.is_some();
+    let why = "any key in its pane continues it";
+    waits.then(|| Found::new(NeedKind::Suspended, "The agent is suspended", why))
+}
