@@ -50,6 +50,7 @@ pub mod task;
 mod terminal;
 pub mod trim;
 pub mod tty;
+pub mod user_command;
 pub mod watcher;
 pub mod worker;
 

@@ -6,38 +6,20 @@
 //!        ── RunPostReboot ─► post_reboot ── EffectFailed, if it fails ──► loop
 //! ```
 
-use std::{
-    fs::File,
-    io,
-    path::Path,
-    process::{ExitStatus, Stdio},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fs::File, io, path::Path, sync::Arc, time::Duration};
 
-use rustix::{
-    fs::Access,
-    process::{Pid, Signal, kill_process_group},
-};
-use tokio::{
-    io::{AsyncRead, AsyncWriteExt as _},
-    process::{Child, Command},
-};
+use rustix::fs::Access;
 
 use pitstop_agent::bridge::ToolsBy;
-use pitstop_base::{
-    clean::{self, chain},
-    format, redact,
-};
+use pitstop_base::{clean::chain, format};
 use pitstop_core::app::{
     Event,
     effect::{Preparation, RebootResult, ReplacedCopy},
     event::ReadEvent,
 };
-use pitstop_handoff::breakpoint::git;
 use pitstop_store::run_dir::HANDOFF;
 
-use super::{Shell, agent::AgentPlan, trim};
+use super::{Shell, agent::AgentPlan, trim, user_command::UserCommand};
 
 /// The time that the files may take: a disk that hangs must not leave the reboot waiting for ever.
 const FILES_LIMIT: Duration = Duration::from_secs(10);
@@ -55,15 +37,6 @@ const DESCRIPTORS: usize = 24;
 /// The number of bytes that a disk must have free: each step of a reboot is journaled with the handoff, and the agent writes that
 /// into its transcript.
 const ROOM: u64 = 256 * 1024;
-
-/// The time after a command's end during which its output is still read.
-const LAST_WORDS: Duration = Duration::from_millis(200);
-
-/// The number of bytes of a user command's output that are kept at most; the rest is read and dropped.
-const SAID_CAP: usize = 64 * 1024;
-
-/// The number of characters of it that are shown at most.
-const SHOWN: usize = 300;
 
 impl Shell {
     /// Makes and checks what the next agent needs; then runs the user's `pre_reboot`, which may refuse the reboot.
@@ -190,114 +163,20 @@ pub fn can_open(files: usize) -> io::Result<()> {
     opened.map(drop)
 }
 
-/// A command of the user's that ends with us, together with its whole group.
-struct Hook(Child);
-
-impl Drop for Hook {
-    fn drop(&mut self) {
-        let group = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        if let Some(group) = group {
-            // Gone already, which is as good.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-}
-
-/// Runs a user command with this on its standard input; the error describes how it failed, with its last output.
+/// Runs one of the user's commands around a reboot.
 async fn run(
     command: &str,
     about: &RebootResult,
     project: &Path,
     limit: Duration,
 ) -> Result<(), String> {
-    let hook = about.hook;
-    let failed = |why: &str| format!("[hooks] {hook} {why}");
-    let json = serde_json::to_string(about).map_err(|error| failed(&chain(&error)))?;
-    let json = redact::json(&json).into_owned();
-    let child = Command::new("sh")
-        .arg("-c")
-        .arg(command)
-        .current_dir(project)
-        .process_group(0)
-        .kill_on_drop(true)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| failed(&format!("cannot be run: {}", chain(&error))))?;
-    let mut child = Hook(child);
-    let (stdin, stdout, stderr) = (
-        child.0.stdin.take(),
-        child.0.stdout.take(),
-        child.0.stderr.take(),
-    );
-    let give = async {
-        if let Some(mut stdin) = stdin {
-            // It need not read it.
-            let _ = stdin.write_all(json.as_bytes()).await;
-        }
+    let command = UserCommand {
+        table: "hooks",
+        key: about.hook,
+        command,
+        limit,
     };
-    let (mut printed, mut complained) = (Vec::new(), Vec::new());
-    let ended = {
-        let mut talk = std::pin::pin!(async {
-            tokio::join!(
-                give,
-                read(stdout, &mut printed),
-                read(stderr, &mut complained)
-            )
-        });
-        let mut talks = true;
-        let ended = async {
-            loop {
-                tokio::select! {
-                    status = child.0.wait() => break status,
-                    _ = &mut talk, if talks => talks = false,
-                }
-            }
-        };
-        let ended = tokio::time::timeout(limit, ended).await;
-        if talks {
-            // A process that it has left in the background may hold its output open.
-            let _ = tokio::time::timeout(LAST_WORDS, talk).await;
-        }
-        ended
-    };
-    drop(child);
-    let said = if complained.trim_ascii().is_empty() {
-        printed
-    } else {
-        complained
-    };
-    match ended {
-        Ok(Ok(status)) if status.success() => Ok(()),
-        Ok(Ok(status)) => Err(failed(&how(status, &said))),
-        Ok(Err(error)) => Err(failed(&chain(&error))),
-        Err(_) => Err(failed(&format!(
-            "has taken longer than {} s ([hooks] timeout)",
-            limit.as_secs_f64()
-        ))),
-    }
-}
-
-/// Reads all, and keeps what fits below the cap.
-async fn read(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
-    if let Some(from) = from {
-        // Output that cannot be read counts as none.
-        let _ = git::read_all(from, into, SAID_CAP).await;
-    }
-}
-
-/// Describes how a command failed, with its last output.
-fn how(status: ExitStatus, said: &[u8]) -> String {
-    let said = String::from_utf8_lossy(said);
-    let last = clean::one_line(said.trim());
-    let count = last.chars().count();
-    let last: String = last.chars().skip(count.saturating_sub(SHOWN)).collect();
-    match status.code() {
-        _ if !last.is_empty() => format!("has failed: {last}"),
-        Some(code) => format!("has failed with exit code {code}"),
-        None => format!("has failed: {status}"),
-    }
+    command.run(about, project).await
 }
 
 #[cfg(test)]
@@ -305,6 +184,8 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use rustix::process::Pid;
+
     use pitstop_core::lineage::{Cause, IterationId, RunId, Way};
     use pitstop_transcript::SessionId;
 
