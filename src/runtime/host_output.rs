@@ -68,7 +68,7 @@ impl HostOutput {
     pub fn notify(&mut self, title: &str, body: &str) {
         let title = clean::stripped(title, MESSAGE_LIMIT);
         let body = clean::stripped(body, MESSAGE_LIMIT);
-        self.message = Some(if self.abilities.notifies_by_777 {
+        let message = if self.abilities.notifies_by_777 {
             // The first semicolon ends the title.
             format!("\x1b]777;notify;{};{body}\x1b\\", title.replace(';', ","))
         } else {
@@ -82,6 +82,11 @@ impl HostOutput {
                 ""
             };
             format!("\x1b]9;{gap}{text}\x1b\\")
+        };
+        self.message = Some(if self.abilities.wraps {
+            format!("\x1bPtmux;{}\x1b\\", message.replace('\x1b', "\x1b\x1b"))
+        } else {
+            message
         });
     }
 
@@ -188,6 +193,17 @@ mod tests {
             assert_eq!(sent.matches('\x1b').count(), 4, "{sent:?}");
             assert!(!sent.contains(['\x07', '\u{9c}', '\u{202e}']), "{sent:?}");
         }
+    }
+
+    #[test]
+    fn in_tmux_a_message_is_wrapped_for_the_terminal_around_it() {
+        let mut host_output = HostOutput::new(Abilities {
+            wraps: true,
+            ..Abilities::default()
+        });
+        host_output.notify("", "a");
+        let wrapped = "\x1bPtmux;\x1b\x1b]9;a\x1b\x1b\\\x1b\\";
+        assert_eq!(text(&mut host_output), wrapped);
     }
 
     #[test]

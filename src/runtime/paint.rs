@@ -23,6 +23,8 @@ pub struct Abilities {
     pub progress: bool,
     /// True if it takes notifications by OSC 777 instead of OSC 9.
     pub notifies_by_777: bool,
+    /// True if it is a window of tmux, which passes on what is wrapped for the terminal around it if `allow-passthrough` is on.
+    pub wraps: bool,
 }
 
 impl Abilities {
@@ -60,6 +62,7 @@ impl Abilities {
                 ]),
             progress: windows || named(&["ghostty"]) || is(&["ghostty", "WezTerm"]),
             notifies_by_777: vte || named(&["foot", "rxvt"]),
+            wraps: program == "tmux" || term.starts_with("tmux"),
         }
     }
 }
@@ -349,6 +352,7 @@ mod tests {
         underlines: true,
         progress: true,
         notifies_by_777: false,
+        wraps: false,
     };
 
     fn painted(
