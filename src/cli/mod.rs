@@ -22,6 +22,7 @@ mod login;
 pub mod ls;
 pub mod man;
 pub mod mcp;
+pub mod notify;
 mod observer;
 mod offer;
 pub mod out;

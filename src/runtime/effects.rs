@@ -155,7 +155,7 @@ impl Shell {
             Effect::HostTitle(title) => self.terminals.set_title(&title),
             Effect::HostProgress(progress) => self.each_output(|output| output.progress(progress)),
             Effect::Call(need) => self.call_person(&need),
-            Effect::Settled(_) => {}
+            Effect::Settled(need) => self.notify(&need, "settled"),
             Effect::LogRun(event) => self.report(&event),
             Effect::Detach => self.detach_active(),
             Effect::DetachAll => self.detach_all("by `pitstop detach`"),
@@ -773,8 +773,9 @@ impl Shell {
         }
     }
 
-    /// Calls a person by each host terminal that does not have the focus.
+    /// Calls a person: by each host terminal that does not have the focus, and as `[notify]` says.
     fn call_person(&mut self, need: &Need) {
+        self.notify(need, "open");
         let how = self.core.view().config.ui.notifications;
         let said = match need.why.as_str() {
             "" => need.what.clone(),

@@ -36,6 +36,7 @@ mod leaving;
 pub mod lines;
 pub mod listen;
 pub mod notices;
+pub mod notify;
 mod output;
 pub mod paint;
 pub mod places;
@@ -379,7 +380,7 @@ impl Shell {
         let clients = terminals.leave();
         // A sender that waits for room in the channel must not be waited for.
         drop(sources);
-        drop(services);
+        services.caller.finish().await;
         (core.end(remains.end().await), clients)
     }
 

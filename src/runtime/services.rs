@@ -25,6 +25,7 @@ use super::{
     Shell,
     files::Order,
     follower::{self, FollowCommand},
+    notify::Caller,
     store_writer::Job,
     summary::SideProcesses,
     trim::{self, Ask},
@@ -53,6 +54,7 @@ pub(super) struct Services {
     pub trimmer: Worker<Ask>,
     pub watcher: Watcher,
     pub summaries: SideProcesses,
+    pub caller: Caller,
     /// True while a git query runs.
     pub git_running: bool,
     /// True if git must be queried once more.
@@ -75,6 +77,7 @@ impl Services {
             trimmer: Worker::new("trim", trim::work, events.clone()),
             watcher: Watcher::default(),
             summaries: SideProcesses::default(),
+            caller: Caller::default(),
             git_running: false,
             git_asked: false,
         }

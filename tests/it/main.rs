@@ -44,6 +44,7 @@ mod layering;
 mod lineage;
 mod long_turn;
 mod night;
+mod notify;
 mod pane;
 mod picker;
 mod places;

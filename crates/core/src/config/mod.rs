@@ -50,6 +50,8 @@ pub struct Config {
     pub fleet: FleetConfig,
     /// The user's own commands around a reboot.
     pub hooks: HooksConfig,
+    /// The calls for a person.
+    pub notify: NotifyConfig,
     /// The endpoint for scripts and people elsewhere.
     pub api: ApiConfig,
     /// The place where runs are kept.
@@ -395,6 +397,30 @@ pub struct SessionConfig {
 pub struct FleetConfig {
     /// The hosts whose sessions are listed, by the names that ssh knows them by.
     pub hosts: Vec<String>,
+}
+
+/// `[notify]`: the calls for a person, beside those of the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotifyConfig {
+    /// The command that is given each call.
+    pub command: Option<String>,
+    /// The address to which each call is posted.
+    pub url: Option<String>,
+    /// The text that is posted, with `${name}` for the parts of the call.
+    pub template: String,
+    /// The time that each of both may take.
+    pub timeout: Duration,
+}
+
+impl Default for NotifyConfig {
+    fn default() -> Self {
+        Self {
+            command: None,
+            url: None,
+            template: "${what} (${project})".to_owned(),
+            timeout: Duration::from_secs(10),
+        }
+    }
 }
 
 /// Reports whether a text may name a host: it becomes an argument of ssh, where a leading dash would make it a flag, and a part of the

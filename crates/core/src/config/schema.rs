@@ -81,7 +81,7 @@ pub(super) enum Rule {
 }
 
 /// The tables, in the order of `config.toml`.
-pub(super) const TABLES: [&str; 16] = [
+pub(super) const TABLES: [&str; 17] = [
     "agent",
     "context",
     "guard",
@@ -92,6 +92,7 @@ pub(super) const TABLES: [&str; 16] = [
     "session",
     "fleet",
     "hooks",
+    "notify",
     "api",
     "store",
     "keys",
@@ -108,6 +109,7 @@ const MAX_TEXT: usize = 16 * 1024;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
 const FIVE_MINUTES: Duration = Duration::from_secs(300);
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 const DAY: Duration = Duration::from_hours(24);
@@ -233,6 +235,11 @@ static SETTINGS: &[Key] = &[
     key("hooks", "post_reboot", Owner, Text("a shell command, or \"\"", has_no_nul, |d, v| d.config.hooks.post_reboot = none_if_empty(v))),
     key("hooks", "timeout", Owner, Time(MILLISECOND, TEN_MINUTES, |d, v| d.config.hooks.timeout = v)),
 
+    key("notify", "command", Owner, Text("a shell command, or \"\"", has_no_nul, |d, v| d.config.notify.command = none_if_empty(v))),
+    key("notify", "url", Owner, Text("a URL that starts with https:// or http://, or \"\"", is_web, |d, v| d.config.notify.url = none_if_empty(v))),
+    key("notify", "template", Owner, Text("a text", has_no_nul, |d, v| d.config.notify.template = v)),
+    key("notify", "timeout", Owner, Time(MILLISECOND, MINUTE, |d, v| d.config.notify.timeout = v)),
+
     key("api", "listen", Owner, Text("a loopback address such as \"127.0.0.1:7433\", or \"\"", is_listen, |d, v| d.config.api.listen = loopback(&v))),
 
     key("store", "url", Owner, Text("a URL that starts with sqlite: or postgres://, or \"\"", is_store, |d, v| d.config.store.url = none_if_empty(v))),
@@ -337,6 +344,14 @@ fn loopback(text: &str) -> Option<SocketAddr> {
 
 fn is_listen(text: &str) -> bool {
     text.is_empty() || loopback(text).is_some()
+}
+
+fn is_web(text: &str) -> bool {
+    let known = ["https://", "http://"];
+    let named = known
+        .iter()
+        .any(|scheme| text.len() > scheme.len() && text.starts_with(scheme));
+    text.is_empty() || (named && has_no_controls(text))
 }
 
 fn is_store(text: &str) -> bool {
