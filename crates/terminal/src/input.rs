@@ -162,6 +162,8 @@ pub struct Decoder {
     in_paste: bool,
     /// True if a string reply is longer than the limit and continues.
     in_string: bool,
+    /// True if the last item was a lone ESC that nothing had followed in time.
+    gave_up_escape: bool,
 }
 
 /// The result of decoding the next bytes.
@@ -176,6 +178,15 @@ impl Decoder {
     /// Takes bytes and returns the items that are certain.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<HostInput> {
         let mut items = Vec::new();
+        let mut bytes = bytes;
+        // A slow line has cut the start mark of a paste behind its ESC: what follows is pasted all the same, and no keys.
+        if std::mem::take(&mut self.gave_up_escape)
+            && let Some(pasted) = bytes.strip_prefix(&PASTE_START[1..])
+        {
+            items.push(HostInput::Raw(PASTE_START[1..].to_vec()));
+            self.in_paste = true;
+            bytes = pasted;
+        }
         if self.held.is_empty() {
             let used = self.decode(bytes, &mut items);
             self.held.extend_from_slice(&bytes[used..]);
@@ -244,6 +255,7 @@ impl Decoder {
             }
             let (item, length) = cut_short(&held);
             items.push(item);
+            self.gave_up_escape = held == [ESC];
             let used = length + self.decode(&held[length..], &mut items);
             self.held.extend_from_slice(&held[used..]);
         }
@@ -550,8 +562,8 @@ fn sequence_item(body: &str, end: u8, whole: &[u8]) -> HostInput {
         ("", b'I') => HostInput::Focus(true),
         ("", b'O') => HostInput::Focus(false),
         ("200", b'~') => HostInput::PasteStart,
-        // An end mark without a start is not one.
-        ("201", b'~') => reply_item(None, whole),
+        // The child may have seen the start of a paste that we have not: without its end all keys would be pasted.
+        ("201", b'~') => unknown(),
         _ => {
             if let Some(rest) = body.strip_prefix('<') {
                 return sgr_mouse(rest, end, whole).unwrap_or_else(|| reply_item(None, whole));

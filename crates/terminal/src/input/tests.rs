@@ -163,7 +163,7 @@ fn pastes_come_in_parts_and_keep_their_bytes() {
     );
     let empty = decode("\x1b[200~\x1b[201~");
     assert_eq!(empty, [HostInput::PasteStart, HostInput::PasteEnd]);
-    assert_eq!(decode("\x1b[201~"), [unasked("\x1b[201~")]);
+    assert_eq!(decode("\x1b[201~"), [HostInput::Raw(PASTE_END.to_vec())]);
 }
 
 #[test]
@@ -185,6 +185,32 @@ fn a_large_paste_is_not_held_back() {
 }
 
 /// A busy machine or a slow link cuts sequences anywhere: an end mark that is not waited for would paste the later keys.
+#[test]
+fn a_paste_whose_start_mark_a_slow_line_has_cut_is_a_paste() {
+    let mut decoder = Decoder::default();
+    assert_eq!(decoder.feed(b"\x1b"), []);
+    let flushed = decoder.flush();
+    assert!(
+        matches!(&flushed[..], [HostInput::Key { .. }]),
+        "{flushed:?}"
+    );
+    let items = decoder.feed(b"[200~rm x\r\x1b[201~y");
+    let raw: Vec<u8> = items.iter().flat_map(HostInput::raw).copied().collect();
+    assert_eq!(raw, b"[200~rm x\r\x1b[201~y", "the child gets every byte");
+    assert_eq!(items[1], HostInput::PasteChunk(b"rm x\r".to_vec()));
+    assert_eq!(items[2], HostInput::PasteEnd);
+    // A key between them makes it text.
+    decoder.feed(b"\x1b");
+    decoder.flush();
+    decoder.feed(b"a");
+    let items = decoder.feed(b"[200~");
+    assert!(
+        items
+            .iter()
+            .all(|item| matches!(item, HostInput::Key { .. }))
+    );
+}
+
 #[test]
 fn what_no_person_can_have_typed_is_waited_for() {
     let mut decoder = Decoder::default();
@@ -322,7 +348,6 @@ fn an_answer_that_nobody_asked_for_is_for_nobody() {
         "\x1b[?2027;0$y",
         "\x1b[?1;0;256S",
         "\x1b[<0;1M",
-        "\x1b[201~",
     ] {
         let items = decode(bytes);
         assert!(
