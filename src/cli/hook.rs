@@ -1,8 +1,9 @@
 //! `pitstop hook EVENT [--observe FILE]`: reports to the supervisor that a hook of the hosted agent fired.
 //!
 //! It runs inside the agent's turn, many times a minute, so it has no effect on the agent: it prints nothing, exits 0, is
-//! done in 300 ms whatever happens, and reads no configuration. The one exception is the event that the supervisor can
-//! refuse: its refusal is printed (see `refuse`), and may take 2 s. Every error is silent: with the supervisor gone the
+//! done in 300 ms whatever happens, and reads no configuration. There are two exceptions. The event that the supervisor can
+//! refuse: its refusal is printed (see `refuse`), and may take 2 s. And the permission, which a person may answer from afar while the
+//! dialog stands: their answer is printed (see `decide`). Every error is silent: with the supervisor gone the
 //! agent continues undisturbed. `main` comes here before it parses arguments or starts a runtime.
 
 use std::env;
@@ -16,7 +17,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use pitstop_core::api::wire::{self, HookVerdict};
+use serde_json::json;
+
+use pitstop_agent::claude::PERMISSION_SECONDS;
+use pitstop_core::api::wire::{self, HookVerdict, PermissionAnswer, PermissionVerdict};
 use pitstop_core::config::load::paths::secrets_file_here;
 use pitstop_server::client::{self, ApiClient};
 
@@ -26,6 +30,10 @@ pub(super) const BUDGET: Duration = Duration::from_millis(300);
 /// The time that the refusable event may take. A compaction is rare and takes the agent half a minute; on a busy machine
 /// an answer that came 300 ms late would lose the conversation to it.
 const REFUSAL_BUDGET: Duration = Duration::from_secs(2);
+
+/// The time that a permission's hook waits for a person's answer, beside the dialog. The supervisor answers at once where no one can
+/// answer from afar, and when the dialog is answered at the desk.
+const PERMISSION_BUDGET: Duration = Duration::from_secs(PERMISSION_SECONDS);
 
 /// The time that standard input may take: some callers never close it.
 const INPUT_TIME: Duration = Duration::from_millis(250);
@@ -53,15 +61,34 @@ fn report(args: &[OsString], began: Instant) -> Option<()> {
     let body = read_input(began);
     let (event, observe) = parse(args)?;
     let client = ApiClient::from_file(&observe_file(observe)?).ok()?;
-    let refusable = event == wire::REFUSABLE_EVENT;
-    let budget = if refusable { REFUSAL_BUDGET } else { BUDGET };
+    let budget = match event {
+        wire::REFUSABLE_EVENT => REFUSAL_BUDGET,
+        wire::PERMISSION_EVENT => PERMISSION_BUDGET,
+        _ => BUDGET,
+    };
     let answer = client
         .post(&format!("/hooks/claude/{event}"), &body, began + budget)
         .ok()?;
-    if refusable && answer.status == 200 {
-        refuse(&answer.body)?;
+    match event {
+        wire::REFUSABLE_EVENT if answer.status == 200 => refuse(&answer.body),
+        wire::PERMISSION_EVENT if answer.status == 200 => decide(&answer.body),
+        _ => Some(()),
     }
-    Some(())
+}
+
+/// Prints a person's answer to a permission in the form that the agent reads, in one write. For an answer of any other form nothing
+/// is printed: then the dialog alone decides.
+fn decide(answer: &[u8]) -> Option<()> {
+    let verdict: PermissionVerdict = serde_json::from_slice(answer).ok()?;
+    let decision = match verdict.answer {
+        PermissionAnswer::Allow => json!({"behavior": "allow"}),
+        PermissionAnswer::Deny => {
+            json!({"behavior": "deny", "message": "The user denied this from another device."})
+        }
+    };
+    let output = json!({"hookSpecificOutput": {"hookEventName": wire::PERMISSION_EVENT, "decision": decision}});
+    let line = format!("{output}\n");
+    std::io::stdout().write_all(line.as_bytes()).ok()
 }
 
 /// Prints the supervisor's refusal in the form that the agent reads, in one write. For an answer of any other form

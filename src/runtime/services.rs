@@ -9,9 +9,11 @@ use std::{
 
 use tokio::sync::{mpsc, oneshot};
 
-use pitstop_agent::{AgentEvent, parse_hook, parse_mode, parse_place, parse_status_line};
+use pitstop_agent::{
+    AgentEvent, parse_hook, parse_mode, parse_permission, parse_place, parse_status_line,
+};
 use pitstop_core::{
-    api::wire::{ApiEvent, ApiEventKind, Reply, Request},
+    api::wire::{ApiEvent, ApiEventKind, PERMISSION_EVENT, Reply, Request, ScreenReport},
     app::{
         Event, compaction,
         event::{BridgeEvent, CallId},
@@ -114,6 +116,12 @@ impl Calls {
         call
     }
 
+    /// Removes the calls whose callers have gone, and returns them.
+    fn gone(&mut self) -> Vec<CallId> {
+        let gone = self.open.extract_if(|_, reply| reply.is_closed());
+        gone.map(|(call, _)| call).collect()
+    }
+
     /// Answers a call that is open.
     pub fn answer(&mut self, call: CallId, reply: Reply) {
         if let Some(asked) = self.open.remove(&call) {
@@ -143,27 +151,10 @@ impl Shell {
         let Call { request, reply } = call;
         self.core.set_time(self.at());
         let answer = match request {
-            Request::Hook { event, body } => {
-                let mut refusal = None;
-                match parse_hook(&event, &body) {
-                    Ok(parsed) => {
-                        self.calls.feed.publish(hook_event(&event, &parsed));
-                        refusal = compaction::refusal(self.core.view(), &parsed);
-                        self.post(Event::Agent(parsed));
-                        if let Some(seen) = parse_mode(&body) {
-                            self.post(Event::Agent(seen));
-                        }
-                        if let Some((session, place)) = parse_place(&body) {
-                            self.works_at(session, place);
-                        }
-                    }
-                    Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
-                }
-                self.transcript_grown();
-                refusal.map_or(Reply::Accepted, |reason| Reply::Blocked {
-                    reason: reason.to_owned(),
-                })
+            Request::Hook { event, body } if event == PERMISSION_EVENT => {
+                return self.permission_asked(&event, &body, reply);
             }
+            Request::Hook { event, body } => self.hook_fired(&event, &body),
             Request::StatusLine { body } => {
                 match parse_status_line(&body) {
                     Ok(line) => {
@@ -174,6 +165,7 @@ impl Shell {
                 Reply::StatusLine(report::status_line(self.core.view()))
             }
             Request::Control(control) => {
+                self.look_for_gone_hooks();
                 let call = self.calls.keep(reply);
                 self.post(Event::ControlAsked { call, control });
                 return;
@@ -192,6 +184,17 @@ impl Shell {
                 self.post(Event::Bridge(BridgeEvent::Said(report)));
                 Reply::Accepted
             }
+            Request::HookGone => {
+                self.look_for_gone_hooks();
+                Reply::Accepted
+            }
+            Request::Screen => Reply::Screen(self.screen_report()),
+            Request::Permission => report::permission(self.core.view()).map_or_else(
+                || Reply::NotFound {
+                    why: "the agent asks for no permission".to_owned(),
+                },
+                Reply::Permission,
+            ),
             Request::Metrics => Reply::Metrics(Box::new(metrics::metrics(self.core.view()))),
             Request::Status => Reply::Status(Box::new(report::status(self.core.view()))),
             Request::History => Reply::History(report::history(self.core.view())),
@@ -209,6 +212,81 @@ impl Shell {
         };
         // The caller may have gone away.
         let _ = reply.send(answer);
+    }
+
+    /// Handles a hook that is answered at once.
+    fn hook_fired(&mut self, event: &str, body: &[u8]) -> Reply {
+        let mut refusal = None;
+        match parse_hook(event, body) {
+            Ok(parsed) => {
+                self.calls.feed.publish(hook_event(event, &parsed));
+                refusal = compaction::refusal(self.core.view(), &parsed);
+                self.post(Event::Agent(parsed));
+                if let Some(seen) = parse_mode(body) {
+                    self.post(Event::Agent(seen));
+                }
+                if let Some((session, place)) = parse_place(body) {
+                    self.works_at(session, place);
+                }
+            }
+            Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
+        }
+        self.transcript_grown();
+        refusal.map_or(Reply::Accepted, |reason| Reply::Blocked {
+            reason: reason.to_owned(),
+        })
+    }
+
+    /// Handles the hook of a permission: it is held where a person may answer it from afar.
+    fn permission_asked(&mut self, event: &str, body: &[u8], reply: oneshot::Sender<Reply>) {
+        let Some(request) = parse_permission(body) else {
+            tracing::warn!("the payload of a permission was ignored");
+            let _ = reply.send(Reply::Accepted);
+            return;
+        };
+        if let Ok(parsed) = parse_hook(event, body) {
+            self.calls.feed.publish(hook_event(event, &parsed));
+        }
+        let call = if self.is_decided_from_afar() {
+            Some(self.calls.keep(reply))
+        } else {
+            let _ = reply.send(Reply::Accepted);
+            None
+        };
+        let request = Box::new(request);
+        self.post(Event::PermissionAsked { call, request });
+        if let Some(seen) = parse_mode(body) {
+            self.post(Event::Agent(seen));
+        }
+        self.transcript_grown();
+    }
+
+    /// Reports the hooks that nobody waits for any more: their dialogs were answered at the desk.
+    fn look_for_gone_hooks(&mut self) {
+        for gone in self.calls.gone() {
+            self.post(Event::HookGone(gone));
+        }
+    }
+
+    /// Reports whether a device is paired by which a person decides.
+    fn is_decided_from_afar(&self) -> bool {
+        let devices = self.paths.state_dir().join("devices.json");
+        std::fs::read_to_string(devices).is_ok_and(|text| text.contains("\"decide\""))
+    }
+
+    /// Returns the agent's screen as text.
+    fn screen_report(&self) -> ScreenReport {
+        let screen = &self.pane.screen;
+        let size = screen.size();
+        ScreenReport {
+            columns: size.columns(),
+            rows: size.rows(),
+            lines: screen
+                .text()
+                .lines()
+                .map(|line| line.trim_end().to_owned())
+                .collect(),
+        }
     }
 
     /// Watches the files that the user and the agent may edit, and has threads read them: they may have been edited already.

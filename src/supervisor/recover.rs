@@ -238,6 +238,7 @@ fn record(entry: &JournalEntry, marker: journal::Marker) -> RebootRecord {
         handoff_tokens: given.map_or(Tokens(0), |given| given.tokens()),
         verified: marker == journal::Marker::Seen,
         warmed_up: false,
+        approved_from: None,
         preserved_state: None,
     }
 }

@@ -16,8 +16,8 @@ use pitstop_agent::AgentKind;
 use pitstop_core::api::wire::{
     AgentReport, AgentState, AgentTools, ApiEvent, ApiEventKind, BridgeReport, ContextReport,
     Control, HandoffReport, HistoryReport, IterationReport, MetricsReport, NotedReply, OrderReply,
-    RebootReport, Reply, Report, Request, SaveReply, StatusLineReply, StatusReport, TodoList,
-    ToolReply, UsageAction, UsageActionKind, UsageReply,
+    PermissionReport, RebootReport, Reply, Report, Request, SaveReply, ScreenReport,
+    StatusLineReply, StatusReport, TodoList, ToolReply, UsageAction, UsageActionKind, UsageReply,
 };
 use pitstop_core::config::load::paths::project_hash;
 use pitstop_server::client::{self, ApiClient};
@@ -220,7 +220,7 @@ fn reply_to(request: &Request) -> Reply {
         Request::Control(Control::Undo) => Reply::Refused {
             why: "there is no reboot to undo".into(),
         },
-        Request::Hook { .. } | Request::Bridge(_) => Reply::Accepted,
+        Request::Hook { .. } | Request::HookGone | Request::Bridge(_) => Reply::Accepted,
         Request::Control(Control::Save(_)) => Reply::Checkpoint(Box::default()),
         Request::Control(_) => Reply::Ordered(OrderReply::new("the review is \u{1b}open")),
         Request::Status => Reply::Status(Box::new(status())),
@@ -253,6 +253,17 @@ fn reply_to(request: &Request) -> Reply {
             text: "kept".into(),
         }),
         Request::Reported(_) => Reply::Noted(NotedReply::default()),
+        Request::Screen => Reply::Screen(ScreenReport {
+            columns: 80,
+            rows: 24,
+            lines: vec!["> ".to_owned()],
+        }),
+        Request::Permission => Reply::Permission(PermissionReport {
+            id: 1,
+            tool: "Bash".to_owned(),
+            input: "make".to_owned(),
+            answerable: true,
+        }),
         Request::Metrics => Reply::Metrics(Box::new(MetricsReport {
             used: Some(128_400),
             ..MetricsReport::default()
@@ -435,6 +446,7 @@ const ENDPOINTS: [(&str, &str, u16); 21] = [
 fn fitting_body(path: &str) -> &'static [u8] {
     match path {
         "/control/say" => br#"{"text": "go on"}"#,
+        "/control/permission" => br#"{"id": 1, "answer": "allow"}"#,
         "/hooks/git-commit" => br#"{"commit_sha": "1a2b3c4"}"#,
         "/hooks/test-result" => br#"{"passed": true}"#,
         "/bridge/hello" => {

@@ -146,6 +146,7 @@ fn full_iteration(run: &RunId) -> Iteration {
         handoff_bytes: 3_100,
         handoff_tokens: Tokens(900),
         verified: true,
+        approved_from: None,
         warmed_up: false,
         preserved_state: Some(serde_json::json!({"completed_items": ["a"]})),
     });

@@ -46,6 +46,7 @@ mod long_turn;
 mod night;
 mod notify;
 mod pane;
+mod permission;
 mod picker;
 mod places;
 mod prepare;

@@ -350,6 +350,23 @@ pub struct RateLimit {
     pub resets_at: Option<u64>,
 }
 
+/// A permission that a `PermissionRequest` hook asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PermissionRequest {
+    /// The session.
+    pub session: SessionId,
+    /// The name of the tool.
+    pub tool: String,
+    /// The command of a shell, or the tool's input as JSON.
+    pub input: String,
+    /// True if that is all of it.
+    pub whole: bool,
+    /// True if yes and no are all that can be answered.
+    pub is_plain: bool,
+    /// True if a subagent asks: the client shows a dialog for it only once the hook has answered.
+    pub by_subagent: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::{
-    AgentEvent, Background, BackgroundTask, EndReason, Failure, PromptCache, RateLimit,
-    StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput, claude::projects::work_place, clip,
+    AgentEvent, Background, BackgroundTask, EndReason, Failure, PermissionRequest, PromptCache,
+    RateLimit, StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput,
+    claude::projects::work_place, clip,
 };
 use pitstop_transcript::{SessionId, Tokens, record::mended, todo::TodoCall, usage::in_window};
 
@@ -40,6 +41,9 @@ const OUTPUT: usize = 64 * 1024;
 
 /// The longest list that is read; a client runs a few tasks side by side.
 const MAX_LIST: usize = 256;
+
+/// The length at which the input of a tool that asks for a permission is cut, in bytes: nobody reads more on a phone.
+const MAX_INPUT: usize = 64 * 1024;
 
 /// The length at which assistant messages are cut, in bytes: the largest answer a model gives is below this.
 const MESSAGE: usize = 512 * 1024;
@@ -132,6 +136,31 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
         other => AgentEvent::Unknown {
             name: clip(other, SHORT),
         },
+    })
+}
+
+/// Reads the permission that the payload of a `PermissionRequest` hook asks for.
+#[must_use]
+pub fn parse_permission(body: &[u8]) -> Option<PermissionRequest> {
+    let body = object(body).ok()?;
+    let at = Payload(&body);
+    let tool = at.text("tool_name", SHORT)?;
+    let input = at.inner("tool_input");
+    let command = input.and_then(|input| input.0.get("command")?.as_str());
+    let shown = match command.filter(|_| tool == "Bash") {
+        Some(command) => command.to_owned(),
+        None => input.map_or_else(String::new, |input| {
+            serde_json::to_string_pretty(input.0).unwrap_or_default()
+        }),
+    };
+    Some(PermissionRequest {
+        session: at.session().ok()?,
+        // The answer to a question and to a plan is more than a yes.
+        is_plain: !matches!(tool.as_str(), "AskUserQuestion" | "ExitPlanMode"),
+        whole: shown.len() <= MAX_INPUT,
+        input: clip(&shown, MAX_INPUT),
+        tool,
+        by_subagent: is_of_subagent(at),
     })
 }
 

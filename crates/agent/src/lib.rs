@@ -17,10 +17,12 @@ pub mod generic;
 pub mod hook;
 
 pub use event::{
-    AgentEvent, Background, BackgroundTask, EndReason, Failure, PromptCache, RateLimit,
-    StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput,
+    AgentEvent, Background, BackgroundTask, EndReason, Failure, PermissionRequest, PromptCache,
+    RateLimit, StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput,
 };
-pub use hook::{HookError, parse_hook, parse_mode, parse_place, parse_status_line};
+pub use hook::{
+    HookError, parse_hook, parse_mode, parse_permission, parse_place, parse_status_line,
+};
 
 /// The kind of program that the pane hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]

@@ -46,6 +46,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::process::{Pid, test_kill_process};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
@@ -96,6 +97,9 @@ const REFUSAL_LIMIT: Duration = Duration::from_millis(1_500);
 
 /// The longest time for pending answers to finish once the door closes.
 const CLOSING_LIMIT: Duration = Duration::from_millis(500);
+
+/// The time between two looks at whether the process of a held hook still lives.
+const LIFE_LOOK: Duration = Duration::from_millis(50);
 
 /// The pause after a failed accept, which means that file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -338,6 +342,19 @@ async fn attend(stream: Box<dyn Stream>, router: Router, process: Option<u32>) {
         },
         () = limit => tracing::warn!("a connection outlived its time limit and was closed"),
         () = connection.lost.notified() => tracing::debug!("an unread stream was closed"),
+    }
+}
+
+impl Connection {
+    /// Waits until the process at its other end has ended; for ever if that is not known.
+    async fn process_ended(&self) {
+        let process = self.process.and_then(|id| Pid::from_raw(id.cast_signed()));
+        let Some(process) = process else {
+            return std::future::pending().await;
+        };
+        while test_kill_process(process).is_ok() {
+            sleep(LIFE_LOOK).await;
+        }
     }
 }
 

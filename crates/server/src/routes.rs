@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Router;
@@ -38,11 +39,18 @@ use pitstop_base::{clean, redact};
 use pitstop_core::api::endpoint::{Endpoint, Right};
 use pitstop_core::api::metrics;
 use pitstop_core::api::wire::{
-    CheckpointBody, CommitBody, Control, ErrorBody, FieldError, HookVerdict, REFUSABLE_EVENT,
-    RebootBody, Reply, Report, Request, SAVE_CONTEXT_LIMIT, SAVE_TEXT_LIMIT, SAY_LIMIT, SHA_DIGITS,
-    SaveBody, SayBody, TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, UsageQuery, field,
-    is_event_name, is_sha, is_shallow,
+    ApproveBody, CheckpointBody, CommitBody, Control, ErrorBody, FieldError, HookVerdict,
+    PERMISSION_EVENT, PermissionBody, PermissionVerdict, REFUSABLE_EVENT, RebootBody, Reply,
+    Report, Request, SAVE_CONTEXT_LIMIT, SAVE_TEXT_LIMIT, SAY_LIMIT, SHA_DIGITS, SaveBody, SayBody,
+    TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, UsageQuery, field, is_event_name, is_sha,
+    is_shallow,
 };
+
+/// The header by which an order names the device that a person gives it from.
+const DEVICE: &str = "x-pitstop-device";
+
+/// The longest name of a device, in characters.
+const DEVICE_LIMIT: usize = 40;
 
 /// The word for the present session in `GET /api/sessions/{id}/handoff`.
 const PRESENT_SESSION: &str = "current";
@@ -106,7 +114,10 @@ fn handler(endpoint: Endpoint) -> MethodRouter<ServerState> {
         Endpoint::History => get(history),
         Endpoint::Events => get(events),
         Endpoint::Handoff => get(handoff),
+        Endpoint::Screen => get(screen),
+        Endpoint::Permission => get(permission),
         Endpoint::Say => post(prompt),
+        Endpoint::Decide => post(decide),
         Endpoint::Order => post(order),
     }
 }
@@ -314,14 +325,18 @@ async fn hook(
         .map(|Path(event)| event)
         .filter(|event| is_event_name(event))
         .ok_or_else(|| FieldError::new("event", "a name of 1 to 40 letters", "something else"))?;
-    let came = connection_of(&request).came;
+    let connection = connection_of(&request);
+    let came = connection.came;
     let body = read_body(request).await?;
     // The payload is passed on unparsed, valid or not: the loop decides how to treat a broken one,
     // and even then the event's name counts.
-    let refusable = event == REFUSABLE_EVENT;
+    let (refusable, is_held) = (event == REFUSABLE_EVENT, event == PERMISSION_EVENT);
     let queued = send(&state, Request::Hook { event, body }).await;
     count(&state, came, queued.is_ok());
     let answer = queued?;
+    if is_held {
+        return Ok(held(&state, answer, &connection).await);
+    }
     if !refusable {
         return Ok(accepted());
     }
@@ -330,6 +345,24 @@ async fn hook(
         // The hook no longer waits, so the agent proceeds.
         _ => accepted(),
     })
+}
+
+/// Waits for a person's answer to a permission for as long as the hook's process lives. The agent ends it when the dialog is answered
+/// at the desk.
+async fn held(
+    state: &ServerState,
+    answer: oneshot::Receiver<Reply>,
+    connection: &Connection,
+) -> Response {
+    connection.streams.store(true, Ordering::Release);
+    tokio::select! {
+        reply = answer => reply.map_or_else(|_| accepted(), |reply| respond(reply, Vec::new())),
+        () = connection.process_ended() => {
+            // The answer is not waited for any more, which the loop sees with the next call.
+            let _ = send(state, Request::HookGone).await;
+            accepted()
+        }
+    }
 }
 
 /// Counts a hook, and notes the time it took to reach the loop.
@@ -527,6 +560,22 @@ async fn status(State(state): State<ServerState>) -> Answered {
     ask(&state, Request::Status).await
 }
 
+async fn screen(State(state): State<ServerState>) -> Answered {
+    ask(&state, Request::Screen).await
+}
+
+/// Answers with the permission as it is: a person who decides about a command must see all of it.
+async fn permission(State(state): State<ServerState>) -> Answered {
+    match call(&state, Request::Permission).await? {
+        Reply::Permission(report) => {
+            let text = serde_json::to_string(&report).unwrap_or_default();
+            let kind = [(header::CONTENT_TYPE, "application/json")];
+            Ok((kind, text).into_response())
+        }
+        other => Ok(respond(other, Vec::new())),
+    }
+}
+
 async fn history(State(state): State<ServerState>) -> Answered {
     ask(&state, Request::History).await
 }
@@ -554,19 +603,24 @@ async fn order(
     name: Result<Path<String>, PathRejection>,
     request: HttpRequest,
 ) -> Answered {
+    let device = device(request.headers());
     let order = name.ok().and_then(|Path(name)| Control::plain(&name));
     let Some(order) = order else {
         return Err(HttpError::new(
             StatusCode::NOT_FOUND,
             "there is no such order",
-            "known are reboot, approve, defer, save, pause, resume, undo, clear-state, stop and say",
+            "known are reboot, approve, permission, defer, save, pause, resume, undo, clear-state, stop and say",
         ));
     };
     let body = read_body(request).await?;
     let body = if body.is_empty() { b"{}" } else { &body[..] };
     let any = |_: &_| Ok(());
-    let all = Request::Control;
+    let all = |control| given(device.clone(), control);
     match order {
+        Control::Approve => {
+            let check = ApproveBody::check;
+            ask_by(&state, body, check, |body| all(Control::ApproveAs(body))).await
+        }
         Control::Reboot => {
             let by = |body: RebootBody| body.way.map_or(Control::Reboot, Control::RebootBy);
             ask_by(&state, body, any, |body| all(by(body))).await
@@ -577,6 +631,26 @@ async fn order(
         }
         order => ask_by(&state, body, |_: &NoBody| Ok(()), |_| all(order)).await,
     }
+}
+
+async fn decide(State(state): State<ServerState>, request: HttpRequest) -> Answered {
+    let device = device(request.headers());
+    let body = read_body(request).await?;
+    let request = |body| given(device, Control::Permission(body));
+    ask_by(&state, &body, |_: &PermissionBody| Ok(()), request).await
+}
+
+/// Returns the name of the device that a person gives the order from, if it is not the desk.
+fn device(headers: &HeaderMap) -> Option<String> {
+    let name = headers.get(DEVICE)?.to_str().ok()?;
+    Some(clean::stripped(name, DEVICE_LIMIT)).filter(|name| !name.trim().is_empty())
+}
+
+fn given(device: Option<String>, control: Control) -> Request {
+    Request::Control(match device {
+        Some(device) => Control::From(device, Box::new(control)),
+        None => control,
+    })
 }
 
 async fn tool(
@@ -598,6 +672,7 @@ async fn tool(
 }
 
 async fn prompt(State(state): State<ServerState>, request: HttpRequest) -> Answered {
+    let device = device(request.headers());
     let body = read_body(request).await?;
     let length = parse::<SayBody>(&body)?.text.len();
     if length > SAY_LIMIT {
@@ -610,7 +685,7 @@ async fn prompt(State(state): State<ServerState>, request: HttpRequest) -> Answe
         "" => Err(FieldError::text("text", "some text", text)),
         _ => Ok(()),
     };
-    let request = |body: SayBody| Request::Control(Control::Say(body.text));
+    let request = |body: SayBody| given(device, Control::Say(body.text));
     ask_by(&state, &body, check, request).await
 }
 
@@ -770,13 +845,15 @@ fn respond(reply: Reply, unknown: Vec<String>) -> Response {
         Reply::Status(report) => Json(report).into_response(),
         Reply::History(report) => Json(report).into_response(),
         Reply::Handoff(report) => Json(report).into_response(),
+        Reply::Screen(report) => Json(report).into_response(),
+        Reply::Decided(answer) => Json(PermissionVerdict { answer }).into_response(),
         Reply::Usage(usage) => naming(usage, unknown).into_response(),
         Reply::Checkpoint(saved) => (StatusCode::ACCEPTED, naming(saved, unknown)).into_response(),
         Reply::Noted(noted) => (StatusCode::ACCEPTED, naming(noted, unknown)).into_response(),
         Reply::Saved(saved) => (StatusCode::ACCEPTED, naming(saved, unknown)).into_response(),
         Reply::Tool(said) => Json(said).into_response(),
-        // Only the metrics endpoint asks for these, and it formats them as text itself.
-        Reply::Metrics(_) => HttpError::ending().into_response(),
+        // Only endpoints that write these themselves ask for them.
+        Reply::Metrics(_) | Reply::Permission(_) => HttpError::ending().into_response(),
     }
 }
 

@@ -43,6 +43,12 @@ pub(super) fn describe(past: &PastSession) -> String {
             .filter(|(name, _)| name != "session")
             .map(|(name, value)| vec![name.replace('#', "iteration"), value]),
     );
+    if let Some(device) = &report.approved_from {
+        rows.push(vec![
+            "approved from".to_owned(),
+            clean::one_line(device).into_owned(),
+        ]);
+    }
     if let Some(task) = &past.task {
         rows.push(vec!["task".to_owned(), super::short_task(Some(task))]);
     }

@@ -287,6 +287,9 @@ fn record(iteration: &Iteration) -> Vec<(&'static str, String)> {
     facts.extend(parent.map(|parent| ("continues", format!("iteration {parent}"))));
     if let Some(record) = &iteration.reboot {
         facts.push(("from session", id(&record.old_session)));
+        let device = record.approved_from.as_deref();
+        let device = device.map(|device| text::safe(device).into_owned());
+        facts.extend(device.map(|device| ("approved from", device)));
         let steps = record.transition_time_ms.iter();
         let steps: Vec<String> = steps
             .map(|(step, ms)| format!("{step} {}", text::short(*ms)))

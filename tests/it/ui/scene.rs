@@ -181,6 +181,7 @@ fn record(number: u128) -> RebootRecord {
         handoff_bytes: 11_204,
         handoff_tokens: Tokens(2_790),
         verified: true,
+        approved_from: None,
         warmed_up: false,
         preserved_state: None,
     }

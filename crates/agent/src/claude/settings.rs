@@ -36,6 +36,10 @@ pub const EVENTS: [&str; 14] = [
     "SessionEnd",
 ];
 
+/// The time in seconds that a permission's hook may wait for a person's answer from afar: a day. The dialog stands beside it, and the
+/// first answer counts.
+pub const PERMISSION_SECONDS: u64 = 86_400;
+
 /// The variable that names the `pitstop` executable, for the commands in the settings file.
 pub const PROGRAM_VARIABLE: &str = "PITSTOP";
 
@@ -131,9 +135,15 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     let hooks = inner_object(&mut root, "hooks")?;
     for event in EVENTS {
         let command = command(&format!("hook {event}"));
+        let timeout = if event == "PermissionRequest" {
+            PERMISSION_SECONDS
+        } else {
+            5
+        };
         // The user's own hooks are kept: hooks of one event run side by side.
-        inner_list(hooks, event, "hooks")?
-            .push(json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5 }] }));
+        inner_list(hooks, event, "hooks")?.push(
+            json!({ "hooks": [{ "type": "command", "command": command, "timeout": timeout }] }),
+        );
     }
 
     let permissions = inner_object(&mut root, "permissions")?;

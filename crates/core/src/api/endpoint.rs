@@ -68,10 +68,16 @@ pub enum Endpoint {
     Events,
     /// A session's handoff.
     Handoff,
+    /// The agent's screen.
+    Screen,
+    /// The permission that the agent asks for.
+    Permission,
     /// A terminal that hands itself over.
     Attach,
     /// The order to type a prompt.
     Say,
+    /// A person's answer to a permission.
+    Decide,
     /// All other orders.
     Order,
 }
@@ -99,8 +105,11 @@ impl Endpoint {
             Self::History => ("/history", Get, Control),
             Self::Events => ("/events", Get, Control),
             Self::Handoff => ("/api/sessions/{id}/handoff", Get, Control),
+            Self::Screen => ("/screen", Get, Control),
+            Self::Permission => ("/permission", Get, Control),
             Self::Attach => ("/attach", Post, Control),
             Self::Say => ("/control/say", Post, Control),
+            Self::Decide => ("/control/permission", Post, Control),
             Self::Order => ("/control/{order}", Post, Control),
         }
     }

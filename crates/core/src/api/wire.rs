@@ -23,16 +23,18 @@ mod report;
 use serde::{Deserialize, Serialize};
 
 pub use body::{
-    CheckpointBody, CheckpointReply, CommitBody, NotedReply, OrderReply, RebootBody,
-    SAVE_CONTEXT_LIMIT, SAVE_LIST_LIMIT, SAVE_TEXT_LIMIT, SAY_LIMIT, SaveBody, SaveReply, SayBody,
-    TAG_LIMIT, TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, is_tag,
+    ApproveBody, CheckpointBody, CheckpointReply, CommitBody, NotedReply, OrderReply,
+    PermissionAnswer, PermissionBody, PermissionVerdict, RebootBody, SAVE_CONTEXT_LIMIT,
+    SAVE_LIST_LIMIT, SAVE_TEXT_LIMIT, SAY_LIMIT, SaveBody, SaveReply, SayBody, TAG_LIMIT,
+    TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, is_tag,
 };
 pub use report::{
     AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, ForecastReport,
     ForecastUnit, HandoffCheck, HandoffReport, HeldReport, HistoryReport, IterationReport,
     IterationTokens, KeyDecision, LastReboot, LinesReport, MissingFact, NeedKind, NeedReport,
-    RebootReport, RunLine, RunPhase, RunReport, SourcedItem, StatusLineReply, StatusReport,
-    ToolReply, TurnsLeft, UnfoundedLine, UsageAction, UsageActionKind, UsageQuery, UsageReply,
+    PermissionReport, RebootReport, RunLine, RunPhase, RunReport, ScreenReport, SourcedItem,
+    StatusLineReply, StatusReport, ToolReply, TurnsLeft, UnfoundedLine, UsageAction,
+    UsageActionKind, UsageQuery, UsageReply,
 };
 
 pub use field::FieldError;
@@ -90,6 +92,12 @@ pub enum Request {
     Bridge(Box<bridge::Report>),
     /// The hosted agent calls a tool; the loop answers with [`Reply::Tool`].
     Tool(bridge::Caller, bridge::Tool),
+    /// A hook that waits for a person's answer has ended; the loop answers with [`Reply::Accepted`].
+    HookGone,
+    /// A query for the agent's screen; the loop answers with [`Reply::Screen`].
+    Screen,
+    /// A query for the permission that the agent asks for; the loop answers with [`Reply::Permission`] or [`Reply::NotFound`].
+    Permission,
     /// A query for the monitoring figures; the loop answers with [`Reply::Metrics`].
     Metrics,
 }
@@ -119,6 +127,9 @@ impl Report {
 
 /// The one hook event whose agent waits for our verdict; all others only report an event.
 pub const REFUSABLE_EVENT: &str = "PreCompact";
+
+/// The one hook event whose agent may wait for a person's answer.
+pub const PERMISSION_EVENT: &str = "PermissionRequest";
 
 /// The answer of a hook to its agent, in the form that Claude Code reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -174,6 +185,12 @@ pub enum Reply {
     Saved(SaveReply),
     /// The tool's answer to the agent.
     Tool(ToolReply),
+    /// The agent's screen.
+    Screen(ScreenReport),
+    /// The permission that the agent asks for.
+    Permission(PermissionReport),
+    /// The hook's permission was answered by a person.
+    Decided(PermissionAnswer),
     /// The figures for monitoring.
     Metrics(Box<MetricsReport>),
 }
@@ -189,6 +206,13 @@ pub enum Control {
     RebootBy(Way),
     /// Approves the reboot that waits for an approval.
     Approve,
+    /// Approves it as this body has it: [`Control::Approve`] with a text of the person's, or only if it is what they have read.
+    #[strum(serialize = "approve")]
+    ApproveAs(ApproveBody),
+    /// Answers the permission that the agent asks for.
+    Permission(PermissionBody),
+    /// An order that a person gives by this device, from afar.
+    From(String, Box<Self>),
     /// Defers the reboot.
     Defer,
     /// Saves a checkpoint now; the answer is [`Reply::Checkpoint`], once it is on disk.
@@ -227,7 +251,10 @@ impl Control {
     /// Returns the order's name in URLs and on the command line.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.into()
+        match self {
+            Self::From(_, order) => order.name(),
+            order => order.into(),
+        }
     }
 
     /// Returns the order of that name, if that order needs no text.

@@ -270,7 +270,8 @@ fn is_at_work(model: &Model) -> bool {
 
 /// Handles a dialog that is open, or may be: in an unattended run it stays unanswered.
 fn dialog(model: &mut Model) {
-    if is_unattended(model) {
+    // A person who can answer from afar was called.
+    if is_unattended(model) && model.session.held_permission.is_none() {
         set_once(model, Due::Dialog, DIALOG);
     }
 }

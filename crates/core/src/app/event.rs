@@ -11,7 +11,7 @@ use crate::{
     },
 };
 use pitstop_agent::{
-    AgentEvent,
+    AgentEvent, PermissionRequest,
     bridge::{self, Absence, OrderId, ToolsBy},
     claude::{
         limits::{CompactionSettings, Words},
@@ -55,6 +55,15 @@ pub enum Event {
         /// The order that is given.
         control: Control,
     },
+    /// A permission's hook has come, and waits if there is a call.
+    PermissionAsked {
+        /// The call that waits for a person's answer.
+        call: Option<CallId>,
+        /// The permission.
+        request: Box<PermissionRequest>,
+    },
+    /// A hook that waited has gone: its dialog was answered at the desk.
+    HookGone(CallId),
     /// A program outside has seen something.
     Reported {
         /// The call that waits for the answer.

@@ -28,7 +28,7 @@ pub use outside::{changes, control, report, reported, restore, tools};
 pub use reboot::{ending, in_place, iteration, leave, moment, submit, trim, unsent};
 pub use session::{
     activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless,
-    host_output, human, places, process, signs, suspend, turn,
+    host_output, human, permission, places, process, signs, suspend, turn,
 };
 pub use view::{copy, external, focus, history, input, layout, reading, replay, tour};
 
@@ -109,6 +109,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     tour::after(model);
     metrics::note(model, before);
     activity::log_change(model, state);
+    permission::settle(model);
     needs::after(model);
     // What was shown in the footer just now is taken down again later.
     let newest = model.view.notices.back();
@@ -170,6 +171,8 @@ fn answer(model: &mut Model, event: Event) {
         Event::Store(StoreEvent::ErrorChanged(error)) => control::store_error(model, error),
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
+        Event::PermissionAsked { call, request } => permission::asked(model, call, *request),
+        Event::HookGone(call) => permission::gone(model, call),
         Event::Reported { call, report } => reported::reported(model, call, report),
         Event::ToolCalled { call, caller, tool } => tools::called(model, call, caller, tool),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),

@@ -33,6 +33,8 @@ struct Found {
     what: String,
     why: String,
     until: Option<DateTime<Utc>>,
+    tool: Option<String>,
+    answerable: bool,
     calls: bool,
 }
 
@@ -44,6 +46,8 @@ impl Found {
             what: what.into(),
             why: why.into(),
             until: None,
+            tool: None,
+            answerable: false,
             calls: true,
         }
     }
@@ -57,7 +61,8 @@ pub(super) fn after(model: &mut Model) {
     let mut needs = Vec::with_capacity(found.len());
     let mut effects = Vec::new();
     for one in found {
-        let same = |need: &Need| need.kind == one.kind && need.occasion == one.occasion;
+        let same =
+            |need: &Need| subject(need.kind) == subject(one.kind) && need.occasion == one.occasion;
         let known = before.iter().position(same).map(|at| before.remove(at));
         let (id, since, called) = match &known {
             Some(known) => (known.id, known.since, known.called),
@@ -72,6 +77,8 @@ pub(super) fn after(model: &mut Model) {
             why: clean::one_line(&redact(&one.why)).into_owned(),
             since,
             until: one.until,
+            tool: one.tool,
+            answerable: one.answerable,
             called: called || calls,
         };
         if calls {
@@ -90,6 +97,14 @@ pub(super) fn after(model: &mut Model) {
     model.outside.needs = needs;
     model.emit_all(effects);
     host_output::retitle(model);
+}
+
+/// Returns the kind under which an occasion is known: a question may turn out to be about a permission.
+const fn subject(kind: NeedKind) -> NeedKind {
+    match kind {
+        NeedKind::Permission => NeedKind::Question,
+        kind => kind,
+    }
 }
 
 /// Reports whether a person may be called: for a reboot once for each level that the session reaches.
@@ -246,15 +261,26 @@ fn question(model: &Model) -> Option<Found> {
     if !asks && !unknown {
         return None;
     }
-    let asked = agent.activity.question.as_ref().map(|one| one.asked);
-    let since = asked.map_or(0, |at| at.since_start.as_millis());
+    let question = agent.activity.question.as_ref();
+    let since = question.map_or(0, |one| one.asked.since_start.as_millis());
+    let permission = question.and_then(|one| one.permission.as_ref());
+    let one = if let Some(permission) = permission {
+        Found {
+            tool: Some(permission.tool.clone()),
+            answerable: permission.call.is_some(),
+            ..Found::new(
+                NeedKind::Permission,
+                "The agent asks for a permission",
+                &*permission.tool,
+            )
+        }
+    } else {
+        let about = agent_reason(model).unwrap_or_default();
+        Found::new(NeedKind::Question, "The agent asks you", about)
+    };
     Some(Found {
         occasion: u64::try_from(since).unwrap_or(u64::MAX),
-        ..Found::new(
-            NeedKind::Question,
-            "The agent asks you",
-            agent_reason(model).unwrap_or_default(),
-        )
+        ..one
     })
 }
 

@@ -106,6 +106,7 @@ impl Attempt {
             used: model.used(),
             preview: Preview::default(),
             approved: None,
+            approved_from: None,
             force: false,
             handoff: None,
             outdated: false,

@@ -82,6 +82,18 @@ pub enum Refusal {
     /// The session that is to be resumed runs.
     #[error("this is the present session")]
     PresentSession,
+    /// The permission that is answered is not open any more.
+    #[error("no permission of that number waits: it may have been answered at the desk")]
+    NoPermission,
+    /// The permission cannot be answered from afar.
+    #[error("it can be answered at the desk only")]
+    AtTheDesk,
+    /// The handoff is not the one that was read.
+    #[error("the handoff has changed since you have read it: read it again")]
+    OtherRevision,
+    /// The handoff is being edited by the person at the desk.
+    #[error("the handoff is being edited at the desk")]
+    EditedAtTheDesk,
     /// There is no run.
     #[error("no autonomous run")]
     NoRun,

@@ -203,6 +203,9 @@ pub struct RebootRecord {
     pub verified: bool,
     /// True if a warm-up prompt was sent.
     pub warmed_up: bool,
+    /// The device by which a person approved it, if it was not at the desk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_from: Option<String>,
     /// The preserved state that the handoff was made from, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preserved_state: Option<serde_json::Value>,

@@ -32,6 +32,7 @@ fn reboot() -> RebootRecord {
         handoff_bytes: 1,
         handoff_tokens: Tokens(1),
         verified: true,
+        approved_from: None,
         warmed_up: false,
         preserved_state: None,
     }

@@ -22,6 +22,60 @@ pub struct SayBody {
     pub text: String,
 }
 
+/// The body of `POST /control/approve`; it may be empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ApproveBody {
+    /// The handoff as it is to be sent, without its first line, which is the marker's; `None` for the one that waits.
+    pub handoff: Option<String>,
+    /// The revision of the handoff that the caller has read: if it has changed since, nothing is approved.
+    pub revision: Option<String>,
+}
+
+impl ApproveBody {
+    /// Checks the body: a handoff must have some text, and not be longer than any that is made.
+    pub fn check(&self) -> Result<(), FieldError> {
+        match self.handoff.as_deref() {
+            Some(text) if text.trim().is_empty() => {
+                Err(FieldError::text("handoff", "some text", text))
+            }
+            Some(text) if text.len() > HANDOFF_LIMIT => {
+                Err(FieldError::bytes("handoff", HANDOFF_LIMIT, text.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The longest edited handoff, in bytes: ten times the longest that is made.
+pub const HANDOFF_LIMIT: usize = 500_000;
+
+/// The body of `POST /control/permission`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionBody {
+    /// The number of the need, as in [`NeedReport`](super::NeedReport).
+    pub id: u64,
+    /// The answer.
+    pub answer: PermissionAnswer,
+}
+
+/// The answer of a person to a permission that the agent asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PermissionAnswer {
+    /// The tool may run, this once.
+    Allow,
+    /// The tool may not run; the agent goes on with that.
+    Deny,
+}
+
+/// The answer to the hook of a permission, for `pitstop hook`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionVerdict {
+    /// The person's answer.
+    pub answer: PermissionAnswer,
+}
+
 /// The answer to an order that is carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderReply {

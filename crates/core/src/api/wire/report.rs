@@ -76,6 +76,36 @@ pub struct NeedReport {
     pub since: DateTime<Utc>,
     /// The time until which a person can decide, or at which it ends by itself, UTC.
     pub until: Option<DateTime<Utc>>,
+    /// The name of the tool that asks, where it is a permission.
+    #[serde(default)]
+    pub tool: Option<String>,
+    /// True if it is a permission that can be answered by `POST /control/permission`.
+    #[serde(default)]
+    pub answerable: bool,
+}
+
+/// The permission that the agent asks for, as it is: secrets are not masked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionReport {
+    /// The number of the need, as in [`NeedReport`].
+    pub id: u64,
+    /// The name of the tool.
+    pub tool: String,
+    /// The whole command, or the tool's input as JSON.
+    pub input: String,
+    /// True if it can be answered from afar.
+    pub answerable: bool,
+}
+
+/// The agent's screen as text, without colours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScreenReport {
+    /// The width in cells.
+    pub columns: u16,
+    /// The height in cells.
+    pub rows: u16,
+    /// The rows from top to bottom, without the blanks at their ends.
+    pub lines: Vec<String>,
 }
 
 /// The kinds of [`NeedReport`], the most urgent first.
@@ -85,6 +115,8 @@ pub struct NeedReport {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum NeedKind {
+    /// The agent asks for a permission.
+    Permission,
     /// The agent asks a question.
     Question,
     /// A handoff waits for an approval.
@@ -466,6 +498,9 @@ pub struct IterationReport {
     pub handoff_bytes: Option<u64>,
     /// The way in which the reboot that began it carried the context over: `fresh` or `trim`.
     pub way: Option<String>,
+    /// The device by which a person approved the reboot that began it, if it was not at the desk.
+    #[serde(default)]
+    pub approved_from: Option<String>,
     /// The content that a trim removed.
     pub trim: Option<TrimRecord>,
     /// A summary of the work done in it, in a sentence or two.
@@ -530,6 +565,9 @@ pub struct HandoffReport {
     /// `checkpoint` (the last one saved in it), `received` (the one it was given itself) or `summary`.
     #[serde(default)]
     pub kind: String,
+    /// The revision: another one for each other text.
+    #[serde(default)]
+    pub revision: String,
     /// The whole message, byte for byte as it would be sent, or as it was.
     pub text: String,
     /// The message's size in tokens, estimated.

@@ -340,11 +340,15 @@ pub fn edit(model: &mut Model) {
 /// Keeps what the editor holds as the message in the human's own words.
 pub fn save_edit(model: &mut Model) {
     if let Some(text) = model.draft.handoff.editor.as_ref().map(Editor::text) {
-        // The blank lines below the marker are not edited.
-        let body = model.draft.handoff.current().body();
-        let blank = body.len() - body.trim_start_matches('\n').len();
-        take_edit(model, &format!("{}{text}", "\n".repeat(blank)));
+        take_text(model, &text);
     }
+}
+
+/// Keeps a text as the message in the human's own words, below the marker and its blank lines, which are not edited.
+pub fn take_text(model: &mut Model, text: &str) {
+    let body = model.draft.handoff.current().body();
+    let blank = body.len() - body.trim_start_matches('\n').len();
+    take_edit(model, &format!("{}{text}", "\n".repeat(blank)));
 }
 
 /// Keeps what the editor holds, as [`save_edit`] does, and leaves the editor.

@@ -6,6 +6,8 @@ use pitstop_agent::Background;
 use pitstop_base::clock::At;
 use pitstop_transcript::Tokens;
 
+use crate::app::event::CallId;
+
 /// The agent's state as the pane's title shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TitleState {
@@ -34,6 +36,19 @@ pub struct Question {
     pub(in crate::app) asked: At,
     /// True if it was seen in the place of the prompt box.
     pub(in crate::app) drawn: bool,
+    /// The permission that it asks for, if it is one and its hook has come.
+    pub permission: Option<Permission>,
+}
+
+/// A permission that the agent asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// The name of the tool.
+    pub tool: String,
+    /// The whole command, or the tool's input as JSON. Secrets are not masked.
+    pub input: String,
+    /// The hook that waits for a person's answer from afar; `None` if it can be answered at the desk only.
+    pub call: Option<CallId>,
 }
 
 /// The report of a Stop hook on a turn that goes on according to other sources.

@@ -21,6 +21,10 @@ pub struct Need {
     pub since: DateTime<Utc>,
     /// The time until which a person can decide, or at which it ends by itself, UTC.
     pub until: Option<DateTime<Utc>>,
+    /// The name of the tool that asks, where it is a permission.
+    pub tool: Option<String>,
+    /// True if it is a permission that can be answered from afar.
+    pub answerable: bool,
     /// True if a person was called.
     pub called: bool,
 }
@@ -36,6 +40,8 @@ impl Need {
             why: self.why.clone(),
             since: self.since,
             until: self.until,
+            tool: self.tool.clone(),
+            answerable: self.answerable,
         }
     }
 }

@@ -217,6 +217,8 @@ pub struct Attempt {
     /// The approval to go on, and its source. It may come before the drafting, and until the old agent ends it decides what counts
     /// as an obstacle.
     pub approved: Option<Approval>,
+    /// The device by which a person approved it, if it was not at the desk.
+    pub approved_from: Option<String>,
     /// True if the running turn has to be interrupted. This is decided before or in the phase that waits; a reboot in place reads it
     /// in the following phase.
     pub force: bool,

@@ -1,7 +1,7 @@
 //! The session that the agent is in: the agent itself, its context, and its reports on itself.
 
 use crate::{
-    app::event::TranscriptFacts,
+    app::event::{CallId, TranscriptFacts},
     guard::{Guard, GuardSettings},
     lineage::IterationId,
 };
@@ -45,6 +45,8 @@ pub struct Session {
     pub title: String,
     /// The time at which the agent last called for a person and the call was passed on.
     pub called_at: Option<At>,
+    /// The hook of a permission that waits for a person's answer from afar.
+    pub held_permission: Option<CallId>,
     /// The text that the supervisor last typed for submission, and the time at which it began.
     pub submitted: Option<(String, At)>,
     /// The prompt that is being typed on request, until it is taken.
@@ -71,6 +73,7 @@ impl Session {
             transcript_lost: false,
             title: String::new(),
             called_at: None,
+            held_permission: None,
             submitted: None,
             submission: None,
             calm_epoch: 0,

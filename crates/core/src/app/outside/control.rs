@@ -5,10 +5,11 @@ mod outcome;
 use std::time::Duration;
 
 use crate::{
-    api::wire::{AgentState, Control, OrderReply, Reply},
+    api::wire::{AgentState, ApproveBody, Control, OrderReply, Reply},
     config::{ClipboardPolicy, Config, RebootMode},
     lineage::{Cause, EndReason},
 };
+use pitstop_base::clean;
 use pitstop_terminal::screen::ScreenFact;
 
 use crate::app::{
@@ -16,11 +17,12 @@ use crate::app::{
     draft::{checkpoint, handoff, scratchpad},
     effect::Effect,
     event::{CallId, TimerId},
-    facts::{Block, blocked_by, is_unattended},
+    facts::{Block, blocked_by, is_editing, is_unattended, is_under_review},
     model::{Focus, Model, Overlay},
+    outside::report,
     reboot::{self, Approval, leave::leave, submit},
     refusal::Refusal,
-    session::{agent, figures::guard_settings, host_output},
+    session::{agent, figures::guard_settings, host_output, permission},
 };
 
 /// The time that a notice stays in the footer.
@@ -28,10 +30,68 @@ pub const NOTICE_TIME: Duration = Duration::from_secs(8);
 
 /// Carries out an order of someone with the control token, and answers it.
 pub fn asked(model: &mut Model, call: CallId, control: Control) {
+    let (device, control) = match control {
+        Control::From(device, control) => (Some(device), *control),
+        control => (None, control),
+    };
     let order = control.clone();
+    // It is answered once the checkpoint is kept.
     let done = match control {
-        // It is answered once the checkpoint is kept.
         Control::Save(body) => return checkpoint::asked(model, call, body),
+        control => carry_out(model, control),
+    };
+    if let Some(device) = device {
+        given_from(model, &device, &order, &done);
+    }
+    let reply = match done {
+        Ok(()) => Reply::Ordered(OrderReply::new(outcome::of(model, &order))),
+        Err(why) => Reply::Refused {
+            why: why.to_string(),
+        },
+    };
+    model.answer(call, reply);
+}
+
+/// Notes an order that was given from afar, by this device: in the message log, and in the record of the reboot that it approves.
+fn given_from(model: &mut Model, device: &str, order: &Control, done: &Result<(), Refusal>) {
+    let refused = match done {
+        Ok(()) => String::new(),
+        Err(why) => format!(", refused: {why}"),
+    };
+    let said = format!("{} from {device}{refused}", order.name());
+    tracing::info!(device, order = order.name(), refused, "an order from afar");
+    let now = model.now.wall;
+    model.view.log(&said, done.is_err(), now);
+    let approves = matches!(order, Control::Approve | Control::ApproveAs(_));
+    if let Some(attempt) = &mut model.reboot.attempt
+        && approves
+        && done.is_ok()
+    {
+        attempt.approved_from = Some(device.to_owned());
+    }
+}
+
+/// Approves the reboot as the person has read it, or with their own text.
+fn approve_as(model: &mut Model, body: &ApproveBody) -> Result<(), Refusal> {
+    if is_editing(model) {
+        return Err(Refusal::EditedAtTheDesk);
+    }
+    let shown = report::revision(&model.draft.handoff.current().text);
+    if body.revision.as_ref().is_some_and(|read| *read != shown) {
+        return Err(Refusal::OtherRevision);
+    }
+    if let Some(text) = &body.handoff {
+        if !is_under_review(model) {
+            return Err(Refusal::NothingToApprove);
+        }
+        let text = clean::text(text);
+        handoff::take_text(model, text.trim_start_matches('\n'));
+    }
+    reboot::approve(model, Approval::Person)
+}
+
+fn carry_out(model: &mut Model, control: Control) -> Result<(), Refusal> {
+    match control {
         Control::Reboot => {
             let done = reboot::request(model, Cause::Ctl, true);
             approved_if_unattended(model, done)
@@ -41,6 +101,10 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
             approved_if_unattended(model, done)
         }
         Control::Approve => reboot::approve(model, Approval::Person),
+        Control::ApproveAs(body) => approve_as(model, &body),
+        Control::Permission(body) => permission::decide(model, &body),
+        // One of these is never inside another, and both are dealt with before.
+        Control::From(..) | Control::Save(_) => Ok(()),
         Control::Defer => reboot::cancel(model, true),
         Control::Pause => {
             autopilot::pause(model, "ctl");
@@ -65,14 +129,7 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
             Some(block) => Err(Refusal::NotSafe(block)),
             None => submit::submit(model, &text).map_err(Refusal::NotTyped),
         },
-    };
-    let reply = match done {
-        Ok(()) => Reply::Ordered(OrderReply::new(outcome::of(model, &order))),
-        Err(why) => Reply::Refused {
-            why: why.to_string(),
-        },
-    };
-    model.answer(call, reply);
+    }
 }
 
 /// Returns what keeps a text from being typed now. An editor occupies the host terminal and not the agent's prompt.

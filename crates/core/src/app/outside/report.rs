@@ -1,6 +1,9 @@
 //! The reports for scripts and people elsewhere: the model as data.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
 
 use serde::Deserialize as _;
 
@@ -8,8 +11,9 @@ use crate::{
     api::wire::{
         AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport,
         HeldReport, HistoryReport, IterationReport, IterationTokens, KeyDecision, LastReboot,
-        LinesReport, MissingFact, RebootReport, SourcedItem, StatusLineReply, StatusReport,
-        TodoList, UsageAction, UsageActionKind, UsageQuery, UsageReply,
+        LinesReport, MissingFact, NeedKind, PermissionReport, RebootReport, SourcedItem,
+        StatusLineReply, StatusReport, TodoList, UsageAction, UsageActionKind, UsageQuery,
+        UsageReply,
     },
     config::RebootMode,
     guard::{Advice, Assessment, Level, Threshold, assess},
@@ -291,6 +295,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
             .filter(|one| one.trim.is_none())
             .map(|one| one.handoff_bytes),
         way: record.map(|one| one.way.to_string()),
+        approved_from: record.and_then(|one| one.approved_from.clone()),
         trim: record.and_then(|one| one.trim),
         summary: iteration.summary.clone(),
         summary_made: iteration.summary_made.clone(),
@@ -315,12 +320,36 @@ pub fn handoff(model: &Model) -> HandoffReport {
         continuation_prompt: Some(pitstop_handoff::continuation(state, notes)),
         session_id: Some(model.session.id.to_string()),
         kind: "present".to_owned(),
+        revision: revision(&handoff.text),
         left_out: handoff.left_out.clone(),
         warnings: handoff.warnings.clone(),
         todo_list: todo_list(model),
         check: (!handoff.text.is_empty()).then(|| handoff_check(&model.draft.handoff.check)),
         ..report_of(&handoff.text, state)
     }
+}
+
+/// Returns the revision of a text: a number that no one can tell anything from but whether it is the same text.
+#[must_use]
+pub fn revision(text: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// Returns the permission that the agent asks for.
+#[must_use]
+pub fn permission(model: &Model) -> Option<PermissionReport> {
+    let mut needs = model.outside.needs.iter();
+    let need = needs.find(|need| need.kind == NeedKind::Permission)?;
+    let question = model.session.agent.activity.question.as_ref()?;
+    let permission = question.permission.as_ref()?;
+    Some(PermissionReport {
+        id: need.id,
+        tool: permission.tool.clone(),
+        input: permission.input.clone(),
+        answerable: permission.call.is_some(),
+    })
 }
 
 /// Returns what a handoff misses of its session.

@@ -658,6 +658,7 @@ fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
         handoff_tokens: sent.map_or(Tokens(0), Handoff::tokens),
         verified: attempt.is_proven(),
         warmed_up,
+        approved_from: attempt.approved_from.clone(),
         preserved_state: serde_json::to_value(&model.draft.preserved).ok(),
     }
 }

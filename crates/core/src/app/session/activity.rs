@@ -178,7 +178,8 @@ pub(in crate::app) fn asked(model: &mut Model, about: String) {
     activity.question = Some(Question {
         about,
         asked: before.as_ref().map_or(asked, |before| before.asked),
-        drawn: drawn || before.is_some_and(|before| before.drawn),
+        drawn: drawn || before.as_ref().is_some_and(|before| before.drawn),
+        permission: before.and_then(|before| before.permission),
     });
     set_state(model, AgentState::Dialog);
     look_in(model, DRAWN_WITHIN);

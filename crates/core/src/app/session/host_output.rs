@@ -54,7 +54,9 @@ pub fn called(model: &mut Model, fact: ScreenFact) {
     }
     // A person was called to its question already.
     let mut needs = model.outside.needs.iter();
-    if needs.any(|need| need.kind == NeedKind::Question && need.called) {
+    if needs
+        .any(|need| matches!(need.kind, NeedKind::Permission | NeedKind::Question) && need.called)
+    {
         return;
     }
     let wanted = model.config.ui.notifications;

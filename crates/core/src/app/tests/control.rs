@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::api::{
     endpoint::Endpoint,
-    wire::{ApiEvent, ApiEventKind, CommitBody, Report, SaveBody, TestBody},
+    wire::{
+        ApiEvent, ApiEventKind, CommitBody, PermissionAnswer, PermissionBody, Report, SaveBody,
+        TestBody,
+    },
 };
 use crate::app::{changes::ModelSnapshot, control::NOTICE_TIME};
 use pitstop_agent::bridge::{Caller, Tool};
@@ -101,6 +104,10 @@ fn a_refusal_is_described_for_just_the_endpoints_that_give_one() {
     };
     // Those two are refused by the server and by the store, not by the core.
     let mut refusing = BTreeSet::from([Endpoint::Bridge.path(), Endpoint::Handoff.path()]);
+    let permission = PermissionBody {
+        id: 9,
+        answer: PermissionAnswer::Allow,
+    };
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
     // More than are kept in a minute.
@@ -121,6 +128,10 @@ fn a_refusal_is_described_for_just_the_endpoints_that_give_one() {
             ),
             (Endpoint::Say, asked(Control::Say("hello".to_owned()))),
             (Endpoint::Order, asked(Control::Undo)),
+            (
+                Endpoint::Decide,
+                asked(Control::Permission(permission.clone())),
+            ),
             (
                 Endpoint::Tool,
                 Event::ToolCalled {

@@ -1,8 +1,9 @@
 //! What a person is needed for: called once for each occasion, and taken back.
 
 use super::*;
-use crate::api::wire::NeedKind;
-use pitstop_agent::Failure;
+use crate::api::wire::{ApproveBody, NeedKind, PermissionAnswer, PermissionBody};
+use crate::app::report;
+use pitstop_agent::{Failure, PermissionRequest};
 
 /// The calls, and the calls that are taken back.
 fn calls(effects: &[Effect]) -> (Vec<NeedKind>, Vec<NeedKind>) {
@@ -110,5 +111,156 @@ fn a_full_window_and_an_end_are_called_each_as_what_it_is() {
     assert_eq!(
         calls(&effects),
         (vec![NeedKind::AgentEnded], vec![NeedKind::ContextRefused])
+    );
+}
+
+fn permission(tool: &str, by_subagent: bool) -> PermissionRequest {
+    PermissionRequest {
+        session: session(OLD),
+        tool: tool.to_owned(),
+        input: "cargo test".to_owned(),
+        whole: true,
+        is_plain: tool != "AskUserQuestion",
+        by_subagent,
+    }
+}
+
+/// A turn whose tool asks for a permission; the hook waits where there is a call.
+fn asked(call: Option<u64>, request: PermissionRequest) -> (Bench, Vec<Effect>) {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    let (call, request) = (call.map(CallId), Box::new(request));
+    let effects = bench.send(Event::PermissionAsked { call, request });
+    (bench, effects)
+}
+
+fn answers(effects: &[Effect]) -> Vec<(u64, Reply)> {
+    let answers = effects.iter().filter_map(|effect| match effect {
+        Effect::Answer(CallId(call), reply) => Some((*call, reply.clone())),
+        _ => None,
+    });
+    answers.collect()
+}
+
+fn decides(bench: &mut Bench, answer: PermissionAnswer) -> Vec<(u64, Reply)> {
+    let id = bench.model.outside.needs.first().map_or(99, |need| need.id);
+    let body = PermissionBody { id, answer };
+    let order = Box::new(Control::Permission(body));
+    let effects = bench.send(control(Control::From("Pixel".to_owned(), order)));
+    answers(&effects)
+}
+
+#[test]
+fn a_permission_is_answered_from_afar_once_and_by_whom_is_logged() {
+    for (answer, word) in [
+        (PermissionAnswer::Allow, "allowed"),
+        (PermissionAnswer::Deny, "denied"),
+    ] {
+        let (mut bench, effects) = asked(Some(5), permission("Bash", false));
+        assert_eq!(calls(&effects), (vec![NeedKind::Permission], vec![]));
+        assert_eq!(answers(&effects), [], "it is held");
+        let need = bench.model.outside.needs[0].clone();
+        assert!(need.answerable && !need.why.contains("cargo"), "{need:?}");
+        let shown = report::permission(&bench.model).expect("a permission");
+        assert_eq!((shown.id, shown.input.as_str()), (need.id, "cargo test"));
+        // The client's notification of the same question changes nothing.
+        bench.wait(Duration::from_secs(6));
+        let effects = bench.send(asks("Claude needs your permission to use Bash"));
+        assert_eq!(
+            (calls(&effects), answers(&effects)),
+            ((vec![], vec![]), vec![])
+        );
+
+        let answered = decides(&mut bench, answer);
+        assert!(
+            answered.contains(&(5, Reply::Decided(answer))),
+            "{answered:?}"
+        );
+        assert_eq!(bench.model.session.agent.state, AgentState::Busy);
+        assert_eq!(bench.model.outside.needs, []);
+        let log: Vec<_> = bench
+            .model
+            .view
+            .log
+            .iter()
+            .map(|one| one.text.clone())
+            .collect();
+        assert!(
+            log.iter()
+                .any(|line| line.contains("permission from Pixel")),
+            "{log:?}"
+        );
+        assert!(log.iter().any(|line| line.contains(word)), "{log:?}");
+        assert!(matches!(
+            decides(&mut bench, answer)[..],
+            [(9, Reply::Refused { .. })]
+        ));
+    }
+}
+
+#[test]
+fn a_permission_that_is_answered_at_the_desk_lets_its_hook_go() {
+    let (mut bench, _) = asked(Some(5), permission("Bash", false));
+    let effects = bench.prompted(OLD, "never mind");
+    assert_eq!(answers(&effects), [(5, Reply::Accepted)]);
+    assert!(matches!(
+        decides(&mut bench, PermissionAnswer::Allow)[..],
+        [(9, Reply::Refused { .. })]
+    ));
+
+    let (mut bench, _) = asked(Some(5), permission("Bash", false));
+    bench.send(Event::HookGone(CallId(5)));
+    let refused = decides(&mut bench, PermissionAnswer::Allow);
+    assert!(
+        matches!(refused[..], [(9, Reply::Refused { .. })]),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn what_is_more_than_yes_or_no_and_what_a_subagent_asks_is_not_held() {
+    for request in [
+        permission("AskUserQuestion", false),
+        permission("Bash", true),
+    ] {
+        let (mut bench, effects) = asked(Some(5), request);
+        assert_eq!(calls(&effects).0, [NeedKind::Permission]);
+        assert_eq!(answers(&effects), [(5, Reply::Accepted)]);
+        assert!(!bench.model.outside.needs[0].answerable);
+        let refused = decides(&mut bench, PermissionAnswer::Allow);
+        assert!(matches!(refused[..], [(9, Reply::Refused { .. })]));
+    }
+}
+
+#[test]
+fn a_handoff_is_approved_from_afar_as_it_was_read_or_with_an_edit() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.turn_ended(OLD);
+    bench.press(KeyCode::F(5));
+    bench.git();
+    assert_eq!(bench.step(), Some(Step::Review));
+    let approve = |bench: &mut Bench, handoff: Option<&str>, revision: Option<String>| {
+        let body = ApproveBody {
+            handoff: handoff.map(str::to_owned),
+            revision,
+        };
+        let order = Box::new(Control::ApproveAs(body));
+        answers(&bench.send(control(Control::From("Pixel".to_owned(), order))))
+    };
+    let refused = approve(&mut bench, None, Some("0".to_owned()));
+    assert!(
+        matches!(refused[..], [(9, Reply::Refused { .. })]),
+        "{refused:?}"
+    );
+    let shown = report::handoff(&bench.model).revision;
+    let done = approve(&mut bench, Some("# Mine\n\ndo this"), Some(shown));
+    assert!(matches!(done[..], [(9, Reply::Ordered(_))]), "{done:?}");
+    let attempt = bench.model.reboot.attempt.as_ref().expect("a reboot");
+    assert_eq!(attempt.approved_from.as_deref(), Some("Pixel"));
+    let sent = &attempt.handoff.as_ref().expect("a message").text;
+    assert!(
+        sent.contains("# Mine") && sent.ends_with("do this"),
+        "{sent}"
     );
 }

@@ -13,10 +13,11 @@ pub(super) fn of(model: &Model, order: &Control) -> String {
     let run = model.autopilot.is_some();
     match order {
         Control::Reboot | Control::RebootBy(_) => reboot_asked(model),
-        Control::Approve => approved(model),
+        Control::Approve | Control::ApproveAs(_) => approved(model),
+        Control::Permission(_) => "it is answered; the dialog closes".to_owned(),
         Control::Defer => format!("deferred for {DEFER_TURNS} turns"),
-        // This order is answered with the checkpoint.
-        Control::Save(_) => String::new(),
+        // The first is answered with the checkpoint, of the second the order inside is.
+        Control::Save(_) | Control::From(..) => String::new(),
         Control::Pause if run => "the run is paused until `pitstop ctl resume`".to_owned(),
         Control::Pause => "no automatic reboots until `pitstop ctl resume`".to_owned(),
         Control::Resume if run => "the run goes on".to_owned(),

@@ -1,0 +1,93 @@
+//! Permissions that the agent asks for, answered from afar while their dialog stands: the first answer counts.
+//!
+//! The hook of a permission is held for as long as its question is open. It is let go without an answer once the dialog is answered at
+//! the desk, and never answered by a time-out or by a rule of ours.
+
+use crate::api::wire::{NeedKind, PermissionAnswer, PermissionBody, Reply};
+use pitstop_agent::{AgentEvent, PermissionRequest};
+
+use crate::app::{
+    event::CallId,
+    model::{Model, activity::Permission},
+    refusal::Refusal,
+    session::{activity, agent},
+};
+
+/// Takes in that the agent asks for a permission.
+pub fn asked(model: &mut Model, call: Option<CallId>, request: PermissionRequest) {
+    let session = model.session.id;
+    let opened = AgentEvent::DialogOpened {
+        session: request.session,
+        about: request.tool.clone(),
+    };
+    agent::said(model, opened);
+    let question = model.session.agent.activity.question.as_mut();
+    let Some(question) = question.filter(|_| request.session == session) else {
+        release(model, call);
+        return;
+    };
+    let may_wait = request.is_plain && request.whole && !request.by_subagent;
+    let waits = call.filter(|_| may_wait);
+    let before = question.permission.replace(Permission {
+        tool: request.tool,
+        input: request.input,
+        call: waits,
+    });
+    model.session.held_permission = waits;
+    release(model, before.and_then(|one| one.call));
+    release(model, call.filter(|_| !may_wait));
+}
+
+/// Lets a hook go that is not waited for: the agent goes its own way.
+fn release(model: &mut Model, call: Option<CallId>) {
+    if let Some(call) = call {
+        model.answer(call, Reply::Accepted);
+    }
+}
+
+/// Takes in that a hook has gone before it was answered.
+pub fn gone(model: &mut Model, call: CallId) {
+    let question = model.session.agent.activity.question.as_mut();
+    if let Some(permission) = question.and_then(|one| one.permission.as_mut())
+        && permission.call == Some(call)
+    {
+        permission.call = None;
+    }
+    model.session.held_permission.take_if(|held| *held == call);
+}
+
+/// Answers the permission for a person.
+pub fn decide(model: &mut Model, body: &PermissionBody) -> Result<(), Refusal> {
+    let mut needs = model.outside.needs.iter();
+    let is_open = needs.any(|need| need.kind == NeedKind::Permission && need.id == body.id);
+    let question = model.session.agent.activity.question.as_mut();
+    let permission = question.and_then(|one| one.permission.as_mut());
+    let Some(permission) = permission.filter(|_| is_open) else {
+        return Err(Refusal::NoPermission);
+    };
+    let Some(call) = permission.call.take() else {
+        return Err(Refusal::AtTheDesk);
+    };
+    let tool = permission.tool.clone();
+    model.session.held_permission = None;
+    model.answer(call, Reply::Decided(body.answer));
+    activity::without_question(model);
+    let what = match body.answer {
+        PermissionAnswer::Allow => "allowed",
+        PermissionAnswer::Deny => "denied",
+    };
+    model.info(format!("{tool} was {what} from afar"));
+    Ok(())
+}
+
+/// Lets the hook go whose question is not open any more.
+pub fn settle(model: &mut Model) {
+    let question = model.session.agent.activity.question.as_ref();
+    let waits = question.and_then(|one| one.permission.as_ref()?.call);
+    if let Some(call) = model.session.held_permission
+        && waits != Some(call)
+    {
+        model.session.held_permission = None;
+        release(model, Some(call));
+    }
+}
