@@ -30,6 +30,7 @@ mod bridge;
 pub mod client;
 mod door;
 mod feed;
+pub mod phone;
 mod routes;
 mod secrets;
 mod stream;

@@ -65,7 +65,8 @@ impl Keys {
     }
 }
 
-fn random_token() -> io::Result<String> {
+/// Returns a new token in hexadecimal digits.
+pub(super) fn random_token() -> io::Result<String> {
     let mut bytes = [0_u8; TOKEN_BYTES];
     // The oldest interface of the kernel's generator: every Unix has it, and it needs no crate.
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -77,7 +78,7 @@ fn random_token() -> io::Result<String> {
 }
 
 /// Reports whether two byte strings are equal, in a time that depends on their lengths only.
-fn is_same(secret: &[u8], guess: &[u8]) -> bool {
+pub(super) fn is_same(secret: &[u8], guess: &[u8]) -> bool {
     let mut difference = u8::from(secret.len() != guess.len());
     for (a, b) in secret.iter().zip(guess) {
         difference = black_box(difference | (a ^ b));
