@@ -31,6 +31,9 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 pub use pitstop_agent::claude::OBSERVE_VARIABLE;
 use pitstop_base::private_file::{self, OpenError};
 
+/// The header that names the paired device for which a request is sent, in UTF-8. Only on the Unix socket does it mean anything.
+pub const DEVICE_HEADER: &str = "X-Pitstop-Device";
+
 /// The largest secrets file read, in bytes: two short lines and a command.
 const FILE_LIMIT: u64 = 64 * 1024;
 
@@ -106,6 +109,8 @@ pub struct ApiClient {
     socket: PathBuf,
     token: String,
     status_line: Option<std::ffi::OsString>,
+    /// The paired device for which it speaks.
+    device: Option<String>,
 }
 
 impl std::fmt::Debug for ApiClient {
@@ -141,7 +146,15 @@ impl ApiClient {
             token: token.to_owned(),
             status_line: (!command.is_empty())
                 .then(|| std::ffi::OsString::from_vec(command.to_vec())),
+            device: None,
         })
+    }
+
+    /// Has each request name the paired device for which it is sent. The name must be free of control characters.
+    #[must_use]
+    pub fn on_behalf_of(mut self, device: &str) -> Self {
+        self.device = Some(device.to_owned());
+        self
     }
 
     /// Returns the socket's path.
@@ -184,6 +197,17 @@ impl ApiClient {
         self.exchange("POST", path, &more, b"", deadline)
     }
 
+    /// Returns the head of a request with this first line and these further headers.
+    pub(super) fn head(&self, first: &str, more: &str) -> String {
+        let device = self.device.as_ref();
+        let device = device.map(|name| format!("{DEVICE_HEADER}: {name}\r\n"));
+        format!(
+            "{first}\r\nHost: pitstop\r\nAuthorization: Bearer {}\r\n{}{more}\r\n",
+            self.token,
+            device.unwrap_or_default()
+        )
+    }
+
     /// Sends a request and reads its answer; the connection is open still.
     fn exchange(
         &self,
@@ -193,10 +217,7 @@ impl ApiClient {
         body: &[u8],
         deadline: Instant,
     ) -> Result<(Answer, UnixStream), ClientError> {
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: pitstop\r\nAuthorization: Bearer {}\r\n{more}\r\n",
-            self.token
-        );
+        let head = self.head(&format!("{method} {path} HTTP/1.1"), more);
         let mut stream = connect(&self.socket, deadline)?;
         // One buffer, one write: head and body reach the server in one wake-up.
         let mut message = head.into_bytes();

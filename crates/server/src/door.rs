@@ -139,6 +139,11 @@ pub async fn bind_loopback(address: SocketAddr) -> Result<Listening, ApiError> {
     if !address.ip().is_loopback() {
         return Err(ApiError::NotLoopback { address });
     }
+    bind_port(address).await
+}
+
+/// Opens a port, which other machines can reach if the address is not one of loopback: then the caller has made sure that it is wanted.
+pub async fn bind_port(address: SocketAddr) -> Result<Listening, ApiError> {
     let path = || PathBuf::from(address.to_string());
     let listener = TcpListener::bind(address)
         .await

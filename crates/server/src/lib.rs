@@ -9,6 +9,8 @@
 //! the classic enemy of local servers, so any `Origin` is refused, the port checks `Host`, a change of
 //! state needs `application/json`, and no `GET` changes anything.
 //!
+//! On a port there may be the [`phone`] page too, for the user's paired devices; it has checks of its own.
+//!
 //! # Wire format
 //!
 //! HTTP/1.1, one request per connection, JSON both ways, except for the text of `/metrics` and the events of `/events`.
@@ -34,6 +36,7 @@ pub mod phone;
 mod routes;
 mod secrets;
 mod stream;
+mod tls;
 
 use std::io;
 use std::net::SocketAddr;
@@ -56,10 +59,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 pub use attach::Attachment;
 pub use bridge::Mailbox;
-pub use door::{Listening, SocketFile, bind_control_socket, bind_loopback};
+pub use door::{Listening, SocketFile, bind_control_socket, bind_loopback, bind_port};
 pub use feed::Feed;
 pub use secrets::{Keys, Secrets};
 pub use stream::STREAM_COUNT;
+pub use tls::Tls;
 
 use pitstop_core::api::metrics::HookTimes;
 use pitstop_core::api::wire::{Reply, Request};
@@ -165,6 +169,14 @@ pub enum ApiError {
         /// The offending path.
         path: PathBuf,
     },
+    /// A certificate or its key cannot be used.
+    #[error("cannot use `{path}` for TLS")]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A system call failed.
     #[error("cannot {act} `{path}`")]
     Io {
@@ -233,7 +245,38 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send,
 ) {
     let (close, closing) = watch::channel(false);
-    let router = routes::router(&routes::ServerState {
+    let router = script_router(&listening, (keys, requests), closing);
+    serve_router((listening, None), router, close, shutdown).await;
+}
+
+/// Serves a port as [`serve`] does: the page for paired devices, and for scripts everything else, if they are to be served there; over
+/// TLS, if a certificate is given.
+pub async fn serve_port(
+    listening: Listening,
+    tls: Option<Tls>,
+    gateway: &phone::Gateway,
+    scripts: Option<(Keys, RequestQueue)>,
+    shutdown: impl Future<Output = ()> + Send,
+) {
+    let (close, closing) = watch::channel(false);
+    let mut router = match listening.address() {
+        Some(address) => gateway.router(address, tls.is_some(), closing.clone()),
+        None => Router::new(),
+    };
+    if let Some(scripts) = scripts {
+        let scripts = script_router(&listening, scripts, closing);
+        router = router.fallback_service(scripts);
+    }
+    serve_router((listening, tls), router, close, shutdown).await;
+}
+
+/// Returns the endpoints for scripts.
+fn script_router(
+    listening: &Listening,
+    (keys, requests): (Keys, RequestQueue),
+    closing: watch::Receiver<bool>,
+) -> Router {
+    routes::router(&routes::ServerState {
         requests,
         keys,
         port: listening.port(),
@@ -241,7 +284,16 @@ pub async fn serve(
         polls: Arc::new(Semaphore::new(bridge::POLL_COUNT)),
         terminals: Arc::new(Semaphore::new(attach::TERMINAL_COUNT)),
         closing,
-    });
+    })
+}
+
+/// Serves routes at a door until `shutdown` resolves; then `close` says so to the streams.
+async fn serve_router(
+    (listening, tls): (Listening, Option<Tls>),
+    router: Router,
+    close: watch::Sender<bool>,
+    shutdown: impl Future<Output = ()> + Send,
+) {
     let places = Arc::new(Semaphore::new(CONNECTION_COUNT));
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
@@ -255,9 +307,11 @@ pub async fn serve(
             }
             (accepted, place) = accept(&listening, &places) => match accepted {
                 Ok((stream, process)) => {
-                    let router = router.clone();
+                    let (router, tls) = (router.clone(), tls.clone());
                     connections.spawn(async move {
-                        attend(stream, router, process).await;
+                        if let Some(stream) = tls::secured(stream, tls).await {
+                            attend(stream, router, process).await;
+                        }
                         drop(place);
                     });
                 }

@@ -726,7 +726,7 @@ async fn collect(body: Body) -> Result<Vec<u8>, HttpError> {
     Ok(bytes)
 }
 
-fn too_large() -> HttpError {
+pub(super) fn too_large() -> HttpError {
     HttpError::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         format!("the body is too large: at most {BODY_LIMIT} bytes are read"),

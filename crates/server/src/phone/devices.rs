@@ -18,7 +18,9 @@ use std::{
     fmt::Write as _,
     fs::{self, File},
     io::{self, Read as _, Write as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -72,6 +74,9 @@ const LOCK_LIMIT: Duration = Duration::from_secs(2);
 /// The pause before the lock is tried again.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
+/// The interval at which the time of a device's last request is written.
+const SEEN_INTERVAL: Duration = Duration::from_secs(60);
+
 /// The right of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -108,6 +113,21 @@ pub struct Device {
     cookie: String,
     /// The SHA-256 of its key.
     key: String,
+}
+
+impl Device {
+    /// Reports whether these are the secrets of the device, in a time that does not depend on them.
+    fn is_held_by(&self, cookies: &[&str], key: &str) -> bool {
+        let key = is_same(self.key.as_bytes(), digest(key).as_bytes());
+        let matches = |cookie: &&str| is_same(self.cookie.as_bytes(), digest(cookie).as_bytes());
+        let cookies = cookies.iter().filter(|cookie| matches(cookie)).count();
+        key && cookies > 0
+    }
+
+    /// Returns a text that identifies this pairing of the device among all.
+    pub(super) fn id(&self) -> &str {
+        &self.cookie
+    }
 }
 
 /// A pairing that waits for its device.
@@ -364,6 +384,22 @@ impl DeviceStore {
         Ok(revoked)
     }
 
+    /// Notes that a device has sent a request, unless that was noted within the last minute. One that was revoked meanwhile stays so.
+    pub(super) fn note_seen(&self, device: &Device, at: Moment) -> Result<(), DeviceError> {
+        let age = |seen: DateTime<Utc>| at.wall.signed_duration_since(seen).to_std();
+        let is_noted = |seen| age(seen).is_ok_and(|age| age < SEEN_INTERVAL);
+        if device.seen_at.is_some_and(is_noted) {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        let mut devices = self.devices()?;
+        if let Some(found) = devices.iter_mut().find(|one| one.id() == device.id()) {
+            found.seen_at = Some(at.wall);
+            self.write(DEVICES, &DeviceFile { devices })?;
+        }
+        Ok(())
+    }
+
     /// Waits until no other process changes the files; they are this one's until the returned file is closed.
     fn lock(&self) -> Result<File, DeviceError> {
         let path = self.directory.join(LOCK);
@@ -474,6 +510,61 @@ fn digest(secret: &str) -> String {
         write!(text, "{byte:02x}").expect("writing to a string cannot fail");
         text
     })
+}
+
+/// The devices as they were read last, and read again whenever their file is another one.
+#[derive(Debug)]
+pub(super) struct KnownDevices {
+    store: DeviceStore,
+    known: Mutex<(Option<Stamp>, Arc<[Device]>)>,
+}
+
+/// The mark by which a file that was replaced is recognised.
+type Stamp = (u64, u64, i64, i64);
+
+impl KnownDevices {
+    pub(super) fn new(store: DeviceStore) -> Self {
+        Self {
+            store,
+            known: Mutex::new((None, Arc::default())),
+        }
+    }
+
+    pub(super) fn store(&self) -> &DeviceStore {
+        &self.store
+    }
+
+    /// Returns the devices that are paired now.
+    pub(super) fn now(&self) -> Arc<[Device]> {
+        let stamp = fs::symlink_metadata(self.store.directory.join(DEVICES)).ok();
+        let stamp = stamp.map(|meta| (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()));
+        // What is known is whole between any two statements.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if stamp.is_none() || known.0 != stamp {
+            let devices = self.store.devices().unwrap_or_else(|error| {
+                tracing::warn!(error = clean::chain(&error), "nobody counts as paired");
+                Vec::new()
+            });
+            *known = (stamp, devices.into());
+        }
+        Arc::clone(&known.1)
+    }
+
+    /// Returns the device that holds these secrets.
+    pub(super) fn find(&self, cookies: &[&str], key: &str) -> Option<Device> {
+        let devices = self.now();
+        // All are always compared, so that the time taken says nothing about any.
+        let held = devices
+            .iter()
+            .filter(|device| device.is_held_by(cookies, key));
+        held.fold(None, |_, device| Some(device.clone()))
+    }
+
+    /// Reports whether a device is still paired, with the right that it had.
+    pub(super) fn is_paired(&self, device: &Device) -> bool {
+        let is_it = |one: &Device| one.id() == device.id() && one.right == device.right;
+        self.now().iter().any(is_it)
+    }
 }
 
 #[cfg(test)]
@@ -587,6 +678,47 @@ mod tests {
     }
 
     #[test]
+    fn both_secrets_of_one_device_are_needed() {
+        let (_home, store) = store();
+        let [one, two] = ["one", "two"].map(|name| paired(&store, name));
+        let known = KnownDevices::new(store);
+        let find = |cookies: &[&str], key: &str| Some(known.find(cookies, key)?.name);
+        assert_eq!(find(&[&one.cookie], &one.key).as_deref(), Some("one"));
+        let among = ["", &one.cookie, &two.cookie];
+        assert_eq!(find(&among, &two.key).as_deref(), Some("two"));
+        for (cookies, key) in [
+            (&[][..], &*one.key),
+            (&[&*one.cookie], ""),
+            (&[&one.cookie], &two.key),
+            (&[&one.key], &one.cookie),
+            (&[one.device.id()], &one.key),
+            (&[""], ""),
+        ] {
+            assert_eq!(find(cookies, key), None);
+        }
+    }
+
+    #[test]
+    fn a_revoked_device_is_out_at_once_and_is_not_written_again() {
+        let (_home, store) = store();
+        let [one, two] = ["one", "two"].map(|name| paired(&store, name));
+        let known = KnownDevices::new(store.clone());
+        assert!(known.is_paired(&one.device) && known.is_paired(&two.device));
+        let revoked = store.revoke(|device| device.name == "one").unwrap();
+        assert_eq!(revoked[..], [&one.device].map(Clone::clone));
+        assert!(!known.is_paired(&one.device) && known.is_paired(&two.device));
+        assert_eq!(known.find(&[&one.cookie], &one.key), None);
+        store.note_seen(&one.device, at(9, 9)).unwrap();
+        store.note_seen(&two.device, at(9, 9)).unwrap();
+        let left = store.devices().unwrap();
+        assert_eq!((left.len(), left[0].seen_at), (1, Some(at(9, 9).wall)));
+        store.note_seen(&left[0], at(68, 68)).unwrap();
+        assert_eq!(store.devices().unwrap(), left, "noted once a minute");
+        assert_eq!(store.revoke(|_| true).unwrap().len(), 1);
+        assert!(!store.is_active(at(9, 9)));
+    }
+
+    #[test]
     fn no_more_devices_are_paired_than_there_may_be() {
         let (_home, store) = store();
         for _ in 0..DEVICE_COUNT {
@@ -615,5 +747,6 @@ mod tests {
         fs::remove_file(&devices).unwrap();
         fs::write(&devices, "{\"devices\": 7}").unwrap();
         assert!(store.devices().is_err() && !store.is_active(at(1, 1)));
+        assert!(KnownDevices::new(store).now().is_empty());
     }
 }
