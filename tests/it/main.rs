@@ -47,6 +47,7 @@ mod night;
 mod notify;
 mod pane;
 mod permission;
+mod phone;
 mod picker;
 mod places;
 mod prepare;
