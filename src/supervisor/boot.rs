@@ -123,7 +123,7 @@ async fn supervise(
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
     let door_plan = DoorPlan {
         paths: &start.paths,
-        listen: start.config.api.listen,
+        api: &start.config.api,
         status_line: plan.user_status_line(),
         run: plan.files.clone(),
         events: answers.0.clone(),

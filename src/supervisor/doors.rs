@@ -1,6 +1,6 @@
-//! The doors of the API: the control socket with its tokens, and the port on loopback, if one is configured.
+//! The doors of the API: the control socket with its tokens, and the port.
 
-use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use tokio::{
     sync::{mpsc, watch},
@@ -9,16 +9,17 @@ use tokio::{
 use uuid::Uuid;
 
 use crate::runtime::places::{self, Endpoint, Places, Watch};
-use pitstop_core::{app::Event, config::load::paths::Paths};
-use pitstop_server::{
-    Attachment, Call, Feed, Listening, Mailbox, RequestQueue, Secrets, bind_loopback, serve,
+use pitstop_core::{
+    app::Event,
+    config::{ApiConfig, load::paths::Paths},
 };
+use pitstop_server::{Attachment, Call, Feed, Mailbox, RequestQueue};
 use pitstop_store::{
     PrivateDir,
     run_dir::{KeptRunDir, RunDir},
 };
 
-use super::{StartError, claim::Claim};
+use super::{StartError, claim::Claim, port::Port};
 
 /// The number of calls that may wait for the loop.
 const CALLS_IN_FLIGHT: usize = 1024;
@@ -47,7 +48,7 @@ pub(super) struct Opened {
 
 /// The open doors, and the places that are looked after, the project's lock among them.
 pub(super) struct Doors {
-    port: Option<JoinHandle<()>>,
+    port: JoinHandle<()>,
     stop: watch::Sender<bool>,
     places: Watch,
 }
@@ -55,8 +56,8 @@ pub(super) struct Doors {
 /// The plan for opening the doors.
 pub(super) struct DoorPlan<'a> {
     pub paths: &'a Paths,
-    /// The address on which the port listens, if there should be one.
-    pub listen: Option<SocketAddr>,
+    /// The settings of the port.
+    pub api: &'a ApiConfig,
     /// The user's own status line command.
     pub status_line: Option<String>,
     /// The run's directory.
@@ -82,13 +83,9 @@ impl Doors {
         let requests = RequestQueue::new(calls_in, feed.clone(), attachments_in);
         let mailbox = requests.mailbox.clone();
         let (stop, stopped) = watch::channel(false);
-        let port = match plan.listen {
-            Some(address) => {
-                let listening = bind_loopback(address).await?;
-                Some(open_port(listening, &secrets, &requests, stopped))
-            }
-            None => None,
-        };
+        let scripts = (secrets.keys(), requests.clone());
+        let port = Port::new(plan.api, plan.paths, scripts, stopped)?;
+        let port = port.start().await?;
         let endpoint = Endpoint::open(bound, secrets.keys(), requests.clone());
         let places = Places {
             lock,
@@ -118,24 +115,6 @@ impl Doors {
     pub async fn close(self) {
         let _ = self.stop.send(true);
         self.places.close().await;
-        if let Some(port) = self.port {
-            let _ = tokio::time::timeout(CLOSE_LIMIT, port).await;
-        }
+        let _ = tokio::time::timeout(CLOSE_LIMIT, self.port).await;
     }
-}
-
-fn open_port(
-    listening: Listening,
-    secrets: &Secrets,
-    requests: &RequestQueue,
-    mut stopped: watch::Receiver<bool>,
-) -> JoinHandle<()> {
-    let (keys, requests) = (secrets.keys(), requests.clone());
-    tokio::spawn(async move {
-        let stop = async move {
-            // A sender that is gone means the same.
-            let _ = stopped.wait_for(|stop| *stop).await;
-        };
-        serve(listening, keys, requests, stop).await;
-    })
 }

@@ -18,6 +18,7 @@ mod claim;
 mod doors;
 mod error;
 mod farewell;
+mod port;
 pub mod program;
 mod recover;
 

@@ -1,7 +1,7 @@
 //! Merging of the layers, and the checks that only the whole can pass.
 
 use super::{
-    Config, GuardConfig,
+    ApiConfig, Config, GuardConfig,
     error::{ConfigErrors, Fault, MAX_FAULTS, Place},
     file::{Entry, Written},
     schema::{Draft, Voter},
@@ -63,6 +63,7 @@ pub(super) fn merge(layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigEr
     };
     check_guard(&config.guard, &origins, &mut errors.faults);
     check_window(&config, &origins, &mut errors.faults);
+    check_api(&config.api, &origins, &mut errors.faults);
     let prefix = draft.prefix.unwrap_or_else(default_prefix);
     let triggers = |action: Action| {
         let set = draft.triggers.iter().find(|(named, _)| *named == action);
@@ -200,6 +201,22 @@ fn check_window(config: &Config, origins: &Origins, faults: &mut Vec<Fault>) {
         );
         let help = "usable = window - reserve; 0 lets pitstop determine the window".to_owned();
         faults.push(origins.fault("context", &["window", "reserve"], message, Some(help)));
+    }
+}
+
+/// Checks that what other machines can reach is encrypted, and that the files for that are both set.
+fn check_api(api: &ApiConfig, origins: &Origins, faults: &mut Vec<Fault>) {
+    if api.certificate.is_some() != api.key.is_some() {
+        let message = "expected `certificate` and `key` together, found one of them".to_owned();
+        let help = "both are files in PEM format".to_owned();
+        faults.push(origins.fault("api", &["certificate", "key"], message, Some(help)));
+    }
+    let is_safe = api.certificate.is_some() || api.behind_proxy;
+    if let Some(listen) = api.listen.filter(|one| !one.ip().is_loopback() && !is_safe) {
+        let message = format!("other machines can reach {listen}, and it has no certificate");
+        let help = "use a loopback address such as \"127.0.0.1:7433\", or set `certificate` and `key`, or \
+                    `behind_proxy` where another program speaks TLS";
+        faults.push(origins.fault("api", &["listen"], message, Some(help.to_owned())));
     }
 }
 

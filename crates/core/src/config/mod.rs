@@ -17,7 +17,7 @@ mod merge;
 mod schema;
 mod units;
 
-use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 pub use file::nearest;
 pub use units::parse_duration;
@@ -502,8 +502,16 @@ impl Default for HooksConfig {
 /// `[api]`: the endpoint for scripts and people elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiConfig {
-    /// The loopback address to listen on beside the control socket; `None` for no such endpoint.
+    /// The address to listen on beside the control socket; `None` for no such endpoint.
     pub listen: Option<SocketAddr>,
+    /// The address by which paired devices reach the page, without a slash at its end; `None` for the one that is listened on.
+    pub url: Option<String>,
+    /// True if another program ends TLS in front of an address that other machines can reach.
+    pub behind_proxy: bool,
+    /// The file of the TLS certificate, in PEM, set together with that of its key.
+    pub certificate: Option<PathBuf>,
+    /// The file of the certificate's key, in PEM.
+    pub key: Option<PathBuf>,
 }
 
 /// `[store]`: the place where runs are kept.

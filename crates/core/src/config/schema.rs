@@ -11,7 +11,7 @@
 //! that leave time to say no, keys (a project could put approval on a key that is often pressed), what is recorded and what
 //! is logged.
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::LazyLock, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::LazyLock, time::Duration};
 
 use super::{
     ClipboardPolicy, Config, Delivery, LogLevel, Notifications, OnHangup, Preset, RebootMode,
@@ -240,7 +240,11 @@ static SETTINGS: &[Key] = &[
     key("notify", "template", Owner, Text("a text", has_no_nul, |d, v| d.config.notify.template = v)),
     key("notify", "timeout", Owner, Time(MILLISECOND, MINUTE, |d, v| d.config.notify.timeout = v)),
 
-    key("api", "listen", Owner, Text("a loopback address such as \"127.0.0.1:7433\", or \"\"", is_listen, |d, v| d.config.api.listen = loopback(&v))),
+    key("api", "listen", Owner, Text("an address such as \"127.0.0.1:7433\", or \"\"", is_listen, |d, v| d.config.api.listen = v.parse().ok())),
+    key("api", "url", Owner, Text("an address such as \"https://desk.example.org\", without a path, or \"\"", is_origin, |d, v| d.config.api.url = none_if_empty(v.trim_end_matches('/').to_owned()))),
+    key("api", "behind_proxy", Owner, Flag(|d, v| d.config.api.behind_proxy = v)),
+    key("api", "certificate", Owner, Text("the absolute path of a file, or \"\"", is_file, |d, v| d.config.api.certificate = none_if_empty(v).map(PathBuf::from))),
+    key("api", "key", Owner, Text("the absolute path of a file, or \"\"", is_file, |d, v| d.config.api.key = none_if_empty(v).map(PathBuf::from))),
 
     key("store", "url", Owner, Text("a URL that starts with sqlite: or postgres://, or \"\"", is_store, |d, v| d.config.store.url = none_if_empty(v))),
     key("store", "environment", Owner, Text("a name on one line, or \"\"", has_no_controls, |d, v| d.config.store.environment = none_if_empty(v))),
@@ -337,13 +341,23 @@ fn is_model(text: &str) -> bool {
     !text.starts_with('-') && has_no_controls(text) && !text.contains(char::is_whitespace)
 }
 
-fn loopback(text: &str) -> Option<SocketAddr> {
-    let address = text.parse::<SocketAddr>().ok();
-    address.filter(|address| address.ip().is_loopback())
+fn is_listen(text: &str) -> bool {
+    text.is_empty() || text.parse::<SocketAddr>().is_ok()
 }
 
-fn is_listen(text: &str) -> bool {
-    text.is_empty() || loopback(text).is_some()
+/// Reports whether a text may be the address of a web server: a scheme and a host, perhaps with a port.
+fn is_origin(text: &str) -> bool {
+    let host = ["https://", "http://"]
+        .iter()
+        .find_map(|scheme| text.strip_prefix(scheme));
+    let host = host.map(|host| host.strip_suffix('/').unwrap_or(host));
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
+    let is_plain = |host: &str| !host.is_empty() && host.len() <= 300 && host.chars().all(plain);
+    text.is_empty() || host.is_some_and(is_plain)
+}
+
+fn is_file(text: &str) -> bool {
+    text.is_empty() || (text.starts_with('/') && has_no_controls(text))
 }
 
 fn is_web(text: &str) -> bool {
@@ -429,7 +443,8 @@ mod tests {
     fn free_keys() -> Vec<&'static Key> {
         let bound = |key: &Key| {
             let lines = key.table == "guard" && !matches!(key.rule, Flag(_));
-            lines || key.table == "keys" || ["window", "reserve"].contains(&key.name)
+            let pairs = ["window", "reserve", "certificate", "key"];
+            lines || key.table == "keys" || pairs.contains(&key.name)
         };
         KEYS.iter().filter(|key| !bound(key)).collect()
     }
