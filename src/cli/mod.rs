@@ -26,6 +26,7 @@ pub mod notify;
 mod observer;
 mod offer;
 pub mod out;
+pub mod phone;
 mod picker;
 pub mod prune;
 pub mod restore;

@@ -28,6 +28,7 @@ use tokio::{runtime::Runtime, sync::oneshot};
 use crate::kit::poll;
 
 mod attacks;
+mod program;
 
 /// How long to wait for what must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
