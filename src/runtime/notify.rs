@@ -92,7 +92,7 @@ impl Shell {
             session: model.session.id.to_string(),
             since: need.since,
             until: need.until,
-            link: String::new(),
+            link: model.config.api.url.clone().unwrap_or_default(),
         };
         let (events, directory) = (self.events.clone(), self.agent.project.clone());
         let (queue, _) = self.services.caller.0.get_or_insert_with(|| {

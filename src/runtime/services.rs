@@ -20,7 +20,10 @@ use pitstop_core::{
         metrics, report,
     },
 };
-use pitstop_server::{Call, Feed, Mailbox};
+use pitstop_server::{
+    Call, Feed, Mailbox,
+    phone::devices::{Device, DeviceRight, DeviceStore},
+};
 use pitstop_transcript::SessionId;
 
 use super::{
@@ -270,8 +273,10 @@ impl Shell {
 
     /// Reports whether a device is paired by which a person decides.
     fn is_decided_from_afar(&self) -> bool {
-        let devices = self.paths.state_dir().join("devices.json");
-        std::fs::read_to_string(devices).is_ok_and(|text| text.contains("\"decide\""))
+        // A file that cannot be read admits nobody.
+        let devices = DeviceStore::new(self.paths.state_dir()).devices();
+        let decides = |device: &Device| device.right == DeviceRight::Decide;
+        devices.is_ok_and(|devices| devices.iter().any(decides))
     }
 
     /// Returns the agent's screen as text.

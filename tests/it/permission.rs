@@ -1,7 +1,8 @@
 //! Permissions that the real client asks for, answered from afar while its dialog stands.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
+use pitstop_server::phone::devices::{DeviceRight, DeviceStore, Moment};
 use serde_json::{Value, json};
 
 use crate::kit::{
@@ -23,16 +24,17 @@ fn asking(launch: &Launch) -> (Supervisor, PathBuf, Value) {
     (pitstop, made, status["needs"][0].clone())
 }
 
+/// The real client on a machine on which a device is paired that may decide.
 fn paired() -> Launch {
     let launch = Launch::live();
-    let state = launch.the_home().path("state/pitstop");
-    fs::create_dir_all(&state).expect("a directory");
-    fs::write(state.join("devices.json"), DEVICES).expect("a device");
+    let store = DeviceStore::new(&launch.the_home().path("state/pitstop"));
+    let now = Moment::now();
+    let code = store
+        .open_pairing(DeviceRight::Decide, now)
+        .expect("a code");
+    store.pair(&code, "Pixel", now).expect("a device");
     launch
 }
-
-/// A device that may decide.
-const DEVICES: &str = r#"[{"right": "decide"}]"#;
 
 fn decide(pitstop: &Supervisor, need: &Value, answer: &str) -> (Option<i32>, String) {
     let body = json!({"id": need["id"], "answer": answer}).to_string();
