@@ -49,7 +49,7 @@ pub struct PhoneArgs {
     /// Let the device only look
     #[arg(long)]
     pub watch: bool,
-    /// Show this address instead of that of the configuration; the page answers to its own names and to that of [api] url
+    /// Show this address instead of that of the configuration; the page answers to its own names and to that of `api.url`
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
 }

@@ -26,7 +26,7 @@ pub(crate) const RUN: Duration = Duration::from_secs(600);
 pub(crate) const PROMISE: &str = "ALL DONE";
 
 /// A run of the demo with this task and the stop phrase.
-fn run_of(task: &str) -> Launch {
+pub(crate) fn run_of(task: &str) -> Launch {
     Launch::demo().order(["--task", task, "--until", PROMISE])
 }
 

@@ -13,6 +13,7 @@ mod autopilot;
 mod bad_inputs;
 mod breakpoint;
 mod bridge;
+mod browser;
 mod checkpoint;
 mod client;
 mod client_limit;

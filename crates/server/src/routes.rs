@@ -28,6 +28,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::attach::attach;
 use super::bridge::bridge;
+use super::phone::devices::NAME_LIMIT;
 use super::secrets::Keys;
 use super::stream::events;
 use super::{
@@ -48,9 +49,6 @@ use pitstop_core::api::wire::{
 
 /// The header by which an order names the device that a person gives it from.
 const DEVICE: &str = "x-pitstop-device";
-
-/// The longest name of a device, in characters.
-const DEVICE_LIMIT: usize = 40;
 
 /// The word for the present session in `GET /api/sessions/{id}/handoff`.
 const PRESENT_SESSION: &str = "current";
@@ -642,8 +640,8 @@ async fn decide(State(state): State<ServerState>, request: HttpRequest) -> Answe
 
 /// Returns the name of the device that a person gives the order from, if it is not the desk.
 fn device(headers: &HeaderMap) -> Option<String> {
-    let name = headers.get(DEVICE)?.to_str().ok()?;
-    Some(clean::stripped(name, DEVICE_LIMIT)).filter(|name| !name.trim().is_empty())
+    let name = String::from_utf8_lossy(headers.get(DEVICE)?.as_bytes());
+    Some(clean::stripped(&name, NAME_LIMIT)).filter(|name| !name.trim().is_empty())
 }
 
 fn given(device: Option<String>, control: Control) -> Request {

@@ -40,11 +40,16 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
         Control::Save(body) => return checkpoint::asked(model, call, body),
         control => carry_out(model, control),
     };
-    if let Some(device) = device {
-        given_from(model, &device, &order, &done);
+    if let Some(device) = &device {
+        given_from(model, device, &order, &done);
     }
+    let outcome = if device.is_some() {
+        outcome::from_afar
+    } else {
+        outcome::of
+    };
     let reply = match done {
-        Ok(()) => Reply::Ordered(OrderReply::new(outcome::of(model, &order))),
+        Ok(()) => Reply::Ordered(OrderReply::new(outcome(model, &order))),
         Err(why) => Reply::Refused {
             why: why.to_string(),
         },

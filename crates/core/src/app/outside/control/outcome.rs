@@ -40,6 +40,31 @@ pub(super) fn of(model: &Model, order: &Control) -> String {
     }
 }
 
+/// Returns the result of an order that was given from afar, where no command line is at hand.
+pub(super) fn from_afar(model: &Model, order: &Control) -> String {
+    let approved = || {
+        let attempt = model.reboot.attempt.as_ref();
+        attempt.is_none_or(|one| one.approved.is_some())
+    };
+    match order {
+        Control::Reboot | Control::RebootBy(_) if !approved() => {
+            "the handoff waits for your approval".to_owned()
+        }
+        Control::Reboot | Control::RebootBy(_) | Control::Approve | Control::ApproveAs(_) => {
+            let blocks: Vec<_> = blocked_by(model).iter().map(Block::to_string).collect();
+            match blocks.join(", ").as_str() {
+                "" => "approved: it begins now".to_owned(),
+                blocks => format!("approved: it begins once this is over: {blocks}"),
+            }
+        }
+        Control::Pause if model.autopilot.is_some() => {
+            "the run is paused until you resume it".to_owned()
+        }
+        Control::Pause => "no automatic reboots until you resume them".to_owned(),
+        order => of(model, order),
+    }
+}
+
 fn reboot_asked(model: &Model) -> String {
     let attempt = model.reboot.attempt.as_ref();
     if attempt.is_none_or(|one| one.approved.is_some()) {
