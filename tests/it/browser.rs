@@ -22,6 +22,7 @@ use crate::{
         poll,
         supervisor::{Launch, SOON, Supervisor},
     },
+    permission::yes_at_the_desk,
 };
 
 /// A browser of its own profile.
@@ -231,7 +232,7 @@ fn a_phone_decides_beside_the_real_client() {
     browser.fill("say", "the desk");
     browser.press("Say");
     browser.wait_for("touch desk");
-    pitstop.keys(["\r"]);
+    yes_at_the_desk(&pitstop, &pitstop.launch.project().join("desk"));
     browser.wait_for("By the desk.");
     poll::until_true(SOON, || !browser.text().contains("Deny"), || browser.text());
 

@@ -1,12 +1,16 @@
 //! Permissions that the real client asks for, answered from afar while its dialog stands.
 
-use std::path::PathBuf;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use pitstop_server::phone::devices::{DeviceRight, DeviceStore, Moment};
 use serde_json::{Value, json};
 
 use crate::kit::{
     messages_api::Answer,
+    poll,
     supervisor::{Launch, SOON, Supervisor, processes_of},
 };
 
@@ -34,6 +38,15 @@ fn paired() -> Launch {
         .expect("a code");
     store.pair(&code, "Pixel", now).expect("a device");
     launch
+}
+
+/// Answers the dialog at the desk. It is drawn a moment after its hook has come; Enter in the empty prompt box before does nothing.
+pub fn yes_at_the_desk(pitstop: &Supervisor, made: &Path) {
+    let is_made = || {
+        pitstop.keys(["\r"]);
+        poll::within(Duration::from_secs(2), || made.exists())
+    };
+    pitstop.wait_until("the file", is_made, SOON);
 }
 
 fn decide(pitstop: &Supervisor, need: &Value, answer: &str) -> (Option<i32>, String) {
@@ -87,11 +100,10 @@ fn the_real_client_takes_a_no_from_afar_and_goes_on_with_it() {
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn an_answer_at_the_desk_comes_first_and_one_from_afar_is_refused_then() {
     let (pitstop, made, need) = asking(&paired());
-    pitstop.keys(["\r"]);
+    yes_at_the_desk(&pitstop, &made);
     pitstop.wait_for_status(|status| status["needs"][0]["answerable"] != true, SOON);
     let (code, said) = decide(&pitstop, &need, "deny");
     assert_eq!(code, Some(1), "{said}");
-    pitstop.wait_until("the file", || made.exists(), SOON);
     pitstop.terminal.wait_for_text("That is all.", SOON);
     pitstop.wait_for_state("idle", SOON);
     // No hook is left behind.
@@ -112,6 +124,5 @@ fn with_no_device_that_decides_the_dialog_is_the_desk_s_alone() {
     let (code, said) = decide(&pitstop, &need, "allow");
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("at the desk only"), "{said}");
-    pitstop.keys(["\r"]);
-    pitstop.wait_until("the file", || made.exists(), SOON);
+    yes_at_the_desk(&pitstop, &made);
 }
