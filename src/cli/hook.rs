@@ -63,7 +63,8 @@ fn report(args: &[OsString], began: Instant) -> Option<()> {
     let client = ApiClient::from_file(&observe_file(observe)?).ok()?;
     let budget = match event {
         wire::REFUSABLE_EVENT => REFUSAL_BUDGET,
-        wire::PERMISSION_EVENT => PERMISSION_BUDGET,
+        // For a subagent the agent shows its dialog only once this has ended, and a supervisor that hangs must not delay it.
+        wire::PERMISSION_EVENT if !is_of_subagent(&body) => PERMISSION_BUDGET,
         _ => BUDGET,
     };
     let answer = client
@@ -74,6 +75,11 @@ fn report(args: &[OsString], began: Instant) -> Option<()> {
         wire::PERMISSION_EVENT if answer.status == 200 => decide(&answer.body),
         _ => Some(()),
     }
+}
+
+/// Reports whether a payload may be of a subagent, without reading it as JSON.
+fn is_of_subagent(body: &[u8]) -> bool {
+    memchr::memmem::find(body, b"\"agent_id\"").is_some()
 }
 
 /// Prints a person's answer to a permission in the form that the agent reads, in one write. For an answer of any other form nothing
