@@ -3,7 +3,7 @@
 //! It runs inside the agent's turn, many times a minute, so it has no effect on the agent: it prints nothing, exits 0, is
 //! done in 300 ms whatever happens, and reads no configuration. There are two exceptions. The event that the supervisor can
 //! refuse: its refusal is printed (see `refuse`), and may take 2 s. And the permission, which a person may answer from afar while the
-//! dialog stands: their answer is printed (see `decide`). Every error is silent: with the supervisor gone the
+//! dialog is open: their answer is printed (see `decide`). Every error is silent: with the supervisor gone the
 //! agent continues undisturbed. `main` comes here before it parses arguments or starts a runtime.
 
 use std::env;

@@ -777,10 +777,7 @@ impl Shell {
     fn call_person(&mut self, need: &Need) {
         self.notify(need, "open");
         let how = self.core.view().config.ui.notifications;
-        let said = match need.why.as_str() {
-            "" => need.what.clone(),
-            why => format!("{}: {why}", need.what),
-        };
+        let said = need.in_words();
         for terminal in self.terminals.all_mut().filter(|one| !one.has_focus()) {
             if how == Notifications::Desktop {
                 terminal.output.notify("pitstop", &said);

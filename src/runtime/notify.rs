@@ -165,8 +165,8 @@ pub async fn posted(
 
 /// Returns the text to post; none where the template has nothing on a call that is settled.
 fn body(template: &str, notification: &Notification) -> Option<String> {
-    let told = template.contains("${state}") || template.contains("${json}");
-    if notification.state != "open" && !told {
+    let names_state = template.contains("${state}") || template.contains("${json}");
+    if notification.state != "open" && !names_state {
         return None;
     }
     let json = serde_json::to_value(notification).ok()?;

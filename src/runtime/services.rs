@@ -264,7 +264,7 @@ impl Shell {
         self.transcript_grown();
     }
 
-    /// Reports the hooks that nobody waits for any more: their dialogs were answered at the desk.
+    /// Reports the hooks that wait no more: their dialogs were answered at the desk.
     fn look_for_gone_hooks(&mut self) {
         for gone in self.calls.gone() {
             self.post(Event::HookGone(gone));
@@ -273,7 +273,7 @@ impl Shell {
 
     /// Reports whether a device is paired by which a person decides.
     fn is_decided_from_afar(&self) -> bool {
-        // A file that cannot be read admits nobody.
+        // A file that cannot be read admits no device.
         let devices = DeviceStore::new(self.paths.state_dir()).devices();
         let decides = |device: &Device| device.right == DeviceRight::Decide;
         devices.is_ok_and(|devices| devices.iter().any(decides))

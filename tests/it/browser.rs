@@ -120,6 +120,13 @@ impl Browser {
         ));
     }
 
+    /// Says something to the agent.
+    #[track_caller]
+    fn say(&self, text: &str) {
+        self.fill("say", text);
+        self.press("Say");
+    }
+
     /// Keeps what is shown as a picture, where pictures are wanted.
     fn picture(&self, name: &str) {
         let Some(place) = std::env::var_os("PITSTOP_TEST_PICTURES") else {
@@ -208,8 +215,7 @@ fn a_phone_decides_beside_the_real_client() {
 
     // A prompt from afar, and a permission that it leads to.
     api.answer([Answer::shell("touch made"), Answer::text("It is made.")]);
-    browser.fill("say", "make it");
-    browser.press("Say");
+    browser.say("make it");
     browser.wait_for("touch made");
     browser.picture("permission.png");
     browser.press("Allow");
@@ -221,16 +227,14 @@ fn a_phone_decides_beside_the_real_client() {
 
     // A no; and a dialog that is answered at the desk goes from the page.
     api.answer([Answer::shell("touch no"), Answer::text("Then not.")]);
-    browser.fill("say", "once more");
-    browser.press("Say");
+    browser.say("once more");
     browser.wait_for("touch no");
     browser.press("Deny");
     browser.wait_for("Then not.");
     assert!(!pitstop.launch.project().join("no").exists());
     api.answer([Answer::shell("touch desk"), Answer::text("By the desk.")]);
     browser.wait_for("idle");
-    browser.fill("say", "the desk");
-    browser.press("Say");
+    browser.say("the desk");
     browser.wait_for("touch desk");
     yes_at_the_desk(&pitstop, &pitstop.launch.project().join("desk"));
     browser.wait_for("By the desk.");

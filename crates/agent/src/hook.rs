@@ -42,7 +42,7 @@ const OUTPUT: usize = 64 * 1024;
 /// The longest list that is read; a client runs a few tasks side by side.
 const MAX_LIST: usize = 256;
 
-/// The length at which the input of a tool that asks for a permission is cut, in bytes: nobody reads more on a phone.
+/// The length at which the input of a tool that asks for a permission is cut, in bytes: more is not read on a phone.
 const MAX_INPUT: usize = 64 * 1024;
 
 /// The length at which assistant messages are cut, in bytes: the largest answer a model gives is below this.

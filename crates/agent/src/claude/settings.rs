@@ -36,7 +36,7 @@ pub const EVENTS: [&str; 14] = [
     "SessionEnd",
 ];
 
-/// The time in seconds that a permission's hook may wait for a person's answer from afar: a day. The dialog stands beside it, and the
+/// The time in seconds that a permission's hook may wait for a person's answer from afar: a day. The dialog is open meanwhile, and the
 /// first answer counts.
 pub const PERMISSION_SECONDS: u64 = 86_400;
 

@@ -233,7 +233,7 @@ pub enum Effect {
     HostProgress(Progress),
     /// Call a person for this, in each way that the user wants.
     Call(Box<Need>),
-    /// Take a call back: nobody is needed for this any more.
+    /// Take a call back: no person is needed for this any more.
     Settled(Box<Need>),
     /// Write to the run's log.
     LogRun(Box<RunEvent>),

@@ -128,10 +128,7 @@ fn may_call(model: &mut Model, kind: NeedKind) -> bool {
 }
 
 fn call(model: &mut Model, need: &Need, effects: &mut Vec<Effect>) {
-    let said = match need.why.as_str() {
-        "" => need.what.clone(),
-        why => format!("{}: {why}", need.what),
-    };
+    let said = need.in_words();
     // The agent's states are in the message log already, and the run's stops are notices.
     if matches!(
         need.kind,
@@ -253,7 +250,7 @@ fn wish(model: &Model) -> Option<Found> {
 }
 
 /// A dialog of the agent's. What a person has opened, such as a list of models, is no reason to call them; in an unattended run
-/// it is nobody's.
+/// no person has opened it.
 fn question(model: &Model) -> Option<Found> {
     let agent = &model.session.agent;
     let asks = agent.state == AgentState::Dialog;

@@ -5,7 +5,7 @@
 //!   pairing.json    the SHA-256 of the one code that is open, its right, its times, the wrong tries
 //! ```
 //!
-//! The files are the truth: whoever changes them holds `devices.lock`, and replaces them by rename, so that a reader sees an old file or a
+//! The files are the truth: a process that changes them holds `devices.lock`, and replaces them by rename, so that a reader sees an old file or a
 //! new one, whole. No secret is in them. A code is removed before its device is written: one that is sent twice at the same time pairs
 //! one device.
 
@@ -137,7 +137,7 @@ struct Pairing {
     right: DeviceRight,
     /// The time at which it was opened.
     opened_at: DateTime<Utc>,
-    /// The same time by the clock that nobody sets, in milliseconds since the system started.
+    /// The same time by the clock that is never set, in milliseconds since the system started.
     opened_uptime_ms: u64,
     /// The SHA-256 of the code.
     code: String,
@@ -160,7 +160,7 @@ impl Pairing {
 /// A moment by both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// The time that the system tells.
+    /// The time of the system.
     pub wall: DateTime<Utc>,
     /// The time since the system started.
     pub uptime: Duration,
@@ -281,11 +281,11 @@ impl DeviceStore {
         Ok(pairing.filter(|pairing| pairing.is_open(at)))
     }
 
-    /// Reports whether a device is paired or a pairing is open. A file that cannot be read admits nobody.
+    /// Reports whether a device is paired or a pairing is open. A file that cannot be read admits no device.
     #[must_use]
     pub fn is_active(&self, at: Moment) -> bool {
         let devices = self.devices().unwrap_or_else(|error| {
-            tracing::warn!(error = clean::chain(&error), "nobody counts as paired");
+            tracing::warn!(error = clean::chain(&error), "no device counts as paired");
             Vec::new()
         });
         !devices.is_empty() || matches!(self.pairing(at), Ok(Some(_)))
@@ -542,7 +542,7 @@ impl KnownDevices {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if stamp.is_none() || known.0 != stamp {
             let devices = self.store.devices().unwrap_or_else(|error| {
-                tracing::warn!(error = clean::chain(&error), "nobody counts as paired");
+                tracing::warn!(error = clean::chain(&error), "no device counts as paired");
                 Vec::new()
             });
             *known = (stamp, devices.into());

@@ -30,6 +30,15 @@ pub struct Need {
 }
 
 impl Need {
+    /// Returns what waits and why, on one line.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self.why.as_str() {
+            "" => self.what.clone(),
+            why => format!("{}: {why}", self.what),
+        }
+    }
+
     /// Returns the need as scripts read it.
     #[must_use]
     pub fn report(&self) -> NeedReport {

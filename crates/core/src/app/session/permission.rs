@@ -1,4 +1,4 @@
-//! Permissions that the agent asks for, answered from afar while their dialog stands: the first answer counts.
+//! Permissions that the agent asks for, answered from afar while their dialog is open: the first answer counts.
 //!
 //! The hook of a permission is held for as long as its question is open. It is let go without an answer once the dialog is answered at
 //! the desk, and never answered by a time-out or by a rule of ours.

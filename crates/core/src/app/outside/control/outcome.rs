@@ -42,12 +42,8 @@ pub(super) fn of(model: &Model, order: &Control) -> String {
 
 /// Returns the result of an order that was given from afar, where no command line is at hand.
 pub(super) fn from_afar(model: &Model, order: &Control) -> String {
-    let approved = || {
-        let attempt = model.reboot.attempt.as_ref();
-        attempt.is_none_or(|one| one.approved.is_some())
-    };
     match order {
-        Control::Reboot | Control::RebootBy(_) if !approved() => {
+        Control::Reboot | Control::RebootBy(_) if !is_approved(model) => {
             "the handoff waits for your approval".to_owned()
         }
         Control::Reboot | Control::RebootBy(_) | Control::Approve | Control::ApproveAs(_) => {
@@ -65,9 +61,14 @@ pub(super) fn from_afar(model: &Model, order: &Control) -> String {
     }
 }
 
-fn reboot_asked(model: &Model) -> String {
+/// Reports whether no reboot waits for an approval.
+fn is_approved(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
-    if attempt.is_none_or(|one| one.approved.is_some()) {
+    attempt.is_none_or(|one| one.approved.is_some())
+}
+
+fn reboot_asked(model: &Model) -> String {
+    if is_approved(model) {
         return approved(model);
     }
     let key = model.keys().hint(Action::Reboot);
