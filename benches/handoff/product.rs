@@ -148,6 +148,7 @@ impl Product {
             },
             model: None,
             transcript_path: None,
+            prompt_cache: None,
         }))?;
         self.update(Event::Pane(PaneEvent::PasteModeSet { on: true }))?;
         self.update(Event::Pane(PaneEvent::PromptBoxSeen(PromptBox::Empty)))

@@ -8,7 +8,7 @@ use crate::runtime::zone;
 use pitstop_base::clock::{UTC, Zone};
 use pitstop_base::format::dollars;
 use pitstop_core::api::wire::{CacheReport, ContextReport, NeedReport, RunReport, StatusReport};
-use pitstop_core::app::{autopilot::facts::facts, forecast};
+use pitstop_core::app::{autopilot::facts::facts, cold_cache, forecast};
 
 /// The number of a run's newest lines that are shown.
 const LINES: usize = 5;
@@ -139,9 +139,9 @@ fn cache_parts(cache: &CacheReport, zone: Zone) -> Vec<String> {
         let until = |at: DateTime<Utc>| format!("warm until {}", local(at, zone));
         return vec![cache.expires_at.map_or_else(|| "warm".to_owned(), until)];
     }
-    let again = cache.recache_tokens.map(tokens);
-    let mut parts = vec!["cold".to_owned()];
-    parts.extend(again.map(|again| format!("{again} to write again")));
+    let since = |at: DateTime<Utc>| format!("cold since {}", local(at, zone));
+    let mut parts = vec![cache.expires_at.map_or_else(|| "cold".to_owned(), since)];
+    parts.extend(cold_cache::words(cache));
     parts
 }
 
@@ -264,6 +264,9 @@ mod tests {
                 warm: true,
                 expires_at: None,
                 recache_tokens: Some(50_000),
+                recache_usd: None,
+                fresh_tokens: Some(21_000),
+                fresh_usd: None,
             }),
             run: None,
             store_error: None,

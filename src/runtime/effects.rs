@@ -14,7 +14,9 @@ use pitstop_core::{
     app::{
         self, Effect, Effects, Event,
         effect::{StartAgent, StopSignal},
-        event::{BridgeEvent, Exit, HandoffFiles, MadeAgain, NewIds, PaneEvent, ReadEvent},
+        event::{
+            BridgeEvent, Exit, HandoffFiles, MadeAgain, NewIds, PaneEvent, ReadEvent, TimerId,
+        },
         layout,
         model::needs::Need,
     },
@@ -107,7 +109,8 @@ impl Shell {
             }
             Effect::CancelOrder(id) => self.cancel_order(id),
             Effect::RevokeOrder(id) => self.revoke_order(id),
-            Effect::DecideCompaction { id, decision } => self.calls.mailbox.decide(id, decision),
+            Effect::AskOfPrompts(asks) => self.calls.mailbox.ask_of_prompts(asks),
+            Effect::AnswerQuestion { id, decision } => self.calls.mailbox.decide(id, decision),
             Effect::ContinuePane(iteration) => self.continue_pane(iteration),
             Effect::KeepVersion(version) => self.keep_version(version),
             Effect::ReadTask => self.read_task(),
@@ -143,9 +146,7 @@ impl Shell {
             Effect::KeepCarried(session, carried) => self.keep(Job::Carried(session, carried)),
             Effect::ReadCarried { of, session } => self.keep(Job::FindCarried { of, session }),
             Effect::SaveCheckpoint(checkpoint) => self.keep(Job::Checkpoint(checkpoint)),
-            Effect::SetTimer(id, after) => {
-                self.timers.insert(id, Instant::now() + after);
-            }
+            Effect::SetTimer(id, after) => self.set_timer(id, after),
             Effect::Answer(call, reply) => self.calls.answer(call, reply),
             Effect::Publish(event) => self.calls.feed.publish(*event),
             Effect::Copy(text) => self.copy(text),
@@ -161,6 +162,11 @@ impl Shell {
             Effect::DetachAll => self.detach_all("by `pitstop detach`"),
             Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
         }
+    }
+
+    /// Sets a timer; one of the same name is replaced.
+    fn set_timer(&mut self, id: TimerId, after: Duration) {
+        self.timers.insert(id, Instant::now() + after);
     }
 
     /// Cancels an order that no process has taken yet.

@@ -18,9 +18,9 @@ use ratatui::{
 
 use pitstop_base::keymap::Action;
 use pitstop_core::{
-    api::wire::AgentState,
+    api::wire::{AgentState, CacheReport},
     app::{
-        Model, breakpoint,
+        Model, breakpoint, cold_cache,
         reboot::{self, Banner, Block, QuietReason},
     },
     config::Unanswered,
@@ -158,6 +158,8 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
                 ..Words::loud(parts, said, theme.bad)
             }
         }
+        Banner::ColdCache(cache) => cold(model, &cache, theme),
+        Banner::HoldsPrompt(cache, left) => holds_prompt(model, &cache, left, theme),
         Banner::AwaitsStep => {
             let mut parts = vec!["Reboot at the agent's next step".to_owned()];
             parts.extend(model.keys().hint_to(Action::Defer, "takes it back"));
@@ -182,6 +184,40 @@ fn answered(model: &Model, said: String, reboot: &str, defer: &str) -> Vec<Strin
     let reboot = model.keys().hint_to(Action::Reboot, reboot);
     let defer = model.keys().hint_to(Action::Defer, defer);
     std::iter::once(said).chain(reboot).chain(defer).collect()
+}
+
+/// Returns what the next prompt costs with a cold cache, and what it would cost in a fresh session.
+fn cold(model: &Model, cache: &CacheReport, theme: &Theme) -> Words {
+    let since = cache.expires_at.map_or_else(String::new, |at| {
+        format!(" since {}", model.now.local(at).format("%H:%M"))
+    });
+    let again = cold_cache::words(cache).join("; ");
+    let said = format!("Cache cold{since}: this prompt re-reads {again}");
+    let parts = std::iter::once(said).chain(model.keys().hint_to(Action::Reboot, "review"));
+    Words {
+        parts: parts.collect(),
+        least: 1,
+        short: "Cache cold".to_owned(),
+        style: theme.accent,
+    }
+}
+
+/// Returns the same with the keys that decide about a prompt which waits because of it.
+fn holds_prompt(model: &Model, cache: &CacheReport, left: Duration, theme: &Theme) -> Words {
+    let again = cold_cache::words(cache).join("; ");
+    let mut parts = vec![
+        format!("Cache cold: re-reads {again}"),
+        "Enter sends it".to_owned(),
+        "Esc takes it back".to_owned(),
+    ];
+    parts.extend(model.keys().hint_to(Action::Reboot, "review"));
+    let seconds = left.as_millis().div_ceil(1000);
+    parts.push(format!("sent in {seconds} s"));
+    let short = "Cache cold: Enter sends, Esc takes back".to_owned();
+    Words {
+        least: 3,
+        ..Words::loud(parts, short, theme.bad)
+    }
 }
 
 /// Returns the agent's request with its reason.

@@ -26,7 +26,7 @@ use pitstop_agent::AgentKind;
 use pitstop_base::keymap::Action;
 use pitstop_core::{
     api::wire::AgentState,
-    app::{Model, cost, forecast, reboot::compaction, report, trim},
+    app::{Model, cold_cache, cost, forecast, reboot::compaction, report, trim},
     guard::{Advice, Assessment, Figure, Lines, Source, Threshold},
 };
 use pitstop_transcript::Tokens;
@@ -333,17 +333,19 @@ fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static
 
 /// Returns the state of the prompt cache: whether the next call still reads from it, and for how long.
 fn cache(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
-    let cache = report::cache(model)?;
+    let cache = cold_cache::report(model)?;
     let left = cache.expires_at.map(|at| at - model.now.wall);
     let said = match left.and_then(|left| left.to_std().ok()) {
         Some(left) if cache.warm => vec![format!("cache warm for {}", text::span(left))],
         None if cache.warm => vec!["cache warm".to_owned()],
         _ => {
-            let again = cache.recache_tokens.map(Tokens);
-            let again = again.map(|count| format!("{} to write again", tokens(count)));
-            std::iter::once("cache cold".to_owned())
-                .chain(again)
-                .collect()
+            let mut parts = cold_cache::words(&cache);
+            if let Some(again) = parts.first_mut() {
+                again.insert_str(0, "cache cold: ");
+            } else {
+                parts.push("cache cold".to_owned());
+            }
+            parts
         }
     };
     Some((8, frame::row(text::join(&said, cells), theme.dim)))

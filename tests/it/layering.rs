@@ -295,7 +295,7 @@ const LEVELS: [(&str, &[&[&str]]); 3] = [
         "core/app/",
         &[
             &["model", "event", "effect"],
-            &["facts", "forecast", "orders", "refusal"],
+            &["facts", "forecast", "orders", "refusal", "cold_cache"],
             &["metrics"],
             &["draft"],
             &["reboot"],

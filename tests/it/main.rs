@@ -17,6 +17,7 @@ mod browser;
 mod checkpoint;
 mod client;
 mod client_limit;
+mod cold_cache;
 mod commands;
 mod compaction;
 mod config;

@@ -18,6 +18,8 @@ pub enum AgentEvent {
         model: Option<String>,
         /// The path that the transcript will have.
         transcript_path: Option<String>,
+        /// The prompt cache, of a session that was resumed.
+        prompt_cache: Option<PromptCache>,
     },
     /// A hook names the permission mode that holds.
     ModeSeen {
@@ -331,7 +333,7 @@ pub struct StatusLine {
 }
 
 /// The part of the conversation that the service still holds, so that the next call reads it at a fraction of the price.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PromptCache {
     /// True if it was warm at the time of this report.
     pub warm: bool,
@@ -339,6 +341,20 @@ pub struct PromptCache {
     pub expires_at: Option<u64>,
     /// The number of tokens that a call has to write again once it is cold.
     pub recache: Option<Tokens>,
+    /// The price of that in US dollars, by the client's own estimate; reported of a resumed session only.
+    pub usd: Option<f64>,
+    /// The time that an entry lives without being read.
+    pub lifetime: CacheLifetime,
+}
+
+/// The time that an entry of the prompt cache lives without being read; what is kept for longer costs more to write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheLifetime {
+    /// Five minutes.
+    #[default]
+    FiveMinutes,
+    /// An hour.
+    Hour,
 }
 
 /// One usage limit.

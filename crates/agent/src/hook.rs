@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::{
-    AgentEvent, Background, BackgroundTask, EndReason, Failure, PermissionRequest, PromptCache,
-    RateLimit, StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput,
+    AgentEvent, Background, BackgroundTask, CacheLifetime, EndReason, Failure, PermissionRequest,
+    PromptCache, RateLimit, StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput,
     claude::projects::work_place, clip,
 };
 use pitstop_transcript::{SessionId, Tokens, record::mended, todo::TodoCall, usage::in_window};
@@ -83,6 +83,7 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
             source: start_source(&at.text("source", SHORT).unwrap_or_default()),
             model: at.text("model", SHORT),
             transcript_path: at.transcript_path(),
+            prompt_cache: resumed_cache(at),
         },
         "UserPromptSubmit" => AgentEvent::PromptSubmitted {
             session,
@@ -494,6 +495,22 @@ fn prompt_cache(at: Payload<'_>) -> Option<PromptCache> {
         warm: at.0.get("warm")?.as_bool()?,
         expires_at: at.whole("expires_at"),
         recache: at.whole("recache_tokens_if_cold").map(Tokens),
+        usd: None,
+        lifetime: match at.text("ttl", SHORT).as_deref() {
+            Some("1h") => CacheLifetime::Hour,
+            _ => CacheLifetime::FiveMinutes,
+        },
+    })
+}
+
+/// Reads the state of the prompt cache at the start of a resumed session.
+fn resumed_cache(at: Payload<'_>) -> Option<PromptCache> {
+    Some(PromptCache {
+        warm: !at.0.get("prompt_cache_likely_expired")?.as_bool()?,
+        expires_at: None,
+        recache: at.whole("context_tokens").map(Tokens),
+        usd: at.number("estimated_cache_write_usd"),
+        lifetime: CacheLifetime::default(),
     })
 }
 

@@ -17,8 +17,8 @@ pub mod generic;
 pub mod hook;
 
 pub use event::{
-    AgentEvent, Background, BackgroundTask, EndReason, Failure, PermissionRequest, PromptCache,
-    RateLimit, StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput,
+    AgentEvent, Background, BackgroundTask, CacheLifetime, EndReason, Failure, PermissionRequest,
+    PromptCache, RateLimit, StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput,
 };
 pub use hook::{
     HookError, parse_hook, parse_mode, parse_permission, parse_place, parse_status_line,

@@ -25,8 +25,8 @@ use super::routes::{
     Answered, HttpError, ServerState, accepted, connection_of, parse, read_body, send,
 };
 use pitstop_agent::bridge::{
-    CompactBody, CompactionId, Decision, Fact, HelloBody, Invalid, Order, OrderBody, OrderId,
-    Orders, OutcomeBody, Owner, PROTOCOL, Rejection, Report, Said, Sender, Trigger,
+    CompactBody, Decision, Fact, HelloBody, Invalid, Order, OrderBody, OrderId, Orders,
+    OutcomeBody, Owner, PROTOCOL, PromptBody, QuestionId, Rejection, Report, Said, Sender, Trigger,
 };
 use pitstop_core::api::wire::Request;
 use pitstop_transcript::{SessionId, record::mended};
@@ -74,8 +74,13 @@ impl Mailbox {
         self.lock().revoke(id)
     }
 
-    /// Records the decision on the result of a compaction.
-    pub fn decide(&self, id: CompactionId, decision: Decision) {
+    /// Says whether the client's side asks about each prompt before it is sent.
+    pub fn ask_of_prompts(&self, asks: bool) {
+        self.lock().asks_of_prompts = asks;
+    }
+
+    /// Records the decision about a question of the client's side.
+    pub fn decide(&self, id: QuestionId, decision: Decision) {
         self.change(|orders| orders.decide(id, decision));
     }
 
@@ -159,10 +164,15 @@ pub(super) async fn bridge(
             Ok(accepted())
         }
         "compact" => compact(&state, sender, parse(body)?, &connection).await,
+        "prompt" => {
+            let PromptBody { prompt, text } = parse::<PromptBody>(body)?.check()?;
+            let asks = |id| Said::Prompting(id, text);
+            hold(&state, sender, prompt, asks, &connection).await
+        }
         _ => Err(HttpError::new(
             StatusCode::NOT_FOUND,
             "there is no such message",
-            "known are hello, fact, poll, take, answer, answers and compact",
+            "known are hello, fact, poll, take, answer, answers, compact and prompt",
         )),
     }
 }
@@ -176,8 +186,9 @@ async fn hello(state: &ServerState, sender: &Sender, hello: HelloBody) -> Answer
     };
     let accepted = what == Said::Hello;
     said(state, sender.session, hello.client, what).await?;
+    let asks = mailbox.lock().asks_of_prompts;
     Ok(exact(
-        &json!({ "protocol": PROTOCOL, "accepted": accepted }),
+        &json!({ "protocol": PROTOCOL, "accepted": accepted, "asks_of_prompts": asks }),
     ))
 }
 
@@ -217,7 +228,8 @@ async fn poll(state: &ServerState, sender: &Sender, connection: &Connection) -> 
         orders.next(sender.session).map(Some)
     });
     let order = answer.await?.flatten();
-    Ok(exact(&json!({ "order": order })))
+    let asks = mailbox.lock().asks_of_prompts;
+    Ok(exact(&json!({ "order": order, "asks_of_prompts": asks })))
 }
 
 /// Holds a call until the orders yield its answer; `None` if there is none within the longest time for a call.
@@ -257,7 +269,9 @@ async fn compact(
         .order
         .or_else(|| (asked.trigger == Trigger::Auto).then(by_itself)?);
     let Some(order) = order else {
-        return hold(state, sender, asked, connection).await;
+        let trigger = asked.trigger;
+        let asks = |id| Said::Compacting(id, trigger);
+        return hold(state, sender, asked.compaction, asks, connection).await;
     };
     let handed_out = mailbox.lock().hand_out(sender.session, order);
     let Some((text, client)) = handed_out else {
@@ -269,11 +283,13 @@ async fn compact(
     Ok(exact(&Decision::Replace { text }))
 }
 
-/// Holds a compaction that is not ours until its result is decided, or for the longest time of one call.
+/// Holds the question of this number until it is decided, or for the longest time of one call: a compaction that is not ours, or a
+/// prompt.
 async fn hold(
     state: &ServerState,
     sender: Sender,
-    asked: CompactBody,
+    number: u64,
+    asks: impl FnOnce(QuestionId) -> Said,
     connection: &Connection,
 ) -> Answered {
     let mailbox = &state.requests.mailbox;
@@ -283,13 +299,12 @@ async fn hold(
         return Ok(exact(&Decision::Client));
     };
     let _place = place(state)?;
-    let id = CompactionId {
+    let id = QuestionId {
         instance: sender.instance,
-        number: asked.compaction,
+        number,
     };
     if mailbox.lock().decision(&id).is_none() {
-        let compacting = Said::Compacting(id.clone(), asked.trigger);
-        said(state, sender.session, client, compacting).await?;
+        said(state, sender.session, client, asks(id.clone())).await?;
     }
     let decided = held(state, connection, |orders| orders.decision(&id).cloned()).await?;
     Ok(exact(&decided.unwrap_or(Decision::Wait)))

@@ -166,6 +166,7 @@ pub fn moment(size: (u16, u16)) -> Model {
         source: StartSource::Startup,
         model: None,
         transcript_path: None,
+        prompt_cache: None,
     };
     scene::say(&mut model, 722, started);
     let prompted = AgentEvent::PromptSubmitted {

@@ -9,7 +9,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use pitstop_agent::{
     AgentEvent, AgentKind, StartSource, StatusLine,
-    bridge::{CompactionId, InstanceName, Report, Said, Trigger},
+    bridge::{InstanceName, QuestionId, Report, Said, Trigger},
 };
 use pitstop_base::{
     clock::{self, At},
@@ -73,7 +73,7 @@ pub fn compaction(model: &mut Model, second: u64) {
             said,
         })))
     };
-    let id = CompactionId {
+    let id = QuestionId {
         instance: InstanceName("scene".to_owned()),
         number: 1,
     };
@@ -285,6 +285,7 @@ pub fn working(host: (u16, u16)) -> Model {
             source: StartSource::Startup,
             model: None,
             transcript_path: None,
+            prompt_cache: None,
         },
     );
     let title = ScreenFact::Title("✳ Stream the importer".to_owned());

@@ -1,13 +1,12 @@
 // The second half of the bridge: has pitstop decide what a compaction leaves of the conversation.
 //
-// What it may do: read the files that PITSTOP_BRIDGE names, call the Unix socket named there, read the session id, and answer a
-// compaction of the main conversation: with pitstop's handoff, with a refusal, or not at all, and then the client goes its own
-// way; and what `trigger.js` names. It writes no file, submits nothing and starts no process.
+// What it may do: answer a compaction of the main conversation: with pitstop's handoff, with a refusal, or not at all, and then the
+// client goes its own way; and what `socket.js` and `trigger.js` name. It writes no file, submits nothing and starts no process.
 //
 // It is a plugin of its own because a plugin's hooks are not asked about the calls that it makes itself: a reboot in place is
 // a compaction that the other half orders. The protocol is described in `crates/agent/src/bridge/`.
 
-import { find } from "./socket.js";
+import { post } from "./socket.js";
 import { loweredBy, restore } from "./trigger.js";
 
 // The other half says by this word that a compaction is an order of pitstop's. Such a one is never left to the client: a
@@ -18,23 +17,8 @@ const ORDERED = /^pitstop order (\d+)$/;
 const RETRY = 500;
 const TRIES = 3;
 
-const INSTANCE = Math.random().toString(36).slice(2) + Math.random().toString(36).slice(2);
-
 // Numbers the compactions of this process, so that a question asked again is known to be the same.
 let asked = 0;
-
-const post = async ($, name, fields) => {
-  const { socketPath, token } = await find($);
-  const session = await $.session.id();
-  const response = await $.http.fetch(`http://pitstop/bridge/${name}`, {
-    method: "POST",
-    socketPath,
-    headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
-    body: JSON.stringify({ session, instance: INSTANCE, ...fields }),
-  });
-  if (!response.ok) throw new Error(`${response.status}`);
-  return JSON.parse(response.text);
-};
 
 // The question is asked again until it is answered: one call is cut off after 30 s, a person may need longer.
 const decide = async ($, question) => {

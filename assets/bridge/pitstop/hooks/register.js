@@ -1,13 +1,14 @@
 // The bridge: reports this session's usage, turns and prompt box to the pitstop that hosts it, and carries out its orders.
 //
-// What it may do: read the files that PITSTOP_BRIDGE names, call the Unix socket named there, read usage, version and session
-// id, and what `orders.js`, `tools.js` and `trigger.js` beside it name. It changes no event on its way, writes no file and starts no process.
+// What it may do: read usage and version, and what `orders.js`, `prompts.js`, `socket.js`, `tools.js` and `trigger.js` beside it
+// name. It changes no other event on its way, writes no file and starts no process.
 //
 // No handler waits for the socket: what is reported goes through a queue of its own, and when no pitstop answers it is
 // dropped. The protocol is described in `crates/agent/src/bridge/`.
 
 import { carryOut, conversation } from "./orders.js";
-import { find } from "./socket.js";
+import { prompts, refusal } from "./prompts.js";
+import { post } from "./socket.js";
 import { answerTools, giveTools } from "./tools.js";
 import { restore } from "./trigger.js";
 
@@ -24,29 +25,12 @@ const QUEUE_LIMIT = 100;
 const RETRY = 1000;
 const RETRY_LIMIT = 8000;
 
-// A fork and a spare process of the client load this file too: each is told from the others by this name.
-const INSTANCE = Math.random().toString(36).slice(2) + Math.random().toString(36).slice(2);
-
-let place;
 let welcome = false;
 let refused = false;
 
 // What waits to be sent. Of drafts and figures only the newest is worth sending.
 let queue = [];
 let sending = false;
-
-const post = async ($, name, fields) => {
-  place ??= await find($);
-  const session = await $.session.id();
-  const response = await $.http.fetch(`http://pitstop/bridge/${name}`, {
-    method: "POST",
-    socketPath: place.socketPath,
-    headers: { "content-type": "application/json", authorization: `Bearer ${place.token}` },
-    body: JSON.stringify({ session, instance: INSTANCE, ...fields }),
-  });
-  if (!response.ok) throw new Error(`${response.status}`);
-  return JSON.parse(response.text);
-};
 
 const flush = async ($) => {
   if (sending || !welcome) return;
@@ -102,18 +86,20 @@ const serve = async ($) => {
     try {
       if (!welcome) {
         const { version } = await $.session.version();
-        const { accepted } = await post($, "hello", { protocol: PROTOCOL, client: version });
+        const { accepted, asks_of_prompts: asks } = await post($, "hello", { protocol: PROTOCOL, client: version });
+        prompts.asks = asks;
         refused = !accepted;
         welcome = accepted;
         pause = RETRY;
         reportUsage($, true);
         continue;
       }
-      const { order } = await post($, "poll", {});
+      const { order, asks_of_prompts: asks } = await post($, "poll", {});
+      prompts.asks = asks;
       if (order) await follow($, order);
     } catch {
-      place = undefined;
       welcome = false;
+      prompts.asks = false;
       queue = [];
       await $.clock.sleep(pause);
       pause = Math.min(pause * 2, RETRY_LIMIT);
@@ -164,6 +150,8 @@ export const register = (on) => {
     return next(e);
   });
   on("prompt.submit", async ($, e, next) => {
+    const drop = await refusal($, e).catch(() => undefined);
+    if (drop !== undefined) return { drop };
     report($, { fact: "prompt_submitted", origin: e.origin.kind, text: e.text.slice(0, PROMPT_LIMIT) });
     return next(e);
   });

@@ -29,7 +29,7 @@ macro_rules! asset {
 ///
 /// The client writes 1.1 MB of type declarations into each mod, unless something is in their place (measured with 2.1.330):
 /// hence the empty file `types`.
-pub const FILES: [([&str; 2], &str, &str); 16] = [
+pub const FILES: [([&str; 2], &str, &str); 17] = [
     asset!("pitstop-answer", ".claude-plugin", "plugin.json"),
     (["pitstop-answer", ".claude-plugin"], "types", ""),
     asset!("pitstop-answer", "hooks", "hooks.json"),
@@ -42,6 +42,7 @@ pub const FILES: [([&str; 2], &str, &str); 16] = [
     asset!("pitstop", "hooks", "hooks.json"),
     asset!("pitstop", "hooks", "register.js"),
     asset!("pitstop", "hooks", "orders.js"),
+    asset!("pitstop", "hooks", "prompts.js"),
     asset!("pitstop", "hooks", "replace.js"),
     (["pitstop", "hooks"], "socket.js", SOCKET),
     (["pitstop", "hooks"], "trigger.js", TRIGGER),
@@ -113,17 +114,13 @@ mod tests {
 
     #[test]
     fn the_mods_use_nothing_that_their_headers_do_not_name() {
-        const NAMED: [(&str, &str, &[&str]); 9] = [
+        const SOCKET_CALLS: &[&str] =
+            &["$.env.get(", "$.fs.read(", "$.session.id(", "$.http.fetch("];
+        const NAMED: [(&str, &str, &[&str]); 10] = [
             (
                 "pitstop",
                 "register.js",
-                &[
-                    "$.session.id(",
-                    "$.session.usage(",
-                    "$.session.version(",
-                    "$.http.fetch(",
-                    "$.clock.sleep(",
-                ],
+                &["$.session.usage(", "$.session.version(", "$.clock.sleep("],
             ),
             (
                 "pitstop",
@@ -148,7 +145,8 @@ mod tests {
                     "$.command.run(",
                 ],
             ),
-            ("pitstop", "socket.js", &["$.env.get(", "$.fs.read("]),
+            ("pitstop", "prompts.js", &[]),
+            ("pitstop", "socket.js", SOCKET_CALLS),
             ("pitstop", "trigger.js", &["$.env.get(", "$.env.set("]),
             (
                 "pitstop-answer",
@@ -160,12 +158,8 @@ mod tests {
                 TOOLS_FILE,
                 &["$.http.fetch(", "$.session.id(", "$.tool.register("],
             ),
-            ("pitstop-answer", "socket.js", &["$.env.get(", "$.fs.read("]),
-            (
-                "pitstop-answer",
-                "register.js",
-                &["$.session.id(", "$.http.fetch(", "$.clock.sleep("],
-            ),
+            ("pitstop-answer", "socket.js", SOCKET_CALLS),
+            ("pitstop-answer", "register.js", &["$.clock.sleep("]),
         ];
         let named = FILES.iter().filter(|(_, name, _)| is_code(name));
         assert_eq!(named.count(), NAMED.len());

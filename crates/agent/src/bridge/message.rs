@@ -139,10 +139,10 @@ pub enum Trigger {
     Other,
 }
 
-/// The identity of a compaction, which no other one of this run has.
+/// The identity of a question that the client waits with, which no other one of this run has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CompactionId {
-    /// The process that is about to compact, by the name of its second mod.
+pub struct QuestionId {
+    /// The process that asks, by the name that one of its mods has given itself: each mod asks about one thing.
     pub instance: InstanceName,
     /// Its number there.
     pub number: u64,
@@ -159,7 +159,24 @@ pub struct CompactBody {
     pub order: Option<OrderId>,
 }
 
-/// The decision about a compaction.
+/// The body of `prompt`, beside its [`Sender`]: a person has submitted a prompt between two turns.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct PromptBody {
+    /// The number of the prompt in its process: the client asks about it again until it is decided.
+    pub prompt: u64,
+    /// The text of the prompt, or its beginning.
+    pub text: String,
+}
+
+impl PromptBody {
+    /// Returns it as it was parsed, if it is valid.
+    pub fn check(self) -> Result<Self, Invalid> {
+        within("text", &self.text, DRAFT_LIMIT)?;
+        Ok(self)
+    }
+}
+
+/// The decision about a compaction, or about a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
@@ -167,7 +184,7 @@ pub enum Decision {
     Wait,
     /// The client goes its own way.
     Client,
-    /// The conversation stays as it is.
+    /// The conversation stays as it is; a prompt goes back into the prompt box.
     Skip {
         /// The reason, as the client shows it.
         why: String,

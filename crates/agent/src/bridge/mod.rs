@@ -30,8 +30,8 @@ mod tools;
 pub use files::{FILES, FIRST_VERSION, text_of};
 pub use link::{Absence, Link, Reported, SILENCE, too_old};
 pub use message::{
-    Category, CategoryKind, CompactBody, CompactionId, Decision, Draft, Fact, HelloBody,
-    InstanceName, Invalid, OrderBody, Outcome, OutcomeBody, Refusal, Sender, Trigger, TurnEnd,
+    Category, CategoryKind, CompactBody, Decision, Draft, Fact, HelloBody, InstanceName, Invalid,
+    OrderBody, Outcome, OutcomeBody, PromptBody, QuestionId, Refusal, Sender, Trigger, TurnEnd,
     Usage,
 };
 pub use orders::{Order, OrderId, Orders, Owner, Rejection, ReplaceWhen, Waiting};
@@ -67,7 +67,9 @@ pub enum Said {
     /// It has received the text that is to replace its conversation, by this order.
     HandedOut(OrderId),
     /// It is about to compact by itself or at its person's word, and waits with that until it is decided what is left.
-    Compacting(CompactionId, Trigger),
+    Compacting(QuestionId, Trigger),
+    /// Its person has submitted this prompt, and it waits with that until it is decided whether the prompt is sent.
+    Prompting(QuestionId, String),
     /// An order had this outcome.
     Answered(OrderId, Outcome),
 }

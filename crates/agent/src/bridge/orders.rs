@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     PROTOCOL,
-    message::{CompactionId, Decision, HelloBody, InstanceName, Outcome, Sender},
+    message::{Decision, HelloBody, InstanceName, Outcome, QuestionId, Sender},
 };
 use pitstop_transcript::SessionId;
 
@@ -27,8 +27,8 @@ const INSTANCE_COUNT: usize = 16;
 /// The largest number of orders at a time; the core has one or two. The oldest goes: its process has not carried it out, or is gone.
 const ORDER_COUNT: usize = 16;
 
-/// The largest number of compactions whose decision is remembered: a client asks again about its last one only.
-const COMPACTION_COUNT: usize = 16;
+/// The largest number of questions whose decision is remembered: a client asks again about its last one only.
+const QUESTION_COUNT: usize = 16;
 
 /// The number of an order, which no other order of this run has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -185,8 +185,10 @@ pub struct Orders {
     placed: BTreeMap<OrderId, Placed>,
     instances: BTreeMap<InstanceName, Instance>,
     messages: u64,
-    /// The decisions about the latest compactions.
-    decided: VecDeque<(CompactionId, Decision)>,
+    /// True if a prompt is asked about before it is sent.
+    pub asks_of_prompts: bool,
+    /// The decisions about the latest questions.
+    decided: VecDeque<(QuestionId, Decision)>,
 }
 
 impl Orders {
@@ -369,20 +371,20 @@ impl Orders {
         Some(handed_out)
     }
 
-    /// Notes the decision about what a compaction leaves; the first decision about one counts.
-    pub fn decide(&mut self, id: CompactionId, decision: Decision) {
+    /// Notes the decision about a question; the first decision about one counts.
+    pub fn decide(&mut self, id: QuestionId, decision: Decision) {
         if self.decision(&id).is_some() {
             return;
         }
-        if self.decided.len() >= COMPACTION_COUNT {
+        if self.decided.len() >= QUESTION_COUNT {
             self.decided.pop_front();
         }
         self.decided.push_back((id, decision));
     }
 
-    /// Returns the decision about a compaction.
+    /// Returns the decision about a question.
     #[must_use]
-    pub fn decision(&self, id: &CompactionId) -> Option<&Decision> {
+    pub fn decision(&self, id: &QuestionId) -> Option<&Decision> {
         let mut decided = self.decided.iter();
         decided
             .find(|(one, _)| one == id)
@@ -533,9 +535,9 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_is_decided_once_and_its_decision_is_had_again() {
+    fn a_question_is_decided_once_and_its_decision_is_had_again() {
         let mut orders = greeted(&[("a", 1)]);
-        let id = |number| CompactionId {
+        let id = |number| QuestionId {
             instance: InstanceName("answers".to_owned()),
             number,
         };
@@ -548,7 +550,7 @@ mod tests {
         for number in 2..40 {
             orders.decide(id(number), Decision::Client);
         }
-        assert_eq!(orders.decided.len(), COMPACTION_COUNT);
+        assert_eq!(orders.decided.len(), QUESTION_COUNT);
         assert_eq!(orders.client_in(session(1)), Some("2.1.330"));
         assert_eq!(orders.client_in(session(2)), None);
     }

@@ -33,6 +33,7 @@ fn a_session_start_names_session_model_and_transcript() {
             source: StartSource::Startup,
             model: Some("claude-opus-4-8[1m]".into()),
             transcript_path: Some("/h/t.jsonl".into()),
+            prompt_cache: None,
         }
     );
 }
@@ -249,6 +250,8 @@ fn a_status_line_carries_the_prompt_cache() {
             warm: true,
             expires_at: Some(1_795_334_259),
             recache: Some(Tokens(50_000)),
+            usd: None,
+            lifetime: CacheLifetime::FiveMinutes,
         })
     );
     assert_eq!(
@@ -257,6 +260,8 @@ fn a_status_line_carries_the_prompt_cache() {
             warm: false,
             expires_at: None,
             recache: None,
+            usd: None,
+            lifetime: CacheLifetime::FiveMinutes,
         })
     );
     for none in ["null", "{}", "7", r#"{"warm":"yes"}"#] {

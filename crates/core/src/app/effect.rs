@@ -12,7 +12,7 @@ use crate::{
         journal::JournalEntry, metrics::TurnFigures,
     },
 };
-use pitstop_agent::bridge::{CompactionId, Decision, Order, OrderId};
+use pitstop_agent::bridge::{Decision, Order, OrderId, QuestionId};
 use pitstop_handoff::{PreservedState, scratchpad::versions::Version};
 use pitstop_terminal::{
     PaneSize,
@@ -97,10 +97,12 @@ pub enum Effect {
     CancelOrder(OrderId),
     /// Take the order to replace the conversation back, unless the client has the text; `BridgeEvent::Revoked` comes back.
     RevokeOrder(OrderId),
-    /// Answer the client with what is left of its conversation by a compaction that it has asked about.
-    DecideCompaction {
-        /// The compaction.
-        id: CompactionId,
+    /// Have the client's own side ask about each prompt of its person before it is sent, or no more.
+    AskOfPrompts(bool),
+    /// Answer the client's own side: with what a compaction leaves of its conversation, or with whether a prompt is sent.
+    AnswerQuestion {
+        /// The question.
+        id: QuestionId,
         /// The answer.
         decision: Decision,
     },

@@ -468,6 +468,8 @@ pub enum TimerId {
     AutoDelay(u64),
     /// A person may answer a compaction for a while; the number is that of the compaction.
     Compaction(u64),
+    /// A person may decide about a prompt for a while; the number is that of the prompt.
+    HeldPrompt(u64),
     /// The warm-up prompt is due.
     WarmUp(u64),
     /// A summary is to be ordered, or is late.

@@ -318,6 +318,15 @@ pub fn unsent(model: &Model) -> Unsent {
     if model.is_generic() || model.session.submission.is_some() || is_text_of_ours(model) {
         return Unsent::Nothing;
     }
+    // Back in the box it comes behind what was typed there meanwhile.
+    if let Some(held) = &model.session.held_prompt {
+        let typed = model.session.agent.bridge.draft(model.session.id);
+        let typed = typed
+            .map(|draft| draft.text.as_str())
+            .filter(|text| !text.is_empty());
+        let texts = typed.into_iter().chain([held.text.as_str()]);
+        return Unsent::Text(texts.collect::<Vec<_>>().join("\n"));
+    }
     if let Some(draft) = model.session.agent.bridge.draft(model.session.id)
         && model.session.agent.state != AgentState::Exited
     {
@@ -504,10 +513,12 @@ pub fn reads_task(model: &Model) -> Option<Effect> {
     reads.then_some(Effect::ReadTask)
 }
 
-/// Returns the tokens that a fresh session would begin with: its base load and the handoff.
+/// Returns the tokens that a fresh session would begin with: its base load, by the client's own count where no fresh session has
+/// been seen, and the handoff.
 #[must_use]
 pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
-    let base = fresh_load(model)?;
+    let by_client = || model.session.agent.bridge.of(model.session.id)?.base();
+    let base = fresh_load(model).or_else(by_client)?;
     let handoff = model.draft.handoff.current().tokens();
     Some(Tokens(base.0.saturating_add(handoff.0)))
 }
@@ -517,7 +528,7 @@ pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
 #[must_use]
 pub fn base_load(model: &Model) -> Option<Tokens> {
     match model.current_iteration() {
-        Some(one) if handoff_size(one).is_none() => fresh_load(model),
+        Some(one) if handoff_size(model, one).is_none() => fresh_load(model),
         _ => model.session.guard.forecast().base(),
     }
 }
@@ -527,14 +538,17 @@ pub fn base_load(model: &Model) -> Option<Tokens> {
 pub(in crate::app) fn fresh_load(model: &Model) -> Option<Tokens> {
     let load = |one: &Iteration| {
         let birth = one.tokens_at_birth?;
-        Some(Tokens(birth.0.saturating_sub(handoff_size(one)?.0)))
+        Some(Tokens(birth.0.saturating_sub(handoff_size(model, one)?.0)))
     };
     let iterations = model.lineage.iterations();
     iterations.iter().rev().find_map(load)
 }
 
 /// Returns the size of the handoff that an iteration was begun with; `None` if its session is not known to be a fresh one.
-fn handoff_size(one: &Iteration) -> Option<Tokens> {
+fn handoff_size(model: &Model, one: &Iteration) -> Option<Tokens> {
+    if model.session.resumed == Some(one.iteration) {
+        return None;
+    }
     match (&one.reboot, one.cause) {
         (_, Some(Cause::Undo | Cause::Recovery | Cause::AgentExit)) => None,
         (Some(record), _) => (record.way != Way::Trim).then_some(record.handoff_tokens),

@@ -5,6 +5,7 @@
 //! iteration, session or epoch they were asked in, and are dropped when that is over.
 
 pub mod autopilot;
+pub mod cold_cache;
 pub mod draft;
 pub mod effect;
 pub mod event;
@@ -28,7 +29,7 @@ pub use outside::{changes, control, report, reported, restore, tools};
 pub use reboot::{ending, in_place, iteration, leave, moment, submit, trim, unsent};
 pub use session::{
     activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless,
-    host_output, human, permission, places, process, signs, suspend, turn,
+    host_output, human, permission, places, process, prompt, signs, suspend, turn,
 };
 pub use view::{copy, external, focus, history, input, layout, reading, replay, tour};
 
@@ -260,6 +261,7 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::StopTimeout(epoch) => ending::signal_over(model, epoch),
         TimerId::Enter(epoch) => submit::timer(model, epoch),
         TimerId::AutoDelay(epoch) => reboot::tick(model, epoch),
+        TimerId::HeldPrompt(epoch) => prompt::timer(model, epoch),
         TimerId::Compaction(epoch) => reboot::compaction::timer(model, epoch),
         TimerId::Verify(_) | TimerId::WarmUp(_) => reboot::timer(model, id),
         TimerId::Replay(epoch) => replay::tick(model, epoch),

@@ -46,6 +46,7 @@ mod bridge;
 mod carried;
 mod checkpoint;
 mod client_limit;
+mod cold_cache;
 mod compaction;
 mod control;
 mod cost;
@@ -294,6 +295,7 @@ impl Bench {
             source: StartSource::Startup,
             model: None,
             transcript_path: None,
+            prompt_cache: None,
         }))
     }
 

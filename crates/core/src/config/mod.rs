@@ -185,6 +185,20 @@ pub struct GuardConfig {
     pub answer_within: Duration,
     /// The treatment of a compaction without an answer in time.
     pub unanswered: Unanswered,
+    /// The treatment of a prompt that would have the service read the whole conversation again.
+    pub cold_cache: ColdCache,
+}
+
+/// The treatment of the first prompt after the prompt cache has gone cold, where a fresh session is cheaper.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColdCache {
+    /// Nothing is said of it.
+    Off,
+    /// Its price is on the screen before it is typed.
+    #[default]
+    Say,
+    /// It waits for a key, for at most [`GuardConfig::answer_within`].
+    Ask,
 }
 
 /// The treatment of a compaction without an answer in time.
@@ -211,6 +225,7 @@ impl Default for GuardConfig {
             replace_compaction: false,
             answer_within: Duration::from_secs(120),
             unanswered: Unanswered::default(),
+            cold_cache: ColdCache::default(),
         }
     }
 }

@@ -14,8 +14,8 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::LazyLock, time::Duration};
 
 use super::{
-    ClipboardPolicy, Config, Delivery, LogLevel, Notifications, OnHangup, Preset, RebootMode,
-    RebootWay, RecentActivity, ThemeName, Unanswered, is_host,
+    ClipboardPolicy, ColdCache, Config, Delivery, LogLevel, Notifications, OnHangup, Preset,
+    RebootMode, RebootWay, RecentActivity, ThemeName, Unanswered, is_host,
 };
 use pitstop_base::keymap::{Action, Chord, Trigger};
 
@@ -171,6 +171,11 @@ static SETTINGS: &[Key] = &[
     key("guard", "unanswered", Owner, OneOf(&[
         ("client", |d| d.config.guard.unanswered = Unanswered::Client),
         ("handoff", |d| d.config.guard.unanswered = Unanswered::Handoff),
+    ])),
+    key("guard", "cold_cache", Owner, OneOf(&[
+        ("off", |d| d.config.guard.cold_cache = ColdCache::Off),
+        ("say", |d| d.config.guard.cold_cache = ColdCache::Say),
+        ("ask", |d| d.config.guard.cold_cache = ColdCache::Ask),
     ])),
 
     key("handoff", "generate_handoff", Anyone, Flag(|d, v| d.config.handoff.generate_handoff = v)),

@@ -171,7 +171,7 @@ pub struct LastReboot {
 }
 
 /// The prompt cache, as part of a [`StatusReport`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheReport {
     /// True if the next call can still read from it.
     pub warm: bool,
@@ -179,6 +179,12 @@ pub struct CacheReport {
     pub expires_at: Option<DateTime<Utc>>,
     /// The number of tokens that a call has to write again once the cache is cold.
     pub recache_tokens: Option<u64>,
+    /// The list price of that in US dollars, where the model's is known.
+    pub recache_usd: Option<f64>,
+    /// The number of tokens that a fresh session would begin with.
+    pub fresh_tokens: Option<u64>,
+    /// The list price of writing these, in US dollars.
+    pub fresh_usd: Option<f64>,
 }
 
 /// An autonomous run, as part of a [`StatusReport`].

@@ -10,7 +10,7 @@ use crate::{
     guard::Level,
     lineage::{Cause, IterationId, TrimRecord, Way, journal::Step},
 };
-use pitstop_agent::bridge::{CompactionId, OrderId};
+use pitstop_agent::bridge::{OrderId, QuestionId};
 use pitstop_base::clock::At;
 use pitstop_handoff::Handoff;
 use pitstop_transcript::{SessionId, Tokens};
@@ -308,7 +308,7 @@ pub enum LastLook {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The id of the compaction.
-    pub(in crate::app) id: CompactionId,
+    pub(in crate::app) id: QuestionId,
     /// The time until which a person may answer, by the monotonic clock.
     pub(in crate::app) until: Duration,
     /// The epoch of the timer that enforces that time limit.

@@ -1,10 +1,13 @@
 //! The session that the agent is in: the agent itself, its context, and its reports on itself.
 
+use std::time::Duration;
+
 use crate::{
     app::event::{CallId, TranscriptFacts},
     guard::{Guard, GuardSettings},
     lineage::IterationId,
 };
+use pitstop_agent::bridge::QuestionId;
 use pitstop_base::clock::At;
 use pitstop_transcript::SessionId;
 
@@ -23,6 +26,8 @@ pub struct Session {
     pub pane: IterationId,
     /// The session that the agent is in.
     pub id: SessionId,
+    /// The iteration whose first figure is that of a session which its person has resumed.
+    pub resumed: Option<IterationId>,
     /// The agent.
     pub agent: AgentView,
     /// The orders for the client's own side.
@@ -47,12 +52,29 @@ pub struct Session {
     pub called_at: Option<At>,
     /// The hook of a permission that waits for a person's answer from afar.
     pub held_permission: Option<CallId>,
+    /// True if the client's own side is to ask about each prompt before it is sent.
+    pub asks_of_prompts: bool,
+    /// The prompt that waits for a person to decide whether it is sent.
+    pub held_prompt: Option<HeldPrompt>,
     /// The text that the supervisor last typed for submission, and the time at which it began.
     pub submitted: Option<(String, At)>,
     /// The prompt that is being typed on request, until it is taken.
     pub submission: Option<Submission>,
     /// The epoch of the timer that waits for a calm title to stay.
     pub calm_epoch: u64,
+}
+
+/// A prompt that a person has submitted, and that waits for a decision.
+#[derive(Clone, Debug)]
+pub struct HeldPrompt {
+    /// The client's question.
+    pub id: QuestionId,
+    /// The text of the prompt.
+    pub text: String,
+    /// The time since the start at which it is sent without a decision.
+    pub until: Duration,
+    /// The epoch of its timer.
+    pub epoch: u64,
 }
 
 impl Session {
@@ -62,6 +84,7 @@ impl Session {
             iteration,
             pane: iteration,
             id,
+            resumed: None,
             agent: AgentView::default(),
             orders: Orders::default(),
             guard: Guard::new(GuardSettings::default()),
@@ -74,6 +97,8 @@ impl Session {
             title: String::new(),
             called_at: None,
             held_permission: None,
+            asks_of_prompts: false,
+            held_prompt: None,
             submitted: None,
             submission: None,
             calm_epoch: 0,

@@ -22,7 +22,7 @@ use crate::app::{
     outside::report,
     reboot::{self, Approval, leave::leave, submit},
     refusal::Refusal,
-    session::{agent, figures::guard_settings, host_output, permission},
+    session::{agent, figures::guard_settings, host_output, permission, prompt},
 };
 
 /// The time that a notice stays in the footer.
@@ -261,6 +261,7 @@ pub fn reconfigure(model: &mut Model, config: Config) {
     model.config = config;
     let settings = guard_settings(&model.config);
     model.session.guard.set_settings(settings);
+    prompt::configure(model);
     model.info("the configuration was read again");
     handoff::read_handoff_files(model);
 }

@@ -9,11 +9,10 @@ use serde::Deserialize as _;
 
 use crate::{
     api::wire::{
-        AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport,
-        HeldReport, HistoryReport, IterationReport, IterationTokens, KeyDecision, LastReboot,
-        LinesReport, MissingFact, NeedKind, PermissionReport, RebootReport, SourcedItem,
-        StatusLineReply, StatusReport, TodoList, UsageAction, UsageActionKind, UsageQuery,
-        UsageReply,
+        AgentReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport, HeldReport,
+        HistoryReport, IterationReport, IterationTokens, KeyDecision, LastReboot, LinesReport,
+        MissingFact, NeedKind, PermissionReport, RebootReport, SourcedItem, StatusLineReply,
+        StatusReport, TodoList, UsageAction, UsageActionKind, UsageQuery, UsageReply,
     },
     config::RebootMode,
     guard::{Advice, Assessment, Level, Threshold, assess},
@@ -43,7 +42,7 @@ use pitstop_handoff::{
 use pitstop_transcript::{Tokens, words::clipped_line};
 
 use crate::app::{
-    autopilot,
+    autopilot, cold_cache,
     facts::{Block, agent_reason, blocked_by, cost_of, limit_reset, totals_of},
     forecast,
     model::{Model, needs::Need},
@@ -93,7 +92,7 @@ pub fn status(model: &Model) -> StatusReport {
         cost_usd: model.session.spending.session_cost(),
         turn_cost_usd: cost.map(|cost| cost.now),
         fresh_turn_cost_usd: cost.and_then(|cost| cost.fresh),
-        prompt_cache: cache(model),
+        prompt_cache: cold_cache::report(model),
         run: autopilot::report(model),
         store_error: model.outside.store_error.clone(),
         needs: model.outside.needs.iter().map(Need::report).collect(),
@@ -135,19 +134,6 @@ fn last_reboot(model: &Model) -> Option<LastReboot> {
         at: after.started_at,
         tokens_before: before.tokens_at_end.map(|tokens| tokens.0),
         tokens_after: after.tokens_at_birth.map(|tokens| tokens.0),
-    })
-}
-
-/// Returns the prompt cache as it is now: it may have gone cold since it was last reported as warm.
-#[must_use]
-pub fn cache(model: &Model) -> Option<CacheReport> {
-    let cache = model.session.agent.prompt_cache?;
-    let seconds = cache.expires_at.and_then(|at| i64::try_from(at).ok());
-    let expires_at = seconds.and_then(|at| chrono::DateTime::from_timestamp(at, 0));
-    Some(CacheReport {
-        warm: cache.warm && expires_at.is_none_or(|at| at > model.now.wall),
-        expires_at,
-        recache_tokens: cache.recache.map(|tokens| tokens.0),
     })
 }
 

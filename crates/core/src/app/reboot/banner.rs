@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
-use crate::{config::RebootMode, guard::Level, lineage::journal::Step};
+use crate::{api::wire::CacheReport, config::RebootMode, guard::Level, lineage::journal::Step};
 
 use super::{on_the_fly, timing::is_free};
 use crate::app::{
+    cold_cache,
     facts::{Block, answer_left, blocked_by, is_editing, is_quiet},
     model::{
         Model, Overlay,
@@ -16,7 +17,7 @@ use crate::app::{
 };
 
 /// The message about a reboot that has not begun.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Banner {
     /// It waits for an approval.
     Asks,
@@ -38,6 +39,10 @@ pub enum Banner {
     Approved(Vec<Block>),
     /// It is approved and goes ahead at the agent's next step.
     AwaitsStep,
+    /// The prompt cache is cold, and a fresh session would be cheaper.
+    ColdCache(CacheReport),
+    /// So it is, and a prompt waits for this much longer.
+    HoldsPrompt(CacheReport, Duration),
 }
 
 /// Returns the banner that is on the screen now. The review shows everything itself.
@@ -46,11 +51,17 @@ pub fn banner(model: &Model) -> Option<Banner> {
     if model.outside.quitting.is_some() || model.view.overlay == Some(Overlay::Review) {
         return None;
     }
+    if let Some(held) = &model.session.held_prompt {
+        let left = held.until.saturating_sub(model.now.since_start);
+        return cold_cache::report(model).map(|cache| Banner::HoldsPrompt(cache, left));
+    }
     let Some(attempt) = &model.reboot.attempt else {
+        let cold = || cold_cache::advised(model).map(Banner::ColdCache);
         let refused = || model.reboot.refused.clone().map(Banner::Refused);
         let wished = || wish(model).map(|wish| Banner::Wished(wish.reason.clone()));
         let held = || model.reboot.held_by.map(Banner::Held);
-        return quiet(model).or_else(held).or_else(refused).or_else(wished);
+        let asked = quiet(model).or_else(held).or_else(refused);
+        return asked.or_else(wished).or_else(cold);
     };
     let approved = attempt.approved.is_some();
     if on_the_fly::awaited(model).is_some() {

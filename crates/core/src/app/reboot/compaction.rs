@@ -17,7 +17,7 @@ use crate::{
     config::{RebootMode, Unanswered},
     lineage::Cause,
 };
-use pitstop_agent::bridge::{CompactionId, Decision, Trigger};
+use pitstop_agent::bridge::{Decision, QuestionId, Trigger};
 use pitstop_transcript::SessionId;
 
 use super::{
@@ -43,7 +43,7 @@ pub use crate::app::facts::{answer_left as left, holds_compaction as is_held};
 const TICK: Duration = Duration::from_secs(1);
 
 /// Decides about a compaction that the client is about to make, and of which it asks what is to be left of the session.
-pub fn asked(model: &mut Model, id: CompactionId, session: SessionId, trigger: Trigger) {
+pub fn asked(model: &mut Model, id: QuestionId, session: SessionId, trigger: Trigger) {
     if model.reboot.held().is_some_and(|held| held.id == id) {
         return;
     }
@@ -56,7 +56,7 @@ pub fn asked(model: &mut Model, id: CompactionId, session: SessionId, trigger: T
         } else {
             Decision::Client
         };
-        model.emit(Effect::DecideCompaction { id, decision });
+        model.emit(Effect::AnswerQuestion { id, decision });
     }
 }
 
@@ -68,7 +68,7 @@ fn awaits_trim(model: &Model) -> bool {
 
 fn hold(
     model: &mut Model,
-    id: &CompactionId,
+    id: &QuestionId,
     session: SessionId,
     trigger: Trigger,
 ) -> Result<(), Refusal> {

@@ -25,7 +25,7 @@ pub(super) fn answer(model: &mut Model) -> bool {
     let id = held.id.clone();
     let text = handoff.text.clone();
     let decision = Decision::Replace { text };
-    model.emit(Effect::DecideCompaction { id, decision });
+    model.emit(Effect::AnswerQuestion { id, decision });
     true
 }
 
@@ -35,7 +35,7 @@ pub(super) fn let_go(model: &mut Model) {
         && let Some(held) = attempt.held.take_if(|held| !held.answered)
     {
         let (id, decision) = (held.id, Decision::Client);
-        model.emit(Effect::DecideCompaction { id, decision });
+        model.emit(Effect::AnswerQuestion { id, decision });
     }
 }
 

@@ -40,8 +40,13 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         AgentEvent::SessionStarted {
             model: name,
             source,
+            prompt_cache,
             ..
-        } => started(model, name, &source),
+        } => {
+            started(model, name, &source);
+            let agent = &mut model.session.agent;
+            agent.prompt_cache = prompt_cache.or(agent.prompt_cache);
+        }
         AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
         AgentEvent::ToolFinished { call, output, .. } => {
             // A subagent in the background works on when the turn is over.
@@ -157,7 +162,15 @@ pub fn title_changed(model: &mut Model) {
 
 fn started(model: &mut Model, name: Option<String>, source: &StartSource) {
     match source {
-        StartSource::Resume => model.session.guard.note_resume(),
+        StartSource::Resume => {
+            model.session.guard.note_resume();
+            // Those that we resume ourselves have a cause. The transcript may have been read before this hook.
+            let is_first = model.session.agent.turns == 0;
+            let current = model.lineage.current().filter(|one| one.cause.is_none());
+            if let Some(one) = current.filter(|one| is_first || one.tokens_at_birth.is_none()) {
+                model.session.resumed = Some(one.iteration);
+            }
+        }
         StartSource::Compact => compaction::rebuilt(model),
         _ => {}
     }

@@ -32,7 +32,7 @@ use crate::app::{
     },
     orders,
     reboot::{self, compaction, in_place, submit},
-    session::{activity, figures, signs, turn},
+    session::{activity, figures, prompt, signs, turn},
 };
 
 /// The time after its start for which a session that has begun may be silent: a busy machine takes ten seconds.
@@ -82,6 +82,7 @@ pub fn received(model: &mut Model, event: BridgeEvent) {
             if iteration != model.session.pane {
                 return;
             }
+            prompt::configure(model);
             if absence.is_none() {
                 model.emit(Effect::SetTimer(TimerId::Bridge(iteration), START_LIMIT));
             }
@@ -119,6 +120,9 @@ fn said(model: &mut Model, report: Report) {
     if let Said::Compacting(id, trigger) = &report.said {
         let (id, trigger) = (id.clone(), *trigger);
         compaction::asked(model, id, report.session, trigger);
+    }
+    if let Said::Prompting(id, text) = &report.said {
+        prompt::asked(model, id.clone(), report.session, text.clone());
     }
     // The client's daemon may run a fork with the same mods.
     if report.session != model.session.id || model.session.agent.state == AgentState::Exited {

@@ -18,6 +18,7 @@ pub mod human;
 pub mod permission;
 pub mod places;
 pub mod process;
+pub mod prompt;
 pub mod rewind;
 pub mod signs;
 pub mod suspend;

@@ -27,6 +27,7 @@ fn clearing_inside_the_client_is_followed() {
         source: StartSource::Clear,
         model: None,
         transcript_path: None,
+        prompt_cache: None,
     }));
     assert_eq!(bench.model.session.id, session(9));
     bench.prompted(9, "hello");

@@ -193,6 +193,7 @@ fn what_it_said_of_a_session_is_void_when_the_agent_changes_it() {
         source: StartSource::Clear,
         model: None,
         transcript_path: None,
+        prompt_cache: None,
     }));
     assert_eq!(report(&bench.model).draft_characters, None);
     assert_eq!(bench.figure(), None);

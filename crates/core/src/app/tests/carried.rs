@@ -131,6 +131,7 @@ fn another_session_that_is_resumed_in_the_client_has_its_own() {
             source: StartSource::Resume,
             model: None,
             transcript_path: None,
+            prompt_cache: None,
         }));
         assert_eq!(kept(&effects).expect("the old one's").0, session(OLD));
         let read = Effect::ReadCarried {
@@ -212,6 +213,7 @@ fn nothing_is_kept_over_what_a_store_has_not_told_yet() {
             source: StartSource::Resume,
             model: None,
             transcript_path: None,
+            prompt_cache: None,
         }));
         assert_eq!(bench.keeps_carried(), None, "it was asked about");
         let found = match told {

@@ -107,6 +107,7 @@ fn a_compaction_is_counted_in_the_record_of_its_iteration() {
         source: StartSource::Compact,
         model: None,
         transcript_path: None,
+        prompt_cache: None,
     }));
     let session = session(OLD);
     bench.send(Event::Agent(AgentEvent::Compacted { session }));

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::{
-    app::{cost, event::TranscriptFacts, facts, report},
+    app::{cold_cache, cost, event::TranscriptFacts, facts, report},
     lineage::TokenTotals,
 };
-use pitstop_agent::PromptCache;
+use pitstop_agent::{CacheLifetime, PromptCache};
 use pitstop_transcript::usage::Usage;
 
 /// The status line after a turn: so many tokens in use, and what the session has cost so far.
@@ -88,6 +88,7 @@ fn where_a_figure_is_missing_nothing_is_said() {
         source: StartSource::Clear,
         model: None,
         transcript_path: None,
+        prompt_cache: None,
     }));
     assert_eq!(cents(&bench), None);
 }
@@ -95,21 +96,23 @@ fn where_a_figure_is_missing_nothing_is_said() {
 #[test]
 fn the_prompt_cache_goes_cold_by_itself() {
     let mut bench = Bench::new();
-    assert_eq!(report::cache(&bench.model), None);
+    assert_eq!(cold_cache::report(&bench.model), None);
     let mut line = status_line(OLD);
     let expires = bench.at().wall.timestamp() + 300;
     line.prompt_cache = Some(PromptCache {
         warm: true,
         expires_at: u64::try_from(expires).ok(),
         recache: Some(Tokens(50_000)),
+        usd: None,
+        lifetime: CacheLifetime::FiveMinutes,
     });
     bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
-    let warm = report::cache(&bench.model).expect("it was reported");
+    let warm = cold_cache::report(&bench.model).expect("it was reported");
     assert!(warm.warm);
     assert_eq!(warm.recache_tokens, Some(50_000));
     bench.wait(Duration::from_secs(301));
     bench.send(Event::TimerFired(TimerId::Age));
-    assert!(report::cache(&bench.model).is_some_and(|cache| !cache.warm));
+    assert!(cold_cache::report(&bench.model).is_some_and(|cache| !cache.warm));
 }
 
 fn undone(bench: &mut Bench) {
@@ -196,6 +199,7 @@ fn the_tokens_of_a_session_that_is_resumed_are_counted_once() {
         source: StartSource::Clear,
         model: None,
         transcript_path: None,
+        prompt_cache: None,
     }));
     transcribed(&mut bench, 9, 300);
     assert_eq!(tokens_of_iterations(&bench).last(), Some(&(500, 5)));
@@ -233,6 +237,7 @@ fn the_sessions_of_one_iteration_are_counted_together() {
         source: StartSource::Clear,
         model: None,
         transcript_path: None,
+        prompt_cache: None,
     }));
     assert_eq!(cents_of_iterations(&bench), [10.0]);
     reported(&mut bench, 9, 0.0);
@@ -244,6 +249,7 @@ fn the_sessions_of_one_iteration_are_counted_together() {
         source: StartSource::Resume,
         model: None,
         transcript_path: None,
+        prompt_cache: None,
     }));
     reported(&mut bench, 10, 7.0);
     reported(&mut bench, 10, 7.02);

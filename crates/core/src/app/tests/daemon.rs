@@ -18,6 +18,7 @@ fn forked(bench: &mut Bench) -> Vec<Effect> {
         source: StartSource::Fork,
         model: None,
         transcript_path: Some("/t/77.jsonl".to_owned()),
+        prompt_cache: None,
     }))
 }
 

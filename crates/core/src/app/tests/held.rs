@@ -8,20 +8,20 @@ use crate::{
     config::Unanswered,
     lineage::Cause,
 };
-use pitstop_agent::bridge::{CompactionId, Decision, Fact, InstanceName, Said, Trigger, TurnEnd};
+use pitstop_agent::bridge::{Decision, Fact, InstanceName, QuestionId, Said, Trigger, TurnEnd};
 
 use super::*;
 use crate::app::model::reboot::Kind;
 
-fn id(number: u64) -> CompactionId {
+fn id(number: u64) -> QuestionId {
     let instance = InstanceName("answers".to_owned());
-    CompactionId { instance, number }
+    QuestionId { instance, number }
 }
 
 /// What was decided, of which compaction.
 fn decisions(effects: &[Effect]) -> Vec<(u64, Decision)> {
     let decided = effects.iter().filter_map(|effect| match effect {
-        Effect::DecideCompaction { id, decision } => Some((id.number, decision.clone())),
+        Effect::AnswerQuestion { id, decision } => Some((id.number, decision.clone())),
         _ => None,
     });
     decided.collect()

@@ -607,6 +607,7 @@ impl World {
             source: StartSource::Resume,
             model: None,
             transcript_path: None,
+            prompt_cache: None,
         }));
         let found = self.store.get(&session(other)).cloned();
         self.send(Event::Store(StoreEvent::CarriedRead {

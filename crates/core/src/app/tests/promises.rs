@@ -536,6 +536,7 @@ impl World {
             source: StartSource::Clear,
             model: None,
             transcript_path: None,
+            prompt_cache: None,
         }));
         // What was full is gone: nothing is under way for its sake, unless a person wants it.
         let attempt = self.model().reboot.attempt.as_ref();
@@ -615,6 +616,7 @@ impl World {
             source: StartSource::Startup,
             model: None,
             transcript_path: None,
+            prompt_cache: None,
         }));
         self.send(Event::Pane(PaneEvent::PasteModeSet { on: true }));
         self.sees_box();

@@ -893,6 +893,7 @@ fn another_session(bench: &mut Bench, number: u128, source: StartSource) -> Vec<
         source,
         model: None,
         transcript_path: None,
+        prompt_cache: None,
     }))
 }
 

@@ -438,6 +438,7 @@ fn another_session_has_another_summary() {
         source: StartSource::Clear,
         model: None,
         transcript_path: None,
+        prompt_cache: None,
     }));
     assert!(cancelled(&effects), "{effects:?}");
     assert_eq!(bench.model.draft.summary.current, None);

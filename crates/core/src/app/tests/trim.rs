@@ -99,6 +99,7 @@ impl Bench {
             source: StartSource::Resume,
             model: None,
             transcript_path: None,
+            prompt_cache: None,
         }))
     }
 }
@@ -385,6 +386,7 @@ fn a_session_left_under_review_is_not_the_one_that_is_trimmed() {
         source: StartSource::Clear,
         model: None,
         transcript_path: None,
+        prompt_cache: None,
     }));
     let ask = surveys(&effects)[0];
     assert!(

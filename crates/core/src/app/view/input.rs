@@ -23,7 +23,7 @@ use crate::app::{
     outside::control,
     reboot::{self, Approval, submit, trim},
     refusal::Refusal,
-    session::{activity, suspend, turn},
+    session::{activity, prompt, suspend, turn},
     view::{
         copy, external,
         focus::{leave_editors, set_focus},
@@ -143,6 +143,9 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
         }
         return;
     }
+    if decides_prompt(model, &key) {
+        return;
+    }
     model.session.agent.typed_at = Some(model.now);
     // A person who types has seen what the last reboot has brought.
     model.view.card = None;
@@ -174,6 +177,15 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     }
 }
 
+/// Decides about a prompt that is held, if this key does.
+fn decides_prompt(model: &mut Model, key: &KeyEvent) -> bool {
+    match (key.code, key.modifiers.is_empty()) {
+        (KeyCode::Enter, true) => prompt::send(model),
+        (KeyCode::Esc, true) => prompt::put_back(model),
+        _ => false,
+    }
+}
+
 /// Does what a key of the keymap asks for.
 pub fn act(model: &mut Model, action: Action) {
     match action {
@@ -199,6 +211,7 @@ pub fn act(model: &mut Model, action: Action) {
         Action::History => toggle_focus(model, Focus::History),
         Action::Reboot => {
             leave_editors(model);
+            prompt::put_back(model);
             show_refusal(reboot::request(model, Cause::Key, true), model);
         }
         Action::Defer => show_refusal(reboot::cancel(model, true), model),

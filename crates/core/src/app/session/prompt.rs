@@ -1,0 +1,105 @@
+//! A prompt that waits before it is sent, as the prompt cache is cold and a fresh session would be cheaper (`[guard] cold_cache =
+//! "ask"`).
+//!
+//! ```text
+//! Enter in the prompt box ─► the client asks ─► held ─┬─ Enter, or no key in time ─► sent as it is
+//!                                                     └─ Esc, or the review ─► back into the prompt box
+//! ```
+//!
+//! The client shows nothing of it and puts a prompt back itself. What is typed meanwhile goes into the box as ever.
+
+use std::time::Duration;
+
+use crate::config::ColdCache;
+use pitstop_agent::bridge::{Decision, QuestionId};
+use pitstop_transcript::SessionId;
+
+use crate::app::{
+    cold_cache,
+    effect::Effect,
+    event::TimerId,
+    model::{Model, session::HeldPrompt},
+};
+
+/// The interval at which the time that is left is shown again.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The reason that the client shows with a prompt that goes back.
+const WHY: &str = "pitstop has put it back into the prompt box";
+
+/// Has the client ask about prompts, or no more, as the configuration says.
+pub fn configure(model: &mut Model) {
+    let asks = model.config.guard.cold_cache == ColdCache::Ask;
+    if std::mem::replace(&mut model.session.asks_of_prompts, asks) != asks {
+        model.emit(Effect::AskOfPrompts(asks));
+    }
+    if !asks {
+        send(model);
+    }
+}
+
+/// Decides about a prompt that its person has submitted.
+pub fn asked(model: &mut Model, id: QuestionId, session: SessionId, text: String) {
+    if model
+        .session
+        .held_prompt
+        .as_ref()
+        .is_some_and(|held| held.id == id)
+    {
+        return;
+    }
+    // What we type ourselves, for a run or a device, is not held up.
+    let ours = model.session.submission.is_some() || model.outside.quitting.is_some();
+    let asks = model.session.asks_of_prompts && session == model.session.id && !ours;
+    if !asks || cold_cache::costly(model).is_none() {
+        let decision = Decision::Client;
+        model.emit(Effect::AnswerQuestion { id, decision });
+        return;
+    }
+    send(model);
+    let epoch = model.next_epoch();
+    model.session.held_prompt = Some(HeldPrompt {
+        id,
+        text,
+        until: model.now.since_start + model.config.guard.answer_within,
+        epoch,
+    });
+    model.emit(Effect::SetTimer(TimerId::HeldPrompt(epoch), TICK));
+}
+
+/// Sends the prompt that is held once its time is over.
+pub fn timer(model: &mut Model, epoch: u64) {
+    let Some(held) = model
+        .session
+        .held_prompt
+        .as_ref()
+        .filter(|held| held.epoch == epoch)
+    else {
+        return;
+    };
+    let left = held.until.saturating_sub(model.now.since_start);
+    if left.is_zero() {
+        send(model);
+    } else {
+        model.emit(Effect::SetTimer(TimerId::HeldPrompt(epoch), left.min(TICK)));
+    }
+}
+
+/// Has the prompt that is held sent as it is; returns whether one was.
+pub fn send(model: &mut Model) -> bool {
+    decide(model, Decision::Client)
+}
+
+/// Has the prompt that is held put back into the prompt box; returns whether one was.
+pub fn put_back(model: &mut Model) -> bool {
+    let why = WHY.to_owned();
+    decide(model, Decision::Skip { why })
+}
+
+fn decide(model: &mut Model, decision: Decision) -> bool {
+    let Some(HeldPrompt { id, .. }) = model.session.held_prompt.take() else {
+        return false;
+    };
+    model.emit(Effect::AnswerQuestion { id, decision });
+    true
+}
