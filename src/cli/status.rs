@@ -8,7 +8,7 @@ use crate::runtime::zone;
 use pitstop_base::clock::{UTC, Zone};
 use pitstop_base::format::dollars;
 use pitstop_core::api::wire::{CacheReport, ContextReport, NeedReport, RunReport, StatusReport};
-use pitstop_core::app::{autopilot::facts::facts, cold_cache, forecast};
+use pitstop_core::app::{autopilot::facts::facts, cold_cache, forecast, payoff};
 
 /// The number of a run's newest lines that are shown.
 const LINES: usize = 5;
@@ -95,6 +95,8 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         });
         parts.push(format!("{}{until}", held.reason));
     }
+    let pays = report.reboot_pays_in_calls.map(payoff::words);
+    parts.extend(pays.map(|when| format!("pays for itself {when}")));
     rows.push(row("reboot", &parts));
     if let Some(run) = &report.run {
         rows.extend(run_rows(run, zone));
@@ -260,6 +262,7 @@ mod tests {
             cost_usd: Some(4.123),
             turn_cost_usd: Some(0.314),
             fresh_turn_cost_usd: Some(0.042),
+            reboot_pays_in_calls: Some(14),
             prompt_cache: Some(CacheReport {
                 warm: true,
                 expires_at: None,
@@ -285,7 +288,7 @@ mod tests {
              context     128.4k of 180k usable · 71.3 % · warn · status line · 2.0 s ago\n\
              growth      +4.1k a minute · about 6 min left · 30 tool calls left\n\
              client      compacts at 167k (--autocompact)\n\
-             reboot      waiting · threshold · waits for turn, typing\n\
+             reboot      waiting · threshold · waits for turn, typing · pays for itself in about 14 calls\n\
              cost        $4.12 · $0.31 a turn · about $0.04 in a fresh session\n\
              cache       warm\n"
         );

@@ -7,6 +7,7 @@
 //!    ▀ ▀▀▀ ▀ ▀   compact at 153k
 //!  +4.1k a minute · about 12 min left
 //!  $4.12 · $0.31 a turn · ~$0.04 fresh
+//!  a reboot now pays for itself in about 14 calls
 //!  from Claude's status line, live
 //!  warn 126k · compact 153k
 //!  Claude compacts at 967k · its default
@@ -26,7 +27,7 @@ use pitstop_agent::AgentKind;
 use pitstop_base::keymap::Action;
 use pitstop_core::{
     api::wire::AgentState,
-    app::{Model, cold_cache, cost, forecast, reboot::compaction, report, trim},
+    app::{Model, cold_cache, cost, forecast, payoff, reboot::compaction, report, trim},
     guard::{Advice, Assessment, Figure, Lines, Source, Threshold},
 };
 use pitstop_transcript::Tokens;
@@ -144,6 +145,7 @@ fn known(
         ranked.push((4, frame::row(growth, theme.text)));
     }
     ranked.extend(costs(model, theme, cells));
+    ranked.extend(payoff(model, theme, cells).filter(|_| lines_decide));
     if !moment::is_under_way(model) {
         ranked.push((6, source(figure, model, theme, cells)));
     }
@@ -329,6 +331,19 @@ fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static
         cost.insert_str(0, "cost ");
     }
     (!said.is_empty()).then(|| (5, frame::row(text::join(&said, cells), theme.text)))
+}
+
+/// Returns when a reboot now has paid for itself, where that is known.
+fn payoff(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
+    let when = payoff::words(report::payoff(model)?);
+    let said = format!("a reboot now pays for itself {when}");
+    let short = || format!("a reboot pays {when}");
+    let said = if text::width(&said) > cells {
+        short()
+    } else {
+        said
+    };
+    Some((7, frame::row(text::fit(&said, cells), theme.text)))
 }
 
 /// Returns the state of the prompt cache: whether the next call still reads from it, and for how long.

@@ -317,6 +317,7 @@ fn status() -> StatusReport {
         cost_usd: None,
         turn_cost_usd: None,
         fresh_turn_cost_usd: None,
+        reboot_pays_in_calls: None,
         prompt_cache: None,
         run: None,
         store_error: None,

@@ -6,16 +6,13 @@ use chrono::{DateTime, Utc};
 use crate::{
     api::wire::{AgentState, CacheReport},
     config::ColdCache,
-    guard::prices,
+    guard::{payoff::USUAL_AGAIN, prices},
 };
 use pitstop_agent::{CacheLifetime, PromptCache};
 use pitstop_base::format;
 use pitstop_transcript::Tokens;
 
 use crate::app::{facts::fresh_tokens, model::Model};
-
-/// The tokens that a fresh session is taken to read again before it has caught up (the median of `benches/cost.rs`).
-const READ_AGAIN: u64 = 15_000;
 
 /// Returns the prompt cache as it is now: it may have gone cold since it was last reported as warm.
 #[must_use]
@@ -64,7 +61,7 @@ pub(in crate::app) fn costly(model: &Model) -> Option<CacheReport> {
     }
     let cache = report(model).filter(|cache| !cache.warm)?;
     let (again, fresh) = (cache.recache_tokens?, cache.fresh_tokens?);
-    (fresh + READ_AGAIN < again).then_some(cache)
+    (fresh + USUAL_AGAIN.0 < again).then_some(cache)
 }
 
 /// Returns what a call writes into the cold cache, and what it would write in a fresh session, with the prices as far as they are

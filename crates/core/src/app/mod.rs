@@ -29,7 +29,7 @@ pub use outside::{changes, control, report, reported, restore, tools};
 pub use reboot::{ending, in_place, iteration, leave, moment, submit, trim, unsent};
 pub use session::{
     activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless,
-    host_output, human, permission, places, process, prompt, signs, suspend, turn,
+    host_output, human, payoff, permission, places, process, prompt, signs, suspend, turn,
 };
 pub use view::{copy, external, focus, history, input, layout, reading, replay, tour};
 

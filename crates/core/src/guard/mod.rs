@@ -17,6 +17,7 @@ use pitstop_transcript::Tokens;
 pub mod forecast;
 pub mod pace;
 pub mod pane_text;
+pub mod payoff;
 pub mod prices;
 pub mod reading;
 pub mod threshold;

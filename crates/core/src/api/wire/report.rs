@@ -50,6 +50,9 @@ pub struct StatusReport {
     pub turn_cost_usd: Option<f64>,
     /// The cost of a turn in a fresh session, in US dollars.
     pub fresh_turn_cost_usd: Option<f64>,
+    /// The number of calls of the model after which a reboot now has paid for itself; null where it is not known, or never does.
+    #[serde(default)]
+    pub reboot_pays_in_calls: Option<u32>,
     /// The prompt cache of the service, if the agent reports it.
     pub prompt_cache: Option<CacheReport>,
     /// The autonomous run, if this is one.
@@ -754,6 +757,7 @@ mod tests {
             cost_usd: None,
             turn_cost_usd: None,
             fresh_turn_cost_usd: None,
+            reboot_pays_in_calls: None,
             prompt_cache: None,
             run: None,
             store_error: None,
@@ -775,7 +779,7 @@ mod tests {
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null, "forecast": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": [], "way": null, "held": null},
-            "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "prompt_cache": null, "run": null, "store_error": null, "needs": [],
+            "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "reboot_pays_in_calls": null, "prompt_cache": null, "run": null, "store_error": null, "needs": [],
         });
         assert_eq!(
             serde_json::to_string(&status()).unwrap(),

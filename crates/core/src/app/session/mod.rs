@@ -15,6 +15,7 @@ pub mod figures;
 pub mod hookless;
 pub mod host_output;
 pub mod human;
+pub mod payoff;
 pub mod permission;
 pub mod places;
 pub mod process;

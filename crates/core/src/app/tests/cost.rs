@@ -115,6 +115,45 @@ fn the_prompt_cache_goes_cold_by_itself() {
     assert!(cold_cache::report(&bench.model).is_some_and(|cache| !cache.warm));
 }
 
+/// A session that began at 20 000 tokens and has so many in use, of a model with a price.
+fn priced(used: u64) -> Bench {
+    let mut bench = Bench::new();
+    for used in [20_000, used] {
+        turn(&mut bench, used, 0.1);
+    }
+    bench.model.session.agent.model_id = Some("claude-opus-4-8[1m]".to_owned());
+    bench
+}
+
+#[test]
+fn a_reboot_pays_for_itself_the_sooner_the_fuller_the_window_is() {
+    let calls = |used| report::payoff(&priced(used).model);
+    assert_eq!(calls(25_000), None, "never");
+    let [few, more] = [90_000, 150_000].map(|used| calls(used).expect("it pays"));
+    assert!((1..few).contains(&more), "{few} {more}");
+    let mut bench = priced(150_000);
+    bench.model.session.agent.prompt_cache = Some(PromptCache {
+        warm: false,
+        expires_at: None,
+        recache: None,
+        usd: None,
+        lifetime: CacheLifetime::FiveMinutes,
+    });
+    assert_eq!(report::payoff(&bench.model), Some(1), "the window is cold");
+}
+
+#[test]
+fn nothing_is_said_of_a_reboot_where_a_figure_is_missing() {
+    let mut bench = priced(150_000);
+    bench.model.session.agent.model_id = Some("us.anthropic.claude-opus-4-8".to_owned());
+    assert_eq!(report::payoff(&bench.model), None, "no price is known");
+    bench.model.session.agent.model_id = None;
+    assert_eq!(report::payoff(&bench.model), None, "no model is known");
+    let mut empty = Bench::new();
+    empty.model.session.agent.model_id = Some("claude-opus-4-8".to_owned());
+    assert_eq!(report::payoff(&empty.model), None, "no figure is known");
+}
+
 fn undone(bench: &mut Bench) {
     bench.send(Event::ControlAsked {
         call: CallId(1),
