@@ -44,6 +44,7 @@ mod kit {
     pub mod played;
     pub mod player;
     pub mod poll;
+    pub mod prompt_cache;
     pub mod shape;
     pub mod tmux;
     pub mod transcripts;

@@ -11,6 +11,7 @@ mod kit {
     pub mod messages_api;
     pub mod played;
     pub mod player;
+    pub mod prompt_cache;
     pub mod shape;
     pub mod transcripts;
 }

@@ -24,6 +24,7 @@ mod config;
 mod conformance;
 mod context;
 mod copy;
+mod cost;
 mod demo;
 mod docs;
 mod doors;

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use super::{
     played::Played,
     player::{Player, Reply},
+    prompt_cache::PromptCache,
     shape::Shape,
 };
 
@@ -79,6 +80,7 @@ struct State {
     usage: VecDeque<u64>,
     last_usage: u64,
     player: Option<Player>,
+    cache: Option<PromptCache>,
     main: Vec<Value>,
     side: Vec<Value>,
 }
@@ -138,6 +140,11 @@ impl MessagesApi {
     /// The context, in tokens, that each further main call reports; the last one stays.
     pub fn report_usage(&self, usage: impl IntoIterator<Item = u64>) {
         self.shared.state().usage.extend(usage);
+    }
+
+    /// From now on each scripted main call reports what it reads from a prompt cache, and what it writes to it.
+    pub fn keep_cache(&self) {
+        self.shared.state().cache = Some(PromptCache::default());
     }
 
     /// What further main calls are answered with; when the list is empty, a short text.
@@ -292,13 +299,20 @@ fn answer_call(shared: &Shared, out: &TcpStream, body: &Value) -> io::Result<boo
         .is_some_and(|tools| !tools.is_empty());
     let Some(reply) = is_main.then(|| play(shared, body)).flatten() else {
         let (answer, tokens) = next_answer(shared, body, is_main);
-        return give(shared, out, body, &answer, tokens);
+        let usage = cached_usage(shared, body, &answer).filter(|_| is_main);
+        return give(
+            shared,
+            out,
+            body,
+            &answer,
+            &usage.unwrap_or_else(|| usage_of(tokens)),
+        );
     };
     thread::sleep(reply.pause);
     let given = if is_gone(out) {
         Err(io::ErrorKind::ConnectionAborted.into())
     } else {
-        give(shared, out, body, &reply.answer, reply.tokens)
+        give(shared, out, body, &reply.answer, &usage_of(reply.tokens))
     };
     let ended = given.is_ok().then(Instant::now);
     if let Some(player) = &mut shared.state().player {
@@ -315,19 +329,35 @@ fn is_gone(stream: &TcpStream) -> bool {
         || stream.set_nonblocking(false).is_err()
 }
 
+/// The usage of a call with so many tokens of context.
+fn usage_of(tokens: u64) -> Value {
+    json!({
+        "input_tokens": 3, "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": tokens.saturating_sub(3), "output_tokens": 1,
+    })
+}
+
+/// The usage of a call by the prompt cache, if there is one.
+fn cached_usage(shared: &Shared, body: &Value, answer: &Answer) -> Option<Value> {
+    let mut usage = shared.state().cache.as_mut()?.take(body);
+    let said = match answer {
+        Answer::Text(text) => text.len(),
+        Answer::Tool { input, .. } => input.to_string().len(),
+        _ => 0,
+    };
+    usage["output_tokens"] = json!(1 + said / 4);
+    Some(usage)
+}
+
 /// Writes an answer; false when the connection is used up.
 fn give(
     shared: &Shared,
     out: &TcpStream,
     body: &Value,
     answer: &Answer,
-    tokens: u64,
+    usage: &Value,
 ) -> io::Result<bool> {
     let id = shared.ids.fetch_add(1, Ordering::Relaxed);
-    let usage = json!({
-        "input_tokens": 3, "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": tokens.saturating_sub(3), "output_tokens": 1,
-    });
     let blocks = match answer {
         Answer::Error {
             status,

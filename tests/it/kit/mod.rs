@@ -12,6 +12,7 @@ pub mod played;
 pub mod player;
 pub mod poll;
 pub mod process;
+pub mod prompt_cache;
 pub mod schema;
 pub mod shape;
 pub mod side_by_side;
