@@ -209,6 +209,13 @@ fn explicit_lines_win_over_a_preset_in_any_layer() {
         .project("[guard]\npreset = \"late\"\n");
     let guard = place.loaded().config.guard;
     assert_eq!([guard.notice, guard.warn, guard.compact], [70, 75, 90]);
+    // A share of one's own is meant in any window: the preset's bound does not count for it.
+    place.project("[guard]\ncompact = 90\n");
+    let guard = place.loaded().config.guard;
+    assert_eq!(
+        [guard.notice_tokens, guard.warn_tokens, guard.compact_tokens],
+        [Some(90_000), None, None]
+    );
 }
 
 #[test]
@@ -225,6 +232,15 @@ fn the_lean_preset_caps_the_lines_and_the_user_s_own_caps_win() {
     assert_eq!(
         caps("[guard]\nwarn_tokens = 200000\npreset = \"lean\"\ncompact_tokens = 0\n"),
         [Some(120_000), Some(200_000), None]
+    );
+    // A cap of the preset's that contradicts one of theirs gives way.
+    assert_eq!(
+        caps("[guard]\ncompact_tokens = 100000\n"),
+        [Some(90_000), None, Some(100_000)]
+    );
+    assert_eq!(
+        caps("[guard]\nnotice_tokens = 150000\n"),
+        [Some(150_000), None, Some(153_000)]
     );
     let place = Place::new();
     place

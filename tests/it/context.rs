@@ -140,7 +140,7 @@ fn the_demo_s_usage_is_shown_with_level_and_percent() {
 
 #[test]
 fn the_same_usage_of_a_demo_with_a_million_tokens_is_healthy() {
-    let launch = demo("claude-demo-1[1m]");
+    let launch = demo("claude-demo-1[1m]").set("guard.preset=\"late\"");
     let dir = launch.the_home().path("state/pitstop/demo");
     the_figures_are_shown(&launch, &dir, 1_000_000);
 }
@@ -156,7 +156,7 @@ fn the_real_client_s_usage_is_shown_with_level_and_percent() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn the_same_usage_of_a_real_client_with_a_million_tokens_is_healthy() {
-    let launch = live("claude-sonnet-4-5[1m]");
+    let launch = live("claude-sonnet-4-5[1m]").set("guard.preset=\"late\"");
     let dir = launch.the_home().claude_dir();
     the_figures_are_shown(&launch, &dir, 1_000_000);
 }

@@ -45,13 +45,11 @@ pub(super) fn merge(layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigEr
             }
         }
     }
+    let [notice_tokens, warn_tokens, compact_tokens] = caps(&draft);
     let mut config = draft.config;
     let percents = draft.percents;
     let preset = draft.preset.percents();
     let [notice, warn, compact] = [0, 1, 2].map(|line| percents[line].unwrap_or(preset[line]));
-    let (caps, preset) = (draft.caps, draft.preset.caps());
-    let [notice_tokens, warn_tokens, compact_tokens] =
-        [0, 1, 2].map(|line| caps[line].or(preset[line]).filter(|cap| *cap > 0));
     config.guard = GuardConfig {
         notice,
         warn,
@@ -139,6 +137,25 @@ fn ignored(origins: &Origins, source: usize, entry: &Entry) -> Fault {
         ),
         help: Some("read the file; if you trust it, run `pitstop trust`".to_owned()),
     }
+}
+
+/// Returns the caps on the notice, warn and compact lines. A cap of the preset gives way to a share of that line that is set, and to
+/// caps of other lines that are set and contradict it.
+fn caps(draft: &Draft) -> [Option<u64>; 3] {
+    let (own, preset) = (draft.caps, draft.preset.caps());
+    [0, 1, 2].map(|line| {
+        let fits = |cap: &u64| {
+            let mut set = own.iter().enumerate();
+            draft.percents[line].is_none()
+                && set.all(|(at, set)| match set.filter(|set| *set > 0) {
+                    Some(set) if at < line => set < *cap,
+                    Some(set) if at > line => set > *cap,
+                    _ => true,
+                })
+        };
+        let cap = own[line].or_else(|| preset[line].filter(fits));
+        cap.filter(|cap| *cap > 0)
+    })
 }
 
 /// Checks that the lines rise, and their caps too.

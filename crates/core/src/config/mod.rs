@@ -129,15 +129,16 @@ impl Default for ContextConfig {
 /// A named set of thresholds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
-    /// The lines at 50, 70 and 85 % of the usable window.
+    /// The lines at 50, 70 and 85 % of the usable window, but no higher than they are in a window of 200 000 tokens: above, each
+    /// call costs more than a reboot does (`docs/cost.md`).
     #[default]
     Default,
-    /// The lines at 70, 80 and 90 %: for those who want to use the window they have.
+    /// The lines at 70, 80 and 90 % of any window: for those who want to use the window they have.
     Late,
-    /// The lines at 30, 40 and 50 %: for those who want a fresh mind.
+    /// The lines at 30, 40 and 50 %, with the same bound: for those who want a fresh mind.
     Early,
-    /// The lines of the default, but no more than 120 000, 170 000 and 220 000 tokens: for large windows, where answers get
-    /// slower, dearer and worse long before the window is full.
+    /// The lines of the default, but no more than 120 000, 170 000 and 220 000 tokens: for large windows, a third more room than
+    /// the default at about a fifth more cost.
     Lean,
 }
 
@@ -156,7 +157,9 @@ impl Preset {
     #[must_use]
     pub const fn caps(self) -> [Option<u64>; 3] {
         match self {
-            Self::Default | Self::Late | Self::Early => [None; 3],
+            Self::Default => [Some(90_000), Some(126_000), Some(153_000)],
+            Self::Late => [None; 3],
+            Self::Early => [Some(54_000), Some(72_000), Some(90_000)],
             Self::Lean => [Some(120_000), Some(170_000), Some(220_000)],
         }
     }
@@ -214,14 +217,15 @@ pub enum Unanswered {
 impl Default for GuardConfig {
     fn default() -> Self {
         let [notice, warn, compact] = Preset::default().percents();
+        let [notice_tokens, warn_tokens, compact_tokens] = Preset::default().caps();
         Self {
             notice,
             warn,
             compact,
             force_at: 97,
-            notice_tokens: None,
-            warn_tokens: None,
-            compact_tokens: None,
+            notice_tokens,
+            warn_tokens,
+            compact_tokens,
             replace_compaction: false,
             answer_within: Duration::from_secs(120),
             unanswered: Unanswered::default(),

@@ -789,6 +789,13 @@ fn usage_is_calculated_as_the_guard_does_with_the_thresholds_of_the_config() {
     let plain = Config::default();
     let mut capped = Config::default();
     capped.guard.warn_tokens = Some(100_000);
+    let mut late = Config::default();
+    (late.guard.warn, late.guard.compact) = (80, 90);
+    (
+        late.guard.notice_tokens,
+        late.guard.warn_tokens,
+        late.guard.compact_tokens,
+    ) = (None, None, None);
     let mut odd = Config::default();
     (odd.guard.warn, odd.guard.compact) = (60, 75);
     odd.context.reserve = 40_000;
@@ -803,8 +810,10 @@ fn usage_is_calculated_as_the_guard_does_with_the_thresholds_of_the_config() {
         (&plain, 153_000, 200_000, 85.0, "overflow", SaveAndRestart),
         (&plain, 180_000, 200_000, 100.0, "overflow", SaveAndRestart),
         (&plain, 250_000, 200_000, 138.9, "overflow", SaveAndRestart),
-        (&plain, 150_000, 1_000_000, 15.3, "healthy", Nothing),
-        (&plain, 833_000, 1_000_000, 85.0, "overflow", SaveAndRestart),
+        (&plain, 89_999, 1_000_000, 9.2, "healthy", Nothing),
+        (&plain, 153_000, 1_000_000, 15.6, "overflow", SaveAndRestart),
+        (&late, 150_000, 1_000_000, 15.3, "healthy", Nothing),
+        (&late, 882_000, 1_000_000, 90.0, "overflow", SaveAndRestart),
         (&plain, 5_000, 10_000, 50.0, "warning", Nothing),
         (&plain, 9_000, 12_500, 72.0, "critical", Save),
         (&plain, 10_000, 40_000, 25.0, "healthy", Nothing),

@@ -80,12 +80,15 @@ fn the_lines_follow_the_flag_and_come_back_without_it() {
     let mut bench = Bench::new();
     bench.send(figure(100_000, MILLION));
     assert_eq!(limit(&bench), Some((967_000, "its default".to_owned())));
-    assert_eq!(compact_line(&bench), 833_000);
+    assert_eq!(compact_line(&bench), 153_000);
     bench.send(flag("200k"));
     assert_eq!(limit(&bench), Some((167_000, "--autocompact".to_owned())));
-    assert_eq!(compact_line(&bench), 141_950);
+    assert_eq!(compact_line(&bench), 153_000, "low enough as it is");
+    bench.send(flag("150k"));
+    assert_eq!(limit(&bench), Some((117_000, "--autocompact".to_owned())));
+    assert_eq!(compact_line(&bench), 99_450);
     bench.send(settings(&[], &[]));
-    assert_eq!(compact_line(&bench), 833_000);
+    assert_eq!(compact_line(&bench), 153_000);
 }
 
 #[test]
@@ -94,9 +97,9 @@ fn a_limit_that_puts_the_figure_past_the_compact_line_arms_a_reboot() {
     config.reboot.mode = RebootMode::Auto;
     let mut bench = Bench::with(config);
     bench.prompted(OLD, "work");
-    bench.send(figure(150_000, MILLION));
+    bench.send(figure(120_000, MILLION));
     assert_eq!(bench.step(), None);
-    bench.send(flag("200k"));
+    bench.send(flag("170k"));
     assert_eq!(bench.step(), Some(Step::Armed));
 }
 
@@ -168,7 +171,9 @@ fn words_about_a_figure_that_comes_later_are_not_laid_beside_the_one_before() {
 
 #[test]
 fn an_automatic_compaction_in_a_turn_is_an_upper_bound() {
-    let mut bench = Bench::new();
+    let mut config = Config::default();
+    config.guard.compact_tokens = None;
+    let mut bench = Bench::with(config);
     bench.send(figure(400_000, MILLION));
     let compacted = |bench: &mut Bench, automatic| {
         bench.send(compacting(automatic));
@@ -288,5 +293,5 @@ fn without_the_bridge_the_reckoned_limit_is_back() {
     bench.wait(bridge::SILENCE + Duration::from_secs(1));
     bench.bridge_looks();
     assert_eq!(limit(&bench), Some((967_000, "its default".to_owned())));
-    assert_eq!(compact_line(&bench), 833_000);
+    assert_eq!(compact_line(&bench), 153_000);
 }

@@ -942,7 +942,14 @@ fn a_figure_below_the_line_ends_the_countdown() {
 
 #[test]
 fn a_larger_window_ends_what_was_armed() {
-    let (mut bench, _) = announced(155_000);
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    config.guard.compact_tokens = None;
+    let mut bench = Bench::with(config);
+    bench.used(155_000);
+    bench.send(Event::TimerFired(TimerId::Age));
+    bench.git();
+    assert!(bench.step().is_some());
     let at = bench.at();
     let (used, window) = (Tokens(155_000), Some(Tokens(1_000_000)));
     let source = Source::StatusLine;
