@@ -34,7 +34,7 @@ fn agree(what: &str, said: f64, found: f64) {
 /// The turns: so many calls of the shell, each with some thousand tokens of output, then a text.
 fn works(supervisor: &Supervisor, calls: usize) {
     let api = supervisor.launch.api();
-    let shell = |at: usize| Answer::shell(&format!("seq {at} {}", at + 2_500));
+    let shell = |at: usize| Answer::shell(&format!("seq {at} {}", at + 5_500));
     api.answer((0..calls).map(shell).chain([Answer::text("It is done.")]));
 }
 
@@ -60,6 +60,7 @@ fn the_model_of_costs_agrees_with_what_sessions_of_the_real_client_are_billed() 
     let launch = Launch::live()
         .set("reboot.mode=\"manual\"")
         .set("summary.generate_summaries=false")
+        .size(162, 60)
         .agent_args(["--model", MODEL])
         .agent_args(["--allowed-tools", "Bash(seq:*)"]);
     launch.api().keep_cache();
@@ -92,6 +93,15 @@ fn the_model_of_costs_agrees_with_what_sessions_of_the_real_client_are_billed() 
         billed(&first, rules),
         status["cost_usd"].as_f64().unwrap(),
     );
+
+    let pays = status["reboot_pays_in_calls"].as_u64();
+    assert!(
+        pays.is_some_and(|calls| (5..60).contains(&calls)),
+        "{pays:?}"
+    );
+    supervisor
+        .terminal
+        .wait_for_text("a reboot now pays for itself in about", SOON);
 
     let before = launch.api().main_calls().len();
     works(&supervisor, 5);

@@ -1304,9 +1304,9 @@ fn the_gauge_shows_the_figure_of_the_contract() {
         "notice 90k · warn 126k · compact 153k",
         "+4.7k a turn",
         "cost $4.12",
+        "a reboot pays in about 15 calls",
         "from Claude's status line, live",
         "200k window · fresh session ~16.8k",
-        "Opus 4.8",
     ] {
         assert!(lines.contains(&line.to_owned()), "{line} in {lines:?}");
     }
