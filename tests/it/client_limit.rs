@@ -19,6 +19,8 @@ const WINDOW: u64 = 200_000;
 fn live() -> Launch {
     Launch::live()
         .agent_args(["--model", MODEL])
+        // By itself the compact line would be low enough.
+        .set("guard.compact_tokens=0")
         .set("reboot.mode=\"auto\"")
         .set("reboot.auto_delay=\"200ms\"")
         .set("reboot.typing_quiet=\"300ms\"")

@@ -186,6 +186,11 @@ impl Thresholds {
                 *line = below.min(*line);
             }
         }
+        // A cap can put the compact line below that point by itself: the force line must lie below it, too.
+        if let Some(client) = client.filter(|client| *client < at[Threshold::Force as usize]) {
+            let force = self.shares_of(client, client)[Threshold::Force as usize];
+            at[Threshold::Force as usize] = force.max(at[Threshold::Compact as usize]);
+        }
         Lines {
             at,
             refusal: room.refusal,
@@ -335,6 +340,18 @@ mod tests {
     fn below(thresholds: Thresholds, usable: u64, client: Option<u64>) -> [u64; 4] {
         let lines = thresholds.lines(room(usable, client));
         Threshold::ALL.map(|threshold| lines.at(threshold).0)
+    }
+
+    #[test]
+    fn where_a_cap_is_below_the_client_s_point_the_force_line_is_below_it_too() {
+        let caps = [90_000, 126_000, 153_000].map(|cap| Some(Tokens(cap)));
+        let capped = Thresholds::default().with_caps([caps[0], caps[1], caps[2], None]);
+        let lines = capped.unwrap().lines(room(980_000, Some(167_000)));
+        assert_eq!(lines.at(Threshold::Compact), Tokens(153_000));
+        assert_eq!(lines.at(Threshold::Force), Tokens(161_990));
+        assert!(!lines.are_lowered());
+        let lines = capped.unwrap().lines(room(980_000, Some(967_000)));
+        assert_eq!(lines.at(Threshold::Force), Tokens(950_600));
     }
 
     #[test]
