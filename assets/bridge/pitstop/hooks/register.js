@@ -1,11 +1,12 @@
 // The bridge: reports this session's usage, turns and prompt box to the pitstop that hosts it, and carries out its orders.
 //
-// What it may do: read usage and version, and what `orders.js`, `prompts.js`, `socket.js`, `tools.js` and `trigger.js` beside it
-// name. It changes no other event on its way, writes no file and starts no process.
+// What it may do: read the version, and what `figures.js`, `orders.js`, `prompts.js`, `socket.js`, `tools.js` and `trigger.js` beside
+// it name. It changes no other event on its way, writes no file and starts no process.
 //
 // No handler waits for the socket: what is reported goes through a queue of its own, and when no pitstop answers it is
 // dropped. The protocol is described in `crates/agent/src/bridge/`.
 
+import { readFigures } from "./figures.js";
 import { carryOut, conversation } from "./orders.js";
 import { prompts, refusal } from "./prompts.js";
 import { post } from "./socket.js";
@@ -52,20 +53,7 @@ const report = ($, fact, key) => {
   void flush($);
 };
 
-const figures = async ($, detail) => {
-  const { context, cost } = await $.session.usage(detail ? { breakdown: "summary" } : undefined);
-  const parts = context.breakdown;
-  return {
-    fact: "usage",
-    // Before the first answer of the service all is the client's estimate, and only the categories are worth telling.
-    used: context.tokens === undefined ? undefined : (parts?.totalTokens ?? context.tokens),
-    window: context.window,
-    // With nothing set for a window the figure is there all the same, but the client does not compact at it (2.1.330).
-    compacts_at: parts?.autocompactSource === "auto" ? undefined : parts?.autoCompactThreshold,
-    cost_usd: cost?.usd,
-    categories: parts?.categories.map(({ name, tokens, kind }) => ({ name, tokens, kind })),
-  };
-};
+const figures = async ($, detail) => ({ fact: "usage", ...(await readFigures($, detail)) });
 
 const reportUsage = ($, detail) => report($, () => figures($, detail), detail ? "usage" : "figure");
 

@@ -29,7 +29,7 @@ macro_rules! asset {
 ///
 /// The client writes 1.1 MB of type declarations into each mod, unless something is in their place (measured with 2.1.330):
 /// hence the empty file `types`.
-pub const FILES: [([&str; 2], &str, &str); 17] = [
+pub const FILES: [([&str; 2], &str, &str); 18] = [
     asset!("pitstop-answer", ".claude-plugin", "plugin.json"),
     (["pitstop-answer", ".claude-plugin"], "types", ""),
     asset!("pitstop-answer", "hooks", "hooks.json"),
@@ -41,6 +41,7 @@ pub const FILES: [([&str; 2], &str, &str); 17] = [
     asset!("pitstop", "commands", "go.md"),
     asset!("pitstop", "hooks", "hooks.json"),
     asset!("pitstop", "hooks", "register.js"),
+    (["pitstop", "hooks"], "figures.js", FIGURES),
     asset!("pitstop", "hooks", "orders.js"),
     asset!("pitstop", "hooks", "prompts.js"),
     asset!("pitstop", "hooks", "replace.js"),
@@ -48,6 +49,51 @@ pub const FILES: [([&str; 2], &str, &str); 17] = [
     (["pitstop", "hooks"], "trigger.js", TRIGGER),
     asset!("pitstop", "hooks", "tools.js"),
 ];
+
+/// The code by which the bridge and the plugin read how full the window is.
+const FIGURES: &str = include_str!("../../../../assets/bridge/pitstop/hooks/figures.js");
+
+/// The command by which the bridge and the plugin begin the turn behind a handoff.
+const GO: &str = include_str!("../../../../assets/bridge/pitstop/commands/go.md");
+
+/// The files of the plugin for a client that no pitstop hosts: the directory of each below that of the plugin, its name, and its
+/// text. `hooks/place.js` is made by [`place_of`]; `types` is there for the reason given at [`FILES`].
+pub const PLUGIN: [(&str, &str, &str); 7] = [
+    (
+        ".claude-plugin",
+        "plugin.json",
+        include_str!("../../../../assets/plugin/.claude-plugin/plugin.json"),
+    ),
+    (".claude-plugin", "types", ""),
+    ("commands", "go.md", GO),
+    (
+        "commands",
+        "reboot.md",
+        include_str!("../../../../assets/plugin/commands/reboot.md"),
+    ),
+    (
+        "hooks",
+        "hooks.json",
+        include_str!("../../../../assets/plugin/hooks/hooks.json"),
+    ),
+    (
+        "hooks",
+        "register.js",
+        include_str!("../../../../assets/plugin/hooks/register.js"),
+    ),
+    ("hooks", "figures.js", FIGURES),
+];
+
+/// Returns the text of the plugin's `hooks/place.js`: the program that it runs, and the directory of its handoffs, both absolute.
+#[must_use]
+pub fn place_of(program: &str, handoffs: &str) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    format!(
+        "// Written by `pitstop plugin install`.\n\nexport const PROGRAM = {};\nexport const HANDOFFS = {};\n",
+        quoted(program),
+        quoted(handoffs)
+    )
+}
 
 /// The code by which both mods speak with the control socket.
 const SOCKET: &str = include_str!("../../../../assets/bridge/pitstop/hooks/socket.js");
@@ -116,12 +162,13 @@ mod tests {
     fn the_mods_use_nothing_that_their_headers_do_not_name() {
         const SOCKET_CALLS: &[&str] =
             &["$.env.get(", "$.fs.read(", "$.session.id(", "$.http.fetch("];
-        const NAMED: [(&str, &str, &[&str]); 10] = [
+        const NAMED: [(&str, &str, &[&str]); 11] = [
             (
                 "pitstop",
                 "register.js",
-                &["$.session.usage(", "$.session.version(", "$.clock.sleep("],
+                &["$.session.version(", "$.clock.sleep("],
             ),
+            ("pitstop", "figures.js", &["$.session.usage("]),
             (
                 "pitstop",
                 "orders.js",
@@ -164,16 +211,55 @@ mod tests {
         let named = FILES.iter().filter(|(_, name, _)| is_code(name));
         assert_eq!(named.count(), NAMED.len());
         for (plugin, file, known) in NAMED {
-            let code = text(plugin, file);
-            for (at, _) in code.match_indices("$.") {
-                let call = &code[at..];
-                assert!(
-                    known.iter().any(|name| call.starts_with(name)),
-                    "{plugin}/{file}: {}",
-                    call.lines().next().unwrap_or_default()
-                );
-            }
+            calls_only(plugin, file, text(plugin, file), known);
         }
+    }
+
+    fn calls_only(plugin: &str, file: &str, code: &str, known: &[&str]) {
+        for (at, _) in code.match_indices("$.") {
+            let call = &code[at..];
+            assert!(
+                known.iter().any(|name| call.starts_with(name)),
+                "{plugin}/{file}: {}",
+                call.lines().next().unwrap_or_default()
+            );
+        }
+    }
+
+    #[test]
+    fn the_plugin_uses_nothing_that_its_header_does_not_name_and_is_short() {
+        let (_, file, code) = PLUGIN[5];
+        assert_eq!(file, "register.js");
+        assert!(code.starts_with("// ") && code.contains("What it may do:"));
+        assert!(code.lines().count() < 250);
+        let known = [
+            "$.process.run(",
+            "$.session.id(",
+            "$.session.info(",
+            "$.session.compact`",
+            "$.prompt.read(",
+            "$.ui.invalidate(",
+            "$.ui.resolve(",
+            "$.ui.toast(",
+            "$.ui.log(",
+            "$.ui.ask(",
+            "$.fs.read(",
+            "$.command.run(",
+            "$.clock.sleep(",
+            "$.env.get(",
+        ];
+        calls_only("plugin", file, code, &known);
+        for (_, name, text) in PLUGIN.iter().filter(|(_, name, _)| name.ends_with("json")) {
+            let read = serde_json::from_str::<serde_json::Value>(text);
+            assert!(read.is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_plugin_s_paths_are_strings_of_its_code() {
+        let text = place_of("/a \"b\"/pitstop", "/c\\d");
+        assert!(text.contains(r#"PROGRAM = "/a \"b\"/pitstop";"#), "{text}");
+        assert!(text.contains(r#"HANDOFFS = "/c\\d";"#), "{text}");
     }
 
     #[test]

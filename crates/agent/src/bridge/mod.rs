@@ -27,7 +27,7 @@ mod message;
 mod orders;
 mod tools;
 
-pub use files::{FILES, FIRST_VERSION, text_of};
+pub use files::{FILES, FIRST_VERSION, PLUGIN, place_of, text_of};
 pub use link::{Absence, Link, Reported, SILENCE, too_old};
 pub use message::{
     Category, CategoryKind, CompactBody, Decision, Draft, Fact, HelloBody, InstanceName, Invalid,
