@@ -7,8 +7,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use pitstop::cli::{
     api, attach, check, choose, completions, context, ctl, demo, doctor, exec_agent, git_hook,
-    handoff, history, hook, host, ls, man, mcp, notify, phone, prune, restore, run, save, server,
-    status, statusline, test, trim, trust, unknown,
+    handoff, history, hook, host, ls, man, mcp, notify, phone, plugin, prune, restore, run, save,
+    server, status, statusline, test, trim, trust, unknown,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -49,6 +49,7 @@ enum Command {
     Mcp(mcp::McpArgs),
     Notify(notify::NotifyArgs),
     Phone(phone::PhoneArgs),
+    Plugin(plugin::PluginArgs),
     Prune(prune::PruneArgs),
     #[command(visible_alias = "rs")]
     Restore(restore::RestoreArgs),
@@ -99,6 +100,7 @@ fn main() {
         Some(Command::Mcp(args)) => mcp::run(&args),
         Some(Command::Notify(args)) => notify::run(&args, &cli.host.flags()),
         Some(Command::Phone(args)) => phone::run(&args, &cli.host.flags()),
+        Some(Command::Plugin(args)) => plugin::run(&args, &cli.host.flags()),
         Some(Command::Prune(args)) => prune::run(&args, &cli.host.flags()),
         Some(Command::Restore(args)) => restore::run(&args, &cli.host),
         Some(Command::Save(args)) => save::run(&args, &cli.host.flags()),

@@ -306,7 +306,7 @@ pub(super) fn attach(host: &str, project: &str) -> i32 {
 }
 
 /// Returns a word that a shell takes as it is.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

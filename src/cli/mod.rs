@@ -28,6 +28,7 @@ mod offer;
 pub mod out;
 pub mod phone;
 mod picker;
+pub mod plugin;
 pub mod prune;
 pub mod restore;
 pub mod run;

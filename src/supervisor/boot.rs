@@ -206,7 +206,9 @@ async fn supervised(
     Box::pin(close(ran, store_writer, doors)).await
 }
 
-fn start_of_time(wall: DateTime<Utc>) -> At {
+/// Returns the first moment of a process that begins now.
+#[must_use]
+pub fn start_of_time(wall: DateTime<Utc>) -> At {
     At {
         since_start: Duration::ZERO,
         wall,

@@ -193,6 +193,15 @@ impl PrivateDir {
         Self::open_in(above, name, true)
     }
 
+    /// Opens a directory of the user's own only if it is there.
+    pub fn find_path(path: &Path) -> Result<Option<Self>, FilesError> {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
+        else {
+            return Err(FilesError::Name(path.display().to_string()));
+        };
+        absent_is_none(Self::open_in(above, name, false))
+    }
+
     /// Opens the directory at the path of one that was open before, and makes it again if it is gone: a `.pitstop`, or one
     /// of the user's own. A project that is gone is not made again.
     pub fn open_again(path: &Path) -> Result<Self, FilesError> {

@@ -465,6 +465,17 @@ impl Guard {
         Some(self.readings.last()?.used)
     }
 
+    /// Returns the highest threshold that has fired and is not armed again yet.
+    #[must_use]
+    pub const fn fired(&self) -> Option<Threshold> {
+        self.fired
+    }
+
+    /// Takes over the threshold that a guard of the same session had fired.
+    pub const fn set_fired(&mut self, fired: Option<Threshold>) {
+        self.fired = fired;
+    }
+
     /// Returns the threshold that was passed upwards since the last call: each fires once, and again only after the figure
     /// has fallen clearly below its line.
     pub fn crossing(&mut self, at: At) -> Option<Crossing> {

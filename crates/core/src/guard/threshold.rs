@@ -46,7 +46,9 @@ impl Level {
 }
 
 /// One of the four thresholds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, strum::EnumString,
+)]
 #[strum(serialize_all = "lowercase")]
 pub enum Threshold {
     /// The gauge changes its colour.

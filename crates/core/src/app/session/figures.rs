@@ -142,7 +142,8 @@ fn is_brought_back(model: &Model) -> bool {
 }
 
 /// Returns the notice for a line that was passed.
-fn crossed_words(crossing: &Crossing) -> String {
+#[must_use]
+pub fn crossed_words(crossing: &Crossing) -> String {
     let percent = percent(crossing.figure.percent);
     let line = match crossing.threshold {
         Threshold::Notice => ", past the notice line",
