@@ -188,7 +188,7 @@ fn the_real_client_finds_nothing_wrong_with_the_mods() {
 }
 
 /// All files below a directory.
-fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+pub fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries
         .flat_map(|entry| {

@@ -114,7 +114,7 @@ fn a_project_without_sessions_says_so() {
 // What every command promises, in one table.
 
 /// A command: its words, its exit code where no supervisor runs and nothing is kept, and its code beside one.
-const COMMANDS: [(&[&str], i32, i32); 49] = [
+const COMMANDS: [(&[&str], i32, i32); 52] = [
     (&["--help"], 0, 0),
     (&["--version"], 0, 0),
     (&["help", "restore"], 0, 0),
@@ -155,6 +155,9 @@ const COMMANDS: [(&[&str], i32, i32); 49] = [
     (&["phone", "list", "--json"], 0, 0),
     (&["phone", "revoke", "no-such-device"], 1, 1),
     (&["phone", "--url", "nowhere"], 2, 2),
+    (&["plugin", "install", "bare", "--json"], 0, 0),
+    (&["plugin", "remove", "nowhere"], 1, 1),
+    (&["plugin", "gauge"], 2, 2),
     (&["completions", "bash"], 0, 0),
     (&["completions", "zsh"], 0, 0),
     (&["completions", "fish"], 0, 0),

@@ -53,6 +53,7 @@ mod permission;
 mod phone;
 mod picker;
 mod places;
+mod plugin;
 mod prepare;
 mod reboot;
 mod recovery;
