@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::out::{self, columns, duration, tokens};
 use crate::runtime::zone;
+use pitstop_agent::bridge::{Category, CategoryKind, Part};
 use pitstop_base::clock::{UTC, Zone};
 use pitstop_base::format::dollars;
 use pitstop_core::api::wire::{CacheReport, ContextReport, NeedReport, RunReport, StatusReport};
@@ -101,6 +102,10 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
     if let Some(run) = &report.run {
         rows.extend(run_rows(run, zone));
     }
+    let contents = contents(&report.agent.bridge.categories);
+    if !contents.is_empty() {
+        rows.push(row("window", &contents));
+    }
     if let Some(cost) = report.cost_usd {
         rows.push(row("cost", &cost_parts(cost, report)));
     }
@@ -119,6 +124,23 @@ fn need_row(need: &NeedReport, zone: Zone) -> Vec<String> {
     parts.extend((!need.why.is_empty()).then(|| need.why.clone()));
     parts.extend(need.until.map(|at| format!("until {}", local(at, zone))));
     row("needs you", &parts)
+}
+
+/// Returns what the context window holds, the largest first: the client's categories, and of MCP tools the servers.
+fn contents(categories: &[Category]) -> Vec<String> {
+    let used = |row: &&Category| row.kind == CategoryKind::Used && row.tokens.0 > 0;
+    let mut rows: Vec<_> = categories.iter().filter(used).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.tokens));
+    let described = rows.into_iter().map(|row| {
+        let named = |part: &Part| format!("{} {}", part.name, tokens(part.tokens.0));
+        let servers: Vec<_> = row.parts.iter().map(named).collect();
+        let servers = match &servers[..] {
+            [_, ..] if row.name == "MCP tools" => format!(" ({})", servers.join(", ")),
+            _ => String::new(),
+        };
+        format!("{} {}{servers}", row.name, tokens(row.tokens.0))
+    });
+    described.collect()
 }
 
 /// Returns the costs of the session.

@@ -75,7 +75,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
         name = named.filter(|one| text::width(one) <= room).unwrap_or(name);
     }
     let (area, inner) = frame::page(buf, whole, &name, theme);
-    frame::foot(buf, area, &["Esc close"], "", theme);
+    frame::foot(buf, area, &["c what fills it", "Esc close"], "", theme);
     let room = usize::from(inner.width).saturating_sub(SCALE + 1);
     let named = if room < NAMED { 0 } else { NAME };
     let teeth = teeth(model, room - named);

@@ -11,6 +11,7 @@
 mod ascii;
 mod banner;
 mod chart;
+mod contents;
 mod copy;
 pub mod extra;
 mod footer;
@@ -171,6 +172,9 @@ fn overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
             messages::draw(buf, layout.whole, model, scroll, theme);
         }
         Some(Overlay::Chart) => chart::draw(buf, layout.whole, model, theme),
+        Some(Overlay::Contents { scroll }) => {
+            contents::draw(buf, layout.whole, model, scroll, theme);
+        }
         Some(Overlay::Quit) => help::draw_quit(buf, layout.pane_inner(), model, theme),
         Some(Overlay::Exited) => help::draw_exited(buf, layout.pane_inner(), model, theme),
     }

@@ -2049,3 +2049,72 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
         );
     }
 }
+
+#[test]
+fn what_fills_the_window_is_shown_with_its_parts_and_with_what_takes_it_out() {
+    use pitstop_agent::bridge::{Category, CategoryKind, Fact, Part, Said, Usage};
+    let mut model = working((132, 30));
+    press(&mut model, KeyCode::Esc);
+    act(&mut model, Action::Chart);
+    press(&mut model, KeyCode::Char('c'));
+    assert!(shot(&model).contains("Not known"), "{}", shot(&model));
+    let row = |name: &str, tokens, kind, parts: &[(&str, u64)]| Category {
+        name: name.to_owned(),
+        tokens: Tokens(tokens),
+        kind,
+        parts: parts
+            .iter()
+            .map(|(name, tokens)| Part {
+                name: (*name).to_owned(),
+                tokens: Tokens(*tokens),
+            })
+            .collect(),
+    };
+    let used = CategoryKind::Used;
+    let usage = Usage {
+        window: Tokens(1_000_000),
+        categories: vec![
+            row(
+                "MCP tools",
+                8_000,
+                used,
+                &[("linear", 6_000), ("github", 2_000)],
+            ),
+            row("Messages", 112_000, used, &[("results of tools", 90_000)]),
+            row("Free space", 880_000, CategoryKind::Free, &[]),
+            row(
+                "System tools (deferred)",
+                12_464,
+                CategoryKind::Deferred,
+                &[],
+            ),
+        ],
+        ..Usage::default()
+    };
+    scene::bridge_says(
+        &mut model,
+        720,
+        [Said::Hello, Said::Fact(Fact::Usage(usage))],
+    );
+    let shown = shot(&model);
+    let rows: Vec<&str> = shown.lines().collect();
+    let at = |words: &str| {
+        rows.iter()
+            .position(|row| row.contains(words))
+            .unwrap_or_else(|| panic!("{words}:\n{shown}"))
+    };
+    assert!(at("Messages") < at("results of tools") && at("results of tools") < at("MCP tools"));
+    assert!(
+        rows[at("MCP tools")].contains("8k   6 %")
+            && rows[at("MCP tools")].contains("/mcp switches"),
+        "{shown}"
+    );
+    assert!(at("MCP tools") < at("linear") && at("linear") < at("github"));
+    assert!(
+        rows[at("System tools (deferred)")].contains("not in the window"),
+        "{shown}"
+    );
+    assert!(!shown.contains("Free space"), "{shown}");
+    press(&mut model, KeyCode::Char('c'));
+    assert!(shot(&model).contains("Context over the turns"));
+}

@@ -66,21 +66,32 @@ Make the importer stream: constant memory for any CSV size.
 
 /// The scene's client is about to compact, 2 minutes before the time for an answer is over, at this second.
 pub fn compaction(model: &mut Model, second: u64) {
-    let says = |said| {
-        Event::Bridge(BridgeEvent::Said(Box::new(Report {
-            session: model.session.id,
-            client: "2.1.330".to_owned(),
-            said,
-        })))
-    };
     let id = QuestionId {
         instance: InstanceName("scene".to_owned()),
         number: 1,
     };
-    for event in [says(Said::Hello), says(Said::Compacting(id, Trigger::Auto))] {
-        update(model, second, event);
-    }
+    bridge_says(
+        model,
+        second,
+        [Said::Hello, Said::Compacting(id, Trigger::Auto)],
+    );
     drafted(model, second);
+}
+
+/// The client's own side says this at this second.
+pub fn bridge_says(model: &mut Model, second: u64, all: impl IntoIterator<Item = Said>) {
+    for said in all {
+        let report = Report {
+            session: model.session.id,
+            client: "2.1.330".to_owned(),
+            said,
+        };
+        update(
+            model,
+            second,
+            Event::Bridge(BridgeEvent::Said(Box::new(report))),
+        );
+    }
 }
 
 /// How long the run lasts at the beginning of the scene.

@@ -17,6 +17,9 @@ const COST_LIMIT: f64 = 1_000_000.0;
 /// The largest number of rows of a usage, and the longest name of a row in characters; the client has about ten rows.
 const CATEGORY_LIMITS: (usize, usize) = (64, 80);
 
+/// The same for the parts of a row: the mod sends 16, of which a name may be a path.
+const PART_LIMITS: (usize, usize) = (32, 400);
+
 /// The longest draft, in bytes: the length that the mod cuts it to, in the widest encoding.
 pub const DRAFT_LIMIT: usize = 256 * 1024;
 
@@ -255,6 +258,15 @@ impl Usage {
         for row in &mut self.categories {
             row.name = clean::stripped(&row.name, longest);
             tokens("categories", row.tokens)?;
+            let (most, longest) = PART_LIMITS;
+            if row.parts.len() > most {
+                let expected = format!("rows of at most {most} parts");
+                return Err(Invalid::new("categories", expected));
+            }
+            for part in &mut row.parts {
+                part.name = clean::stripped(&part.name, longest);
+                tokens("categories", part.tokens)?;
+            }
         }
         Ok(())
     }
@@ -269,6 +281,18 @@ pub struct Category {
     pub tokens: Tokens,
     /// The kind of the tokens.
     pub kind: CategoryKind,
+    /// Its largest parts, where the client counts them: an MCP server, a memory file, a kind of message.
+    #[serde(default)]
+    pub parts: Vec<Part>,
+}
+
+/// A part of a [`Category`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Its tokens.
+    pub tokens: Tokens,
 }
 
 /// The kind of the tokens of a [`Category`].
@@ -474,12 +498,14 @@ mod tests {
                     Category {
                         name: "Messages".into(),
                         tokens: Tokens(3299),
-                        kind: CategoryKind::Used
+                        kind: CategoryKind::Used,
+                        parts: vec![],
                     },
                     Category {
                         name: "Later".into(),
                         tokens: Tokens(1),
-                        kind: CategoryKind::Unknown
+                        kind: CategoryKind::Unknown,
+                        parts: vec![],
                     },
                 ],
             }))

@@ -31,8 +31,8 @@ pub use files::{FILES, FIRST_VERSION, PLUGIN, place_of, text_of};
 pub use link::{Absence, Link, Reported, SILENCE, too_old};
 pub use message::{
     Category, CategoryKind, CompactBody, Decision, Draft, Fact, HelloBody, InstanceName, Invalid,
-    OrderBody, Outcome, OutcomeBody, PromptBody, QuestionId, Refusal, Sender, Trigger, TurnEnd,
-    Usage,
+    OrderBody, Outcome, OutcomeBody, Part, PromptBody, QuestionId, Refusal, Sender, Trigger,
+    TurnEnd, Usage,
 };
 pub use orders::{Order, OrderId, Orders, Owner, Rejection, ReplaceWhen, Waiting};
 pub use tools::{Caller, TOOLS, Tool, ToolBody, ToolsBy};

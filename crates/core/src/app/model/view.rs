@@ -134,6 +134,11 @@ pub enum Overlay {
     },
     /// The chart of how the context has filled, turn by turn.
     Chart,
+    /// What the context window holds, by the client's own categories.
+    Contents {
+        /// The number of rows that are scrolled.
+        scroll: u16,
+    },
     /// The question whether to quit while a turn runs.
     Quit,
     /// The question what to do after the agent's process has ended.

@@ -128,6 +128,7 @@ fn what_holds_the_base_load_is_kept_apart_from_the_talk() {
         name: name.into(),
         tokens: Tokens(tokens),
         kind,
+        parts: vec![],
     };
     let usage = Usage {
         used: Some(Tokens(18_000)),

@@ -252,6 +252,7 @@ pub(super) fn by_bridge(compacts_at: Option<u64>, rows: bool) -> Said {
         name: "Messages".into(),
         tokens: Tokens(1),
         kind: CategoryKind::Used,
+        parts: vec![],
     };
     Said::Fact(Fact::Usage(bridge::Usage {
         used: Some(Tokens(100_000)),

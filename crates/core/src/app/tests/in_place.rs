@@ -658,6 +658,7 @@ fn an_undone_conversation_above_the_client_s_trigger_is_not_compacted_at_its_nex
                     name: "Messages".into(),
                     tokens: Tokens(1),
                     kind: CategoryKind::Used,
+                    parts: vec![],
                 }],
                 ..Usage::default()
             })),

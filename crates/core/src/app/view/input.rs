@@ -283,11 +283,20 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) {
                 model.view.overlay = Some(Overlay::Messages { scroll });
             }
         }
-        Overlay::Chart => {
-            if matches!(key.code, KeyCode::Esc | KeyCode::Char('q' | 'g')) {
-                model.view.overlay = None;
+        Overlay::Chart => match key.code {
+            KeyCode::Esc | KeyCode::Char('q' | 'g') => model.view.overlay = None,
+            KeyCode::Char('c') => model.view.overlay = Some(Overlay::Contents { scroll: 0 }),
+            _ => {}
+        },
+        Overlay::Contents { scroll } => match key.code {
+            KeyCode::Esc | KeyCode::Char('q') => model.view.overlay = None,
+            KeyCode::Char('c' | 'g') => model.view.overlay = Some(Overlay::Chart),
+            _ => {
+                if let Some(scroll) = scrolled(scroll, key) {
+                    model.view.overlay = Some(Overlay::Contents { scroll });
+                }
             }
-        }
+        },
         Overlay::Review => review_key(model, key),
         Overlay::Replay { .. } => replay::key(model, key),
         Overlay::Quit => match key.code {

@@ -190,7 +190,9 @@ fn wheel(model: &mut Model, mouse: MouseEvent, lines: Option<i32>, input: HostIn
 fn scroll_overlay(model: &mut Model, lines: i32) {
     let height = replay::height(model);
     match &mut model.view.overlay {
-        Some(Overlay::Help { scroll } | Overlay::Messages { scroll }) => scroll_by(scroll, lines),
+        Some(
+            Overlay::Help { scroll } | Overlay::Messages { scroll } | Overlay::Contents { scroll },
+        ) => scroll_by(scroll, lines),
         Some(Overlay::Replay { .. }) => {
             if let Some(replay) = &mut model.view.replay {
                 replay.scroll(-lines, height);
