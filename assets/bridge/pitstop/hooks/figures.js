@@ -5,10 +5,11 @@
 // The most parts of one row that are worth telling.
 const PART_LIMIT = 16;
 
-const named = (rows) =>
+// A part that is larger than its row is counted by another rule: among the attachments are records that are not sent (2.1.332).
+const named = (rows, most) =>
   (rows ?? [])
     .map(({ name, path, agentType, tokens }) => ({ name: name ?? path ?? agentType ?? "", tokens }))
-    .filter(({ tokens }) => tokens > 0)
+    .filter(({ tokens }) => tokens > 0 && tokens <= most)
     .sort((one, other) => other.tokens - one.tokens)
     .slice(0, PART_LIMIT);
 
@@ -42,7 +43,7 @@ const partsOf = (breakdown) => ({
 
 const rowsOf = (breakdown) => {
   const parts = partsOf(breakdown);
-  return breakdown.categories.map(({ name, tokens, kind }) => ({ name, tokens, kind, parts: named(parts[name]) }));
+  return breakdown.categories.map(({ name, tokens, kind }) => ({ name, tokens, kind, parts: named(parts[name], tokens) }));
 };
 
 export async function readFigures($, detail) {
