@@ -121,6 +121,11 @@ impl StoreWriter {
         let mut warned = false;
         let mut known = None;
         let mut notices = Notices::new("the database");
+        tokio::spawn(show_turns(
+            self.store.clone(),
+            self.run.clone(),
+            events.clone(),
+        ));
         let mut watched = false;
         loop {
             if !std::mem::replace(&mut watched, true) {
@@ -346,6 +351,20 @@ async fn show(earlier: impl Future<Output = Vec<EarlierRun>>, events: mpsc::Send
 /// Returns the project's runs before this one, newest first.
 async fn earlier_runs(store: Store, project: Project, own: RunId) -> Vec<EarlierRun> {
     let read = store.earlier_iterations(&project, &own, EARLIER_ITERATIONS);
+/// Sends the turns that the run has had under an earlier supervisor to the loop.
+async fn show_turns(store: Store, run: RunId, events: mpsc::Sender<Event>) {
+    let figures = store.metrics(&run).await.inspect_err(|error| {
+        tracing::warn!(error = chain(error), "earlier turns are not shown");
+    });
+    let turns = metrics::turns(&figures.unwrap_or_default());
+    if !turns.is_empty() {
+        // The loop is gone, then.
+        let _ = events
+            .send(Event::Store(StoreEvent::TurnsRead(turns)))
+            .await;
+    }
+}
+
     let found = read.await.inspect_err(|error| {
         tracing::warn!(error = chain(error), "earlier runs are not shown");
     });

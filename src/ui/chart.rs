@@ -11,9 +11,10 @@
 //!        $9.80    $6.35    $4.12
 //! ```
 //!
-//! Of earlier iterations the first and the last figure are known; the figures between them are hinted at by a straight line
-//! of dots. A line is drawn in the middle of its cells, so a bar that has passed it fills more than half of its cell there,
-//! and another less.
+//! Every iteration of the run is there, and a turn is as wide in one as in another: several cells where there is room, and one cell
+//! for several turns, with the highest figure of them, where there is too little. Of an iteration whose turns were not kept,
+//! the first and the last figure are known; the figures between them are hinted at by a straight line of dots. A line is
+//! drawn in the middle of its cells, so a bar that has passed it fills more than half of its cell there, and another less.
 
 use ratatui::{
     buffer::Buffer,
@@ -24,6 +25,7 @@ use ratatui::{
 use pitstop_core::{
     app::{Model, cost, facts::cost_of, forecast},
     guard::{Assessment, Threshold},
+    lineage::Iteration,
 };
 use pitstop_transcript::Tokens;
 
@@ -33,7 +35,7 @@ use super::{frame, gauge::BARS, text, theme::Theme};
 const SCALE: usize = 8;
 
 /// The widest that a turn is drawn.
-const WIDEST_TURN: usize = 12;
+const WIDEST_TURN: usize = 6;
 
 /// The cells of a line's name at the right, where there is room for it beside the figures.
 const NAME: usize = 9;
@@ -41,10 +43,10 @@ const NAME: usize = 9;
 /// The number of cells from which on there is room for it.
 const NAMED: usize = 60;
 
-/// The columns of an earlier iteration.
-const EARLIER: usize = 8;
+/// The fewest cells of an iteration, with the blank behind it.
+const NARROWEST: usize = 2;
 
-/// A column of the chart.
+/// A column of the chart: at first one for each turn, then one for each cell.
 #[derive(Clone, Copy)]
 struct Column {
     used: Tokens,
@@ -78,8 +80,9 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     frame::foot(buf, area, &["c what fills it", "Esc close"], "", theme);
     let room = usize::from(inner.width).saturating_sub(SCALE + 1);
     let named = if room < NAMED { 0 } else { NAME };
-    let teeth = teeth(model, room - named);
-    let legend = legend(model, usize::from(inner.width), theme);
+    let fitted = fitted(teeth(model), room - named);
+    let legend = legend(model, &fitted, usize::from(inner.width), theme);
+    let teeth = fitted.teeth;
     let rows = usize::from(inner.height).saturating_sub(2 + legend.len());
     if teeth.is_empty() || room < 8 || rows < 3 {
         let said = "No figure yet: the chart begins with the agent's first answer.";
@@ -97,76 +100,110 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     frame::rows(buf, inner, &lines);
 }
 
-/// Returns the iterations of this run that fit, oldest first.
-fn teeth(model: &Model, room: usize) -> Vec<Tooth> {
-    let mut teeth = Vec::new();
-    let mut left = room;
-    let turns: Vec<Tokens> = model
-        .session
-        .guard
-        .forecast()
-        .turns()
-        .map(|turn| turn.used)
-        .collect();
-    let now = model.used();
-    let earlier = model.lineage.iterations().len().saturating_sub(1) * (EARLIER + 1);
-    for iteration in model.lineage.iterations().iter().rev() {
-        let open = iteration.is_open();
-        let columns = if open {
-            // At least half of the room, however many went before.
-            let wide = left.saturating_sub(earlier).max(left / 2);
-            present(&turns, now, left, wide)
-        } else {
-            past(iteration.tokens_at_birth, iteration.tokens_at_end)
-        };
-        if columns.is_empty() {
-            continue;
-        }
-        if columns.len() + 1 > left {
-            break;
-        }
-        left -= columns.len() + 1;
-        teeth.push(Tooth {
-            number: format!("#{}", iteration.iteration),
-            has_ended: !open,
-            cost: cost_of(iteration, model),
-            columns,
-        });
-    }
-    teeth.reverse();
-    teeth
+/// The iterations as they fit into the chart.
+struct Fitted {
+    teeth: Vec<Tooth>,
+    /// The number of turns that a column stands for.
+    turns: usize,
+    /// The number of iterations that are left out, because a cell for each of them is too much.
+    left_out: usize,
+    /// True if the figures of some turns are not known.
+    has_gaps: bool,
 }
 
-/// Returns the turns of the iteration that runs, together no wider than `wanted` if that shows them all; the newest if not
-/// all fit.
-fn present(turns: &[Tokens], now: Option<Tokens>, room: usize, wanted: usize) -> Vec<Column> {
-    let known = |used: &Tokens| Column {
-        used: *used,
-        known: true,
-    };
-    if turns.is_empty() {
-        return now.iter().map(known).collect();
+/// Returns the iterations of this run, oldest first, with a column for each turn.
+fn teeth(model: &Model) -> Vec<Tooth> {
+    let teeth = model.lineage.iterations().iter().map(|iteration| Tooth {
+        number: format!("#{}", iteration.iteration),
+        has_ended: !iteration.is_open(),
+        cost: cost_of(iteration, model),
+        columns: turns(model, iteration),
+    });
+    teeth.filter(|tooth| !tooth.columns.is_empty()).collect()
+}
+
+/// Returns a column for each turn of an iteration.
+fn turns(model: &Model, iteration: &Iteration) -> Vec<Column> {
+    let known = |used: Tokens| Column { used, known: true };
+    let kept = model.turns.of(iteration.iteration);
+    let kept: Vec<Column> = kept.map(known).collect();
+    if !iteration.is_open() {
+        return if kept.is_empty() {
+            past(iteration)
+        } else {
+            kept
+        };
     }
-    let wide = (wanted.saturating_sub(1) / turns.len()).clamp(1, WIDEST_TURN);
-    let most = room.saturating_sub(1) / wide;
-    let shown = &turns[turns.len().saturating_sub(most)..];
-    let columns = shown
-        .iter()
-        .flat_map(|used| std::iter::repeat_n(known(used), wide));
-    columns.collect()
+    let seen = model.session.guard.forecast().turns();
+    // The guard has the turn that runs, but forgets the oldest ones of many.
+    if seen.len() > kept.len() {
+        return seen.map(|turn| known(turn.used)).collect();
+    }
+    let now = model.used().map(known);
+    kept.into_iter().chain(now).collect()
 }
 
 /// Returns the columns of an iteration of which the first and the last figure are known.
-fn past(birth: Option<Tokens>, end: Option<Tokens>) -> Vec<Column> {
-    let Some(end) = end else { return Vec::new() };
-    let birth = birth.unwrap_or(Tokens(0));
-    let last = EARLIER as u64 - 1;
-    let low = birth.0.min(end.0);
+fn past(iteration: &Iteration) -> Vec<Column> {
+    let Some(end) = iteration.tokens_at_end else {
+        return Vec::new();
+    };
+    let low = iteration
+        .tokens_at_birth
+        .map_or(0, |birth| birth.0.min(end.0));
+    let last = u64::from(iteration.turns.unwrap_or(0)).max(2) - 1;
     let columns = (0..=last).map(|at| Column {
         used: Tokens(low + (end.0 - low) / last * at),
         known: at == 0 || at == last,
     });
     columns.collect()
+}
+
+/// Fits the iterations into so many cells, all of them if there is a cell for each.
+fn fitted(mut teeth: Vec<Tooth>, room: usize) -> Fitted {
+    let most = room / NARROWEST;
+    let left_out = teeth.len().saturating_sub(most);
+    teeth.drain(..left_out);
+    let cells = |turns: usize| -> usize {
+        let columns = teeth
+            .iter()
+            .map(|tooth| tooth.columns.len().div_ceil(turns) + 1);
+        columns.sum()
+    };
+    let longest = teeth
+        .iter()
+        .map(|tooth| tooth.columns.len())
+        .max()
+        .unwrap_or(0);
+    let turns = (1..longest)
+        .find(|turns| cells(*turns) <= room)
+        .unwrap_or(longest.max(1));
+    let columns = cells(turns) - teeth.len();
+    let wide = room.saturating_sub(teeth.len()) / columns.max(1);
+    let wide = wide.clamp(1, WIDEST_TURN);
+    let gaps = |tooth: &Tooth| tooth.columns.iter().any(|column| !column.known);
+    let has_gaps = teeth.iter().any(gaps);
+    for tooth in &mut teeth {
+        let grouped = tooth.columns.chunks(turns).map(highest);
+        tooth.columns = grouped
+            .flat_map(|one| std::iter::repeat_n(one, wide))
+            .collect();
+    }
+    Fitted {
+        teeth,
+        turns,
+        left_out,
+        has_gaps,
+    }
+}
+
+/// Returns the column that stands for several.
+fn highest(columns: &[Column]) -> Column {
+    let used = columns.iter().map(|column| column.used).max();
+    Column {
+        used: used.unwrap_or(Tokens(0)),
+        known: columns.iter().any(|column| column.known),
+    }
 }
 
 fn bars(
@@ -265,23 +302,35 @@ fn names(teeth: &[Tooth], theme: &Theme) -> [Line<'static>; 2] {
     for tooth in teeth {
         let wide = tooth.columns.len() + 1;
         let cost = tooth.cost.map(text::dollars).unwrap_or_default();
-        let below = |said: &str| format!("{:<wide$}", text::fit(said, wide));
+        // A word that is cut would be taken for another number.
+        let below = |said: &str| {
+            let fits = text::width(said) <= wide;
+            format!("{:<wide$}", if fits { said } else { "" })
+        };
         numbers.push(Span::styled(below(&tooth.number), theme.heading));
         costs.push(Span::styled(below(&cost), theme.text));
     }
     [Line::from(numbers), Line::from(costs)]
 }
 
-fn legend(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let turns = text::count(model.session.guard.forecast().turns().len(), "turn");
-    let mut said = vec![format!("{turns} in this iteration")];
+fn legend(model: &Model, fitted: &Fitted, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let now = model.current_iteration();
+    let turns = now.map_or(0, |iteration| turns(model, iteration).len());
+    let mut said = vec![format!("{} in this iteration", text::count(turns, "turn"))];
     if let Some(cost) = cost::per_turn(model) {
         said.push(format!("{} a turn now", text::dollars(cost.now)));
         let fresh = cost.fresh.map(text::dollars);
         said.extend(fresh.map(|fresh| format!("about {fresh} in a fresh session")));
     }
-    if model.lineage.iterations().len() > 1 {
-        said.push("earlier ones: only first and last figure known".to_owned());
+    if fitted.turns > 1 {
+        said.push(format!("a column is {} turns", fitted.turns));
+    }
+    if fitted.left_out > 0 {
+        let iterations = text::count(fitted.left_out, "earlier iteration");
+        said.push(format!("{iterations} not shown: no room"));
+    }
+    if fitted.has_gaps {
+        said.push("dots: no figure of these turns is kept".to_owned());
     }
     text::wrapped(said.join(" · "), theme.dim, cells)
 }

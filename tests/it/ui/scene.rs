@@ -26,6 +26,7 @@ use pitstop_core::{
     lineage::{
         Cause, EndReason, Iteration, IterationId, Lineage, ProcessStamp, RebootRecord, RunId, Way,
         journal::{JournalEntry, Step},
+        metrics::TurnFigures,
         past::PastSession,
     },
 };
@@ -198,6 +199,18 @@ fn record(number: u128) -> RebootRecord {
     }
 }
 
+/// The turns of the first iteration; those of the second were not kept.
+fn turns() -> Vec<TurnFigures> {
+    let turn = |number: u64| TurnFigures {
+        iteration: IterationId::FIRST,
+        at: run_start().wall,
+        used: Tokens(18_700 + number * number * 418),
+        usable: Tokens(180_000),
+        cost_usd: None,
+    };
+    (1..=18).map(turn).collect()
+}
+
 /// A run of before, with two iterations.
 pub fn earlier_run() -> (RunId, Vec<Iteration>) {
     let run: RunId = "20261120-090000-77aa00".parse().expect("a run");
@@ -272,6 +285,7 @@ pub fn working(host: (u16, u16)) -> Model {
         host,
         now: at(0),
     });
+    update(&mut model, 0, Event::Store(StoreEvent::TurnsRead(turns())));
     app::iteration::begin(&mut model, false, Some(Cause::Key), None);
     if let Some(current) = model.lineage.current_mut() {
         current.reboot = Some(record(3));

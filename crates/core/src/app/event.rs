@@ -7,7 +7,10 @@ use crate::{
     config::Config,
     guard::Reading,
     lineage::{
-        IterationId, ProcessStamp, RunId, TokenTotals, TrimRecord, journal::Step, past::PastSession,
+        IterationId, ProcessStamp, RunId, TokenTotals, TrimRecord,
+        journal::Step,
+        metrics::TurnFigures,
+        past::PastSession,
     },
 };
 use pitstop_agent::{
@@ -413,6 +416,8 @@ pub enum StoreEvent {
     },
     /// The project's runs before this one, newest first.
     EarlierRuns(Vec<EarlierRun>),
+    /// The figures of this run's turns before its supervisor was started, oldest first.
+    TurnsRead(Vec<TurnFigures>),
     /// The store's record of an iteration, or the reason that it has none.
     PastRead {
         /// Its run.

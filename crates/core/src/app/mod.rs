@@ -161,6 +161,9 @@ fn answer(model: &mut Model, event: Event) {
             carried::read(model, session, found);
         }
         Event::Store(StoreEvent::EarlierRuns(earlier)) => history::earlier_read(model, earlier),
+        Event::Store(StoreEvent::TurnsRead(turns)) => {
+            model.turns.read_back(&turns, model.session.iteration);
+        }
         Event::Store(StoreEvent::PastRead {
             run,
             iteration,

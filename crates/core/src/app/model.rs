@@ -37,6 +37,7 @@ pub mod summaries;
 pub mod todo;
 pub mod tour;
 pub mod trim;
+pub mod turns;
 pub mod unsent;
 pub mod view;
 
@@ -61,6 +62,7 @@ use outside::Outside;
 use reboot::Reboot;
 use run::Run;
 use session::Session;
+use turns::RunTurns;
 use view::View;
 
 pub use agent::AgentView;
@@ -98,6 +100,8 @@ pub struct Model {
     pub config: Config,
     /// The chain of iterations.
     pub lineage: Lineage,
+    /// The context usage after each of their turns.
+    pub turns: RunTurns,
     /// The session that the agent is in.
     pub session: Session,
     /// The facts that the handoff is made of, and the handoff.
@@ -154,6 +158,7 @@ impl Model {
         Self {
             identity: beginning.identity,
             lineage: beginning.lineage,
+            turns: RunTurns::default(),
             session: Session::new(beginning.session, iteration),
             draft: Draft::new(marker, beginning.notes, beginning.generator),
             reboot: Reboot::new(beginning.config.reboot.mode, beginning.new_ids),

@@ -65,15 +65,19 @@ pub(in crate::app) fn note_figures(model: &mut Model) {
     }
 }
 
-/// Returns the order to keep the session's figures: asked for when a turn begins, because the last figures of the one before come
+/// Keeps the session's figures, here and in the store: when a turn begins, because the last figures of the one before come
 /// after its end, and when the iteration ends.
-pub(in crate::app) fn keep_turn(model: &Model) -> Option<Effect> {
-    let figure = model.session.guard.figure(model.now)?;
-    Some(Effect::KeepTurn(TurnFigures {
+pub(in crate::app) fn keep_turn(model: &mut Model) {
+    let Some(figure) = model.session.guard.figure(model.now) else {
+        return;
+    };
+    let turn = TurnFigures {
         iteration: model.session.iteration,
         at: model.now.wall,
         used: figure.used,
         usable: figure.usable,
         cost_usd: model.session.spending.cost(),
-    }))
+    };
+    model.turns.keep(&turn);
+    model.emit(Effect::KeepTurn(turn));
 }

@@ -153,7 +153,7 @@ pub fn close_iteration(model: &mut Model, reason: EndReason) {
     }
     summary::close(model);
     carried::leave(model);
-    model.emit_all(keep_turn(model));
+    keep_turn(model);
     let closed = model.lineage.close(model.now.wall, reason).is_ok();
     // An agent that had ended before has its record; the run's end is still to be written.
     if closed || model.outside.quitting.is_some() {

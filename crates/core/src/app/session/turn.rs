@@ -30,7 +30,7 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     // The bridge's last report is of the turn before: its report on this one may come later.
     let reported = &mut model.session.agent.bridge.reported.turn;
     reported.take_if(|runs| !*runs);
-    model.emit_all(keep_turn(model));
+    keep_turn(model);
     turn_begins(model);
     rewind::prompted(model);
     human::prompted(model, prompt);
