@@ -25,11 +25,11 @@ use pitstop_core::{
         checkpoint::Checkpoint,
         journal::{JournalEntry, Step},
         metrics::{self, Metric},
-        past::PastSession,
+        past::{Found, PastSession},
     },
 };
 use pitstop_store::{
-    Store, Written,
+    Store, StoreError, Written,
     run_dir::{HANDOFF, RunDir, SUMMARY},
 };
 use pitstop_transcript::SessionId;
@@ -41,6 +41,9 @@ const JOBS_IN_FLIGHT: usize = 1024;
 
 /// The number of iterations of earlier runs that the history shows.
 const EARLIER_ITERATIONS: u32 = 200;
+
+/// The number of found iterations whose texts are read for the words around what was searched for: more than a screen shows.
+const EXCERPTS: usize = 50;
 
 /// The time between two looks at an unavailable store: it tries again once a second.
 const MEND_CHECK: Duration = Duration::from_millis(500);
@@ -118,14 +121,14 @@ impl StoreWriter {
     async fn keep(mut self, mut jobs: mpsc::Receiver<Job>, events: mpsc::Sender<Event>) {
         let earlier = earlier_runs(self.store.clone(), self.project.clone(), self.run.clone());
         tokio::spawn(show(earlier, events.clone()));
-        let mut warned = false;
-        let mut known = None;
-        let mut notices = Notices::new("the database");
         tokio::spawn(show_turns(
             self.store.clone(),
             self.run.clone(),
             events.clone(),
         ));
+        let mut warned = false;
+        let mut known = None;
+        let mut notices = Notices::new("the database");
         let mut watched = false;
         loop {
             if !std::mem::replace(&mut watched, true) {
@@ -201,7 +204,7 @@ impl StoreWriter {
             Job::Search(text) => {
                 let (store, project) = (self.store.clone(), self.project.clone());
                 beside(events, async move {
-                    let found = store.search(&project, &text, EARLIER_ITERATIONS).await;
+                    let found = find_text(&store, &project, &text).await;
                     StoreEvent::HistoryFound {
                         found: found.map_err(|error| chain(&error)),
                         text,
@@ -348,9 +351,6 @@ async fn show(earlier: impl Future<Output = Vec<EarlierRun>>, events: mpsc::Send
     }
 }
 
-/// Returns the project's runs before this one, newest first.
-async fn earlier_runs(store: Store, project: Project, own: RunId) -> Vec<EarlierRun> {
-    let read = store.earlier_iterations(&project, &own, EARLIER_ITERATIONS);
 /// Sends the turns that the run has had under an earlier supervisor to the loop.
 async fn show_turns(store: Store, run: RunId, events: mpsc::Sender<Event>) {
     let figures = store.metrics(&run).await.inspect_err(|error| {
@@ -365,6 +365,9 @@ async fn show_turns(store: Store, run: RunId, events: mpsc::Sender<Event>) {
     }
 }
 
+/// Returns the project's runs before this one, newest first.
+async fn earlier_runs(store: Store, project: Project, own: RunId) -> Vec<EarlierRun> {
+    let read = store.earlier_iterations(&project, &own, EARLIER_ITERATIONS);
     let found = read.await.inspect_err(|error| {
         tracing::warn!(error = chain(error), "earlier runs are not shown");
     });
@@ -379,6 +382,23 @@ async fn show_turns(store: Store, run: RunId, events: mpsc::Sender<Event>) {
         }
     }
     runs
+}
+
+/// Returns the iterations that contain a text, newest first, with the words around it in the newest of them.
+async fn find_text(store: &Store, project: &Project, text: &str) -> Result<Vec<Found>, StoreError> {
+    let mut found = Vec::new();
+    for (run, iteration) in store.search(project, text, EARLIER_ITERATIONS).await? {
+        let past = match found.len() {
+            ..EXCERPTS => store.past(&run, iteration).await?,
+            _ => None,
+        };
+        found.push(Found {
+            excerpt: past.and_then(|past| past.excerpt(text)),
+            run,
+            iteration,
+        });
+    }
+    Ok(found)
 }
 
 /// Returns the record of an iteration, or the reason why none can be shown.

@@ -13,11 +13,11 @@ use ratatui::{
 use pitstop_base::keymap::Action;
 use pitstop_core::{
     app::{Model, facts::cost_of, history, model::Focus},
-    lineage::{Cause, Iteration, RebootRecord, RunId, Way},
+    lineage::{Cause, Iteration, RebootRecord, RunId, Way, past::Excerpt},
 };
 use pitstop_transcript::Tokens;
 
-use super::{frame, text, theme::Theme};
+use super::{frame, reading, text, theme::Theme};
 
 /// Draws the history panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
@@ -91,6 +91,7 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
     let roomy = count * 2 + headings <= height + 1;
     let mut lines = Vec::new();
     let mut selected_row = 0;
+    let mut has_excerpt = false;
     // The result of a search may begin with an earlier run.
     let mut above = Some(model.run()).filter(|_| model.view.history.query.is_empty());
     for (at, (run, iteration)) in shown.iter().enumerate() {
@@ -110,6 +111,8 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
         let style = if open { theme.text } else { theme.dim };
         let number = if open { theme.accent } else { theme.dim };
         let second = (roomy || chosen).then(|| columns.second(iteration, model));
+        let excerpt = history::excerpt(model, run, iteration);
+        let excerpt = excerpt.map(|one| excerpt_row(one, model, &columns, theme));
         if chosen {
             // Grey is hard to read on the ground of a selection.
             let style = theme.text.patch(theme.selection);
@@ -123,10 +126,48 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
             ]));
             lines.extend(second.map(|said| frame::row(said, theme.dim)));
         }
+        has_excerpt |= chosen && excerpt.is_some();
+        lines.extend(excerpt);
     }
-    let first = (selected_row + 2).saturating_sub(height).min(selected_row);
+    let of_selected = 2 + usize::from(has_excerpt);
+    let first = (selected_row + of_selected)
+        .saturating_sub(height)
+        .min(selected_row);
     frame::rows(buf, inner, &lines[first..]);
     text::mark(first > 0, lines.len() > first + height, selected + 1, count)
+}
+
+/// Returns the words around what was searched for, with the name of what they are from; the match stands out.
+fn excerpt_row(
+    excerpt: &Excerpt,
+    model: &Model,
+    columns: &Columns,
+    theme: &Theme,
+) -> Line<'static> {
+    let wanted = model.view.history.query.to_lowercase();
+    let name = format!(
+        "{:indent$}{}: ",
+        "",
+        excerpt.of,
+        indent = columns.number + 3
+    );
+    let words = text::safe(&excerpt.words);
+    let room = columns.cells.saturating_sub(text::width(&name));
+    let at = words.to_lowercase().find(&wanted).unwrap_or(0);
+    let before = words.get(..at).unwrap_or_default();
+    // What comes before keeps a third of the room.
+    let mut skipped = 0;
+    while text::width(&before[skipped..]) > room / 3 {
+        skipped = before[skipped..]
+            .find(' ')
+            .map_or(at, |blank| skipped + blank + 1);
+    }
+    let sign = if skipped > 0 { "…" } else { "" };
+    let words = format!("{sign}{}", &words[skipped.min(before.len())..]);
+    let words = frame::row(text::fit(&words, room), theme.text);
+    let mut row = reading::marked(words, &wanted, theme);
+    row.spans.insert(0, Span::styled(name, theme.dim));
+    row
 }
 
 /// Returns `run of 2026-11-20 09:00 · $16.15`, above the iterations of an earlier run.

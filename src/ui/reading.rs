@@ -135,7 +135,7 @@ fn heading(
 }
 
 /// Returns a row with the matches of a search standing out.
-fn marked(row: Line<'static>, pattern: &str, theme: &Theme) -> Line<'static> {
+pub(super) fn marked(row: Line<'static>, pattern: &str, theme: &Theme) -> Line<'static> {
     let is_there = |span: &Span<'_>| span.content.to_lowercase().contains(pattern);
     if pattern.is_empty() || !row.spans.iter().any(is_there) {
         return row;

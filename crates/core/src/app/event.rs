@@ -10,7 +10,7 @@ use crate::{
         IterationId, ProcessStamp, RunId, TokenTotals, TrimRecord,
         journal::Step,
         metrics::TurnFigures,
-        past::PastSession,
+        past::{Found, PastSession},
     },
 };
 use pitstop_agent::{
@@ -432,7 +432,7 @@ pub enum StoreEvent {
         /// The text that was looked for.
         text: String,
         /// The iterations.
-        found: Result<Vec<(RunId, IterationId)>, String>,
+        found: Result<Vec<Found>, String>,
     },
     /// The reason for which the store cannot be used any more; `None` if it can again, and has all that waited.
     ErrorChanged(Option<String>),

@@ -3,10 +3,11 @@
 use chrono::{DateTime, Utc};
 
 use crate::lineage::{
-    Iteration, RunId, Way,
+    Iteration, IterationId, RunId, Way,
     checkpoint::Checkpoint,
     journal::{JournalEntry, Step},
 };
+use pitstop_base::clean;
 use pitstop_transcript::SessionId;
 
 /// A past session as the store records it.
@@ -64,7 +65,57 @@ pub struct Message<'a> {
     pub state: Option<&'a serde_json::Value>,
 }
 
+/// An iteration in which a search has found its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its run.
+    pub run: RunId,
+    /// Its number.
+    pub iteration: IterationId,
+    /// The place of the text, where it is in what was said and not in the record's own words.
+    pub excerpt: Option<Excerpt>,
+}
+
+/// The place of a text that was searched for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The name of what it is in, in words.
+    pub of: &'static str,
+    /// The words around it.
+    pub words: String,
+}
+
+/// The number of characters of an excerpt on either side of the text.
+const AROUND: usize = 120;
+
 impl PastSession {
+    /// Returns the words around the first place of a text, whatever the case of its letters: in the handoff that it gave, the one
+    /// that it was given, the summary or the task.
+    #[must_use]
+    pub fn excerpt(&self, wanted: &str) -> Option<Excerpt> {
+        let handoff =
+            |entry: &'_ Option<JournalEntry>| entry.as_ref().map(|one| one.handoff.clone());
+        let texts = [
+            ("handoff it gave", handoff(&self.gave)),
+            ("handoff it was given", handoff(&self.got)),
+            ("summary", self.iteration.summary.clone()),
+            ("task", self.task.clone()),
+        ];
+        let wanted = wanted.to_lowercase();
+        texts.into_iter().find_map(|(of, text)| {
+            let text = text?;
+            let mut lines = text.lines().map(clean::one_line);
+            let line = lines.find(|line| line.to_lowercase().contains(&wanted))?;
+            let before = line.to_lowercase();
+            let at = before
+                .find(&wanted)
+                .map(|at| before[..at].chars().count())?;
+            let words = line.chars().skip(at.saturating_sub(AROUND));
+            let words = words.take(2 * AROUND + wanted.chars().count()).collect();
+            Some(Excerpt { of, words })
+        })
+    }
+
     /// Returns the handoff that it gave; else its last checkpoint, else the handoff it was given; else its summary.
     #[must_use]
     pub fn message(&self) -> Option<Message<'_>> {

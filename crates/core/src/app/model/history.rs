@@ -1,6 +1,9 @@
 //! The state of the history panel.
 
-use crate::lineage::{Iteration, IterationId, RunId, past::PastSession};
+use crate::lineage::{
+    Iteration, IterationId, RunId,
+    past::{Found, PastSession},
+};
 use pitstop_transcript::SessionId;
 
 /// The history panel.
@@ -27,7 +30,7 @@ pub struct HistoryPanel {
     /// True if the search text is being typed.
     pub typing: bool,
     /// The iterations in which the store has found the search text.
-    pub found: Vec<(RunId, IterationId)>,
+    pub found: Vec<Found>,
     /// The session that was asked for once while a turn runs; a second request resumes it.
     pub(in crate::app) resuming: Option<SessionId>,
 }

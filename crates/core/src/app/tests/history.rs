@@ -2,7 +2,12 @@
 
 use crate::{
     app::history::{self, EarlierRun},
-    lineage::{Cause, IterationId, Lineage, RunId, journal::JournalEntry, past::PastSession},
+    lineage::{
+        Cause, IterationId, Lineage, RunId,
+        journal::JournalEntry,
+        metrics::TurnFigures,
+        past::{Found, PastSession},
+    },
 };
 
 use super::*;
@@ -140,7 +145,11 @@ fn a_search_looks_through_the_list_at_once_and_through_handoffs_at_the_enter() {
         );
         Event::Store(StoreEvent::HistoryFound {
             text: text.to_owned(),
-            found: Ok(vec![(own.0, IterationId::new(own.1).unwrap())]),
+            found: Ok(vec![Found {
+                run: own.0,
+                iteration: IterationId::new(own.1).unwrap(),
+                excerpt: None,
+            }]),
         })
     };
     bench.send(has_found("else"));
@@ -438,4 +447,61 @@ fn a_transcript_is_read_where_the_pane_keeps_nothing_and_from_the_history() {
     bench.press(KeyCode::F(6));
     bench.press(KeyCode::Down);
     assert_eq!(transcripts(&bench.press(KeyCode::Char('v'))), [(old, 1)]);
+}
+
+/// Returns the tokens after each turn of an iteration.
+fn turns(bench: &Bench, iteration: u64) -> Vec<u64> {
+    let of = bench.model.turns.of(IterationId::new(iteration).unwrap());
+    of.map(|used| used.0).collect()
+}
+
+#[test]
+fn the_turns_of_earlier_iterations_stay_and_those_before_a_restart_are_read_back() {
+    let mut bench = Bench::new();
+    for used in [20_000, 40_000, 90_000] {
+        bench.prompted(OLD, "work");
+        bench.turn_ended(OLD);
+        bench.used(used);
+    }
+    bench.rebooted_to_new();
+    assert_eq!(turns(&bench, 1), [20_000, 40_000, 90_000]);
+    // The store knows these too: none is there twice.
+    let figures = |iteration: u64, used: u64| TurnFigures {
+        iteration: IterationId::new(iteration).unwrap(),
+        at: bench.model.now.wall,
+        used: Tokens(used),
+        usable: Tokens(180_000),
+        cost_usd: None,
+    };
+    let read = vec![figures(1, 20_000), figures(1, 40_000)];
+    bench.send(Event::Store(StoreEvent::TurnsRead(read.clone())));
+    assert_eq!(turns(&bench, 1), [20_000, 40_000, 90_000]);
+    let mut restarted = Bench::new();
+    restarted.model.session.iteration = IterationId::new(2).unwrap();
+    restarted.send(Event::Store(StoreEvent::TurnsRead(read)));
+    assert_eq!(turns(&restarted, 1), [20_000, 40_000]);
+}
+
+#[test]
+fn a_search_shows_the_words_around_what_it_has_found() {
+    let before = earlier();
+    let mut iteration = before.iterations[0].clone();
+    iteration.summary =
+        Some("the queue loses its first job\nÄNDERN: the Queue is bounded\n".to_owned());
+    let past = PastSession {
+        run: before.run,
+        task: Some("build a queue".to_owned()),
+        iteration,
+        got: None,
+        gave: None,
+        state: None,
+        checkpoint: None,
+    };
+    let words = |wanted: &str| past.excerpt(wanted).map(|found| (found.of, found.words));
+    let line = "the queue loses its first job".to_owned();
+    assert_eq!(words("QUEUE LOSES"), Some(("summary", line)));
+    let line = "ÄNDERN: the Queue is bounded".to_owned();
+    assert_eq!(words("ändern"), Some(("summary", line)));
+    assert_eq!(words("build a"), Some(("task", "build a queue".to_owned())));
+    assert_eq!(words("absent"), None);
 }

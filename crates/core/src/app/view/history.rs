@@ -9,7 +9,7 @@ use crate::{
     api::wire::AgentState,
     lineage::{
         Cause, EndReason, Iteration, IterationId, RunId,
-        past::{MessageKind, PastSession},
+        past::{Excerpt, Found, MessageKind, PastSession},
     },
 };
 use pitstop_handoff::scratchpad;
@@ -107,8 +107,18 @@ fn says(run: &RunId, iteration: &Iteration, wanted: &str) -> bool {
 }
 
 fn has_found(model: &Model, run: &RunId, iteration: &Iteration) -> bool {
+    found_in(model, run, iteration).is_some()
+}
+
+fn found_in<'a>(model: &'a Model, run: &RunId, iteration: &Iteration) -> Option<&'a Found> {
     let mut found = model.view.history.found.iter();
-    found.any(|(of, number)| of == run && *number == iteration.iteration)
+    found.find(|one| one.run == *run && one.iteration == iteration.iteration)
+}
+
+/// Returns the words around what the search has found in an iteration.
+#[must_use]
+pub fn excerpt<'a>(model: &'a Model, run: &RunId, iteration: &Iteration) -> Option<&'a Excerpt> {
+    found_in(model, run, iteration)?.excerpt.as_ref()
 }
 
 /// Returns the iteration that is selected; the newest if there are fewer by now.
@@ -249,11 +259,7 @@ fn query_key(model: &mut Model, key: KeyEvent) {
 }
 
 /// Takes in what the store has found; an answer to another question than the last one is late.
-pub(in crate::app) fn found(
-    model: &mut Model,
-    text: &str,
-    found: Result<Vec<(RunId, IterationId)>, String>,
-) {
+pub(in crate::app) fn found(model: &mut Model, text: &str, found: Result<Vec<Found>, String>) {
     if model.view.history.query != text {
         return;
     }
