@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use ratatui::{
     buffer::Buffer,
     layout::Rect,
+    style::Modifier,
     text::{Line, Span},
 };
 
@@ -23,7 +24,7 @@ use super::{
     super::{
         frame,
         markdown::{self, Marks},
-        review,
+        reading, review,
         text::{self, tokens},
         theme::Theme,
     },
@@ -98,7 +99,10 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
             .chain(fact_rows(&record, at_end, cells, theme));
         (text::window(rows, scroll, inner.height), lines)
     };
-    frame::rows(buf, inner, &window.rows);
+    let wanted = model.view.history.query.to_lowercase();
+    let rows = window.rows.iter().cloned();
+    let rows = rows.map(|row| reading::marked(row, &wanted, theme));
+    frame::rows(buf, inner, &rows.collect::<Vec<_>>());
     let mut hints = vec!["Esc close"];
     if window.scrolls() {
         hints.push("PgUp/PgDn scroll");
@@ -163,37 +167,73 @@ fn difference_rows<'a>(
     std::iter::once(Line::default())
         .chain(heading)
         .map(|row| (0, row))
-        .chain(changes(&difference.text, text_cells, theme).map(indented))
+        .chain(
+            changes(&difference.text, text_cells, theme)
+                .into_iter()
+                .map(indented),
+        )
 }
 
-/// Returns the rows of a unified diff: added and removed lines differ by their sign, not only by their colour. Red is for a
-/// thing that needs a person, and a removed line needs none.
-fn changes<'a>(
-    difference: &'a str,
-    cells: u16,
-    theme: &'a Theme,
-) -> impl Iterator<Item = (usize, Line<'static>)> + 'a {
-    let shown = if difference.is_empty() {
-        " nothing"
-    } else {
-        difference
+/// Returns the rows of a unified diff, rendered as the text itself is: what was added and what was removed differ by their sign
+/// and by a line through them, not only by their colour. Red is for a thing that needs a person, and a removed line needs none.
+fn changes(difference: &str, cells: u16, theme: &Theme) -> Vec<(usize, Line<'static>)> {
+    if difference.is_empty() {
+        return vec![(0, frame::row("nothing", theme.text))];
+    }
+    let lines: Vec<&str> = difference.lines().collect();
+    let sign = |line: &str| line.as_bytes().first().copied().unwrap_or(b' ');
+    let mut rows = Vec::new();
+    let mut first = 0;
+    let mut shown = 0;
+    for part in lines.chunk_by(|one, next| sign(one) == sign(next) && sign(one) != b'@') {
+        if sign(part[0]) == b'@' {
+            let said = match hunk(part[0]) {
+                Some((begin, count)) => {
+                    let folded = begin.saturating_sub(shown + 1);
+                    shown = begin + count - 1;
+                    (folded > 0).then(|| format!("⋯ {} unchanged", text::count(folded, "line")))
+                }
+                None => Some(text::safe(part[0].trim_matches(['@', ' '])).into_owned()),
+            };
+            rows.extend(said.map(|said| (first, frame::row(said, theme.dim))));
+        } else {
+            let said: Vec<&str> = part
+                .iter()
+                .map(|line| line.get(1..).unwrap_or(""))
+                .collect();
+            let said = said.join("\n");
+            let laid = markdown::rows(&said, cells.saturating_sub(2), Marks::Rendered, theme);
+            let row = |(line, row)| (first + line, changed(sign(part[0]), row, theme));
+            rows.extend(laid.map(row));
+        }
+        first += part.len();
+    }
+    rows
+}
+
+/// Returns a row of what was added, removed or stays, behind its sign.
+fn changed(sign: u8, row: Line<'static>, theme: &Theme) -> Line<'static> {
+    let (sign, style) = match sign {
+        b'+' => ("+ ", theme.good),
+        b'-' => ("- ", theme.text.add_modifier(Modifier::CROSSED_OUT)),
+        _ => return Line::from_iter([Span::raw("  ")].into_iter().chain(row.spans)),
     };
-    shown.lines().enumerate().flat_map(move |(number, line)| {
-        let style = match line.as_bytes().first() {
-            Some(b'+') => theme.good,
-            Some(b'-') => theme.dim,
-            Some(b'@') => theme.accent,
-            _ => theme.text,
-        };
-        let line = text::safe_line(line);
-        // A list's dash would run into the sign.
-        let parted = match line.split_at_checked(1) {
-            Some((sign @ ("+" | "-" | " "), rest)) => format!("{sign} {rest}"),
-            _ => line.into_owned(),
-        };
-        let rows = text::wrapped(parted, style, usize::from(cells));
-        rows.into_iter().map(move |row| (number, row))
-    })
+    let spans = row
+        .spans
+        .into_iter()
+        .map(|span| Span::styled(span.content, style));
+    let sign = Span::styled(sign, style.remove_modifier(Modifier::CROSSED_OUT));
+    Line::from_iter([sign].into_iter().chain(spans))
+}
+
+/// Reads the place in the older text of `@@ -12,7 +12,9 @@`: its first line, and the number of its lines.
+fn hunk(head: &str) -> Option<(usize, usize)> {
+    let range = head.strip_prefix("@@ -")?.split(' ').next()?;
+    let (begin, count) = range.split_once(',').unwrap_or((range, "1"));
+    let count: usize = count.parse().ok()?;
+    // Where nothing of the older text is there, it begins behind that line.
+    let begin: usize = begin.parse().ok()?;
+    Some((begin + usize::from(count == 0), count))
 }
 
 /// Returns the text that the session was begun with.
