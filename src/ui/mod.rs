@@ -27,6 +27,7 @@ mod messages;
 mod moment;
 pub mod pane;
 pub mod picker;
+mod prefix;
 mod reading;
 mod replay;
 mod review;
@@ -86,6 +87,7 @@ pub fn paint(
     }
     rectangles(buf, &layout, model, screen, theme);
     overlay(buf, &layout, model, theme);
+    prefix::draw(buf, &layout, model, theme);
     footer::draw(buf, &layout, model, screen, theme);
     if theme.ascii {
         let covered = pane_covered(model);
@@ -113,6 +115,7 @@ pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rec
 pub fn pane_covered(model: &Model) -> bool {
     let large = model.view.history.detail || model.view.history.run_view;
     model.view.overlay.is_some()
+        || prefix::is_shown(model)
         || moment::is_shown(model)
         || (large && model.view.focus == Focus::History)
 }

@@ -469,6 +469,8 @@ pub enum TimerId {
     Verify(u64),
     /// The human has stopped typing.
     Quiet,
+    /// No key has followed the prefix for a moment.
+    Prefix,
     /// `auto` mode goes ahead.
     AutoDelay(u64),
     /// A person may answer a compaction for a while; the number is that of the compaction.

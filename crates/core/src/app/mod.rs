@@ -277,6 +277,7 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Moment => moment::tick(model),
+        TimerId::Prefix => model.view.shows_keys = model.view.prefixed,
         // A feature that waited for the time alone looks now, and the screen is drawn.
         TimerId::Quiet | TimerId::Typing | TimerId::LimitOver => {}
         TimerId::Age => control::age_tick(model),

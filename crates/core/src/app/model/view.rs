@@ -171,6 +171,8 @@ pub struct View {
     pub overlay: Option<Overlay>,
     /// True if the prefix was just pressed.
     pub prefixed: bool,
+    /// True if the keys that can follow the prefix are shown: none has come for a moment.
+    pub shows_keys: bool,
     /// The state of copy mode, while the pane is read and not typed into.
     pub copy: Option<CopyMode>,
     /// The recording that is being played.

@@ -133,6 +133,88 @@ fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
 }
 
 #[test]
+#[test]
+fn the_keys_that_can_follow_are_shown_where_the_next_key_does_not_come_at_once() {
+    let mut bench = Bench::new();
+    let event = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::CONTROL);
+    let prefix = || {
+        Event::Host(HostEvent::Input(HostInput::Key {
+            event,
+            raw: vec![17],
+        }))
+    };
+    let waits = |effects: &[Effect]| {
+        effects
+            .iter()
+            .any(|one| matches!(one, Effect::SetTimer(TimerId::Prefix, _)))
+    };
+    assert!(waits(&bench.send(prefix())));
+    // A key that comes before is not delayed, and the time that is over then shows nothing.
+    bench.press(KeyCode::Char('z'));
+    assert!(bench.model.view.zoomed);
+    bench.send(Event::TimerFired(TimerId::Prefix));
+    assert!(!bench.model.view.shows_keys);
+    bench.send(prefix());
+    bench.send(Event::TimerFired(TimerId::Prefix));
+    assert!(bench.model.view.shows_keys);
+    bench.press(KeyCode::Char('z'));
+    assert!(!bench.model.view.shows_keys && !bench.model.view.zoomed);
+    // The prefix itself goes to the agent then, too.
+    bench.send(prefix());
+    bench.send(Event::TimerFired(TimerId::Prefix));
+    let effects = bench.send(prefix());
+    assert!(!bench.model.view.shows_keys);
+    assert!(effects.iter().any(|one| matches!(one, Effect::Forward(_))));
+}
+
+#[test]
+fn the_editor_opens_at_the_line_in_view_and_the_edit_is_in_sight_afterwards() {
+    let mut bench = Bench::new();
+    let notes = "## Objective\nship\n\n## Key Decisions\n- one\n- two\n\n## Blockers\n- none\n";
+    let notes = notes.to_owned();
+    bench.send(Event::Read(ReadEvent::Scratchpad(Some(notes))));
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let line_of = |bench: &Bench, wanted: &str| {
+        let mut lines = bench.model.draft.handoff.current().text.lines();
+        lines.position(|line| line.contains(wanted)).expect(wanted)
+    };
+    // The section of the decisions is at the top: there the cursor is.
+    while bench.model.view.reading.anchor != line_of(&bench, "## Key decisions") {
+        bench.press(KeyCode::Tab);
+    }
+    bench.press(KeyCode::Char('e'));
+    let editor = bench.model.draft.handoff.editor.as_ref().unwrap();
+    assert_eq!(
+        editor.area.lines()[editor.area.cursor().0],
+        "## Key decisions"
+    );
+    let row = |bench: &Bench| {
+        let editor = bench.model.draft.handoff.editor.as_ref().unwrap();
+        editor.area.lines()[editor.area.cursor().0].clone()
+    };
+    while row(&bench) != "- one" {
+        bench.press(KeyCode::Down);
+    }
+    bench.press(KeyCode::End);
+    for c in " indeed".chars() {
+        bench.press(KeyCode::Char(c));
+    }
+    // Elsewhere in the meantime, and back: the line that was edited is shown.
+    bench.press(KeyCode::Esc);
+    let edited = line_of(&bench, "one indeed");
+    assert_eq!(bench.model.view.reading.anchor, edited);
+    // What was scrolled counts: the cursor is no more where the section begins.
+    bench.press(KeyCode::PageDown);
+    bench.press(KeyCode::Char('e'));
+    let editor = bench.model.draft.handoff.editor.as_ref().unwrap();
+    assert!(
+        editor.area.cursor().0 + 2 > edited,
+        "{:?}",
+        editor.area.cursor()
+    );
+}
+
 fn our_keys_are_keys_in_each_layout_and_texts_stay_what_is_typed() {
     for (prefix, zoom, copy) in [
         ('й', 'я', 'н'),

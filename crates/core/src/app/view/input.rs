@@ -7,6 +7,8 @@
 //! focus      pane: byte-exact to the child · panels: their own keys
 //! ```
 
+use std::time::Duration;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_textarea::{CursorMove, Input};
 
@@ -34,6 +36,9 @@ use crate::app::{
         replay,
     },
 };
+
+/// The time after the prefix from which on the keys that can follow are shown: one who knows the key is faster.
+const HESITATION: Duration = Duration::from_millis(400);
 
 /// Handles an event of the host terminal.
 pub fn host(model: &mut Model, event: HostEvent) {
@@ -68,6 +73,7 @@ pub fn has_pane(model: &Model) -> bool {
 
 fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     if std::mem::take(&mut model.view.prefixed) {
+        model.view.shows_keys = false;
         if model.keys().is_prefix(&key) {
             return to_pane(model, key, raw);
         }
@@ -79,7 +85,7 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     }
     if model.keys().is_prefix(&key) {
         model.view.prefixed = true;
-        return;
+        return model.emit(Effect::SetTimer(TimerId::Prefix, HESITATION));
     }
     if let Some(action) = model.keys().action(&key, false) {
         return act(model, action);
