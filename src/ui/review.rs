@@ -17,7 +17,7 @@ use pitstop_core::{
     app::{
         Model, breakpoint, cost,
         facts::{goes_on_the_fly, on_the_fly_refusal, turn_runs},
-        in_place,
+        in_place, layout,
         reading::sections,
         reboot::{self, Block, Kind, compaction, on_the_fly},
         trim::{self, NotOffered, Offer},
@@ -32,9 +32,6 @@ use super::{
     banner, frame, gauge, handoff, markdown::Marks, reading, scratchpad, text, theme::Theme,
 };
 
-/// The width, inside of the border, from which on there are two columns.
-const TWO_COLUMNS: u16 = 116;
-
 /// The rectangles of the parts of the review.
 struct Parts {
     decision: Rect,
@@ -45,16 +42,16 @@ struct Parts {
 
 fn parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
     let inner = frame::body(whole).inner(Margin::new(2, 1));
-    if inner.width >= TWO_COLUMNS {
-        let left = (inner.width * 2 / 5).clamp(46, 66);
+    let (left, right) = layout::review_columns(whole.width);
+    if left > 0 {
         return Parts {
             decision: Rect {
                 width: left,
                 ..inner
             },
             document: Rect {
-                x: inner.x + left + 3,
-                width: inner.width - left - 3,
+                x: inner.right() - right,
+                width: right,
                 ..inner
             },
             beside: true,

@@ -331,10 +331,18 @@ pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec
     lines
 }
 
-/// Opens the editor on the message below its marker line.
-pub fn edit(model: &mut Model) {
+/// Returns the part of the message that is edited: all below its marker line.
+#[must_use]
+pub fn editable(model: &Model) -> &str {
     let body = model.draft.handoff.current().body();
-    model.draft.handoff.editor = Some(Editor::new(body.trim_start_matches('\n')));
+    body.trim_start_matches('\n')
+}
+
+/// Opens the editor on the message, with the cursor in this line.
+pub fn edit(model: &mut Model, line: usize) {
+    let mut editor = Editor::new(editable(model));
+    editor.begin_at(line);
+    model.draft.handoff.editor = Some(editor);
 }
 
 /// Keeps what the editor holds as the message in the human's own words.
@@ -384,9 +392,9 @@ pub fn leave_edit(model: &mut Model) {
     }
 }
 
-/// Pins the prompt in view, or lets it go again.
-pub fn pin_prompt(model: &mut Model) {
-    let Some((_, said)) = prompt_in_view(model) else {
+/// Pins the first prompt from this line of the message on, or lets it go again.
+pub fn pin_prompt(model: &mut Model, from: usize) {
+    let Some((_, said)) = prompt_in_view(model, from) else {
         return;
     };
     match model.draft.signalled.toggle_pin(&said) {
@@ -397,9 +405,9 @@ pub fn pin_prompt(model: &mut Model) {
     draft(model);
 }
 
-/// Takes the prompt in view out of this handoff and all that follow.
-pub fn drop_prompt(model: &mut Model) {
-    let Some((line, said)) = prompt_in_view(model) else {
+/// Takes the first prompt from this line on out of this handoff and all that follow.
+pub fn drop_prompt(model: &mut Model, from: usize) {
+    let Some((line, said)) = prompt_in_view(model, from) else {
         return;
     };
     model.draft.signalled.withdraw_constraint(&said);
@@ -417,8 +425,8 @@ pub fn drop_prompt(model: &mut Model) {
     draft(model);
 }
 
-/// Returns the first prompt at or below the line that the review begins at, or the last one above it, with its line.
-fn prompt_in_view(model: &mut Model) -> Option<(usize, Said)> {
+/// Returns the first prompt at or below a line, or the last one above it, with its line.
+fn prompt_in_view(model: &mut Model, from: usize) -> Option<(usize, Said)> {
     let text = &model.draft.handoff.current().text;
     let begin = text
         .lines()
@@ -427,11 +435,10 @@ fn prompt_in_view(model: &mut Model) -> Option<(usize, Said)> {
     let listed = text.lines().enumerate().skip(begin);
     let listed = listed.take_while(|(_, line)| !line.starts_with("## "));
     let mut prompts = listed.filter_map(|(at, line)| Some((at, parse_item(line)?)));
-    let anchor = model.view.reading.anchor;
     let mut last = None;
     let found = prompts.find(|(at, said)| {
         last = Some((*at, said.clone()));
-        *at >= anchor
+        *at >= from
     });
     if found.is_none() && last.is_none() {
         model.error("this handoff lists no prompt of yours");

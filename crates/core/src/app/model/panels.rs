@@ -49,6 +49,14 @@ impl Editor {
         }
     }
 
+    /// Moves the cursor to the beginning of a line, a few rows below the upper edge.
+    pub fn begin_at(&mut self, row: usize) {
+        let above = i16::try_from(row.saturating_sub(2)).unwrap_or(i16::MAX);
+        self.area.scroll((above, 0));
+        self.go_to(row, 0);
+        self.top = (row, false);
+    }
+
     /// Returns the text in its present state.
     #[must_use]
     pub fn text(&self) -> String {

@@ -27,7 +27,7 @@ use crate::app::{
     refusal::Refusal,
     session::{activity, prompt, suspend, turn},
     view::{
-        copy, external,
+        copy, editing, external,
         focus::{leave_editors, set_focus},
         help::HelpKey,
         history, layout,
@@ -383,7 +383,7 @@ fn review_key(model: &mut Model, key: KeyEvent) {
         KeyCode::Char('y') => copy_document(model, "handoff", text),
         KeyCode::Char('d') => show_refusal(reboot::cancel(model, true), model),
         KeyCode::Esc => show_refusal(reboot::cancel(model, false), model),
-        KeyCode::Char('e') => handoff::edit(model),
+        KeyCode::Char('e') => editing::begin(model),
         KeyCode::Char('x') => handoff::discard_edit(model),
         KeyCode::Char('m') => {
             handoff::toggle_missing(model);
@@ -394,8 +394,8 @@ fn review_key(model: &mut Model, key: KeyEvent) {
             };
         }
         KeyCode::Char('+') => handoff::add_missing(model),
-        KeyCode::Char('P') => handoff::pin_prompt(model),
-        KeyCode::Char('D') => handoff::drop_prompt(model),
+        KeyCode::Char('P') => handoff::pin_prompt(model, editing::line_in_view(model)),
+        KeyCode::Char('D') => handoff::drop_prompt(model, editing::line_in_view(model)),
         _ => model.view.reading.key(key, &text),
     }
 }
@@ -446,7 +446,7 @@ fn notes_key(model: &mut Model, key: KeyEvent) {
 fn handoff_key(model: &mut Model, key: KeyEvent) {
     if let Some(editor) = &mut model.draft.handoff.editor {
         match editor_key(editor, key) {
-            Edited::Done => handoff::finish_edit(model),
+            Edited::Done => editing::end(model),
             // The next key is Esc for many, and must not close what lies below the editor.
             Edited::Save => handoff::save_edit(model),
             Edited::Changed | Edited::Moved => {}
@@ -458,7 +458,7 @@ fn handoff_key(model: &mut Model, key: KeyEvent) {
         return read_handoff(model, key);
     }
     match key.code {
-        KeyCode::Char('e' | 'i') | KeyCode::Enter => handoff::edit(model),
+        KeyCode::Char('e' | 'i') | KeyCode::Enter => editing::begin(model),
         KeyCode::Char('x') => handoff::discard_edit(model),
         KeyCode::Char('m') => handoff::toggle_missing(model),
         KeyCode::Char('+') => handoff::add_missing(model),

@@ -139,6 +139,18 @@ fn panel_width(columns: u16, model: &Model) -> u16 {
 }
 
 /// Returns the panel that is shown when there is room for one beside the gauge: the focused one, otherwise the scratchpad, or
+/// Returns the cells of the review's two columns on a terminal of this width: those of the decision at the left, 0 where it is
+/// above the handoff, and those of the handoff.
+#[must_use]
+pub fn review_columns(columns: u16) -> (u16, u16) {
+    let inner = columns.saturating_sub(4);
+    if inner < REVIEW_IN_TWO {
+        return (0, inner);
+    }
+    let left = (inner * 2 / 5).clamp(46, 66);
+    (left, inner - left - 3)
+}
+
 /// during a reboot the handoff.
 fn second_panel(model: &Model) -> Focus {
     match model.view.focus {
@@ -149,6 +161,9 @@ fn second_panel(model: &Model) -> Focus {
 }
 
 /// The smallest number of rows in which the context panel makes sense, and that in which another panel does.
+/// The width of the review, inside of its border, from which on there are two columns.
+const REVIEW_IN_TWO: u16 = 116;
+
 const LEAST: (u16, u16) = (5, 4);
 
 /// Lays out panels in a column at the right: the gauge as high as it needs, the rest shared by need.

@@ -2,6 +2,7 @@
 //! widths.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use unicode_width::UnicodeWidthStr as _;
 
 use pitstop_handoff::scratchpad::lines::{Fences, LineKind, heading};
 
@@ -9,6 +10,9 @@ pub use crate::app::model::reading::Reading;
 
 /// The largest number of lines of a section that is open at first, where not only the first one is.
 const SHORT: usize = 8;
+
+/// The number of rows above a line that is shown, for the eye to see where it is.
+const ABOVE: i32 = 3;
 
 /// A heading with the lines below it, up to the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +85,16 @@ pub fn glance(body: &str) -> String {
         lines.insert(first.len(), "");
     }
     lines.join("\n")
+}
+
+/// Returns the line in one text that stands for a line of another one with the same sections: it is as far below its heading.
+#[must_use]
+pub fn same_line(from: &str, line: usize, to: &str) -> Option<usize> {
+    let (of, there) = (sections(from), sections(to));
+    let at = of.partition_point(|section| section.line <= line);
+    let section = &of[at.checked_sub(1)?];
+    let there = there.into_iter().find(|one| one.title == section.title)?;
+    Some((there.line + line - section.line).min(there.end - 1))
 }
 
 impl Section<'_> {
@@ -168,6 +182,58 @@ impl Reading {
             KeyCode::Char('N') => self.find(text, false),
             _ => {}
         }
+    }
+
+    /// Returns the line at the top of a view of so many cells, as near as that is known without laying the text out. The rows
+    /// above a section, a match or an edit only show where it is.
+    #[must_use]
+    pub fn line_in_view(&self, text: &str, cells: usize) -> usize {
+        let sections = sections(text);
+        let lines: Vec<&str> = text.split('\n').collect();
+        let mut line = self.anchor.min(lines.len() - 1);
+        if (-ABOVE..=0).contains(&self.offset) {
+            return line;
+        }
+        let is_heading = |line: usize| sections.iter().any(|section| section.line == line);
+        let rows_of = |line: usize| {
+            let is_gap = lines[line].trim().is_empty() && line > 0 && is_heading(line - 1);
+            if is_gap || self.is_hidden(&sections, line) {
+                0
+            } else {
+                lines[line].width().div_ceil(cells.max(1)).max(1)
+            }
+        };
+        let mut rows = usize::try_from(self.offset.unsigned_abs()).unwrap_or(usize::MAX);
+        let down = self.offset > 0;
+        while rows > 0
+            && (if down {
+                line + 1 < lines.len()
+            } else {
+                line > 0
+            })
+        {
+            if !down {
+                line -= 1;
+            }
+            rows = rows.saturating_sub(rows_of(line));
+            if down {
+                line += 1;
+            }
+        }
+        line
+    }
+
+    /// Moves to a line, with a few of those above it; the section that it is in opens.
+    pub(in crate::app) fn show(&mut self, text: &str, line: usize) {
+        let sections = sections(text);
+        if self.is_hidden(&sections, line) {
+            let at = sections.partition_point(|section| section.line < line) - 1;
+            if !self.toggled.remove(&at) {
+                self.toggled.insert(at);
+            }
+        }
+        self.go(line);
+        self.offset = -ABOVE;
     }
 
     const fn go(&mut self, line: usize) {
@@ -268,15 +334,7 @@ impl Reading {
         let Some(line) = next.copied() else {
             return;
         };
-        let sections = sections(text);
-        if self.is_hidden(&sections, line) {
-            let at = sections.partition_point(|section| section.line < line) - 1;
-            if !self.toggled.remove(&at) {
-                self.toggled.insert(at);
-            }
-        }
-        self.go(line);
-        self.offset = -3;
+        self.show(text, line);
     }
 
     /// Returns the line found last, if the reader is still at one.
@@ -357,5 +415,59 @@ mod tests {
         press(&mut reading, KeyCode::Char('q'));
         press(&mut reading, KeyCode::Enter);
         assert!(reading.missed);
+    }
+
+    #[test]
+    fn the_line_in_view_follows_what_was_scrolled() {
+        let mut reading = Reading::default();
+        let line = |reading: &Reading| reading.line_in_view(TEXT, 40);
+        assert_eq!(line(&reading), 0);
+        press(&mut reading, KeyCode::Tab);
+        assert_eq!(
+            line(&reading),
+            2,
+            "the rows above are no more than a look back"
+        );
+        for _ in 0..4 {
+            press(&mut reading, KeyCode::Down);
+        }
+        // From two rows above the heading: the blank line below it is not shown.
+        assert_eq!(line(&reading), 5);
+        press(&mut reading, KeyCode::Char('g'));
+        assert_eq!(line(&reading), 0);
+        press(&mut reading, KeyCode::Char('G'));
+        assert_eq!(line(&reading), TEXT.split('\n').count() - 1);
+        // A line that is wrapped takes several rows.
+        let long = format!("{}\nlast", "word ".repeat(20));
+        let mut reading = Reading::default();
+        reading.scroll(2);
+        assert_eq!(reading.line_in_view(&long, 40), 1);
+        assert_eq!(reading.line_in_view(&long, 200), 1);
+        reading.offset = 1;
+        assert_eq!(reading.line_in_view(&long, 40), 1);
+    }
+
+    #[test]
+    fn a_line_is_found_again_in_a_text_with_other_sections_in_between() {
+        let to = "## Two\n1\n2\n\n## One\n\nalpha\n";
+        let same = |line| same_line(TEXT, line, to);
+        let from: Vec<&str> = TEXT.split('\n').collect();
+        assert_eq!((from[4], same(4)), ("alpha", Some(6)));
+        assert_eq!((from[12], same(12)), ("2", Some(2)));
+        assert_eq!(same(0), None, "before the first section");
+        assert_eq!(
+            (from[18], same(18)),
+            ("8", Some(3)),
+            "the end of a shorter section"
+        );
+        assert_eq!(same_line("## Three\n", 0, to), None);
+    }
+
+    #[test]
+    fn a_line_that_is_shown_opens_its_section() {
+        let mut reading = Reading::folded();
+        reading.show(TEXT, 19);
+        assert!(!reading.is_hidden(&sections(TEXT), 19));
+        assert_eq!(reading.line_in_view(TEXT, 40), 19);
     }
 }

@@ -1,0 +1,69 @@
+//! The place of an edit in the handoff: the editor opens where the reader is, and what was written is in sight afterwards.
+
+use crate::app::{
+    draft::handoff,
+    model::{Focus, Model, Overlay, reading::Reading},
+    view::{
+        layout,
+        reading::{glance, same_line},
+    },
+};
+
+/// Opens the editor on the handoff, at the line in view.
+pub(in crate::app) fn begin(model: &mut Model) {
+    let line = same_line(&shown(model), line_in_view(model), handoff::editable(model));
+    handoff::edit(model, line.unwrap_or(0));
+}
+
+/// Keeps what the editor holds, leaves it, and shows the line that its cursor was in.
+pub(in crate::app) fn end(model: &mut Model) {
+    let place = model.draft.handoff.editor.as_ref();
+    let place = place.map(|editor| (editor.text(), editor.area.cursor().0));
+    handoff::finish_edit(model);
+    let shown = shown(model);
+    let line = place.and_then(|(text, row)| same_line(&text, row, &shown));
+    if let Some(line) = line {
+        let reading = if is_review(model) {
+            &mut model.view.reading
+        } else {
+            &mut model.draft.handoff.reading
+        };
+        reading.show(&shown, line);
+    }
+}
+
+/// Returns the line at the top of what is read of the handoff.
+pub(in crate::app) fn line_in_view(model: &Model) -> usize {
+    let (reading, cells) = reader(model);
+    reading.line_in_view(&shown(model), cells)
+}
+
+fn is_review(model: &Model) -> bool {
+    model.view.overlay == Some(Overlay::Review)
+}
+
+/// Returns the text that is read: the message in the review, a glance at it in the panel, or the list of what it misses.
+fn shown(model: &Model) -> String {
+    let panel = &model.draft.handoff;
+    if panel.lists_missing {
+        panel.check.list()
+    } else if is_review(model) {
+        panel.current().text.clone()
+    } else {
+        glance(panel.current().body())
+    }
+}
+
+/// Returns the place in that text, and the number of cells that a row of it has.
+fn reader(model: &Model) -> (&Reading, usize) {
+    let layout = layout::layout(model);
+    if is_review(model) {
+        let (_, cells) = layout::review_columns(layout.whole.width);
+        return (&model.view.reading, usize::from(cells));
+    }
+    let mut panels = layout.panels.iter();
+    let panel = panels.find(|(panel, _)| *panel == Focus::Handoff);
+    let cells = panel.map_or(layout.whole.width, |(_, area)| area.width);
+    let cells = usize::from(cells.saturating_sub(2));
+    (&model.draft.handoff.reading, cells)
+}
