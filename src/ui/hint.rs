@@ -14,18 +14,22 @@ use pitstop_core::app::{
 };
 use pitstop_terminal::screen::Screen;
 
-use super::{Theme, paint};
+use super::{Theme, paint, review};
 
 /// Returns the keys of the hint at a cell of the host terminal; none where there is no hint.
 #[must_use]
 pub fn at(model: &Model, screen: &Screen, theme: &Theme, column: u16, row: u16) -> Vec<KeyEvent> {
     let layout = layout::layout(model);
-    if layout.too_small || !has_hints(model, &layout, row) {
+    let is_review = model.view.overlay == Some(Overlay::Review);
+    if layout.too_small || !(is_review || has_hints(model, &layout, row)) {
         return Vec::new();
     }
     let mut buf = Buffer::empty(layout.whole);
     // Borders and dots separate the hints, so they are read as they are.
     paint(&mut buf, model, screen, &theme.clone().in_ascii(false));
+    if is_review && !has_hints(model, &layout, row) {
+        return review::keys_at(&buf, model, theme, column, row);
+    }
     keys(model, &said_at(&buf, column, row)).unwrap_or_default()
 }
 

@@ -7,9 +7,10 @@
 //!
 //! Every figure is of one moment: the tokens in use now are the "now" of each way.
 
+use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::{
     buffer::Buffer,
-    layout::{Margin, Rect},
+    layout::{Margin, Position, Rect},
     text::{Line, Span},
 };
 
@@ -122,6 +123,69 @@ pub(super) fn cursor(whole: Rect, model: &Model, theme: &Theme) -> Option<(u16, 
     scratchpad::cursor(parts.document, editor)
 }
 
+/// Returns the keys that a click on a row of the decision stands for: those that lead to the way or the section that it names.
+pub(super) fn keys_at(
+    buf: &Buffer,
+    model: &Model,
+    theme: &Theme,
+    column: u16,
+    row: u16,
+) -> Vec<KeyEvent> {
+    let parts = parts(buf.area, |cells| decision(model, cells, false, theme).len());
+    let panel = &model.draft.handoff;
+    let area = parts.decision.intersection(buf.area);
+    if panel.editor.is_some() || !area.contains(Position::new(column, row)) {
+        return Vec::new();
+    }
+    let said = |row: u16| -> String {
+        let signs = (area.left()..area.right()).map(|x| buf[(x, row)].symbol());
+        signs.collect::<String>().trim_end().to_owned()
+    };
+    let press = |code: KeyCode, times: usize| vec![KeyEvent::from(code); times];
+    let above = (area.top()..row).rev();
+    let section = above.take_while(|row| !said(*row).is_empty());
+    let section: Vec<String> = section.map(said).collect();
+    if section.last().is_some_and(|heading| heading == CONTENTS) && !panel.lists_missing {
+        let at = section.len() - 1;
+        return match model.view.reading.section {
+            None => press(KeyCode::Tab, at + 1),
+            Some(now) if now < at => press(KeyCode::Tab, at - now),
+            Some(0) => press(KeyCode::BackTab, 1),
+            // From the one before it is shown again, wherever the reader has gone.
+            Some(now) => [
+                press(KeyCode::BackTab, now - at + 1),
+                press(KeyCode::Tab, usize::from(at > 0)),
+            ]
+            .concat(),
+        };
+    }
+    let ways: Vec<(u16, bool)> = (area.top()..area.bottom())
+        .filter_map(|row| {
+            let said = said(row);
+            let (sign, name) = said.split_at_checked(said.find(char::is_alphabetic)?)?;
+            let is_way =
+                matches!(sign, "▸ " | "  ") && WAYS.iter().any(|way| name.starts_with(way));
+            is_way.then_some((row, sign == "▸ "))
+        })
+        .collect();
+    let chosen = ways.iter().position(|(_, chosen)| *chosen);
+    let clicked = ways.iter().position(|(at, _)| *at == row);
+    let Some((chosen, clicked)) = chosen.zip(clicked) else {
+        return Vec::new();
+    };
+    // They are in the order in which the key goes round.
+    press(
+        KeyCode::Char('w'),
+        (clicked + ways.len() - chosen) % ways.len(),
+    )
+}
+
+/// The names of the ways.
+const WAYS: [&str; 4] = ["On the fly", "Fresh", "In place", "Trim"];
+
+/// The heading of the list of sections.
+const CONTENTS: &str = "In the handoff";
+
 /// Returns the lines of the decision: the ways, the tokens they leave and their cost, the time it happens, and the facts to
 /// know before.
 fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
@@ -177,7 +241,7 @@ fn contents(message: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
         return Vec::new();
     }
     let all: Vec<&str> = message.split('\n').collect();
-    let mut lines = vec![Line::default(), frame::row("In the handoff", theme.heading)];
+    let mut lines = vec![Line::default(), frame::row(CONTENTS, theme.heading)];
     for section in sections {
         let body = all.get(section.line..section.end).unwrap_or_default();
         let items = body.iter().filter(|line| line.starts_with("- ")).count();

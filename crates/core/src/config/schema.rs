@@ -266,7 +266,7 @@ static SETTINGS: &[Key] = &[
     ])),
     key("ui", "scrollback_lines", Anyone, Whole(0, 100_000, |d, v| d.config.ui.scrollback_lines = v as usize)),
     key("ui", "keep_scrollback", Anyone, Flag(|d, v| d.config.ui.keep_scrollback = v)),
-    key("ui", "panel_width", Anyone, Whole(0, 60, |d, v| d.config.ui.panel_width = none_if_0(v as u16))),
+    key("ui", "panel_width", Anyone, Whole(0, 100, |d, v| d.config.ui.panel_width = none_if_0(v as u16))),
     key("ui", "clipboard", Owner, OneOf(&[
         ("focused", |d| d.config.ui.clipboard = ClipboardPolicy::Focused),
         ("allow", |d| d.config.ui.clipboard = ClipboardPolicy::Allow),

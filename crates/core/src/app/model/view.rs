@@ -22,7 +22,7 @@ use super::{
 const LOGGED: usize = 500;
 
 /// The least and the greatest width of the panels, in cells.
-const PANELS: (u16, u16) = (30, 100);
+pub(in crate::app) const PANELS: (u16, u16) = (36, 100);
 
 /// A message of the footer or of a banner, kept to be read again.
 #[derive(Clone, Debug, PartialEq, Eq)]

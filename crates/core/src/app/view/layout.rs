@@ -15,7 +15,7 @@ use ratatui::layout::{Margin, Position, Rect};
 use pitstop_handoff::scratchpad;
 use pitstop_terminal::PaneSize;
 
-use crate::app::model::{Focus, Model};
+use crate::app::model::{Focus, Model, view::PANELS};
 
 /// The smallest host terminal that is drawn on, in cells.
 pub const SMALLEST: (u16, u16) = (40, 10);
@@ -133,12 +133,12 @@ pub fn layout(model: &Model) -> Layout {
 /// its 80 columns.
 fn panel_width(columns: u16, model: &Model) -> u16 {
     let settings = model.config.ui.panel_width;
-    let wanted = settings.unwrap_or(columns * 3 / 10).clamp(36, 60);
-    let wanted = model.view.panel_width.unwrap_or(wanted);
+    let set = settings.map(|cells| cells.clamp(PANELS.0, PANELS.1));
+    let wanted = model.view.panel_width.or(set);
+    let wanted = wanted.unwrap_or_else(|| (columns * 3 / 10).clamp(36, 60));
     wanted.min(columns.saturating_sub(82))
 }
 
-/// Returns the panel that is shown when there is room for one beside the gauge: the focused one, otherwise the scratchpad, or
 /// Returns the cells of the review's two columns on a terminal of this width: those of the decision at the left, 0 where it is
 /// above the handoff, and those of the handoff.
 #[must_use]
@@ -151,6 +151,7 @@ pub fn review_columns(columns: u16) -> (u16, u16) {
     (left, inner - left - 3)
 }
 
+/// Returns the panel that is shown when there is room for one beside the gauge: the focused one, otherwise the scratchpad, or
 /// during a reboot the handoff.
 fn second_panel(model: &Model) -> Focus {
     match model.view.focus {
@@ -160,10 +161,10 @@ fn second_panel(model: &Model) -> Focus {
     }
 }
 
-/// The smallest number of rows in which the context panel makes sense, and that in which another panel does.
 /// The width of the review, inside of its border, from which on there are two columns.
 const REVIEW_IN_TWO: u16 = 116;
 
+/// The smallest number of rows in which the context panel makes sense, and that in which another panel does.
 const LEAST: (u16, u16) = (5, 4);
 
 /// Lays out panels in a column at the right: the gauge as high as it needs, the rest shared by need.
