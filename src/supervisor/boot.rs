@@ -175,7 +175,7 @@ async fn supervise(
     };
     *terminal = None;
     let left = Box::pin(supervised(setup, &store_writer, doors.doors)).await?;
-    let text = farewell::text(&left.model, kind, left.can_resume) + &last();
+    let text = farewell::text(&left.model, kind, left.can_resume, left.code) + &last();
     for client in left.clients {
         let (code, text) = (left.code, text.clone());
         client.end(ServerMessage::Ended { code, text }).await;

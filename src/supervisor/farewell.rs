@@ -5,7 +5,7 @@ use pitstop_base::{clean, redact::redact};
 use pitstop_core::app::{Model, autopilot};
 
 /// Returns what a person who has left wants to know: how to go on, if there is a conversation that can be resumed.
-pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool) -> String {
+pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool, code: i32) -> String {
     let iterations = model.lineage.iterations().len();
     let plural = if iterations == 1 { "" } else { "s" };
     let mut text = format!(
@@ -14,7 +14,9 @@ pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool) -> String {
     );
     if let Some(report) = autopilot::report(model) {
         let why = report.why.unwrap_or_default();
-        text = format!("{text}the run is over: {}\n", clean::one_line(&why));
+        let why = clean::one_line(&why);
+        let figures = autopilot::run_ended(model, code).figures();
+        text = format!("{text}the run is over: {why}\n{figures}\n");
     }
     if kind == AgentKind::Claude && can_resume {
         let session = model.session.id;

@@ -170,9 +170,14 @@ fn a_task_over_five_sessions_of_the_demo_ends_by_the_stop_phrase() {
     check_five_sessions(&launch);
     let said = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
     assert!(said.contains("\x1b]9;pitstop: The run is over: the stop phrase was given"));
+    let (_, report) = said
+        .split_once("the run is over: the stop phrase was given\r\n")
+        .expect("the report of the run");
     assert!(
-        said.ends_with("the run is over: the stop phrase was given\r\n"),
-        "{said:?}"
+        report.starts_with("5 iterations, ")
+            && report.contains(" turns, $")
+            && report.ends_with(" s\r\n"),
+        "{report:?}"
     );
     assert_eq!(supervisor.terminal.modes_left_on(), [""; 0]);
 }
@@ -262,17 +267,17 @@ fn each_cap_ends_the_run_with_its_code() {
     let caps = [
         (
             busy().order(always_fresh).order(["--max-cost", "0"]),
-            "max_iterations = 3 reached",
+            "iteration cap of 3 reached (max_iterations)",
         ),
         (
             busy().order(["--max-cost", "0.5"]),
-            "max_cost_usd = 0.5 reached",
+            "cost cap of $0.50 reached (max_cost_usd)",
         ),
         // In the middle of a turn, which goes on to its end.
         (
             scripted(&["$ sleep 4; echo whole > whole", "$ echo more > more"])
                 .order(["--max-time", "2s"]),
-            "max_time = 2 s reached",
+            "time cap of 2 s reached (max_time)",
         ),
     ];
     side_by_side(caps, |(launch, why)| check_end(launch, 3, "limit", why));
@@ -318,7 +323,12 @@ fn each_breaker_ends_a_headless_run_with_its_evidence() {
     ];
     // It dies before it has said a word in every life but the first.
     let dying = scripted(&["first", "second\t$ kill -9 $PPID"]).order(["--max-iterations", "3"]);
-    let dying = (dying, 3, "crash", "max_iterations = 3 reached");
+    let dying = (
+        dying,
+        3,
+        "crash",
+        "iteration cap of 3 reached (max_iterations)",
+    );
     let breakers = breakers.map(|(launch, why)| (launch, 4, "breaker", why));
     side_by_side(
         breakers.into_iter().chain([dying]),

@@ -42,7 +42,7 @@ use crate::app::{
 pub use hold::{
     go_on, pause, person_typed, prompt, resumed_elsewhere, stopped, takes_over, toggle,
 };
-pub use publish::{publish, report};
+pub use publish::{publish, report, run_ended};
 pub use turn::{figure_observed, figures_in, task_read, turn_ended, turn_failed};
 
 use hold::{hold, prompt_held};

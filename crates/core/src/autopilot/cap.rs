@@ -2,6 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use pitstop_base::format::dollars;
+
 /// The limits of a run; `None` is no cap.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Caps {
@@ -38,9 +40,9 @@ pub enum Cap {
 impl fmt::Display for Cap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Iterations(most) => write!(f, "max_iterations = {most} reached"),
-            Self::Cost(most) => write!(f, "max_cost_usd = {most} reached"),
-            Self::Time(most) => write!(f, "max_time = {} reached", duration(*most)),
+            Self::Iterations(most) => write!(f, "iteration cap of {most} reached (max_iterations)"),
+            Self::Cost(most) => write!(f, "cost cap of {} reached (max_cost_usd)", dollars(*most)),
+            Self::Time(most) => write!(f, "time cap of {} reached (max_time)", duration(*most)),
         }
     }
 }
@@ -129,9 +131,9 @@ mod tests {
         assert_eq!(
             words,
             [
-                "max_iterations = 3 reached",
-                "max_cost_usd = 2.5 reached",
-                "max_time = 2 h 5 min reached"
+                "iteration cap of 3 reached (max_iterations)",
+                "cost cap of $2.50 reached (max_cost_usd)",
+                "time cap of 2 h 5 min reached (max_time)"
             ]
         );
         assert_eq!(duration(Duration::from_secs(14_400)), "4 h");

@@ -175,6 +175,13 @@ fn counted(number: u64, thing: &str) -> String {
 }
 
 impl RunEvent {
+    /// Returns the figures of the event in words: what the line for people has behind its beginning.
+    #[must_use]
+    pub fn figures(&self) -> String {
+        let parts: Vec<String> = self.parts().into_iter().flatten().collect();
+        parts.join(" · ")
+    }
+
     /// Returns one line of JSON, the moment and the run in front.
     #[must_use]
     pub fn json_line(&self, at: DateTime<Utc>, run: &str) -> String {
@@ -296,11 +303,10 @@ impl RunEvent {
                 seconds,
                 ..
             } => {
+                let iterations = counted(*iterations, "iteration");
+                let turns = counted(*turns, "turn");
                 let (cost, time) = (dollars(*cost_usd), time(*seconds));
-                let (iterations, turns) =
-                    (counted(*iterations, "iteration"), counted(*turns, "turn"));
-                let figures = format!("{iterations}, {turns}, {cost}, {time}");
-                vec![Some(figures)]
+                vec![Some(format!("{iterations}, {turns}, {cost}, {time}"))]
             }
             _ => Vec::new(),
         }

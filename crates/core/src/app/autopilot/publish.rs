@@ -18,7 +18,9 @@ use crate::app::{
 const TIMELINE: usize = 500;
 const TIMELINE_REPORTED: usize = 20;
 
-fn run_ended(model: &Model, code: i32) -> RunEvent {
+/// Returns the event of the run's end, with all that it has used.
+#[must_use]
+pub fn run_ended(model: &Model, code: i32) -> RunEvent {
     let spent = spent(model);
     let pilot = model.autopilot.as_ref().map(|run| &run.pilot);
     let why = match pilot.map(|pilot| &pilot.phase) {
