@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-/// The hooks we ask for, in the order a session meets them.
-pub const EVENTS: [&str; 14] = [
+/// The hooks we ask for, in the order a session meets them. `PostCompact` is none of them: the client prints the command of each
+/// such hook into the chat, and `SessionStart` and the transcript report a compaction too.
+pub const EVENTS: [&str; 13] = [
     "SessionStart",
     "UserPromptSubmit",
     "PreToolUse",
@@ -30,7 +31,6 @@ pub const EVENTS: [&str; 14] = [
     "SubagentStart",
     "SubagentStop",
     "PreCompact",
-    "PostCompact",
     "Stop",
     "StopFailure",
     "SessionEnd",

@@ -42,14 +42,20 @@ pub fn transcript_read(model: &mut Model) {
 
 /// Counts a compaction that the client has reported.
 pub fn finished(model: &mut Model) {
-    model.session.guard.forget(Source::StatusLine);
-    model.session.guard.forget(Source::Bridge);
+    forget_figures(model);
     seen(model, Compactions::finish);
 }
 
 /// Counts a compaction from which the client has rebuilt its session.
 pub fn rebuilt(model: &mut Model) {
+    forget_figures(model);
     seen(model, Compactions::rebuild);
+}
+
+/// Forgets the figures of the context before the compaction.
+fn forget_figures(model: &mut Model) {
+    model.session.guard.forget(Source::StatusLine);
+    model.session.guard.forget(Source::Bridge);
 }
 
 /// Counts a compaction because the figure fell by much, and the agent has neither hooks nor a transcript that would report the reason.
