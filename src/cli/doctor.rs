@@ -209,7 +209,7 @@ fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Che
                 "pitstop {} runs here (pid {}), the agent is {}",
                 report.version,
                 report.pid,
-                report.agent.state.word()
+                report.agent.state.phrase()
             ),
         ),
         Err(error) => Check::broken(name, format!("it does not answer: {error}"))

@@ -4,9 +4,15 @@ use super::out;
 use pitstop_core::config::nearest;
 
 /// The words that other programs have for a command of this program.
-const OTHER_WORDS: [(&str, &str); 7] = [
-    ("resume", "history"),
-    ("continue", "history"),
+const OTHER_WORDS: [(&str, &str); 13] = [
+    ("undo", "ctl undo"),
+    ("reboot", "ctl reboot"),
+    ("review", "ctl reboot"),
+    ("approve", "ctl approve"),
+    ("defer", "ctl defer"),
+    ("pause", "ctl pause"),
+    ("list", "ls"),
+    ("sessions", "ls"),
     ("checkpoint", "save"),
     ("checkpoints", "restore --list"),
     ("config", "check"),
@@ -14,9 +20,16 @@ const OTHER_WORDS: [(&str, &str); 7] = [
     ("start", "run"),
 ];
 
+/// The words that other programs have for what this program asks at its start.
+const RESUMING: [&str; 2] = ["resume", "continue"];
+
 /// Reports that there is no such command, and which one may be meant; returns the exit code.
 #[must_use]
 pub fn report<'a>(word: &str, commands: impl Iterator<Item = &'a str>) -> i32 {
+    if RESUMING.contains(&word) {
+        let hint = "`pitstop` alone lists the sessions that can be resumed, `pitstop attach` shows one that runs";
+        return out::misused(&format!("there is no command {word:?}"), hint);
+    }
     let meant = OTHER_WORDS
         .iter()
         .find(|(other, _)| *other == word)

@@ -267,16 +267,16 @@ pub(super) fn reason(model: &Model) -> Option<&'static str> {
 fn quiet(model: &Model, reason: &QuietReason, turns: u32, theme: &Theme) -> Words {
     let what = match reason {
         QuietReason::Deferred => "Reboot deferred".to_owned(),
-        QuietReason::Cancelled => "Reboot cancelled".to_owned(),
+        QuietReason::Cancelled => "Not now".to_owned(),
         QuietReason::Undone => "Reboot undone".to_owned(),
         QuietReason::Refused(why) => format!("Reboot refused: {}", text::safe(why)),
     };
     let again = match turns {
-        1 => "again after the next turn".to_owned(),
-        turns => format!("again after {turns} turns"),
+        1 => "asked again after the next turn".to_owned(),
+        turns => format!("asked again after {turns} turns"),
     };
     let mut parts = vec![what.clone(), again];
-    parts.extend(model.keys().hint_to(Action::Reboot, "reboots now"));
+    parts.extend(model.keys().hint_to(Action::Reboot, "review now"));
     Words {
         parts,
         least: 1,

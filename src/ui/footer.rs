@@ -29,7 +29,7 @@ use pitstop_core::{
 };
 use pitstop_terminal::screen::{Progress, Screen};
 
-use super::{banner, copy, frame, gauge, hover, moment, pane, run, text, theme::Theme};
+use super::{banner, copy, frame, gauge, hover, moment, pane, run, text, theme::Theme, tour};
 
 /// Draws the footer.
 pub(super) fn draw(
@@ -58,6 +58,12 @@ pub(super) fn draw(
         return;
     }
     let latest = latest(model, theme);
+    // Without a border of the pane, the tour has the line for itself.
+    let tours = !layout.bordered && latest.is_none() && !model.view.prefixed;
+    if let Some(line) = tour::line(model, cells, theme).filter(|_| tours) {
+        buf.set_line(area.x, area.y, &line, area.width);
+        return;
+    }
     let wanted = latest
         .as_ref()
         .map_or(0, |latest| text::width(&latest.content) + 3);

@@ -51,7 +51,11 @@ pub(super) fn draw(
     }
     let mut hints = vec![
         "Esc close",
-        "Space play",
+        if replay.is_playing() {
+            "Space pause"
+        } else {
+            "Space play"
+        },
         "←→ 5 s",
         ",/. step",
         "-/+ speed",

@@ -121,8 +121,14 @@ fn differs(editor: &Editor, saved: &str) -> bool {
 /// Returns the text of an empty scratchpad.
 fn invitation(model: &Model, inner: Rect, theme: &Theme) -> Vec<Line<'static>> {
     let key = model.keys().hint(Action::Scratchpad).unwrap_or_default();
+    let has_keys = model.view.focus == Focus::Scratchpad && model.view.overlay.is_none();
+    let key = if has_keys {
+        "Press e".to_owned()
+    } else {
+        format!("{key} then e")
+    };
     let how = format!(
-        "Nothing noted yet. {key} then e to write what the next session must know; the agent writes here too."
+        "Nothing noted yet. {key} to write what the next session must know; the agent writes here too."
     );
     text::wrapped(how, theme.dim, usize::from(inner.width))
 }

@@ -1,6 +1,6 @@
-//! The line of the demo's tour, in the lower border of the pane: a pane without a border has no room for it.
+//! The line of the demo's tour: in the lower border of the pane, or in the footer where the pane has none.
 
-use ratatui::{buffer::Buffer, style::Modifier};
+use ratatui::{buffer::Buffer, style::Modifier, text::Line};
 
 use pitstop_core::app::{Model, layout::Layout, reboot, tour};
 
@@ -10,17 +10,22 @@ use super::{frame, text, theme::Theme};
 pub(super) fn draw(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
     // The banner of a reboot has the same place, and shows its own keys.
     let has_room = layout.bordered && reboot::banner(model).is_none();
-    let Some(line) = tour::line(model).filter(|_| has_room) else {
-        return;
-    };
     let pane = layout.pane;
-    if pane.height < 2 || pane.width < 8 {
+    if !has_room || pane.height < 2 || pane.width < 8 {
         return;
     }
-    let room = usize::from(pane.width - 4);
+    let room = pane.width - 4;
+    if let Some(line) = line(model, usize::from(room), theme) {
+        buf.set_line(pane.x + 2, pane.bottom() - 1, &line, room);
+    }
+}
+
+/// Returns the line in at most so many cells, if there is a tour.
+pub(super) fn line(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
+    let line = tour::line(model)?;
     let style = theme
         .accent
         .add_modifier(Modifier::BOLD | Modifier::REVERSED);
-    let line = frame::row(format!(" {} ", text::fit(&line, room - 2)), style);
-    buf.set_line(pane.x + 2, pane.bottom() - 1, &line, room as u16);
+    let said = format!(" {} ", text::fit(&line, cells.saturating_sub(2)));
+    Some(frame::row(said, style))
 }

@@ -174,7 +174,8 @@ fn a_mistyped_command_gets_the_nearest_one() {
     let home = Home::new().unwrap();
     for (word, meant) in [
         ("demmo", Some("did you mean `pitstop demo`?")),
-        ("resume", Some("did you mean `pitstop history`?")),
+        ("undo", Some("did you mean `pitstop ctl undo`?")),
+        ("reboot", Some("did you mean `pitstop ctl reboot`?")),
         ("frobnicate", None),
     ] {
         let output = Command::new(PITSTOP)
@@ -193,6 +194,18 @@ fn a_mistyped_command_gets_the_nearest_one() {
         assert_eq!(said.contains("did you mean"), meant.is_some(), "{said}");
         assert!(said.contains(meant.unwrap_or("--help")), "{said}");
     }
+    let output = Command::new(PITSTOP)
+        .arg("resume")
+        .current_dir(home.project())
+        .env_clear()
+        .envs(home.env())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("`pitstop` alone lists the sessions"),
+        "{said}"
+    );
 }
 
 fn ask(launch: &Launch, args: &[&str]) -> Output {

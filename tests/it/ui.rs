@@ -7,23 +7,29 @@ mod views;
 
 use std::{collections::BTreeSet, time::Instant};
 
-use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pitstop::ui::{self, Depth, Theme};
 use pitstop_agent::AgentKind;
-use pitstop_base::keymap::Action;
+use pitstop_base::keymap::{Action, Keymap};
 use pitstop_core::{
     api::wire::AgentState,
     app::{
         Event, Model,
         event::{HostEvent, PaneEvent, ReadEvent, StoreEvent, TimerId},
-        history::EarlierRun,
+        history::{Difference, EarlierRun},
         layout,
-        model::{Focus, Overlay},
+        model::{Focus, Overlay, turns::RunTurns},
         reboot::Attempt,
+        tour::Tour,
         view::{Card, Outcome},
     },
     config::ThemeName,
-    lineage::{IterationId, journal::Step},
+    lineage::{
+        IterationId,
+        journal::Step,
+        metrics::TurnFigures,
+        past::{Excerpt, Found},
+    },
 };
 use pitstop_handoff::check::{Check, WorkFact};
 use pitstop_terminal::{PaneSize, input::HostInput, screen::Screen};
@@ -1761,6 +1767,172 @@ fn a_recording_that_is_larger_than_the_terminal_says_so_and_is_moved() {
 }
 
 #[test]
+fn the_keys_after_the_prefix_are_listed_as_they_are_set() {
+    let mut model = working(NORMAL);
+    let event = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::CONTROL);
+    let prefix = HostInput::Key {
+        event,
+        raw: vec![17],
+    };
+    update(
+        &mut model,
+        720,
+        Event::Host(HostEvent::Input(prefix.clone())),
+    );
+    assert!(!shot(&model).contains("zoom  "), "not at once");
+    update(&mut model, 721, Event::TimerFired(TimerId::Prefix));
+    snapshot!("prefix", &model);
+    let pane = layout::layout(&model);
+    assert!(
+        ui::pane_alone(&pane, &model, &screen(&model)).is_none(),
+        "it covers the pane"
+    );
+    for size in views::SIZES.into_iter().chain([(40, 12)]) {
+        model.view.host = size;
+        let shown = shot(&model);
+        assert!(
+            shown.contains("? help") && shown.contains("Ctrl-q …"),
+            "{size:?}: {shown}"
+        );
+    }
+    press(&mut model, KeyCode::Char('z'));
+    assert!(!shot(&model).contains("Ctrl-q …"));
+    let keys = Action::all().map(|action| match action {
+        Action::Zoom => (action, vec!["prefix k".parse().expect("a trigger")]),
+        _ => (action, action.default_triggers()),
+    });
+    let other = "ctrl-b".parse().expect("a chord");
+    model.config.keys = Keymap::new(other, keys).expect("no conflict");
+    let event = KeyEvent::new(KeyCode::Char('b'), KeyModifiers::CONTROL);
+    let prefix = HostInput::Key {
+        event,
+        raw: vec![2],
+    };
+    model.view.host = NORMAL;
+    update(&mut model, 722, Event::Host(HostEvent::Input(prefix)));
+    update(&mut model, 723, Event::TimerFired(TimerId::Prefix));
+    let shown = shot(&model);
+    assert!(
+        shown.contains("Ctrl-b …") && shown.contains(" k zoom"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn the_tour_is_in_the_footer_where_the_pane_has_no_border() {
+    let mut model = working((80, 24));
+    model.view.tour = Some(Tour::default());
+    update(&mut model, 720, Event::TimerFired(TimerId::Age));
+    let shown = shot(&model);
+    let footer = shown.lines().last().expect("a footer");
+    assert!(footer.starts_with(" Tour 2 of 5: "), "{shown}");
+    act(&mut model, Action::Checkpoint);
+    let notice = model.view.notices.back().map(|notice| notice.text.clone());
+    assert_eq!(
+        shot(&model).contains(" Tour "),
+        notice.is_none(),
+        "{notice:?}"
+    );
+}
+
+#[test]
+fn the_chart_gives_each_turn_of_the_run_its_cells() {
+    let mut model = working((160, 45));
+    act(&mut model, Action::Chart);
+    let bottom = |model: &Model| -> String {
+        let shown = shot(model);
+        let rows: Vec<&str> = shown.lines().collect();
+        let axis = rows.iter().position(|row| row.contains("0 ┴"));
+        let row = rows[axis.expect("the axis") - 1];
+        row.split_once('│').expect("the scale").1.to_owned()
+    };
+    // The first iteration has eighteen turns, as high as they were kept.
+    let row = bottom(&model);
+    let first = row.split(' ').next().expect("a tooth");
+    assert!(first.chars().count().is_multiple_of(18), "{row}");
+    // Many turns share a column, and no iteration is left out.
+    let at = model.now.wall;
+    let turns = (1..=2_u64).flat_map(|iteration| {
+        (1..=400_u64).map(move |turn| TurnFigures {
+            iteration: IterationId::new(iteration).expect("not 0"),
+            at,
+            used: Tokens(20_000 + turn * 300),
+            usable: Tokens(180_000),
+            cost_usd: None,
+        })
+    });
+    model.turns = RunTurns::default();
+    update(
+        &mut model,
+        720,
+        Event::Store(StoreEvent::TurnsRead(turns.collect())),
+    );
+    let shown = shot(&model);
+    for said in ["#1", "#2", "#3", "a column is 6 turns"] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+    assert!(
+        !shown.contains("not shown") && !shown.contains("dots:"),
+        "{shown}"
+    );
+    model.view.host = (80, 24);
+    assert!(shot(&model).contains("#3"), "{}", shot(&model));
+}
+
+#[test]
+fn a_search_of_the_history_shows_its_hit_in_context() {
+    let mut model = view("history")((160, 45));
+    for key in "/write".chars() {
+        press(&mut model, KeyCode::Char(key));
+    }
+    press(&mut model, KeyCode::Enter);
+    let excerpt = Excerpt {
+        of: "handoff it gave",
+        words: format!(
+            "{}the importer should write dates as they come",
+            "so many words before it ".repeat(4)
+        ),
+    };
+    let found = Found {
+        run: model.run().clone(),
+        iteration: IterationId::FIRST,
+        excerpt: Some(excerpt),
+    };
+    let found = StoreEvent::HistoryFound {
+        text: "write".to_owned(),
+        found: Ok(vec![found]),
+    };
+    update(&mut model, 721, Event::Store(found));
+    let (_, row) = place_of(&model, "handoff it gave: …");
+    let buf = written(&model, &screen(&model), &Theme::default());
+    let found: String = (0..160)
+        .filter(|x| buf[(*x, row)].style().patch(Theme::default().found) == buf[(*x, row)].style())
+        .map(|x| buf[(x, row)].symbol())
+        .collect();
+    assert_eq!(found, "write");
+}
+
+#[test]
+fn a_difference_is_rendered_with_its_unchanged_lines_folded() {
+    let mut model = view("history-compared")((160, 45));
+    let long = "- a line\n".repeat(30);
+    let (before, after) = (
+        format!("## Plan\n{long}- [ ] **old** step\n"),
+        format!("## Plan\n{long}- [x] new `step`\n"),
+    );
+    let past = model.view.history.past.as_mut().expect("it is open");
+    past.difference = Some(Difference {
+        heading: "What changed".to_owned(),
+        text: pitstop_handoff::scratchpad::difference(&before, &after),
+    });
+    let shown = shot(&model);
+    assert!(!shown.contains("@@") && !shown.contains("**"), "{shown}");
+    for said in ["⋯ 28 lines unchanged", "- ☐ old step", "+ ☑ new step"] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+}
+
+#[test]
 fn the_chart_shows_turns_lines_and_a_tooth_for_each_reboot() {
     let mut model = working(NORMAL);
     act(&mut model, Action::Chart);
@@ -1876,7 +2048,8 @@ fn a_click_on_a_hint_is_the_key_that_it_names() {
     let keys = |model: &Model, said: &str| -> Vec<KeyCode> {
         let (column, row) = place_of(model, said);
         let theme = Theme::default();
-        let events = ui::hint::at(model, &screen(model), &theme, column + 1, row);
+        let column = column + said.len() as u16 / 2;
+        let events = ui::hint::at(model, &screen(model), &theme, column, row);
         events.iter().map(|event| event.code).collect()
     };
     let mut model = working(NORMAL);
@@ -1889,7 +2062,30 @@ fn a_click_on_a_hint_is_the_key_that_it_names() {
     assert_eq!(keys(&model, "Enter/a approve"), [KeyCode::Enter]);
     assert_eq!(keys(&model, "e edit"), [KeyCode::Char('e')]);
     // Words of the message are no hints.
-    assert_eq!(keys(&model, "Key decisions"), []);
+    assert_eq!(keys(&model, "batches of 4096"), []);
+    // A click on a section of the list goes to it, and one on a way takes it.
+    assert_eq!(keys(&model, "┃ Key decisions"), [KeyCode::Tab; 3]);
+    for _ in 0..5 {
+        press(&mut model, KeyCode::Tab);
+    }
+    assert_eq!(
+        keys(&model, "┃ Key decisions"),
+        [
+            KeyCode::BackTab,
+            KeyCode::BackTab,
+            KeyCode::BackTab,
+            KeyCode::Tab
+        ]
+    );
+    let mut model = reviewed(NORMAL, true);
+    assert_eq!(keys(&model, "Fresh"), []);
+    let trim = keys(&model, "Trim  ");
+    assert_eq!(trim, [KeyCode::Char('w')]);
+    for key in trim {
+        press(&mut model, key);
+    }
+    assert!(shot(&model).contains("▸ Trim"), "{}", shot(&model));
+    assert_eq!(keys(&model, "Fresh"), [KeyCode::Char('w')]);
 }
 
 #[test]

@@ -64,7 +64,13 @@ pub fn continuation(state: &PreservedState, notes: &Parsed) -> String {
         let line = one_line(text);
         let line = redact(&clean::typed(&line)).replace('`', "");
         let end = line.floor_char_boundary(NAMED);
-        let cut = if end < line.len() { " …" } else { "" };
+        let is_cut = end < line.len();
+        // A word that is cut would be taken for another one; a script without blanks has no word to cut at.
+        let word = line[..end]
+            .rfind(' ')
+            .filter(|_| is_cut && !line[end..].starts_with(' '));
+        let end = word.filter(|at| at * 2 > end).unwrap_or(end);
+        let cut = if is_cut { " …" } else { "" };
         format!("\"{}{cut}\"", line[..end].trim_end())
     };
     let task = state.current_objective.as_ref();

@@ -36,7 +36,13 @@ impl HelpSearch {
     #[must_use]
     pub fn finds(&self, texts: &[&str]) -> bool {
         let texts: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
-        let mut words = self.query.split_whitespace().map(str::to_lowercase);
+        // Claude Code's own commands begin with a slash, and so does what is typed here out of habit.
+        let query = self.query.trim_start();
+        let query = query
+            .strip_prefix('/')
+            .filter(|rest| !rest.is_empty())
+            .unwrap_or(query);
+        let mut words = query.split_whitespace().map(str::to_lowercase);
         let begins = |text: &str, word: &str| {
             let mut found = text.match_indices(word);
             found.any(|(at, _)| !text[..at].ends_with(char::is_alphanumeric))
