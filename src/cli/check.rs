@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::template;
 use pitstop_core::config::{
-    error::{ConfigErrors, EXIT_CODE, Fault, Severity, Style},
+    error::{ConfigErrors, Fault, Severity, Style},
     load::{
         self, Flags, Loaded, Source,
         paths::{Paths, project_here},
@@ -41,7 +41,7 @@ pub fn run(args: &CheckArgs, flags: &Flags) -> i32 {
     if usable {
         super::out::OK
     } else {
-        EXIT_CODE.into()
+        super::out::USAGE
     }
 }
 

@@ -13,20 +13,12 @@ use unicode_width::UnicodeWidthStr;
 
 pub use pitstop_base::clean::chain;
 use pitstop_base::clean::one_line;
+pub use pitstop_base::exit::{FAILED, NONE_RUNS, OK, USAGE};
 pub use pitstop_base::format::{duration, tokens};
 use pitstop_base::redact;
 use pitstop_core::api::wire::ErrorBody;
 use pitstop_core::config::{error::Style, load::paths::secrets_file_here};
 use pitstop_server::client::{Answer, ApiClient, ClientError};
-
-/// The exit code of success.
-pub const OK: i32 = 0;
-/// The exit code if the request was refused, or something failed.
-pub const FAILED: i32 = 1;
-/// The exit code of a command line that asks for something impossible.
-pub const USAGE: i32 = 2;
-/// The exit code if no supervisor runs here.
-pub const NONE_RUNS: i32 = 3;
 
 /// The time that a supervisor may take to answer a person: longer than the server's own limit, so that its
 /// explanation arrives.

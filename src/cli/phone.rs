@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{here::Here, out};
 use crate::runtime::wall;
-use pitstop_base::{clean::one_line, format};
+use pitstop_base::{clean::one_line, exit::INTERRUPTED, format};
 use pitstop_core::config::{
     ApiConfig,
     error::Style,
@@ -26,9 +26,6 @@ use pitstop_server::phone::{
     devices::{CODE_TIME, Device, DeviceError, DeviceRight, DeviceStore, Moment},
     has_session,
 };
-
-/// The exit code if the person interrupts it.
-const INTERRUPTED: i32 = 130;
 
 /// The time between two looks whether the code was used.
 const LOOK: Duration = Duration::from_millis(200);

@@ -6,12 +6,9 @@ use std::{
 };
 
 use pitstop_base::clean::one_line;
-use pitstop_core::config::{
-    error::EXIT_CODE,
-    load::{
-        paths::{Paths, project_here},
-        trust::{self, Candidate, TrustError},
-    },
+use pitstop_core::config::load::{
+    paths::{Paths, project_here},
+    trust::{self, Candidate, TrustError},
 };
 
 /// Trust this project's .pitstop/config.toml as it is now, so that it may set commands too
@@ -40,7 +37,7 @@ pub fn run(args: &TrustArgs) -> i32 {
         }
         Err(message) => {
             let _ = writeln!(io::stderr(), "error: {}", one_line(&message));
-            EXIT_CODE.into()
+            super::out::USAGE
         }
     }
 }

@@ -3,21 +3,13 @@
 use std::{io, path::PathBuf};
 
 use crate::runtime::prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START};
-use pitstop_base::clean::chain;
-use pitstop_core::config::{error::EXIT_CODE, load::paths::PathsError};
+use pitstop_base::{
+    clean::chain,
+    exit::{FAILED, NO_AGENT, PANICKED, USAGE},
+};
+use pitstop_core::config::load::paths::PathsError;
 use pitstop_server::ApiError;
 use pitstop_store::{FilesError, StoreError, lock::LockError};
-
-/// The exit code if something failed.
-const FAILED: i32 = 1;
-/// The exit code if the command line asks for something that cannot be.
-const USAGE: i32 = 2;
-/// The exit code if the configuration has faults.
-const CONFIG_ERROR: i32 = EXIT_CODE as i32;
-/// The exit code if the agent cannot be run.
-const NO_AGENT: i32 = 5;
-/// The exit code if we panicked: that of every Rust program that does.
-const PANICKED: i32 = 101;
 
 /// The reason why nothing could be supervised, or why it ended.
 #[derive(Debug, thiserror::Error)]
@@ -145,8 +137,11 @@ impl StartError {
     #[must_use]
     pub const fn code(&self) -> i32 {
         match self {
-            Self::NoTerminal { .. } | Self::NoCommand | Self::NotInteractive => USAGE,
-            Self::Configuration | Self::Template(_) => CONFIG_ERROR,
+            Self::NoTerminal { .. }
+            | Self::NoCommand
+            | Self::NotInteractive
+            | Self::Configuration
+            | Self::Template(_) => USAGE,
             Self::NoAgent(_) => NO_AGENT,
             Self::Broken => PANICKED,
             _ => FAILED,

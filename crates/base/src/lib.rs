@@ -2,6 +2,7 @@
 
 pub mod clean;
 pub mod clock;
+pub mod exit;
 pub mod format;
 pub mod keymap;
 pub mod private_file;

@@ -33,13 +33,10 @@ pub use session::{
 };
 pub use view::{copy, external, focus, history, input, layout, reading, replay, tour};
 
-use pitstop_base::{clock::At, format};
+use pitstop_base::{clock::At, exit, format};
 
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 use model::{Beginning, happened::Happened};
-
-/// The exit code of a supervisor that a signal ended.
-const INTERRUPTED: i32 = 130;
 
 /// The model, and the only way to change it: by an event.
 #[derive(Debug)]
@@ -179,7 +176,7 @@ fn answer(model: &mut Model, event: Event) {
         Event::HookGone(call) => permission::gone(model, call),
         Event::Reported { call, report } => reported::reported(model, call, report),
         Event::ToolCalled { call, caller, tool } => tools::called(model, call, caller, tool),
-        Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
+        Event::ShutdownAsked { signal } => control::quit(model, exit::INTERRUPTED, Some(signal)),
         Event::PlacesChecked(seen) => places::checked(model, &seen),
         Event::EffectFailed { what } => model.error(what),
     }

@@ -28,7 +28,7 @@ pub use events::RunEvent;
 pub use patience::{Patience, Pause};
 
 use crate::lineage::{EndReason, RunEnd};
-use pitstop_base::clock::At;
+use pitstop_base::{clock::At, exit};
 
 /// The number of failures of an unknown kind which, with nothing else from the start, mean that the agent cannot work.
 const FIRST_FAILURES: u32 = 4;
@@ -122,10 +122,10 @@ impl End {
     #[must_use]
     pub const fn code(&self) -> i32 {
         match self {
-            Self::StopPhrase => 0,
-            Self::Cap(_) => 3,
-            Self::Tripped(_) => 4,
-            Self::NoAgent(_) => 5,
+            Self::StopPhrase => exit::OK,
+            Self::Cap(_) => exit::CAP,
+            Self::Tripped(_) => exit::BREAKER,
+            Self::NoAgent(_) => exit::NO_AGENT,
             Self::Stopped { code } => *code,
         }
     }
@@ -150,7 +150,9 @@ impl std::fmt::Display for End {
             Self::Cap(cap) => write!(f, "{cap}"),
             Self::Tripped(trip) => write!(f, "breaker {} tripped: {trip}", trip.name()),
             Self::NoAgent(why) => write!(f, "the agent could not run: {why}"),
-            Self::Stopped { code: 130 } => f.write_str("interrupted"),
+            Self::Stopped {
+                code: exit::INTERRUPTED,
+            } => f.write_str("interrupted"),
             Self::Stopped { .. } => f.write_str("stopped by the user"),
         }
     }

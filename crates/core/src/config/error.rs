@@ -17,9 +17,6 @@ use unicode_width::UnicodeWidthChar;
 
 use pitstop_base::{clean::one_line, format::count};
 
-/// The exit code for a bad configuration or bad usage.
-pub const EXIT_CODE: u8 = 2;
-
 /// The characters of a line that an excerpt shows; longer lines are cut around the fault.
 const EXCERPT_CHARS: usize = 100;
 
