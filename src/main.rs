@@ -8,7 +8,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use pitstop::cli::{
     api, attach, check, choose, completions, context, ctl, demo, doctor, exec_agent, git_hook,
     handoff, history, hook, host, ls, man, mcp, notify, phone, plugin, prune, restore, run, save,
-    server, status, statusline, test, trim, trust, unknown,
+    server, status, statusline, test, trim, trust, unknown, version,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -20,7 +20,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// A terminal supervisor for Claude Code: watches its context window fill and reboots it into a fresh
 /// session that carries on from a handoff you have seen.
 #[derive(Parser)]
-#[command(name = "pitstop", version, about)]
+#[command(name = "pitstop", version, long_version = version::long(), about)]
 struct Cli {
     #[command(flatten)]
     host: host::HostArgs,

@@ -46,3 +46,4 @@ pub mod test;
 pub mod trim;
 pub mod trust;
 pub mod unknown;
+pub mod version;
