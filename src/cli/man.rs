@@ -1,11 +1,24 @@
-//! `pitstop man`: the manual pages, made from the command line as it is defined.
+//! `pitstop man`: the manual pages. The first is made from the command line as it is defined, the default keymap, the table of exit
+//! codes, the places of files, and the README's examples.
 
-use std::{fs, io, path::PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Command};
-use clap_mangen::Man;
+use clap_mangen::{
+    Man,
+    roff::{Roff, bold, roman},
+};
 
-use super::out;
+use super::{out, version};
+use pitstop_base::{
+    exit,
+    keymap::{Keymap, Trigger},
+};
+use pitstop_core::config::load::paths::{Paths, Surroundings};
+use pitstop_store::SCRATCHPAD;
 
 /// Print the manual page, or write all of them into a directory.
 ///
@@ -22,9 +35,7 @@ pub struct ManArgs {
 pub fn run(args: &ManArgs, program: Command) -> i32 {
     let done = match &args.directory {
         None => page(program),
-        Some(directory) => fs::create_dir_all(directory)
-            .and_then(|()| clap_mangen::generate_to(program, directory))
-            .map(|()| String::new()),
+        Some(directory) => write_pages(directory, program).map(|()| String::new()),
     };
     match done {
         Ok(text) => out::print(&text),
@@ -32,8 +43,138 @@ pub fn run(args: &ManArgs, program: Command) -> i32 {
     }
 }
 
+fn write_pages(directory: &Path, program: Command) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    clap_mangen::generate_to(program.clone(), directory)?;
+    fs::write(directory.join("pitstop.1"), page(program)?)
+}
+
+/// Returns the page of the program itself.
 fn page(program: Command) -> io::Result<String> {
+    let program = program
+        .disable_help_subcommand(true)
+        .subcommand_help_heading("COMMANDS")
+        .subcommand_value_name("COMMAND");
+    let man = Man::new(program)
+        .date(env!("PITSTOP_COMMIT_DATE"))
+        .source(concat!("pitstop ", env!("CARGO_PKG_VERSION")))
+        .manual("Manual of pitstop");
     let mut page = Vec::new();
-    Man::new(program).render(&mut page)?;
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    man.render_subcommands_section(&mut page)?;
+    let mut own = Roff::new();
+    add_keys(&mut own);
+    own.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in exit::MEANINGS {
+        add_entry(&mut own, &code.to_string(), meaning);
+    }
+    own.control("SH", ["FILES"]);
+    for (path, text) in files() {
+        add_entry(&mut own, &path, text);
+    }
+    own.control("SH", ["ENVIRONMENT"]);
+    for (name, text) in ENVIRONMENT {
+        add_entry(&mut own, name, text);
+    }
+    own.control("SH", ["EXAMPLES"]);
+    for (command, text) in examples() {
+        add_entry(&mut own, command, text);
+    }
+    own.control("SH", ["VERSION"]);
+    for line in version::long().lines() {
+        own.text([roman(line)]).control("br", []);
+    }
+    own.to_writer(&mut page)?;
     Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+fn add_entry(page: &mut Roff, term: &str, text: &str) {
+    page.control("TP", []).text([bold(term)]);
+    page.text([roman(text)]);
+}
+
+/// Adds what `F1` lists, with the default keys.
+fn add_keys(page: &mut Roff) {
+    let keymap = Keymap::default();
+    let prefix = keymap.prefix().label();
+    page.control("SH", ["KEYS"]).text([roman(format!(
+        "These are the default keys; [keys] of the configuration sets others. Everything else goes to the agent, and so does {prefix} \
+         pressed twice."
+    ))]);
+    for binding in keymap.bindings() {
+        let label = |trigger: &Trigger| keymap.label(*trigger);
+        let keys: Vec<String> = binding.triggers.iter().map(label).collect();
+        add_entry(page, &keys.join(", "), binding.action.description());
+    }
+}
+
+/// Returns the places of files where no variable names another, and what they hold.
+fn files() -> Vec<(String, &'static str)> {
+    let none = Surroundings {
+        variable: &|_| None,
+        home: &|| Some("/~".into()),
+        uid: 0,
+    };
+    let paths = Paths::find(&none, Path::new("")).expect("a home is named");
+    let project = paths.project_dir();
+    [
+        (
+            paths.user_config(),
+            "your configuration; config.toml of the sources has every key",
+        ),
+        (
+            paths.config_dir().join("handoff.md"),
+            "your template of the handoff",
+        ),
+        (
+            paths.project_config(),
+            "the project's configuration: looks and numbers, and commands once you trust it",
+        ),
+        (project.join(SCRATCHPAD), "your notes"),
+        (
+            project.join("runs"),
+            "the handoffs, summaries and recordings of each run",
+        ),
+        (paths.database(), "runs, iterations and checkpoints"),
+        (paths.log_dir(), "the log files"),
+    ]
+    .map(|(path, text)| {
+        let path = path.display().to_string();
+        (
+            path.strip_prefix("/~")
+                .map_or(path.clone(), |below| format!("~{below}")),
+            text,
+        )
+    })
+    .into()
+}
+
+/// The variables that a person sets.
+const ENVIRONMENT: [(&str, &str); 5] = [
+    ("XDG_CONFIG_HOME", "the directory in place of ~/.config"),
+    ("XDG_STATE_HOME", "the directory in place of ~/.local/state"),
+    ("VISUAL, EDITOR", "the editor for notes and handoffs"),
+    (
+        "NO_COLOR",
+        "if it is set and not empty, nothing is in colour",
+    ),
+    (
+        "TMPDIR",
+        "the directory for the project of the demo, in place of /tmp",
+    ),
+];
+
+/// Returns the commands of the README's section `Use it`, and what they do.
+fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let section = include_str!("../../README.md").split("## Use it\n").nth(1);
+    let block = section.and_then(|section| section.split("```").nth(1));
+    let lines = block.unwrap_or_default().lines();
+    lines.filter_map(|line| {
+        let (command, text) = line.split_once('#')?;
+        Some((command.trim(), text.trim()))
+    })
 }
