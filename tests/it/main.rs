@@ -48,6 +48,7 @@ mod lineage;
 mod long_turn;
 mod night;
 mod notify;
+mod packaging;
 mod pane;
 mod permission;
 mod phone;
