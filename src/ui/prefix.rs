@@ -57,7 +57,7 @@ pub(super) fn draw(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &The
                 Span::raw(" ".repeat(GAP - 1)),
             ]
         });
-        Line::from_iter(spans)
+        spans.collect::<Line<'static>>()
     });
     let rows: Vec<Line<'static>> = rows.collect();
     let wanted = u16::try_from(height + 2).unwrap_or(u16::MAX);

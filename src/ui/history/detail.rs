@@ -216,14 +216,14 @@ fn changed(sign: u8, row: Line<'static>, theme: &Theme) -> Line<'static> {
     let (sign, style) = match sign {
         b'+' => ("+ ", theme.good),
         b'-' => ("- ", theme.text.add_modifier(Modifier::CROSSED_OUT)),
-        _ => return Line::from_iter([Span::raw("  ")].into_iter().chain(row.spans)),
+        _ => return [Span::raw("  ")].into_iter().chain(row.spans).collect(),
     };
     let spans = row
         .spans
         .into_iter()
         .map(|span| Span::styled(span.content, style));
     let sign = Span::styled(sign, style.remove_modifier(Modifier::CROSSED_OUT));
-    Line::from_iter([sign].into_iter().chain(spans))
+    [sign].into_iter().chain(spans).collect()
 }
 
 /// Reads the place in the older text of `@@ -12,7 +12,9 @@`: its first line, and the number of its lines.
