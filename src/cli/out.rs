@@ -171,11 +171,16 @@ pub fn ask(
 pub fn try_ask(
     exchange: impl FnOnce(&ApiClient) -> Result<Answer, ClientError>,
 ) -> Result<Answer, ClientError> {
+    exchange(&here()?)
+}
+
+/// Returns the way to the supervisor of the current project.
+pub fn here() -> Result<ApiClient, ClientError> {
     let file = secrets_file_here("control").map_err(|source| ClientError::Io {
         act: "find out which directory this is",
         source,
     })?;
-    exchange(&ApiClient::from_file(&file)?)
+    ApiClient::from_file(&file)
 }
 
 /// Asks as [`ask`] does, but returns `None` if no supervisor runs here, which is not an error.

@@ -1,4 +1,6 @@
-//! `pitstop status [--json]`: the status of the supervisor of this directory.
+//! `pitstop status [--json | --line [--watch]]`: the status of the supervisor of this directory.
+
+mod line;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -20,11 +22,22 @@ pub struct StatusArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+    /// Print one short line for a status bar: what waits for you, context, state and cost
+    ///
+    /// The line is empty where no supervisor runs.
+    #[arg(long, conflicts_with = "json")]
+    pub line: bool,
+    /// Print the line again whenever it changes, until the supervisor ends
+    #[arg(long, requires = "line")]
+    pub watch: bool,
 }
 
 /// Runs the command; 0, or 3 if no supervisor runs here, or 1.
 #[must_use]
 pub fn run(args: &StatusArgs) -> i32 {
+    if args.line {
+        return line::run(args.watch);
+    }
     match out::get::<StatusReport>("/status") {
         Ok((_, json)) if args.json => out::print(&format!("{json}\n")),
         Ok((report, _)) => out::print(&describe(&report, zone)),
@@ -192,12 +205,12 @@ fn row(name: &str, parts: &[String]) -> Vec<String> {
     vec![name.to_owned(), parts.join(" · ")]
 }
 
-/// Returns the name of a level for people, as the screen shows it.
-fn label(word: &str) -> String {
-    use pitstop_core::guard::Level::{Critical, Healthy, Overflow, Warning};
+/// Returns the name of a level for people, as the screen shows it; `None` for a word that is no level.
+fn label(word: &str) -> Option<&'static str> {
+    use pitstop_core::guard::Level::{self, Critical, Healthy, Overflow, Warning};
     let levels = [Healthy, Warning, Critical, Overflow];
     let level = levels.into_iter().find(|level| level.word() == word);
-    level.map_or(word, |level| level.label()).to_owned()
+    level.map(Level::label)
 }
 
 fn context(context: &ContextReport) -> Vec<String> {
@@ -209,7 +222,8 @@ fn context(context: &ContextReport) -> Vec<String> {
         None => tokens(used),
     }];
     parts.extend(context.percent.map(|percent| format!("{percent:.1} %")));
-    parts.extend(context.level.as_deref().map(label));
+    let level = context.level.as_deref();
+    parts.extend(level.map(|word| label(word).unwrap_or(word).to_owned()));
     let source = context.source.as_deref();
     parts.extend(source.map(|source| source.replace('_', " ")));
     parts.extend(context.age_ms.map(|age| format!("{} ago", duration(age))));
@@ -225,7 +239,7 @@ mod tests {
         ForecastUnit, RebootReport, TodoList,
     };
 
-    fn report() -> StatusReport {
+    pub(super) fn report() -> StatusReport {
         StatusReport {
             version: "0.1.0".into(),
             pid: 42,

@@ -114,12 +114,14 @@ fn a_project_without_sessions_says_so() {
 // What every command promises, in one table.
 
 /// A command: its words, its exit code where no supervisor runs and nothing is kept, and its code beside one.
-const COMMANDS: [(&[&str], i32, i32); 52] = [
+const COMMANDS: [(&[&str], i32, i32); 54] = [
     (&["--help"], 0, 0),
     (&["--version"], 0, 0),
     (&["help", "restore"], 0, 0),
     (&["status"], 3, 0),
     (&["status", "--json"], 3, 0),
+    (&["status", "--line"], 3, 0),
+    (&["status", "--watch"], 2, 2),
     (&["history"], 3, 0),
     (&["history", "--json"], 3, 0),
     (&["history", "--totals"], 3, 0),

@@ -28,6 +28,9 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
+mod events;
+
+pub use events::Events;
 pub use pitstop_agent::claude::OBSERVE_VARIABLE;
 use pitstop_base::private_file::{self, OpenError};
 
