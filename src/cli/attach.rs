@@ -36,7 +36,7 @@ use tokio::{
 };
 
 use crate::{
-    runtime::{TERMINAL_VARIABLES, tty},
+    runtime::{HERDR_VARIABLES, TERMINAL_VARIABLES, tty},
     supervisor::StartError,
 };
 use pitstop_base::clean::one_line;
@@ -158,6 +158,7 @@ pub(super) fn show(
         take: args.take,
         environment: TERMINAL_VARIABLES
             .iter()
+            .chain(&HERDR_VARIABLES)
             .filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?)))
             .collect(),
     };

@@ -84,6 +84,9 @@ impl Shell {
         {
             Ok(id) => {
                 tokio::spawn(listen(id, messages, self.terminals.clients.clone()));
+                if !hello.watch {
+                    self.enter_herdr(id, &hello.environment);
+                }
                 self.became_active();
             }
             Err(error) => tracing::warn!(%error, "a terminal cannot be attached"),

@@ -28,6 +28,7 @@ pub mod effects;
 mod files;
 pub mod follower;
 pub mod handoff_files;
+mod herdr;
 pub mod host;
 pub mod host_output;
 mod hosted;
@@ -97,6 +98,7 @@ use store_writer::Job;
 use terminal::{ECHO_FRAME_TIME, ECHO_TIME, FRAME_TIME, Terminals};
 
 pub use attached::Client;
+pub use herdr::HERDR_VARIABLES;
 pub use terminal::{Looks, TERMINAL_VARIABLES, locale};
 
 /// The number of answers that may wait for the loop.
@@ -380,7 +382,7 @@ impl Shell {
         let clients = terminals.leave();
         // A sender that waits for room in the channel must not be waited for.
         drop(sources);
-        services.caller.finish().await;
+        tokio::join!(services.caller.finish(), services.herdr.finish());
         (core.end(remains.end().await), clients)
     }
 
@@ -440,6 +442,7 @@ impl Shell {
         }
         let scrolled = self.pane.screen.scroll_offset();
         self.run_effects(effects);
+        self.report_to_herdr();
         if self.pane.screen.scroll_offset() != scrolled {
             self.terminals.set_dirty();
         }

@@ -30,6 +30,7 @@ use super::{
     Shell,
     files::Order,
     follower::{self, FollowCommand},
+    herdr::Herdr,
     notify::Caller,
     store_writer::Job,
     summary::SideProcesses,
@@ -60,6 +61,7 @@ pub(super) struct Services {
     pub watcher: Watcher,
     pub summaries: SideProcesses,
     pub caller: Caller,
+    pub herdr: Herdr,
     /// True while a git query runs.
     pub git_running: bool,
     /// True if git must be queried once more.
@@ -83,6 +85,7 @@ impl Services {
             watcher: Watcher::default(),
             summaries: SideProcesses::default(),
             caller: Caller::default(),
+            herdr: Herdr::default(),
             git_running: false,
             git_asked: false,
         }

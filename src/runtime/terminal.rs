@@ -539,6 +539,7 @@ impl Shell {
         let list = &mut self.terminals.list;
         let at = list.iter().position(|one| one.id == id)?;
         let mut terminal = list.remove(at);
+        self.services.herdr.leave(id);
         terminal.say_last();
         let HostTerminal { host, client, .. } = terminal;
         let released = tokio::task::spawn_blocking(move || drop(host));

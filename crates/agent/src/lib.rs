@@ -151,8 +151,9 @@ const CHILD_MARKS: [&str; 15] = [
     claude::PROGRAM_VARIABLE,
 ];
 
-/// The marks of the terminal that we run in: the child runs in our own.
-const TERMINAL_MARKS: [&str; 8] = [
+/// The marks of the terminal that we run in: the child runs in our own. In the pane that herdr's variable names, herdr's hook for the
+/// client would have it resume the client without us.
+const TERMINAL_MARKS: [&str; 9] = [
     "TMUX",
     "TMUX_PANE",
     "STY",
@@ -161,6 +162,7 @@ const TERMINAL_MARKS: [&str; 8] = [
     "COLUMNS",
     "VTE_VERSION",
     "KITTY_WINDOW_ID",
+    "HERDR_PANE_ID",
 ];
 
 /// The variables that name the terminal to a program in our pane.
@@ -236,6 +238,7 @@ mod tests {
             ("CLAUDE_CODE_ENTRYPOINT", "cli"),
             ("TMUX", "/tmp/x"),
             ("STY", "1"),
+            ("HERDR_PANE_ID", "w1:p1"),
             ("ZELLIJ_PANE_ID", "2"),
             ("TERM_PROGRAM_VERSION", "3"),
             ("LINES", "24"),

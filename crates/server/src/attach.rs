@@ -72,7 +72,7 @@ pub struct Hello {
     /// True if all other terminals are to be detached.
     #[serde(default)]
     pub take: bool,
-    /// The variables of the client's environment that say what the terminal can show.
+    /// The variables of the client's environment that describe the terminal: its abilities, and the pane of a manager it is in.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
 }

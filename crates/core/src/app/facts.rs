@@ -411,7 +411,8 @@ pub fn end_reason(model: &Model) -> EndReason {
 
 /// Returns the figure that decides about reboots. An estimate is not good enough: a program that only redraws its screen would fill
 /// any window by it.
-pub(in crate::app) fn deciding_figure(model: &Model) -> Option<Figure> {
+#[must_use]
+pub fn deciding_figure(model: &Model) -> Option<Figure> {
     let figure = model.session.guard.figure(model.now);
     figure.filter(|figure| figure.source != Source::Estimate)
 }
