@@ -20,6 +20,7 @@ mod client_limit;
 mod cold_cache;
 mod commands;
 mod compaction;
+mod company;
 mod config;
 mod conformance;
 mod context;
