@@ -94,24 +94,7 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         parts.extend(lowered.then(|| "the lines were moved below it".to_owned()));
         rows.push(row("client", &parts));
     }
-    let reboot = &report.reboot;
-    let is_held = reboot.held.is_some() && reboot.phase == "idle";
-    let phase = if is_held { "held" } else { &reboot.phase };
-    let mut parts = vec![phase.to_owned()];
-    parts.extend(reboot.reason.clone());
-    if !reboot.blocked_by.is_empty() {
-        parts.push(format!("waits for {}", reboot.blocked_by.join(", ")));
-    }
-    if let Some(held) = &reboot.held {
-        let until = held.until.map(|until| until.with_timezone(&zone(until)));
-        let until = until.map_or_else(String::new, |until| {
-            format!(", until {}", until.format("%H:%M"))
-        });
-        parts.push(format!("{}{until}", held.reason));
-    }
-    let pays = report.reboot_pays_in_calls.map(payoff::words);
-    parts.extend(pays.map(|when| format!("pays for itself {when}")));
-    rows.push(row("reboot", &parts));
+    rows.push(reboot_row(report, zone));
     if let Some(run) = &report.run {
         rows.extend(run_rows(run, zone));
     }
@@ -129,6 +112,28 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         rows.push(row("history", &[format!("in memory: {error}")]));
     }
     columns(&rows)
+}
+
+/// Returns the reboot that is under way or held, and when one now would pay for itself.
+fn reboot_row(report: &StatusReport, zone: Zone) -> Vec<String> {
+    let reboot = &report.reboot;
+    let is_held = reboot.held.is_some() && reboot.phase == "idle";
+    let phase = if is_held { "held" } else { &reboot.phase };
+    let mut parts = vec![phase.to_owned()];
+    parts.extend(reboot.reason.clone());
+    if !reboot.blocked_by.is_empty() {
+        parts.push(format!("waits for {}", reboot.blocked_by.join(", ")));
+    }
+    if let Some(held) = &reboot.held {
+        let until = held.until.map(|until| until.with_timezone(&zone(until)));
+        let until = until.map_or_else(String::new, |until| {
+            format!(", until {}", until.format("%H:%M"))
+        });
+        parts.push(format!("{}{until}", held.reason));
+    }
+    let pays = report.reboot_pays_in_calls.map(payoff::words);
+    parts.extend(pays.map(|when| format!("pays for itself {when}")));
+    row("reboot", &parts)
 }
 
 /// Returns what a person is needed for.
