@@ -738,7 +738,7 @@ fn a_full_window_asks(launch: &Launch) {
     supervisor.wait_for_phase("idle", SOON);
     supervisor
         .terminal
-        .wait_for_text("Reboot cancelled · again after the next turn", SOON);
+        .wait_for_text("Not now · asked again after the next turn", SOON);
     // The window is as full after the next turn.
     supervisor.prompt("carry on then");
     let status = supervisor.wait_for_phase("review", SOON);
