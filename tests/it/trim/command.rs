@@ -215,6 +215,8 @@ fn the_user_s_own_line_counts() {
         &[
             "--set",
             "context.window=1000000",
+            "--set",
+            "guard.preset=late",
             "trim",
             OLD,
             "--json",
