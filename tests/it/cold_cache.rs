@@ -47,6 +47,10 @@ fn resumed_after_hours() -> (Launch, Supervisor) {
         |status| status["agent"]["bridge"]["state"] == "in_force",
         SOON,
     );
+    // Until the client has counted what a fresh session begins with, no prompt is held.
+    pitstop
+        .terminal
+        .wait_for_text("Cache cold: this prompt re-reads", SOON);
     (launch, pitstop)
 }
 
@@ -73,9 +77,6 @@ fn make_older(launch: &Launch, session: &str) {
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_prompt_into_a_cold_cache_waits_for_its_person_with_both_prices() {
     let (launch, pitstop) = resumed_after_hours();
-    pitstop
-        .terminal
-        .wait_for_text("Cache cold: this prompt re-reads", SOON);
     let cache = &pitstop.status()["prompt_cache"];
     let (tokens, usd) = (&cache["recache_tokens"], &cache["recache_usd"]);
     let tokens = tokens.as_f64().expect("it is known");

@@ -34,6 +34,10 @@ use pitstop_transcript::{SessionId, record::mended};
 /// The longest wait of a poll for an order: below the client's limit of 30 s for one call, and below a connection's limit.
 const HOLD: Duration = Duration::from_secs(10);
 
+/// The longest wait for the second mod of a client that has just started: on a busy machine it is loaded 3 s behind the first one
+/// (2.1.332). The one who gave the order waits for 10 s.
+const LOADED_WITHIN: Duration = Duration::from_secs(7);
+
 /// The most polls of one door at a time: of a session, its forks, a spare process, and clients that have died.
 pub const POLL_COUNT: usize = 16;
 
@@ -149,8 +153,17 @@ pub(super) async fn bridge(
         "take" => {
             let OrderBody { order } = parse(body)?;
             mailbox.identify(&sender)?;
-            let taken = mailbox.lock().take(&sender, order);
-            Ok(exact(&json!({ "taken": taken })))
+            if !mailbox.lock().take(&sender, order) {
+                return Ok(exact(&json!({ "taken": false })));
+            }
+            if !mailbox.lock().replaces(order) {
+                return Ok(exact(&json!({ "taken": true })));
+            }
+            let loaded = |orders: &Orders| orders.owner.answers.then_some(());
+            let answers = held(&state, &connection, LOADED_WITHIN, loaded).await?;
+            Ok(exact(
+                &json!({ "taken": true, "answers": answers.is_some() }),
+            ))
         }
         "answer" => {
             let OrderBody { order } = parse(body)?;
@@ -160,7 +173,7 @@ pub(super) async fn bridge(
             said(&state, session, client, Said::Answered(order, outcome)).await
         }
         "answers" => {
-            mailbox.lock().owner.answers = true;
+            mailbox.change(|orders| orders.owner.answers = true);
             Ok(accepted())
         }
         "compact" => compact(&state, sender, parse(body)?, &connection).await,
@@ -221,7 +234,7 @@ async fn poll(state: &ServerState, sender: &Sender, connection: &Connection) -> 
     let _place = place(state)?;
     let number = mailbox.change(|orders| orders.begin_poll(sender))?;
     said(state, sender.session, client, Said::Polled).await?;
-    let answer = held(state, connection, |orders| {
+    let answer = held(state, connection, HOLD, |orders| {
         if orders.is_poll_over(sender, number) {
             return Some(None);
         }
@@ -232,14 +245,15 @@ async fn poll(state: &ServerState, sender: &Sender, connection: &Connection) -> 
     Ok(exact(&json!({ "order": order, "asks_of_prompts": asks })))
 }
 
-/// Holds a call until the orders yield its answer; `None` if there is none within the longest time for a call.
+/// Holds a call until the orders yield its answer; `None` if there is none within this time.
 async fn held<T>(
     state: &ServerState,
     connection: &Connection,
+    within: Duration,
     answer: impl Fn(&Orders) -> Option<T>,
 ) -> Result<Option<T>, HttpError> {
     let mailbox = &state.requests.mailbox;
-    let end = connection.came + HOLD;
+    let end = connection.came + within;
     let mut changed = mailbox.0.changed.subscribe();
     let mut closing = state.closing.clone();
     loop {
@@ -306,7 +320,10 @@ async fn hold(
     if mailbox.lock().decision(&id).is_none() {
         said(state, sender.session, client, asks(id.clone())).await?;
     }
-    let decided = held(state, connection, |orders| orders.decision(&id).cloned()).await?;
+    let decided = held(state, connection, HOLD, |orders| {
+        orders.decision(&id).cloned()
+    })
+    .await?;
     Ok(exact(&decided.unwrap_or(Decision::Wait)))
 }
 

@@ -1,6 +1,6 @@
 //! The client's own side of the session at its door: rights, orders that one process takes once, and hostile bodies.
 
-use pitstop_agent::bridge::{self, Fact, Order, OrderId, Outcome, Said};
+use pitstop_agent::bridge::{self, Fact, Order, OrderId, Outcome, ReplaceWhen, Said};
 use pitstop_transcript::SessionId;
 use serde_json::{Value, json};
 
@@ -38,11 +38,16 @@ impl Supervisor {
 
     /// Sends a poll and leaves the connection open.
     fn polls(&self, instance: &str) -> UnixStream {
-        let body = body(instance, SESSION, &json!({}));
+        self.sends("poll", instance, &json!({}))
+    }
+
+    /// Sends a message and leaves the connection open.
+    fn sends(&self, name: &str, instance: &str, fields: &Value) -> UnixStream {
+        let body = body(instance, SESSION, fields);
         let mut stream = UnixStream::connect(self.socket()).unwrap();
         stream.limit();
         let message = message(
-            "POST /bridge/poll HTTP/1.1",
+            &format!("POST /bridge/{name} HTTP/1.1"),
             &[
                 "Host: pitstop",
                 &format!("Authorization: Bearer {}", self.token("bridge")),
@@ -101,6 +106,34 @@ fn the_bridge_observes_and_answers_and_has_no_other_right() {
     let orders = |request: &Request| matches!(request, Request::Control(_));
     assert!(!received.iter().any(orders), "{received:?}");
     assert_eq!(supervisor.bridge_said(), []);
+}
+
+#[test]
+fn an_order_to_replace_the_conversation_waits_for_the_mod_that_answers_compactions() {
+    let supervisor = Supervisor::start();
+    supervisor.greets("a");
+    let order = |when| Order::ReplaceConversation {
+        text: "the handoff".to_owned(),
+        nonce: "n1".to_owned(),
+        when,
+    };
+    let mailbox = &supervisor.mailbox;
+    let place = |id, when| mailbox.place(OrderId(id), session(), order(when));
+    place(7, ReplaceWhen::Idle);
+    let mut taking = supervisor.sends("take", "a", &json!({ "order": 7 }));
+    taking
+        .set_read_timeout(Some(Duration::from_millis(200)))
+        .unwrap();
+    let early = taking.read(&mut [0]);
+    assert!(early.is_err(), "{early:?}");
+    taking.limit();
+    let loaded = supervisor.bridge("answers", "second", &json!({}));
+    loaded.expect(202);
+    let both = r#"{"taken":true,"answers":true}"#;
+    assert_eq!(receive(taking).body, both);
+    place(8, ReplaceWhen::NextStep);
+    let taken = supervisor.bridge("take", "a", &json!({ "order": 8 }));
+    assert_eq!(taken.body, both);
 }
 
 #[test]

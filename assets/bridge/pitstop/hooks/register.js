@@ -62,9 +62,9 @@ const reportDraft = ($, { text, cursor }) =>
 
 // An order belongs to the first who takes it, so that of several processes one carries it out, once.
 const follow = async ($, order) => {
-  const { taken } = await post($, "take", { order: order.id });
+  const { taken, answers } = await post($, "take", { order: order.id });
   if (!taken) return;
-  const answer = await carryOut($, order).catch((error) => ({ outcome: "failed", why: `${error}` }));
+  const answer = await carryOut($, { ...order, answers }).catch((error) => ({ outcome: "failed", why: `${error}` }));
   await post($, "answer", { order: order.id, ...answer });
 };
 

@@ -7,7 +7,8 @@
 //!   POST /bridge/hello    protocol and version of the client ──▶ accepted or not      nothing else is taken before
 //!   POST /bridge/fact     usage, turn, prompt, draft                                  moves figures, is never an order
 //!   POST /bridge/poll     ──▶ an order that waits for this session, or none after a while
-//!   POST /bridge/take     the order's number ──▶ whether it is the caller's           the first who asks has it
+//!   POST /bridge/take     the order's number ──▶ whether it is the caller's           the first who asks has it; one that replaces
+//!                             the conversation is answered once the second mod is loaded, or not in time
 //!   POST /bridge/answer   what came of it
 //!   POST /bridge/answers  the second mod, `pitstop-answer`, is loaded: without it no conversation is replaced
 //!   POST /bridge/compact  ──▶ what a compaction that is about to begin leaves      by the second mod, `pitstop-answer`,

@@ -106,9 +106,6 @@ pub struct Waiting {
     /// The order itself.
     #[serde(flatten)]
     pub order: Order,
-    /// True if the second mod is there; known of an order that replaces the conversation. Without it the client would summarize.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub answers: Option<bool>,
 }
 
 /// The reason why a message is not taken.
@@ -258,9 +255,14 @@ impl Orders {
         Some(Waiting {
             id: *id,
             order: placed.order.clone(),
-            answers: matches!(placed.order, Order::ReplaceConversation { .. })
-                .then_some(self.owner.answers),
         })
+    }
+
+    /// Reports whether an order replaces the conversation: then the second mod must be there, or the client would summarize.
+    #[must_use]
+    pub fn replaces(&self, id: OrderId) -> bool {
+        let placed = self.placed.get(&id);
+        placed.is_some_and(|placed| matches!(placed.order, Order::ReplaceConversation { .. }))
     }
 
     /// Gives an order to a process that wants to carry it out; returns true if the process is to do so.
@@ -515,10 +517,9 @@ mod tests {
         let shown = serde_json::to_value(orders.next(session(1))).unwrap();
         assert_eq!(
             shown,
-            serde_json::json!({"id": 7, "kind": "replace_conversation", "nonce": "n1", "when": "idle", "answers": false})
+            serde_json::json!({"id": 7, "kind": "replace_conversation", "nonce": "n1", "when": "idle"})
         );
-        orders.owner.answers = true;
-        assert_eq!(orders.next(session(1)).unwrap().answers, Some(true));
+        assert!(orders.replaces(READ) && !orders.replaces(OrderId(8)));
         assert_eq!(orders.hand_out(session(1), READ), None, "not taken yet");
         orders.take(&sender("a", 1), READ);
         assert_eq!(orders.hand_out(session(2), READ), None);
@@ -628,7 +629,6 @@ mod tests {
                 text: "é\n".into(),
                 cursor: 1,
             },
-            answers: None,
         };
         assert_eq!(
             serde_json::to_value(waiting).unwrap(),
