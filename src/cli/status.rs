@@ -146,9 +146,7 @@ fn need_row(need: &NeedReport, zone: Zone) -> Vec<String> {
 
 /// Returns what the context window holds, the largest first: the client's categories, and of MCP tools the servers.
 fn contents(categories: &[Category]) -> Vec<String> {
-    let used = |row: &&Category| row.kind == CategoryKind::Used && row.tokens.0 > 0;
-    let mut rows: Vec<_> = categories.iter().filter(used).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.tokens));
+    let rows = Category::of_kind(categories, CategoryKind::Used);
     let described = rows.into_iter().map(|row| {
         let named = |part: &Part| format!("{} {}", part.name, tokens(part.tokens.0));
         let servers: Vec<_> = row.parts.iter().map(named).collect();

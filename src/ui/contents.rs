@@ -31,14 +31,14 @@ const FIGURE: usize = 7;
 /// Draws the page over everything but the footer.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, theme: &Theme) {
     let rows = categories(model);
-    let used: Vec<&Category> = of_kind(rows, CategoryKind::Used);
+    let used = Category::of_kind(rows, CategoryKind::Used);
     let all: u64 = used.iter().map(|row| row.tokens.0).sum();
     let name = format!("What fills the window · {}", text::tokens(Tokens(all)));
     let (area, inner) = frame::page(buf, whole, &name, theme);
     let cells = usize::from(inner.width);
     let mut lines = Vec::new();
     if used.is_empty() {
-        let said = "Not known: the client tells it by the bridge, from its first figure on.";
+        let said = "Not known: the client reports it through the bridge, from its first figure on.";
         lines.push(frame::row(text::fit(said, cells), theme.dim));
     }
     let widest = used.iter().map(|row| text::width(&row.name)).max();
@@ -53,7 +53,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
             frame::row(text::fit(&said, cells), theme.dim)
         }));
     }
-    let later = of_kind(rows, CategoryKind::Deferred);
+    let later = Category::of_kind(rows, CategoryKind::Deferred);
     lines.extend(later.into_iter().map(|row| {
         let (name, tokens) = (text::safe(&row.name), text::tokens(row.tokens));
         let said = format!(" not in the window until it is used: {name} {tokens}");
@@ -74,16 +74,6 @@ fn categories(model: &Model) -> &[Category] {
     let reported = model.session.agent.bridge.of(model.session.id);
     let usage = reported.and_then(|reported| reported.usage.as_ref());
     usage.map_or(&[], |usage| &usage.categories)
-}
-
-/// Returns the categories of a kind, the largest first.
-fn of_kind(rows: &[Category], kind: CategoryKind) -> Vec<&Category> {
-    let mut rows: Vec<_> = rows
-        .iter()
-        .filter(|row| row.kind == kind && row.tokens.0 > 0)
-        .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.tokens));
-    rows
 }
 
 /// Returns the line of a category.

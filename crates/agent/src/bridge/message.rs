@@ -286,6 +286,17 @@ pub struct Category {
     pub parts: Vec<Part>,
 }
 
+impl Category {
+    /// Returns the rows of a kind that hold anything, the largest first.
+    #[must_use]
+    pub fn of_kind(rows: &[Self], kind: CategoryKind) -> Vec<&Self> {
+        let has_any = |row: &&Self| row.kind == kind && row.tokens.0 > 0;
+        let mut rows: Vec<_> = rows.iter().filter(has_any).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.tokens));
+        rows
+    }
+}
+
 /// A part of a [`Category`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
