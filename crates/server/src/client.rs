@@ -345,24 +345,35 @@ fn wait_for(stream: &UnixStream, flags: PollFlags, deadline: Instant) -> Result<
 
 fn read_answer(stream: &mut UnixStream, deadline: Instant) -> Result<Answer, ClientError> {
     let mut bytes = Vec::new();
+    while read_more(stream, &mut bytes, deadline)? {
+        if let Some(answer) = parse_answer(&bytes, false)? {
+            return Ok(answer);
+        }
+        if bytes.len() > ANSWER_LIMIT {
+            return Err(garbled("one that is too long"));
+        }
+    }
+    parse_answer(&bytes, true)?.ok_or(garbled("an answer cut short"))
+}
+
+/// Appends what comes next before `deadline`; returns false if no more bytes will come.
+fn read_more(
+    stream: &mut UnixStream,
+    bytes: &mut Vec<u8>,
+    deadline: Instant,
+) -> Result<bool, ClientError> {
     let mut chunk = [0_u8; 8192];
     loop {
         match stream.read(&mut chunk) {
-            Ok(0) => return parse_answer(&bytes, true)?.ok_or(garbled("an answer cut short")),
             Ok(count) => {
                 bytes.extend_from_slice(&chunk[..count]);
-                if let Some(answer) = parse_answer(&bytes, false)? {
-                    return Ok(answer);
-                }
+                return Ok(count > 0);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 wait_for(stream, PollFlags::IN, deadline)?;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(ClientError::io("read the answer")(error)),
-        }
-        if bytes.len() > ANSWER_LIMIT {
-            return Err(garbled("one that is too long"));
         }
     }
 }

@@ -11,7 +11,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{ApiClient, ClientError, HEAD_LIMIT, connect, garbled, wait_for, write_all};
+use super::{ApiClient, ClientError, HEAD_LIMIT, connect, garbled, read_more, write_all};
 
 /// An open stream of events, by which a client learns that there is something new to ask for.
 #[derive(Debug)]
@@ -25,16 +25,9 @@ impl ApiClient {
         let head = self.head("GET /events HTTP/1.0", "");
         write_all(&mut stream, head.as_bytes(), deadline)?;
         let mut bytes = Vec::new();
-        let mut chunk = [0_u8; 8192];
         while memchr::memmem::find(&bytes, b"\r\n\r\n").is_none() {
-            match stream.read(&mut chunk) {
-                Ok(0) => return Err(garbled("an answer cut short")),
-                Ok(count) => bytes.extend_from_slice(&chunk[..count]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    wait_for(&stream, PollFlags::IN, deadline)?;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(ClientError::io("read the answer")(error)),
+            if !read_more(&mut stream, &mut bytes, deadline)? {
+                return Err(garbled("an answer cut short"));
             }
             if bytes.len() > HEAD_LIMIT {
                 return Err(garbled("a head that is too long"));
