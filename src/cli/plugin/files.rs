@@ -7,7 +7,10 @@ use std::{
 
 use serde_json::json;
 
-use crate::cli::{fleet::quoted, out};
+use crate::{
+    cli::{fleet::quoted, out},
+    supervisor::program::claude_config_dir,
+};
 use pitstop_agent::bridge::{PLUGIN, place_of};
 use pitstop_store::{FilesError, PrivateDir};
 
@@ -173,9 +176,7 @@ fn command(directory: &Path) -> String {
 
 /// Reports whether each session of the user's looks for plugins in the directory above.
 fn is_skill(directory: &Path) -> bool {
-    let own = env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from);
-    let own = own.or_else(|| Some(env::home_dir()?.join(".claude")));
-    own.is_some_and(|own| directory.parent() == Some(&own.join("skills")))
+    claude_config_dir().is_some_and(|own| directory.parent() == Some(&own.join("skills")))
 }
 
 fn described(directory: &Path) -> String {

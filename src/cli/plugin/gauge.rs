@@ -1,15 +1,9 @@
 //! The gauge of the plugin: what a figure means by the user's lines, and whether it has passed one.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
-use crate::cli::here::Here;
-use crate::runtime;
-use pitstop_base::{
-    clock::At,
-    format::{percent, tokens},
-};
+use crate::{cli::here::Here, runtime, supervisor::boot::start_of_time};
+use pitstop_base::format::{percent, tokens};
 use pitstop_core::{
     app::figures::{crossed_words, guard_settings},
     config::Config,
@@ -55,12 +49,7 @@ pub fn answer(asked: &Question, flags: &Flags) -> Result<Answer, i32> {
 }
 
 fn judge(asked: &Question, config: &Config) -> Answer {
-    let wall = runtime::wall();
-    let at = At {
-        since_start: Duration::ZERO,
-        wall,
-        zone: runtime::zone(wall),
-    };
+    let at = start_of_time(runtime::wall());
     let mut guard = Guard::new(guard_settings(config));
     guard.set_client_limit(asked.compacts_at.map(Tokens));
     let passed = asked.passed.as_deref();
