@@ -335,14 +335,11 @@ fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static
 
 /// Returns when a reboot now has paid for itself, where that is known.
 fn payoff(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
-    let when = payoff::words(report::payoff(model)?);
-    let said = format!("a reboot now pays for itself {when}");
-    let short = || format!("a reboot pays {when}");
-    let said = if text::width(&said) > cells {
-        short()
-    } else {
-        said
-    };
+    let when = payoff::words(payoff::calls(model)?);
+    let mut said = format!("a reboot now pays for itself {when}");
+    if text::width(&said) > cells {
+        said = format!("a reboot pays {when}");
+    }
     Some((7, frame::row(text::fit(&said, cells), theme.text)))
 }
 

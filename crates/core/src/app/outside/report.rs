@@ -92,7 +92,7 @@ pub fn status(model: &Model) -> StatusReport {
         cost_usd: model.session.spending.session_cost(),
         turn_cost_usd: cost.map(|cost| cost.now),
         fresh_turn_cost_usd: cost.and_then(|cost| cost.fresh),
-        reboot_pays_in_calls: payoff(model),
+        reboot_pays_in_calls: payoff::calls(model),
         prompt_cache: cold_cache::report(model),
         run: autopilot::report(model),
         store_error: model.outside.store_error.clone(),
@@ -136,16 +136,6 @@ fn last_reboot(model: &Model) -> Option<LastReboot> {
         tokens_before: before.tokens_at_end.map(|tokens| tokens.0),
         tokens_after: after.tokens_at_birth.map(|tokens| tokens.0),
     })
-}
-
-/// Returns the number of calls after which a reboot now has paid for itself, where that is known and ever happens.
-#[must_use]
-pub fn payoff(model: &Model) -> Option<u32> {
-    // A client that says nothing of its cache is taken for one that reads from it: a reboot then pays later.
-    payoff::calls(
-        model,
-        cold_cache::report(model).is_none_or(|cache| cache.warm),
-    )
 }
 
 fn lines(model: &Model) -> LinesReport {

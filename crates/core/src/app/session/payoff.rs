@@ -2,6 +2,7 @@
 
 use crate::{
     app::{
+        cold_cache,
         facts::{deciding_figure, fresh_tokens},
         model::Model,
     },
@@ -10,10 +11,10 @@ use crate::{
 use pitstop_agent::bridge::Reported;
 use pitstop_transcript::{Tokens, usage::Usage};
 
-/// Returns the number of calls, while the prompt cache is warm or cold; `None` where it is not known (no figure, no fresh session seen, no price of the model), or where a
+/// Returns the number of calls; `None` where it is not known (no figure, no fresh session seen, no price of the model), or where a
 /// reboot now would never pay.
 #[must_use]
-pub fn calls(model: &Model, warm: bool) -> Option<u32> {
+pub fn calls(model: &Model) -> Option<u32> {
     let agent = &model.session.agent;
     // What the client says is in use without a message is what the running session has in the cache of any other.
     let reported = agent.bridge.of(model.session.id);
@@ -26,7 +27,8 @@ pub fn calls(model: &Model, warm: bool) -> Option<u32> {
         again: USUAL_AGAIN,
         output: USUAL_OUTPUT,
         summary: if asks { SUMMARY } else { Usage::default() },
-        warm,
+        // A client that says nothing of its cache is taken for one that reads from it: a reboot then pays later.
+        warm: cold_cache::report(model).is_none_or(|cache| cache.warm),
     };
     payoff.calls(agent.model_id.as_deref()?)
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    app::{cold_cache, cost, event::TranscriptFacts, facts, report},
+    app::{cold_cache, cost, event::TranscriptFacts, facts, payoff, report},
     lineage::TokenTotals,
 };
 use pitstop_agent::{CacheLifetime, PromptCache};
@@ -127,7 +127,7 @@ fn priced(used: u64) -> Bench {
 
 #[test]
 fn a_reboot_pays_for_itself_the_sooner_the_fuller_the_window_is() {
-    let calls = |used| report::payoff(&priced(used).model);
+    let calls = |used| payoff::calls(&priced(used).model);
     assert_eq!(calls(25_000), None, "never");
     let [few, more] = [90_000, 150_000].map(|used| calls(used).expect("it pays"));
     assert!((1..few).contains(&more), "{few} {more}");
@@ -139,19 +139,19 @@ fn a_reboot_pays_for_itself_the_sooner_the_fuller_the_window_is() {
         usd: None,
         lifetime: CacheLifetime::FiveMinutes,
     });
-    assert_eq!(report::payoff(&bench.model), Some(1), "the window is cold");
+    assert_eq!(payoff::calls(&bench.model), Some(1), "the window is cold");
 }
 
 #[test]
 fn nothing_is_said_of_a_reboot_where_a_figure_is_missing() {
     let mut bench = priced(150_000);
     bench.model.session.agent.model_id = Some("us.anthropic.claude-opus-4-8".to_owned());
-    assert_eq!(report::payoff(&bench.model), None, "no price is known");
+    assert_eq!(payoff::calls(&bench.model), None, "no price is known");
     bench.model.session.agent.model_id = None;
-    assert_eq!(report::payoff(&bench.model), None, "no model is known");
+    assert_eq!(payoff::calls(&bench.model), None, "no model is known");
     let mut empty = Bench::new();
     empty.model.session.agent.model_id = Some("claude-opus-4-8".to_owned());
-    assert_eq!(report::payoff(&empty.model), None, "no figure is known");
+    assert_eq!(payoff::calls(&empty.model), None, "no figure is known");
 }
 
 fn undone(bench: &mut Bench) {
