@@ -93,23 +93,23 @@ impl PastSession {
     /// that it was given, the summary or the task.
     #[must_use]
     pub fn excerpt(&self, wanted: &str) -> Option<Excerpt> {
-        let handoff =
-            |entry: &'_ Option<JournalEntry>| entry.as_ref().map(|one| one.handoff.clone());
+        fn handoff(entry: Option<&JournalEntry>) -> Option<&str> {
+            entry.map(|one| one.handoff.as_str())
+        }
         let texts = [
-            ("handoff it gave", handoff(&self.gave)),
-            ("handoff it was given", handoff(&self.got)),
-            ("summary", self.iteration.summary.clone()),
-            ("task", self.task.clone()),
+            ("handoff it gave", handoff(self.gave.as_ref())),
+            ("handoff it was given", handoff(self.got.as_ref())),
+            ("summary", self.iteration.summary.as_deref()),
+            ("task", self.task.as_deref()),
         ];
         let wanted = wanted.to_lowercase();
         texts.into_iter().find_map(|(of, text)| {
-            let text = text?;
-            let mut lines = text.lines().map(clean::one_line);
-            let line = lines.find(|line| line.to_lowercase().contains(&wanted))?;
-            let before = line.to_lowercase();
-            let at = before
-                .find(&wanted)
-                .map(|at| before[..at].chars().count())?;
+            let (line, at) = text?.lines().find_map(|line| {
+                let line = clean::one_line(line);
+                let lower = line.to_lowercase();
+                let at = lower[..lower.find(&wanted)?].chars().count();
+                Some((line, at))
+            })?;
             let words = line.chars().skip(at.saturating_sub(AROUND));
             let words = words.take(2 * AROUND + wanted.chars().count()).collect();
             Some(Excerpt { of, words })

@@ -87,7 +87,7 @@ pub fn glance(body: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns the line in one text that stands for a line of another one with the same sections: it is as far below its heading.
+/// Returns the line in one text that corresponds to a line of another one with the same sections: it is as far below its heading.
 #[must_use]
 pub fn same_line(from: &str, line: usize, to: &str) -> Option<usize> {
     let (of, there) = (sections(from), sections(to));
@@ -204,20 +204,15 @@ impl Reading {
             }
         };
         let mut rows = usize::try_from(self.offset.unsigned_abs()).unwrap_or(usize::MAX);
-        let down = self.offset > 0;
-        while rows > 0
-            && (if down {
-                line + 1 < lines.len()
-            } else {
-                line > 0
-            })
-        {
-            if !down {
-                line -= 1;
-            }
-            rows = rows.saturating_sub(rows_of(line));
-            if down {
+        if self.offset > 0 {
+            while rows > 0 && line + 1 < lines.len() {
+                rows = rows.saturating_sub(rows_of(line));
                 line += 1;
+            }
+        } else {
+            while rows > 0 && line > 0 {
+                line -= 1;
+                rows = rows.saturating_sub(rows_of(line));
             }
         }
         line
