@@ -123,7 +123,7 @@ pub(super) fn cursor(whole: Rect, model: &Model, theme: &Theme) -> Option<(u16, 
     scratchpad::cursor(parts.document, editor)
 }
 
-/// Returns the keys that a click on a row of the decision stands for: those that lead to the way or the section that it names.
+/// Returns the keys that a click on a row of the decision is taken for: those that lead to the way or the section that it names.
 pub(super) fn keys_at(
     buf: &Buffer,
     model: &Model,
@@ -180,8 +180,13 @@ pub(super) fn keys_at(
     )
 }
 
+const ON_THE_FLY: &str = "On the fly";
+const FRESH: &str = "Fresh";
+const IN_PLACE: &str = "In place";
+const TRIM: &str = "Trim";
+
 /// The names of the ways.
-const WAYS: [&str; 4] = ["On the fly", "Fresh", "In place", "Trim"];
+const WAYS: [&str; 4] = [ON_THE_FLY, FRESH, IN_PLACE, TRIM];
 
 /// The heading of the list of sections.
 const CONTENTS: &str = "In the handoff";
@@ -345,10 +350,10 @@ const ITEMS: usize = 10;
 const WAY: (usize, usize) = (13, 9);
 
 /// The description of a fresh session.
-const FRESH: &str = "a new session with this handoff";
+const FRESH_EFFECT: &str = "a new session with this handoff";
 
 /// The effect of a reboot in the middle of a turn on the work in hand.
-const ON_THE_FLY: &str = "the turn goes on: nothing is interrupted";
+const ON_THE_FLY_EFFECT: &str = "the turn goes on: nothing is interrupted";
 
 /// Returns the tokens in use now and those that each way would leave, as bars; the way that Enter takes is marked.
 fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
@@ -360,28 +365,28 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
     }
     let fresh = trim::fresh_tokens(model);
     if compaction::is_held(model) {
-        lines.push(way(model, Some(true), "In place", fresh, cells, theme));
+        lines.push(way(model, Some(true), IN_PLACE, fresh, cells, theme));
         lines.push(goes_on(model, cells, theme));
         return lines;
     }
     let on_the_fly = goes_on_the_fly(model);
     let in_place = in_place && !on_the_fly;
     if on_the_fly_refusal(model).is_none() {
-        let row = way(model, Some(on_the_fly), "On the fly", fresh, cells, theme);
+        let row = way(model, Some(on_the_fly), ON_THE_FLY, fresh, cells, theme);
         lines.push(row);
         if on_the_fly {
-            let said = format!("{}{ON_THE_FLY}", " ".repeat(WAY.0));
+            let said = format!("{}{ON_THE_FLY_EFFECT}", " ".repeat(WAY.0));
             lines.push(frame::row(text::fit(&said, cells), theme.dim));
         }
     }
     let takes_fresh = !trims && !in_place && !on_the_fly;
-    lines.push(way(model, Some(takes_fresh), "Fresh", fresh, cells, theme));
+    lines.push(way(model, Some(takes_fresh), FRESH, fresh, cells, theme));
     if takes_fresh && fresh.is_some() {
-        let said = format!("{}{FRESH}", " ".repeat(WAY.0));
+        let said = format!("{}{FRESH_EFFECT}", " ".repeat(WAY.0));
         lines.push(frame::row(text::fit(&said, cells), theme.dim));
     }
     if in_place::refusal(model).is_none() {
-        let row = way(model, Some(in_place), "In place", fresh, cells, theme);
+        let row = way(model, Some(in_place), IN_PLACE, fresh, cells, theme);
         lines.push(row);
         lines.extend(in_place.then(|| goes_on(model, cells, theme)));
     }
@@ -393,7 +398,7 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
     let detail = match &offer {
         Ok(offer) => {
             let after = trimmed(offer, used);
-            lines.push(way(model, Some(trims), "Trim", Some(after), cells, theme));
+            lines.push(way(model, Some(trims), TRIM, Some(after), cells, theme));
             // If the handoff is below, only the chosen way is explained.
             if !beside && !trims {
                 return lines;
@@ -444,8 +449,8 @@ fn way(
         Some(true) => ("▸", theme.accent),
         _ => (" ", theme.dim),
     };
-    let said = if name == "Fresh" {
-        FRESH
+    let said = if name == FRESH {
+        FRESH_EFFECT
     } else {
         "this handoff instead of the conversation"
     };
