@@ -21,7 +21,7 @@ use pitstop_core::guard::{
 };
 use pitstop_transcript::Tokens;
 
-use play::{Bill, COLD_AFTER, Player, Policy, Rules, Work, billed, mean, play, replay};
+use play::{Bill, Player, Policy, Rules, Work, billed, mean, play, replay};
 use sessions::{Compaction, Session};
 
 /// The tokens of a handoff, rounded up from the mean in BENCHMARKS.md ("What the handoff carries").
@@ -93,18 +93,16 @@ fn describe(sessions: &[Session]) {
                 .filter(|call| call.pause > limit)
                 .count()
         };
-        let told = |of: &dyn Fn(&Compaction) -> String| {
-            let told: Vec<String> = session.compactions.iter().map(of).collect();
-            if told.is_empty() {
+        let listed = |of: &dyn Fn(&Compaction) -> String| {
+            let all: Vec<String> = session.compactions.iter().map(of).collect();
+            if all.is_empty() {
                 "–".to_owned()
             } else {
-                told.join(", ")
+                all.join(", ")
             }
         };
-        let (billed, modelled) = (
-            billed(session, rules_of(session)),
-            replay(session, rules_of(session)),
-        );
+        let rules = Rules::new(MODEL, 0, session.is_kept_for_an_hour());
+        let (billed, modelled) = (billed(session, rules), replay(session, rules));
         all_billed += billed;
         all_modelled += modelled;
         println!(
@@ -115,8 +113,8 @@ fn describe(sessions: &[Session]) {
             thousands(work.added()),
             pauses(300),
             pauses(3_600),
-            told(&|one| thousands(one.after)),
-            told(&|one| format!("{} in {} calls", thousands(one.again), one.again_calls)),
+            listed(&|one| thousands(one.after)),
+            listed(&|one| format!("{} in {} calls", thousands(one.again), one.again_calls)),
             modelled / billed,
         );
     }
@@ -124,17 +122,6 @@ fn describe(sessions: &[Session]) {
         "| all | | | | | | | {all_billed:.2} | {all_modelled:.2} | {:.3} |\n",
         all_modelled / all_billed
     );
-}
-
-/// Returns the rules by which a session was billed.
-fn rules_of(session: &Session) -> Rules<'static> {
-    let for_an_hour = session.is_kept_for_an_hour();
-    Rules {
-        model: MODEL,
-        again: 0,
-        cold_after: Some(if for_an_hour { 3_600 } else { COLD_AFTER }),
-        for_an_hour,
-    }
 }
 
 /// The sessions as work, and what their compactions did on average.
@@ -204,11 +191,15 @@ impl Bench {
             ("each session on its own", self.works.as_slice()),
             ("the long ones as one", std::slice::from_ref(&self.long)),
         ] {
-            for cold_after in [Some(COLD_AFTER), None] {
-                let pauses = if cold_after.is_some() {
-                    "cold after pauses"
-                } else {
+            for is_warm in [false, true] {
+                let pauses = if is_warm {
                     "always warm"
+                } else {
+                    "cold after pauses"
+                };
+                let rules = |again| {
+                    let rules = Rules::new(MODEL, again, false);
+                    if is_warm { rules.warm() } else { rules }
                 };
                 let heads = self
                     .agains()
@@ -219,30 +210,13 @@ impl Bench {
                 );
                 for policy in &policies {
                     let cells = self.agains().map(|again| {
-                        let rules = Rules {
-                            model: MODEL,
-                            again,
-                            cold_after,
-                            for_an_hour: false,
-                        };
-                        let (base, this) = (
-                            total(works, policies[0], rules),
-                            total(works, *policy, rules),
-                        );
+                        let [base, this] =
+                            [policies[0], *policy].map(|policy| total(works, policy, rules(again)));
                         format!("{:.2} ({})", this.usd / base.usd, this.emptied)
                     });
                     println!("| {} | {} |", words(*policy), cells.join(" | "));
                 }
-                let base = total(
-                    works,
-                    policies[0],
-                    Rules {
-                        model: MODEL,
-                        again: self.measured,
-                        cold_after,
-                        for_an_hour: false,
-                    },
-                );
+                let base = total(works, policies[0], rules(self.measured));
                 println!(
                     "\n(1.00 with {} read again is ${:.2}, {} calls. In brackets: how often the window was emptied.)\n",
                     thousands(self.measured),
@@ -256,20 +230,7 @@ impl Bench {
     /// Prints the cost by the line of a reboot, and the best line, by model and by what is read again.
     fn lines(&self) {
         let lines = || (50_000..=400_000).step_by(10_000);
-        let cost = |line, model, again, for_an_hour| {
-            let cold_after = Some(if for_an_hour { 3_600 } else { COLD_AFTER });
-            play(
-                &self.long,
-                reboot(line),
-                Rules {
-                    model,
-                    again,
-                    cold_after,
-                    for_an_hour,
-                },
-            )
-            .usd
-        };
+        let cost = |line, rules| play(&self.long, reboot(line), rules).usd;
         println!(
             "| the long ones as one: model | cache | read again | best line | within 5 % of it | 120k | 153k | 220k | 833k |"
         );
@@ -279,7 +240,7 @@ impl Bench {
                 .into_iter()
                 .flat_map(|hour| self.agains().map(|again| (hour, again)))
             {
-                let cost = |line| cost(line, model, again, for_an_hour);
+                let cost = |line| cost(line, Rules::new(model, again, for_an_hour));
                 let Some(best) = lines().min_by(|a, b| cost(*a).total_cmp(&cost(*b))) else {
                     continue;
                 };
@@ -303,19 +264,14 @@ impl Bench {
             "\n```text\ncost by the line of the reboot, {} read again, cold after pauses, 1.00 = the client at 967k",
             thousands(self.measured)
         );
-        let rules = Rules {
-            model: MODEL,
-            again: self.measured,
-            cold_after: Some(COLD_AFTER),
-            for_an_hour: false,
-        };
+        let rules = Rules::new(MODEL, self.measured, false);
         let base = play(&self.long, self.client(COMPACTS[1]), rules).usd;
         for line in [
             50, 60, 70, 80, 90, 100, 110, 120, 135, 153, 170, 190, 220, 260, 300, 400, 500, 650,
         ]
         .map(|line| line * 1_000)
         {
-            let cost = play(&self.long, reboot(line), rules).usd / base;
+            let cost = cost(line, rules) / base;
             println!(
                 "{:>6} {cost:.2} {}",
                 thousands(line),
@@ -369,12 +325,7 @@ fn check_payoff(bench: &Bench) {
             warm: true,
         };
         let said = payoff.calls(MODEL).map(u64::from);
-        let rules = Rules {
-            model: MODEL,
-            again,
-            cold_after: None,
-            for_an_hour: false,
-        };
+        let rules = Rules::new(MODEL, again, false).warm();
         let mut stays = Player::new(rules, line, line);
         let mut reboots = stays;
         reboots.empty(reboot(line), work, output);

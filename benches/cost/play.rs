@@ -103,6 +103,26 @@ pub struct Rules<'a> {
     pub for_an_hour: bool,
 }
 
+impl<'a> Rules<'a> {
+    /// The rules for the prices of a model, where the cache goes cold after the time that it is kept.
+    pub const fn new(model: &'a str, again: u64, for_an_hour: bool) -> Self {
+        Self {
+            model,
+            again,
+            cold_after: Some(if for_an_hour { 3_600 } else { 300 }),
+            for_an_hour,
+        }
+    }
+
+    /// The same where the cache is always warm.
+    pub const fn warm(self) -> Self {
+        Self {
+            cold_after: None,
+            ..self
+        }
+    }
+}
+
 /// What was billed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bill {
@@ -151,13 +171,7 @@ impl<'a> Player<'a> {
     }
 
     pub fn step(&mut self, step: Step) {
-        if self
-            .rules
-            .cold_after
-            .is_some_and(|limit| step.pause > limit)
-        {
-            self.cached = 0;
-        }
+        self.pause(step.pause);
         self.call(step.added, step.output);
     }
 
@@ -166,10 +180,15 @@ impl<'a> Player<'a> {
         if window < self.window {
             self.cached = beginning;
         }
-        if self.rules.cold_after.is_some_and(|limit| pause > limit) {
+        self.pause(pause);
+        self.window = window;
+    }
+
+    /// Lets seconds pass, after which the cache may be cold.
+    fn pause(&mut self, seconds: i64) {
+        if self.rules.cold_after.is_some_and(|limit| seconds > limit) {
             self.cached = 0;
         }
-        self.window = window;
     }
 
     fn charge(&mut self, usage: Usage) {
@@ -231,9 +250,6 @@ pub fn play(work: &Work, policy: Policy, rules: Rules<'_>) -> Bill {
     }
     player.bill
 }
-
-/// The seconds for which the cache is kept, where it is not for an hour.
-pub const COLD_AFTER: i64 = 300;
 
 /// Returns what the calls of a session cost by their own usage.
 pub fn billed(session: &Session, rules: Rules<'_>) -> f64 {

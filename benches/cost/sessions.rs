@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeSet, HashMap, HashSet},
     error::Error,
     io,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, FixedOffset};
@@ -65,19 +65,20 @@ impl Session {
 /// Reads the sessions below a directory that have calls enough.
 pub fn read(place: &Path) -> Result<Vec<Session>, Box<dyn Error>> {
     let mut sessions = Vec::new();
-    for file in transcripts::below(place) {
-        if file
-            .components()
-            .any(|part| part.as_os_str() == "subagents")
-        {
-            continue;
-        }
+    for file in files(place) {
         let session = read_file(&file)?;
         if session.calls.len() >= FEWEST {
             sessions.push(session);
         }
     }
     Ok(sessions)
+}
+
+/// Returns the transcripts of main conversations below a directory.
+pub fn files(place: &Path) -> Vec<PathBuf> {
+    let mut files = transcripts::below(place);
+    files.retain(|file| !file.iter().any(|part| part == "subagents"));
+    files
 }
 
 /// Reads one session.
@@ -182,18 +183,16 @@ impl Parser {
             let pause = time
                 .zip(self.last)
                 .map_or(0, |(now, last)| (now - last).num_seconds());
+            let compacted = std::mem::take(&mut self.compacting);
             self.known.insert(id, self.calls.len());
             self.answers.push(size(&message["content"]));
             self.calls.push(Call {
                 usage,
                 for_an_hour,
-                compacted: std::mem::take(&mut self.compacting),
+                compacted,
                 pause,
             });
-            if let (true, Some(compaction)) = (
-                self.calls.last().is_some_and(|call| call.compacted),
-                self.compactions.last_mut(),
-            ) {
+            if compacted && let Some(compaction) = self.compactions.last_mut() {
                 compaction.after = usage.prompt().0;
             }
         }
@@ -205,10 +204,10 @@ impl Parser {
         let Some((what, changes)) = self.asked.get(id) else {
             return;
         };
-        if let (true, Some(compaction)) = (
-            !changes && self.before.contains(what),
-            self.compactions.last_mut(),
-        ) {
+        if !changes
+            && self.before.contains(what)
+            && let Some(compaction) = self.compactions.last_mut()
+        {
             compaction.again += size(&block["content"]) / 4;
             self.again_calls.insert(self.calls.len());
             compaction.again_calls = self.again_calls.len() as u64;

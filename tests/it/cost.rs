@@ -15,7 +15,7 @@ mod play;
 #[allow(dead_code, reason = "the bench uses all of it")]
 mod sessions;
 
-use play::{COLD_AFTER, Rules, billed, replay};
+use play::{Rules, billed, replay};
 use sessions::Session;
 
 const MODEL: &str = "claude-opus-4-8";
@@ -41,12 +41,7 @@ fn works(supervisor: &Supervisor, calls: usize) {
 /// The sessions of the client in the order in which they were begun.
 fn played(supervisor: &Supervisor) -> Vec<Session> {
     let projects = supervisor.launch.the_home().claude_dir().join("projects");
-    let mut files = transcripts::below(&projects);
-    files.retain(|file| {
-        !file
-            .components()
-            .any(|part| part.as_os_str() == "subagents")
-    });
+    let mut files = sessions::files(&projects);
     files.sort_by_key(|file: &PathBuf| fs::metadata(file).and_then(|meta| meta.created()).unwrap());
     files
         .iter()
@@ -73,12 +68,7 @@ fn the_model_of_costs_agrees_with_what_sessions_of_the_real_client_are_billed() 
         launch.api().wait_for_calls(before + calls + 1, SOON);
         supervisor.wait_for_state("idle", SOON);
     }
-    let rules = Rules {
-        model: MODEL,
-        again: 0,
-        cold_after: Some(COLD_AFTER),
-        for_an_hour: false,
-    };
+    let rules = Rules::new(MODEL, 0, false);
     let first = played(&supervisor).remove(0);
     let status = supervisor.wait_for_status(
         |status| {
