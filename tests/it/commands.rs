@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::kit::{
     home::Home,
     output::text,
-    supervisor::{Launch, PITSTOP, SOON},
+    supervisor::{Launch, PITSTOP, SOON, pitstop_at},
     terminal::{Answers, Spec, Terminal},
 };
 
@@ -19,14 +19,7 @@ const FIRST: &str = "0a0b0c0d-0001-4002-8003-000000000001";
 const SECOND: &str = "0a0b0c0d-0001-4002-8003-000000000002";
 
 fn context(home: &Home, args: &[&str]) -> Output {
-    Command::new(PITSTOP)
-        .arg("context")
-        .args(args)
-        .current_dir(home.project())
-        .env_clear()
-        .envs(home.env())
-        .output()
-        .unwrap()
+    pitstop_at(home, &["context"]).args(args).output().unwrap()
 }
 
 fn transcript(home: &Home, session: &str, command: &str, printed: &str) {
@@ -180,13 +173,7 @@ fn a_mistyped_command_gets_the_nearest_one() {
         ("reboot", Some("did you mean `pitstop ctl reboot`?")),
         ("frobnicate", None),
     ] {
-        let output = Command::new(PITSTOP)
-            .arg(word)
-            .current_dir(home.project())
-            .env_clear()
-            .envs(home.env())
-            .output()
-            .unwrap();
+        let output = pitstop_at(&home, &[word]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(
@@ -196,13 +183,7 @@ fn a_mistyped_command_gets_the_nearest_one() {
         assert_eq!(said.contains("did you mean"), meant.is_some(), "{said}");
         assert!(said.contains(meant.unwrap_or("--help")), "{said}");
     }
-    let output = Command::new(PITSTOP)
-        .arg("resume")
-        .current_dir(home.project())
-        .env_clear()
-        .envs(home.env())
-        .output()
-        .unwrap();
+    let output = pitstop_at(&home, &["resume"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         said.contains("`pitstop` alone lists the sessions"),
@@ -309,13 +290,7 @@ fn colours_are_for_terminals_that_want_them() {
 #[test]
 fn the_manual_has_a_page_for_each_command() {
     let home = Home::new().unwrap();
-    let run = Command::new(PITSTOP)
-        .args(["man", "pages"])
-        .current_dir(home.project())
-        .env_clear()
-        .envs(home.env())
-        .output()
-        .unwrap();
+    let run = pitstop_at(&home, &["man", "pages"]).output().unwrap();
     assert!(run.status.success(), "{run:?}");
     for page in ["pitstop.1", "pitstop-restore.1", "pitstop-doctor.1"] {
         let text = fs::read_to_string(home.project().join("pages").join(page)).expect(page);

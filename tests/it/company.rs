@@ -15,7 +15,7 @@ use crate::{
     attach::call,
     kit::{
         poll,
-        supervisor::{Launch, PITSTOP, SOON, key},
+        supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
         terminal::{Answers, Spec, Terminal},
     },
 };
@@ -46,6 +46,12 @@ fn wait_for_line(lines: &Receiver<String>, holds: impl Fn(&str) -> bool) -> Stri
     }
 }
 
+/// Runs what a status bar runs.
+fn watch(pitstop: &Supervisor) -> Child {
+    let mut command = pitstop.launch.command(&["status", "--line", "--watch"]);
+    command.stdout(Stdio::piped()).spawn().expect("it runs")
+}
+
 #[test]
 fn a_status_bar_gets_a_line_whenever_it_changes_and_an_empty_one_at_the_end() {
     let pitstop = Launch::quiet_demo()
@@ -58,12 +64,7 @@ fn a_status_bar_gets_a_line_whenever_it_changes_and_an_empty_one_at_the_end() {
         once.ends_with("idle\n") || once.contains("idle · $"),
         "{once:?}"
     );
-    let mut watching = pitstop
-        .launch
-        .command(&["status", "--line", "--watch"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let mut watching = watch(&pitstop);
     let lines = lines_of(&mut watching);
     assert_eq!(wait_for_line(&lines, |_| true), once.trim_end());
     pitstop.prompt("Fill the window.");
@@ -78,12 +79,7 @@ fn a_status_bar_gets_a_line_whenever_it_changes_and_an_empty_one_at_the_end() {
 fn a_status_bar_that_has_gone_leaves_no_process_behind() {
     let pitstop = Launch::quiet_demo().start();
     pitstop.wait_for_state("idle", SOON);
-    let mut watching = pitstop
-        .launch
-        .command(&["status", "--line", "--watch"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let mut watching = watch(&pitstop);
     let mut out = BufReader::new(watching.stdout.take().expect("its output"));
     let mut line = String::new();
     out.read_line(&mut line).expect("a line");

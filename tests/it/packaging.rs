@@ -12,7 +12,10 @@ use pitstop_base::{
     keymap::{Action, Keymap},
 };
 
-use crate::kit::{home::Home, output::text, supervisor::PITSTOP};
+use crate::{
+    bridge::walk,
+    kit::{home::Home, output::text, supervisor::PITSTOP},
+};
 
 /// The targets whose archives the installer and the formula know.
 const TARGETS: [&str; 4] = [
@@ -208,24 +211,6 @@ fn release(directory: &Path, version: &str) {
     assert!(filled.status.success(), "{filled:?}");
 }
 
-/// Every file below a directory, by its path from there.
-fn files(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![directory.to_owned()];
-    while let Some(next) = open.pop() {
-        for entry in fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                found.push(path.strip_prefix(directory).unwrap().to_owned());
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
 #[test]
 fn the_installer_installs_what_has_the_right_checksum_and_removes_it_again() {
     let version = env!("CARGO_PKG_VERSION");
@@ -278,7 +263,7 @@ fn the_installer_installs_what_has_the_right_checksum_and_removes_it_again() {
     }
     let done = install(&["--uninstall"]);
     assert!(done.status.success(), "{done:?}");
-    assert_eq!(files(&home), Vec::<PathBuf>::new());
+    assert_eq!(walk(&home), Vec::<PathBuf>::new());
 
     let wrong: Vec<String> = sums
         .lines()
@@ -292,5 +277,5 @@ fn the_installer_installs_what_has_the_right_checksum_and_removes_it_again() {
         String::from_utf8_lossy(&refused.stderr).contains("checksum"),
         "{refused:?}"
     );
-    assert_eq!(files(&home), Vec::<PathBuf>::new());
+    assert_eq!(walk(&home), Vec::<PathBuf>::new());
 }

@@ -18,7 +18,7 @@ use crate::{
         home::Home,
         messages_api::{Answer, user_texts},
         poll,
-        supervisor::{Launch, PITSTOP, SOON, key},
+        supervisor::{Launch, PITSTOP, SOON, key, pitstop_at},
         terminal::{Answers, Spec, Terminal},
     },
 };
@@ -27,14 +27,8 @@ use crate::{
 fn pitstop(home: &Home, args: &[&str], input: &str) -> Output {
     let given = home.path("run/input");
     fs::write(&given, input).unwrap();
-    let output = Command::new(PITSTOP)
-        .args(args)
-        .current_dir(home.project())
-        .env_clear()
-        .envs(home.env())
-        .stdin(fs::File::open(&given).unwrap())
-        .output()
-        .unwrap();
+    let given_file = fs::File::open(&given).unwrap();
+    let output = pitstop_at(home, args).stdin(given_file).output().unwrap();
     fs::remove_file(given).unwrap();
     output
 }
@@ -273,7 +267,7 @@ impl Bare {
             .wait_for(|screen| on_one_line(screen).contains(text), SOON);
     }
 
-    /// Presses a key in the question that stands, until it has an effect: the client takes none in the first moments of a dialog.
+    /// Presses a key in the open question until it has an effect: the client takes none in the first moments of a dialog.
     #[track_caller]
     fn choose(&self, key: &str, has_effect: impl Fn(&str) -> bool) {
         let seen = || has_effect(&on_one_line(&self.terminal.screen_text()));

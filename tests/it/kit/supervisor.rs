@@ -37,6 +37,14 @@ pub use super::process::{Process, look, server_of};
 /// The program under test.
 pub const PITSTOP: &str = env!("CARGO_BIN_EXE_pitstop");
 
+/// `pitstop` with these arguments, in the project of a home and with no other environment.
+pub fn pitstop_at(home: &Home, args: &[&str]) -> Command {
+    let mut command = Command::new(PITSTOP);
+    command.args(args).current_dir(home.project());
+    command.env_clear().envs(home.env());
+    command
+}
+
 /// How long anything that should take a moment may take on a machine that others use too.
 pub const SOON: Duration = Duration::from_secs(120);
 

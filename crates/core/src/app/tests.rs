@@ -17,6 +17,7 @@ use crate::{
 };
 use pitstop_agent::{
     AgentEvent, AgentKind, Background, BackgroundTask, StartSource, StatusLine,
+    bridge::{Decision, InstanceName, QuestionId},
     claude::prompt_box::{Draft, PromptBox},
 };
 use pitstop_base::clock::At;
@@ -449,6 +450,21 @@ fn status_line(number: u128) -> StatusLine {
         version: None,
         prompt_cache: None,
     }
+}
+
+/// A question of the client's own side.
+fn question(number: u64) -> QuestionId {
+    let instance = InstanceName("asks".to_owned());
+    QuestionId { instance, number }
+}
+
+/// What was decided, about which question.
+fn decisions(effects: &[Effect]) -> Vec<(u64, Decision)> {
+    let decided = effects.iter().filter_map(|effect| match effect {
+        Effect::AnswerQuestion { id, decision } => Some((id.number, decision.clone())),
+        _ => None,
+    });
+    decided.collect()
 }
 
 fn signals(effects: &[Effect]) -> Vec<StopSignal> {

@@ -10,7 +10,7 @@ use crate::{
 };
 use pitstop_agent::{
     CacheLifetime, PromptCache,
-    bridge::{Decision, Draft, Fact, InstanceName, QuestionId, Said},
+    bridge::{Decision, Draft, Fact, Said},
 };
 use pitstop_transcript::usage::Usage;
 
@@ -18,19 +18,6 @@ use super::*;
 
 /// What the client waits for before it sends a prompt without an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-fn id(number: u64) -> QuestionId {
-    let instance = InstanceName("asks".to_owned());
-    QuestionId { instance, number }
-}
-
-fn decisions(effects: &[Effect]) -> Vec<(u64, Decision)> {
-    let decided = effects.iter().filter_map(|effect| match effect {
-        Effect::AnswerQuestion { id, decision } => Some((id.number, decision.clone())),
-        _ => None,
-    });
-    decided.collect()
-}
 
 impl Bench {
     /// A session that began at 18k, holds 143k of Opus, and whose prompt cache is warm for five minutes.
@@ -71,7 +58,7 @@ impl Bench {
     }
 
     fn submits(&mut self, number: u64, text: &str) -> Vec<Effect> {
-        self.bridge_says(OLD, Said::Prompting(id(number), text.to_owned()))
+        self.bridge_says(OLD, Said::Prompting(question(number), text.to_owned()))
     }
 
     /// A second passes on the clock of the prompt that is held.

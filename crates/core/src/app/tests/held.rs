@@ -8,24 +8,10 @@ use crate::{
     config::Unanswered,
     lineage::Cause,
 };
-use pitstop_agent::bridge::{Decision, Fact, InstanceName, QuestionId, Said, Trigger, TurnEnd};
+use pitstop_agent::bridge::{Decision, Fact, Said, Trigger, TurnEnd};
 
 use super::*;
 use crate::app::model::reboot::Kind;
-
-fn id(number: u64) -> QuestionId {
-    let instance = InstanceName("answers".to_owned());
-    QuestionId { instance, number }
-}
-
-/// What was decided, of which compaction.
-fn decisions(effects: &[Effect]) -> Vec<(u64, Decision)> {
-    let decided = effects.iter().filter_map(|effect| match effect {
-        Effect::AnswerQuestion { id, decision } => Some((id.number, decision.clone())),
-        _ => None,
-    });
-    decided.collect()
-}
 
 const LEFT: &[(u64, Decision)] = &[(1, Decision::Client)];
 
@@ -45,7 +31,7 @@ impl Bench {
     }
 
     fn compacts(&mut self, number: u64, trigger: Trigger) -> Vec<Effect> {
-        self.bridge_says(OLD, Said::Compacting(id(number), trigger))
+        self.bridge_says(OLD, Said::Compacting(question(number), trigger))
     }
 
     /// The review is opened and approved; what follows once all is made ready.
@@ -275,7 +261,7 @@ fn what_is_not_to_be_answered_is_left_to_the_client_at_once() {
     for trigger in [Trigger::Plugin, Trigger::Other] {
         assert_eq!(decisions(&bench.compacts(1, trigger)), LEFT, "{trigger:?}");
     }
-    let other = bench.bridge_says(NEW, Said::Compacting(id(1), Trigger::Auto));
+    let other = bench.bridge_says(NEW, Said::Compacting(question(1), Trigger::Auto));
     assert_eq!(decisions(&other), LEFT, "another session's");
     assert_eq!(bench.step(), None);
 }
