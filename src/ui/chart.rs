@@ -103,7 +103,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
 /// The iterations as they fit into the chart.
 struct Fitted {
     teeth: Vec<Tooth>,
-    /// The number of turns that a column stands for.
+    /// The number of turns in a column.
     turns: usize,
     /// The number of iterations that are left out, because a cell for each of them is too much.
     left_out: usize,
@@ -197,7 +197,7 @@ fn fitted(mut teeth: Vec<Tooth>, room: usize) -> Fitted {
     }
 }
 
-/// Returns the column that stands for several.
+/// Returns one column in place of several.
 fn highest(columns: &[Column]) -> Column {
     let used = columns.iter().map(|column| column.used).max();
     Column {

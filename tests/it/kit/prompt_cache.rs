@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const LOOK_BACK: usize = 20;
 
 /// How the client begins a block of the system prompt that is for the service: it differs from session to session, and real sessions
-/// read what stands behind it from the cache.
+/// read what follows it from the cache.
 const FOR_THE_SERVICE: &str = "x-anthropic-billing-header";
 
 /// The prefixes that are kept, by their hash. None is ever dropped: a test is over within the five minutes.

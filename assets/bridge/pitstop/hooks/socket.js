@@ -1,7 +1,8 @@
 // Where the pitstop that hosts this session is called, and by which right.
 //
-// What it may do: read the files that PITSTOP_BRIDGE names and the session id, and call the Unix socket named there. The first that is there counts: a supervisor that had to move its
-// socket has written it again, or into the other directory. So it is read again whenever a call has failed.
+// What it may do: read the files that PITSTOP_BRIDGE names and the session id, and call the Unix socket named there. The first file
+// that is there counts: a supervisor that had to move its socket has written it again, or into the other directory. So it is read
+// again whenever a call has failed.
 
 export async function find($) {
   const files = (await $.env.get("PITSTOP_BRIDGE")) ?? "";
@@ -13,7 +14,7 @@ export async function find($) {
   throw new Error("no pitstop");
 }
 
-// A fork and a spare process of the client load this file too, and each mod has its own: each is told from the others by this name.
+// A fork and a spare process of the client load this file too, and each mod has its own: each is known by this name.
 const INSTANCE = Math.random().toString(36).slice(2) + Math.random().toString(36).slice(2);
 
 let place;

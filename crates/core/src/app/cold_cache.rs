@@ -54,7 +54,7 @@ pub fn advised(model: &Model) -> Option<CacheReport> {
     costly(model).filter(|_| idle && model.config.guard.cold_cache != ColdCache::Off)
 }
 
-/// Returns the cold cache, whatever the agent does, if a fresh session would be cheaper and nobody else decides how it goes on.
+/// Returns the cold cache, whatever the agent does, if a fresh session would be cheaper, and no run or reboot decides how it goes on.
 pub(in crate::app) fn costly(model: &Model) -> Option<CacheReport> {
     if model.autopilot.is_some() || model.reboot.attempt.is_some() {
         return None;
