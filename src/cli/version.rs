@@ -17,7 +17,7 @@ static LONG: LazyLock<String> = LazyLock::new(|| {
         ("", _) if cfg!(debug_assertions) => "unknown (a debug build does not ask git)".to_owned(),
         ("", _) => "unknown (not built in a git work tree of pitstop)".to_owned(),
         (commit, "") => commit.to_owned(),
-        (commit, date) => format!("{commit} of {date}"),
+        (commit, date) => format!("{commit}, {date}"),
     };
     let clients = include_str!("../../assets/clients.toml");
     let clients: Clients =
