@@ -1,7 +1,7 @@
 //! The dispatch of effects: one match hands each effect to the module that carries it out.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -24,7 +24,10 @@ use pitstop_core::{
     config::Notifications,
     lineage::{EndReason, IterationId, RunId},
 };
-use pitstop_handoff::{breakpoint::git, scratchpad::versions::Version};
+use pitstop_handoff::{
+    breakpoint::git::{self, GitState},
+    scratchpad::versions::Version,
+};
 use pitstop_store::run_dir::RECORDING;
 use pitstop_terminal::{
     MouseTracking, PaneSize,
@@ -691,7 +694,7 @@ impl Shell {
     }
 
     /// Queries git, one query at a time: its answer serves all callers.
-    fn read_git(&mut self) {
+    pub(super) fn read_git(&mut self) {
         if std::mem::replace(&mut self.services.git_running, true) {
             self.services.git_asked = true;
             return;
@@ -885,10 +888,28 @@ impl Shell {
     }
 
     /// Notes that a git query was answered, and starts the next one if it was requested.
-    pub(super) fn git_answered(&mut self) {
+    pub(super) fn git_answered(&mut self, state: &GitState) {
         self.services.git_running = false;
+        if let GitState::Facts(facts) = state {
+            self.watch_head(&facts.head_log);
+        }
         if std::mem::take(&mut self.services.git_asked) {
             self.read_git();
+        }
+    }
+
+    /// Watches the head of the repository, which a commit without a hook and without output moves too.
+    fn watch_head(&mut self, log: &Path) {
+        let watcher = &mut self.services.watcher;
+        if self.services.head_log.as_deref() != Some(log)
+            && let Some(old) = self.services.head_log.replace(log.to_owned())
+        {
+            watcher.forget_beside(&old);
+        }
+        match log.parent() {
+            // Git makes the directory with the first commit.
+            Some(directory) if !directory.exists() => watcher.watch_beside(directory),
+            _ => watcher.watch_beside(log),
         }
     }
 }

@@ -469,7 +469,7 @@ impl Shell {
     /// Handles an answer of a task or a thread, which may concern the shell too.
     fn answered(&mut self, event: Event) {
         match &event {
-            Event::Read(ReadEvent::Git(_)) => self.git_answered(),
+            Event::Read(ReadEvent::Git(state)) => self.git_answered(state),
             Event::Read(ReadEvent::Versions(_)) => self.files.versions_known = true,
             Event::Read(ReadEvent::Config(config)) => {
                 if **config != self.core.view().config {

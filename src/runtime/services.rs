@@ -66,6 +66,8 @@ pub(super) struct Services {
     pub git_running: bool,
     /// True if git must be queried once more.
     pub git_asked: bool,
+    /// The watched file to which git appends a line whenever the head moves, if the project is a repository.
+    pub head_log: Option<PathBuf>,
 }
 
 impl Services {
@@ -88,6 +90,7 @@ impl Services {
             herdr: Herdr::default(),
             git_running: false,
             git_asked: false,
+            head_log: None,
         }
     }
 }
@@ -313,6 +316,11 @@ impl Shell {
         let transcript = self.services.transcript.as_deref();
         if transcript.is_some_and(|path| changes.include(path)) {
             self.transcript_grown();
+        }
+        let head_log = self.services.head_log.as_deref();
+        let mut head_paths = head_log.into_iter().flat_map(|log| log.ancestors().take(2));
+        if head_paths.any(|path| changes.include(path)) {
+            self.read_git();
         }
         if changes.include(&self.agent.scratchpad) {
             self.files.notes_due = Some(Instant::now() + NOTES_SETTLE);

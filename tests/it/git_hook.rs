@@ -194,6 +194,38 @@ fn a_commit_becomes_a_checkpoint_with_its_id_branch_and_size() {
     );
 }
 
+/// Git prints nothing of these, and no turn ends.
+#[test]
+fn a_commit_without_hook_output_or_turn_is_noticed() {
+    let repo = Repo::new();
+    let (_supervisor, mut events) = repo.start();
+    let quiet = repo.commit("quiet");
+    hears_of(&mut events, &quiet);
+    repo.git(&["switch", "--quiet", "-c", "topic"]);
+    let elsewhere = repo.commit("on another branch");
+    assert_eq!(hears_of(&mut events, &elsewhere)["branch"], "topic");
+    repo.git(&["switch", "--quiet", "main"]);
+    repo.commit("beside it");
+    repo.git(&["merge", "--quiet", "--no-edit", "topic"]);
+    let merged = repo.git(&["rev-parse", "HEAD"]);
+    hears_of(&mut events, &merged);
+    let git_section = repo.pitstop(repo.path(), &["handoff"]);
+    let handoff = String::from_utf8_lossy(&git_section.stdout).into_owned();
+    assert!(handoff.contains(&merged[..8]), "{handoff}");
+}
+
+/// The repository is made, or gets its first commit, while the session runs.
+#[test]
+fn the_first_commit_of_a_repository_is_noticed() {
+    let repo = Repo {
+        launch: Launch::quiet_demo(),
+    };
+    repo.git(&["init", "--quiet", "--initial-branch=main"]);
+    let (_supervisor, mut events) = repo.start();
+    let first = repo.commit("first");
+    hears_of(&mut events, &first);
+}
+
 #[test]
 fn a_commit_in_a_subdirectory_a_worktree_or_under_another_hooks_path_is_reported() {
     let repo = Repo::new();

@@ -74,6 +74,8 @@ pub struct GitFacts {
     pub detached: bool,
     /// The top of the work tree, if it is a linked one and not the repository's main one.
     pub work_tree: Option<String>,
+    /// The file to which git appends a line whenever the head of this work tree moves.
+    pub head_log: PathBuf,
     /// The last commits, newest first.
     pub commits: Vec<Commit>,
     /// The changed files, relative to the top of the repository like all other files here; conflicts are included.
@@ -248,6 +250,7 @@ impl Runner<'_> {
         let directory = Path::new(OsStr::from_bytes(directory));
         facts.operation = operation_in(directory);
         facts.work_tree = work_tree_of(directory);
+        facts.head_log = directory.join("logs/HEAD");
         if let Some(head) = facts.head.as_deref().filter(|_| commits > 0) {
             let count = format!("--max-count={commits}");
             let log = self

@@ -44,7 +44,7 @@ use crate::app::{
 const COMMITS_KEPT: usize = 256;
 
 /// The time that a new head waits for the hook or the agent's shell, which know its size too.
-const REPORT_TIME: Duration = Duration::from_secs(2);
+const REPORT_TIME: Duration = Duration::from_secs(5);
 
 /// The time within which the same outcome of a test run, seen by the agent's shell and by a report, counts as one run.
 const SAME_RUN: Duration = Duration::from_secs(60);
@@ -146,13 +146,13 @@ pub fn prompted(model: &mut Model) {
 
 /// Takes over the state that was read from git. A head that was made since the time before is a commit that no hook reported.
 pub fn git_read(model: &mut Model, state: GitState) {
-    let before = std::mem::replace(&mut model.draft.git, state);
+    model.draft.git = state;
     if let GitState::Facts(facts) = &model.draft.git {
         let start = &mut model.draft.signalled.run_start;
         start.get_or_insert_with(|| facts.as_ref().into());
     }
     handoff::read_handoff_files(model);
-    let new = new_heads(model, &before);
+    let new = take_new_heads(model);
     if !new.is_empty() {
         let epoch = model.next_epoch();
         let heads = &mut model.draft.moments.heads;
@@ -165,7 +165,6 @@ pub fn git_read(model: &mut Model, state: GitState) {
             model.emit(Effect::SetTimer(TimerId::NewHead(epoch), REPORT_TIME));
         }
     }
-    model.draft.moments.git_at = Some(model.now);
     let state = state_of(&model.draft);
     model.reboot.progress.looked(state);
     let head = match &model.draft.git {
@@ -199,21 +198,25 @@ pub fn head_unreported(model: &mut Model, epoch: u64) {
 }
 
 /// Returns the commits on top of the earlier head that were made since, oldest first: one that was only checked out is older.
-fn new_heads(model: &Model, before: &GitState) -> Vec<Made> {
-    let (GitState::Facts(old), GitState::Facts(new)) = (before, &model.draft.git) else {
+fn take_new_heads(model: &mut Model) -> Vec<Made> {
+    let GitState::Facts(facts) = &model.draft.git else {
         return Vec::new();
     };
-    let Some(read) = model.draft.moments.git_at.filter(|_| old.head.is_some()) else {
+    if facts.operation.is_some() {
+        return Vec::new();
+    }
+    let head_at = &mut model.draft.moments.head_at;
+    let Some((head, read)) = head_at.replace((facts.head.clone(), model.now)) else {
         return Vec::new();
     };
     // Git counts in whole seconds.
     let since = read.wall - chrono::TimeDelta::seconds(1);
-    let new_here = new
+    let new_here = facts
         .commits
         .iter()
-        .take_while(|one| old.head.as_ref() != Some(&one.sha) && one.at >= since);
+        .take_while(|one| head.as_ref() != Some(&one.sha) && one.at >= since);
     let mut made: Vec<Made> = new_here
-        .map(|one| Made::reported(&one.sha, new.branch.as_deref(), &one.subject, None))
+        .map(|one| Made::reported(&one.sha, facts.branch.as_deref(), &one.subject, None))
         .collect();
     made.reverse();
     made

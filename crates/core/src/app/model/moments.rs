@@ -24,8 +24,8 @@ pub struct Moments {
     pub(in crate::app) waiting: Vec<Waiting>,
     /// The times of the latest checkpoints that count towards the limit per minute.
     pub(in crate::app) saves: VecDeque<At>,
-    /// The time at which git was last read.
-    pub(in crate::app) git_at: Option<At>,
+    /// The head and the time of the last reading outside of a rebase or the like: what was made since then is new.
+    pub(in crate::app) head_at: Option<(Option<String>, At)>,
     /// The new commits that no hook has reported, oldest first, and the epoch of the timer that waits for such a report.
     pub(in crate::app) heads: (Vec<Made>, u64),
 }

@@ -264,6 +264,33 @@ fn a_new_head_is_a_commit_and_one_checked_out_is_none() {
 }
 
 #[test]
+fn commits_of_a_rebase_count_once_it_is_over_and_the_first_of_a_repository_does() {
+    let mut bench = Bench::new();
+    let empty = GitState::Facts(Box::default());
+    bench.send(Event::Read(ReadEvent::Git(empty)));
+    bench.wait(Duration::from_secs(60));
+    let timer = new_head(&bench.git_is("aaaaaaaa1")).expect("a timer");
+    bench.send(Event::TimerFired(timer));
+    assert_eq!(bench.model.outside.counters.commits, 1);
+    for (operation, step) in [
+        ("rebase of topic, step 1 of 3", "bbbbbbbb1"),
+        ("rebase of topic, step 2 of 3", "bbbbbbbb2"),
+        ("cherry-pick", "bbbbbbbb3"),
+        ("bisection", "bbbbbbbb4"),
+    ] {
+        let mut state = facts(step, bench.at());
+        if let GitState::Facts(facts) = &mut state {
+            facts.operation = Some(operation.to_owned());
+        }
+        let effects = bench.send(Event::Read(ReadEvent::Git(state)));
+        assert_eq!(new_head(&effects), None, "{operation}");
+    }
+    let timer = new_head(&bench.git_is(SHA)).expect("a timer");
+    bench.send(Event::TimerFired(timer));
+    assert_eq!(bench.model.outside.counters.commits, 2);
+}
+
+#[test]
 fn several_commits_between_two_looks_are_seen_each_and_the_last_ones_of_a_run_too() {
     let sha = |number: usize| format!("{number}").repeat(40);
     let grown = |bench: &Bench, commits: std::ops::RangeInclusive<usize>| {
