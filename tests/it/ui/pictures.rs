@@ -38,38 +38,50 @@ pub struct Picture {
     /// The name of its file in `docs/pictures/`, without `.svg`.
     pub name: &'static str,
     size: (u16, u16),
-    scene: fn((u16, u16)) -> Model,
-    /// Whether the agent has just been started, and its screen is empty.
-    is_new: bool,
+    content: Content,
     is_dark: bool,
 }
 
+/// The content of a picture.
+#[derive(Clone, Copy)]
+enum Content {
+    /// One frame of an agent at work.
+    Working(fn((u16, u16)) -> Model),
+    /// One frame of an agent that has just been started, whose screen is empty.
+    New(fn((u16, u16)) -> Model),
+    /// Frames that follow one another.
+    Moving(fn((u16, u16)) -> Vec<Moment>),
+}
+
+/// A frame of a picture that moves.
+pub struct Moment {
+    model: Model,
+    /// Whether the agent has just been started.
+    is_new: bool,
+    /// How long it is shown.
+    seconds: f64,
+}
+
 /// Every picture.
-pub const PICTURES: [Picture; 7] = [
-    Picture {
-        is_new: true,
-        ..dark("start", WIDE, start)
-    },
-    dark("warn", WIDE, scene::working),
-    dark("review", WIDE, review),
-    Picture {
-        is_new: true,
-        ..dark("moment", WIDE, moment)
-    },
-    dark("run", WIDE, run),
-    dark("narrow", NARROW, scene::working),
+pub const PICTURES: [Picture; 8] = [
+    dark("start", WIDE, Content::New(start)),
+    dark("warn", WIDE, Content::Working(scene::working)),
+    dark("review", WIDE, Content::Working(review)),
+    dark("moment", WIDE, Content::New(moment)),
+    dark("reboot", WIDE, Content::Moving(reboot)),
+    dark("run", WIDE, Content::Working(run)),
+    dark("narrow", NARROW, Content::Working(scene::working)),
     Picture {
         is_dark: false,
-        ..dark("light", WIDE, scene::working)
+        ..dark("light", WIDE, Content::Working(scene::working))
     },
 ];
 
-const fn dark(name: &'static str, size: (u16, u16), scene: fn((u16, u16)) -> Model) -> Picture {
+const fn dark(name: &'static str, size: (u16, u16), content: Content) -> Picture {
     Picture {
         name,
         size,
-        scene,
-        is_new: false,
+        content,
         is_dark: true,
     }
 }
@@ -83,27 +95,50 @@ impl Picture {
 
     /// What the program draws now.
     pub fn draw(&self) -> String {
-        let model = (self.scene)(self.size);
-        drawn(&model, self.size, self.is_new, self.is_dark)
+        match self.content {
+            Content::Working(scene) => drawn(&scene(self.size), self.size, false, self.is_dark),
+            Content::New(scene) => drawn(&scene(self.size), self.size, true, self.is_dark),
+            Content::Moving(moments) => {
+                let frames: Vec<_> = moments(self.size)
+                    .iter()
+                    .map(|moment| {
+                        let frame = frame(&moment.model, self.size, moment.is_new, self.is_dark);
+                        (frame, moment.seconds)
+                    })
+                    .collect();
+                svg::animation(&frames, colours(self.is_dark))
+            }
+        }
     }
 }
 
 /// The picture of a model's frame.
-pub fn drawn(model: &Model, (columns, rows): (u16, u16), is_new: bool, is_dark: bool) -> String {
+pub fn drawn(model: &Model, size: (u16, u16), is_new: bool, is_dark: bool) -> String {
+    svg::svg(&frame(model, size, is_new, is_dark), colours(is_dark))
+}
+
+const fn colours(is_dark: bool) -> &'static svg::Colours {
+    if is_dark { &svg::DARK } else { &svg::LIGHT }
+}
+
+/// A model's frame.
+fn frame(model: &Model, (columns, rows): (u16, u16), is_new: bool, is_dark: bool) -> svg::Frame {
     let screen = if is_new {
         empty_screen(model)
     } else {
         scene::screen(model)
     };
     let theme = Theme::new(ThemeName::Auto, Depth::TrueColor, is_dark);
-    let colours = if is_dark { &svg::DARK } else { &svg::LIGHT };
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a test terminal");
     let drawn = terminal.draw(|frame| ui::draw(frame, model, &screen, &theme));
     drawn.expect("a test terminal takes every frame");
     let cursor = ui::cursor(model, &screen)
         .filter(|cursor| cursor.visible)
         .and_then(|_| terminal.backend_mut().get_cursor_position().ok());
-    svg::svg(terminal.backend().buffer(), cursor, colours)
+    svg::Frame {
+        buffer: terminal.backend().buffer().clone(),
+        cursor,
+    }
 }
 
 /// The screen of an agent that has drawn its prompt box and nothing else.
@@ -137,16 +172,53 @@ pub fn review(size: (u16, u16)) -> Model {
 pub fn moment(size: (u16, u16)) -> Model {
     let mut model = past_the_line(size);
     scene::act(&mut model, Action::Reboot);
+    let message = approve(&mut model);
+    start_next(&mut model);
+    deliver(&mut model, message);
+    model
+}
+
+/// A reboot from the work before it to the first moment after it.
+fn reboot(size: (u16, u16)) -> Vec<Moment> {
+    let mut moments = Vec::new();
+    let mut show = |model: Model, is_new, seconds| {
+        moments.push(Moment {
+            model,
+            is_new,
+            seconds,
+        });
+    };
+    show(scene::working(size), false, 2.5);
+    show(past_the_line(size), false, 2.5);
+    show(review(size), false, 5.0);
+    let mut model = review(size);
+    approve(&mut model);
+    show(model, false, 1.0);
+    let mut model = review(size);
+    approve(&mut model);
+    start_next(&mut model);
+    show(model, true, 1.0);
+    show(moment(size), true, 5.0);
+    moments
+}
+
+/// Approves the reboot whose review is open, and returns the message.
+fn approve(model: &mut Model) -> String {
     model.now = scene::at(720);
     let message = model.draft.handoff.current().text.clone();
-    scene::press(&mut model, KeyCode::Enter);
-    answer(&mut model, 720);
+    scene::press(model, KeyCode::Enter);
+    answer(model, 720);
+    message
+}
+
+/// Ends the old agent and starts the new one.
+fn start_next(model: &mut Model) {
     let exited = PaneEvent::Exited {
         iteration: model.session.iteration,
         exit: Exit::Code(0),
     };
-    scene::update(&mut model, 721, Event::Pane(exited));
-    answer(&mut model, 721);
+    scene::update(model, 721, Event::Pane(exited));
+    answer(model, 721);
     let spawned = PaneEvent::Spawned {
         iteration: model.session.iteration,
         process: ProcessStamp {
@@ -158,8 +230,12 @@ pub fn moment(size: (u16, u16)) -> Model {
             ..model.reboot.new_ids.clone()
         },
     };
-    scene::update(&mut model, 721, Event::Pane(spawned));
-    answer(&mut model, 721);
+    scene::update(model, 721, Event::Pane(spawned));
+    answer(model, 721);
+}
+
+/// Has the new agent report that the message has arrived, and its first figure.
+fn deliver(model: &mut Model, message: String) {
     let session = model.session.id;
     let started = AgentEvent::SessionStarted {
         session,
@@ -168,20 +244,19 @@ pub fn moment(size: (u16, u16)) -> Model {
         transcript_path: None,
         prompt_cache: None,
     };
-    scene::say(&mut model, 722, started);
+    scene::say(model, 722, started);
     let prompted = AgentEvent::PromptSubmitted {
         session,
         prompt: message,
         transcript_path: None,
     };
-    scene::say(&mut model, 722, prompted);
-    answer(&mut model, 722);
+    scene::say(model, 722, prompted);
+    answer(model, 722);
     if let AgentEvent::StatusLine(mut figure) = scene::figure(20_700) {
         figure.session = session;
         figure.cost_usd = Some(0.14);
-        scene::say(&mut model, 723, AgentEvent::StatusLine(figure));
+        scene::say(model, 723, AgentEvent::StatusLine(figure));
     }
-    model
 }
 
 /// An autonomous run in its third session.
@@ -249,6 +324,6 @@ fn the_pictures_are_what_the_program_draws() {
             "docs/pictures/{name}.svg is stale: run `cargo run --example screenshot`"
         );
         // A page with several of them is still loaded at once.
-        assert!(kept.len() < 60_000, "{name}: {} bytes", kept.len());
+        assert!(kept.len() < 200_000, "{name}: {} bytes", kept.len());
     }
 }

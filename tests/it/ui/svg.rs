@@ -72,17 +72,52 @@ struct Layers {
     text: String,
 }
 
-/// Draws a frame, with the cursor if it can be seen.
-pub fn svg(buffer: &Buffer, cursor: Option<Position>, colours: &Colours) -> String {
-    let (columns, rows) = (f64::from(buffer.area.width), f64::from(buffer.area.height));
-    let (wide, high) = (
-        columns * CELL.0 + 2.0 * MARGIN,
-        rows * CELL.1 + 2.0 * MARGIN,
-    );
-    let mut layers = Layers::default();
-    for y in 0..buffer.area.height {
-        row(buffer, y, colours, &mut layers);
+/// A frame, and the cursor if it can be seen.
+pub struct Frame {
+    pub buffer: Buffer,
+    pub cursor: Option<Position>,
+}
+
+/// Draws a frame.
+pub fn svg(frame: &Frame, colours: &Colours) -> String {
+    document(frame, "", &content(frame, colours), colours)
+}
+
+/// Draws frames of one size that follow one another, each for its number of seconds, again and again. Where the reader wants no
+/// motion, only the last is seen.
+pub fn animation(frames: &[(Frame, f64)], colours: &Colours) -> String {
+    let total: f64 = frames.iter().map(|(_, seconds)| seconds).sum();
+    let mut style = ".f{visibility:hidden}.f:last-child{visibility:visible}@media(prefers-reduced-motion:no-preference){.f:last-child{visibility:hidden}".to_owned();
+    let mut rules = String::new();
+    let mut groups = String::new();
+    let mut begin = 0.0;
+    for (number, (frame, seconds)) in frames.iter().enumerate() {
+        let end = begin + seconds;
+        let (from, to) = (100.0 * begin / total, 100.0 * end / total);
+        let _ = write!(
+            style,
+            ".f{number}{{animation:f{number} {total}s step-end infinite}}"
+        );
+        let _ = write!(
+            rules,
+            "@keyframes f{number}{{0%{{visibility:hidden}}{from:.2}%{{visibility:visible}}{to:.2}%{{visibility:hidden}}}}"
+        );
+        let content = content(frame, colours);
+        let _ = write!(groups, "<g class=\"f f{number}\">\n{content}</g>\n");
+        begin = end;
     }
+    style.push('}');
+    style.push_str(&rules);
+    document(&frames[0].0, &style, &groups, colours)
+}
+
+/// Returns the document around what is drawn.
+fn document(frame: &Frame, style: &str, content: &str, colours: &Colours) -> String {
+    let area = frame.buffer.area;
+    let (wide, high) = (
+        f64::from(area.width) * CELL.0 + 2.0 * MARGIN,
+        f64::from(area.height) * CELL.1 + 2.0 * MARGIN,
+    );
     let ground = hex(colours.ground);
     let edge = hex(mixed(colours.text, colours.ground, 0.2));
     let mut out = String::new();
@@ -92,7 +127,7 @@ pub fn svg(buffer: &Buffer, cursor: Option<Position>, colours: &Colours) -> Stri
     );
     let _ = writeln!(
         out,
-        r#"<style>text{{font:{FONT}px ui-monospace,"JetBrains Mono","DejaVu Sans Mono",Menlo,Consolas,monospace;white-space:pre}}.b{{font-weight:700}}.i{{font-style:italic}}.d{{opacity:.62}}</style>"#
+        r#"<style>text{{font:{FONT}px ui-monospace,"JetBrains Mono","DejaVu Sans Mono",Menlo,Consolas,monospace;white-space:pre}}.b{{font-weight:700}}.i{{font-style:italic}}.d{{opacity:.62}}{style}</style>"#
     );
     let _ = writeln!(
         out,
@@ -100,8 +135,20 @@ pub fn svg(buffer: &Buffer, cursor: Option<Position>, colours: &Colours) -> Stri
         wide - 1.0,
         high - 1.0
     );
-    out.push_str(&layers.grounds);
-    if let Some(Position { x, y }) = cursor {
+    out.push_str(content);
+    out.push_str("</svg>\n");
+    out
+}
+
+/// Returns what is drawn of a frame.
+fn content(frame: &Frame, colours: &Colours) -> String {
+    let buffer = &frame.buffer;
+    let mut layers = Layers::default();
+    for y in 0..buffer.area.height {
+        row(buffer, y, colours, &mut layers);
+    }
+    let mut out = layers.grounds;
+    if let Some(Position { x, y }) = frame.cursor {
         let (x, y) = corner(x, y);
         let _ = writeln!(
             out,
@@ -120,7 +167,6 @@ pub fn svg(buffer: &Buffer, cursor: Option<Position>, colours: &Colours) -> Stri
         let _ = writeln!(out, r#"<path {paint} d="{path}"/>"#);
     }
     out.push_str(&layers.text);
-    out.push_str("</svg>\n");
     out
 }
 
