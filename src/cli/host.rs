@@ -31,7 +31,7 @@ use super::{
     here::{Environment, Here},
     offer::{self, Choice},
     out::{self, chain, complain, style},
-    run::Order,
+    run::RunRequest,
     server, template,
 };
 
@@ -79,14 +79,14 @@ pub(super) struct Request {
 #[derive(Serialize, Deserialize)]
 pub(super) enum Asked {
     Session,
-    Run(Box<Order>),
+    Run(Box<RunRequest>),
     Restore(Box<Checkpoint>),
 }
 
 impl Asked {
     /// Reports whether it is a run without a terminal.
     fn is_headless(&self) -> bool {
-        matches!(self, Self::Run(order) if order.speech().is_some())
+        matches!(self, Self::Run(request) if request.line_format().is_some())
     }
 }
 
@@ -222,14 +222,14 @@ pub(super) fn host(request: Request, terminal: &mut Option<UnixStream>) -> Resul
     let work = match asked {
         Asked::Session => Work::Session,
         Asked::Restore(checkpoint) => Work::Restore(checkpoint),
-        Asked::Run(order) => {
+        Asked::Run(request) => {
             if agent.kind == AgentKind::Demo {
-                agent.env.extend(order.demo_env());
+                agent.env.extend(request.demo_env());
             }
             Work::Run(Box::new(Task {
-                plan: order.plan(&config),
-                speech: order.speech(),
-                file: order.file,
+                plan: request.plan(&config),
+                line_format: request.line_format(),
+                file: request.file,
                 begins_new: args.new,
             }))
         }

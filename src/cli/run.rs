@@ -14,7 +14,7 @@ use super::{
     host::{self, Asked, HostArgs, Request},
     out,
 };
-use crate::runtime::{lines::Speech, task};
+use crate::runtime::{lines::LineFormat, task};
 use pitstop_core::{
     autopilot::{Caps, Fresh, Limits, Plan, stop_phrase},
     config::{Config, parse_duration},
@@ -89,14 +89,14 @@ fn time(text: &str) -> Result<Duration, String> {
 
 /// The run to be made, as far as the command line defines it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct RunRequest {
     args: RunArgs,
     task: String,
     /// The task's file, if it is one.
     pub(super) file: Option<PathBuf>,
 }
 
-impl Order {
+impl RunRequest {
     /// Reads the task and checks what clap cannot.
     fn new(args: &RunArgs) -> Result<Self, (String, &'static str)> {
         let (task, file) = task_of(&args.task)?;
@@ -119,13 +119,13 @@ impl Order {
     }
 
     /// Returns the form of its output if it runs without a terminal.
-    pub(super) fn speech(&self) -> Option<Speech> {
-        let speech = if self.args.json {
-            Speech::Json
+    pub(super) fn line_format(&self) -> Option<LineFormat> {
+        let line_format = if self.args.json {
+            LineFormat::Json
         } else {
-            Speech::Lines
+            LineFormat::Lines
         };
-        self.args.headless.then_some(speech)
+        self.args.headless.then_some(line_format)
     }
 
     /// Returns the variables that the scripted agent reads from its environment.
@@ -212,8 +212,8 @@ pub fn run(args: &RunArgs, host: &HostArgs) -> i32 {
             "an autonomous run needs Claude Code, or --demo",
         );
     }
-    match Order::new(args) {
-        Ok(order) => {
+    match RunRequest::new(args) {
+        Ok(request) => {
             let mut host = host.clone();
             host.args.extend(args.args.iter().cloned());
             let place = if args.here {
@@ -224,7 +224,7 @@ pub fn run(args: &RunArgs, host: &HostArgs) -> i32 {
             host::start(Request {
                 args: host,
                 demo: args.demo.then_some(place),
-                asked: Asked::Run(Box::new(order)),
+                asked: Asked::Run(Box::new(request)),
             })
         }
         Err((error, hint)) => out::misused(&error, hint),
@@ -243,10 +243,10 @@ mod tests {
         run: RunArgs,
     }
 
-    fn parse(words: &[&str]) -> Result<Order, String> {
+    fn parse(words: &[&str]) -> Result<RunRequest, String> {
         let words = ["run"].iter().chain(words);
         let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
-        Order::new(&line.run).map_err(|(error, _)| error)
+        RunRequest::new(&line.run).map_err(|(error, _)| error)
     }
 
     #[test]
@@ -272,8 +272,8 @@ mod tests {
             "--headless",
             "--json",
         ];
-        let order = parse(&words).unwrap();
-        let plan = order.plan(&config);
+        let request = parse(&words).unwrap();
+        let plan = request.plan(&config);
         assert_eq!(plan.caps.max_iterations, None);
         assert_eq!(plan.caps.max_cost_usd, Some(2.5));
         assert_eq!(plan.caps.max_time, Some(Duration::from_secs(5400)));
@@ -281,7 +281,10 @@ mod tests {
             (plan.stop_phrase.as_str(), plan.fresh),
             ("ALL DONE", Fresh::Always)
         );
-        assert_eq!((plan.attended, order.speech()), (false, Some(Speech::Json)));
+        assert_eq!(
+            (plan.attended, request.line_format()),
+            (false, Some(LineFormat::Json))
+        );
     }
 
     #[test]
@@ -310,14 +313,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("task.md");
         std::fs::write(&file, "port it\n").unwrap();
-        let order = parse(&["--task", file.to_str().unwrap()]).unwrap();
+        let request = parse(&["--task", file.to_str().unwrap()]).unwrap();
         assert_eq!(
-            (order.task.as_str(), order.file.as_deref()),
+            (request.task.as_str(), request.file.as_deref()),
             ("port it\n", Some(&*file))
         );
-        let order = parse(&["--task", "fix src/a.rs and b.rs"]).unwrap();
+        let request = parse(&["--task", "fix src/a.rs and b.rs"]).unwrap();
         assert_eq!(
-            (order.task.as_str(), &order.file),
+            (request.task.as_str(), &request.file),
             ("fix src/a.rs and b.rs", &None)
         );
     }

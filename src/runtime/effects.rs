@@ -47,7 +47,7 @@ use super::{
     Shell,
     agent::length,
     clipboard,
-    files::{LEAVING, Order, Start, StartReady},
+    files::{FileRequest, LEAVING, Start, StartReady},
     follower::FollowCommand,
     handoff_files,
     host_output::HostOutput,
@@ -104,8 +104,8 @@ impl Shell {
             Effect::ReadClientSettings => self.read_client_settings(),
             Effect::ReadClientWords => self.read_client_words(),
             Effect::ReadHandoffFiles { named, include } => self.read_handoff_files(named, include),
-            Effect::ReadScratchpad => self.order(Order::ReadScratchpad),
-            Effect::KeepDraft(text) => self.order(Order::KeepDraft(text)),
+            Effect::ReadScratchpad => self.order(FileRequest::ReadScratchpad),
+            Effect::KeepDraft(text) => self.order(FileRequest::KeepDraft(text)),
             Effect::ReadPromptBox => self.read_prompt_box(),
             Effect::OrderBridge { id, session, order } => {
                 self.calls.mailbox.place(id, session, order);
@@ -185,7 +185,7 @@ impl Shell {
     }
 
     /// Sends an order to the thread that works on the disk.
-    pub(super) fn order(&mut self, order: Order) {
+    pub(super) fn order(&mut self, order: FileRequest) {
         if !self.files.send(order) {
             let what = format!("files are neither read nor written: {NO_THREAD}");
             self.post(Event::EffectFailed { what });
@@ -245,7 +245,7 @@ impl Shell {
     }
 
     fn write_scratchpad(&mut self, base: String, text: String) {
-        self.order(Order::WriteScratchpad { base, text });
+        self.order(FileRequest::WriteScratchpad { base, text });
     }
 
     fn read_prompt_box(&mut self) {
@@ -255,7 +255,7 @@ impl Shell {
 
     fn keep_version(&mut self, version: Version) {
         let renumber = !self.files.versions_known;
-        self.order(Order::KeepVersion { version, renumber });
+        self.order(FileRequest::KeepVersion { version, renumber });
     }
 
     fn copy(&mut self, text: String) {
@@ -458,7 +458,7 @@ impl Shell {
             iteration,
             typed: Vec::new(),
         });
-        let order = Order::Start(Start {
+        let order = FileRequest::Start(Start {
             plan: Arc::clone(&self.agent),
             agent: start,
             place: self.services.place.clone(),
@@ -579,7 +579,7 @@ impl Shell {
         let model = self.core.view();
         // The process has what it was started with, its output goes to the present iteration.
         let (iteration, recorded) = (model.session.pane, model.session.iteration);
-        let order = Order::MakeAgain {
+        let order = FileRequest::MakeAgain {
             plan: Arc::clone(&self.agent),
             made,
             process: model.session.agent.process.clone(),
@@ -620,7 +620,7 @@ impl Shell {
     /// Ends the recording on the thread for files, so that the loop does not wait for the disk; returns true if one was handed over.
     pub(super) fn end_recording(&mut self) -> bool {
         let ended = self.pane.recording.take();
-        ended.is_some_and(|(_, recording)| self.files.send(Order::EndRecording(recording)))
+        ended.is_some_and(|(_, recording)| self.files.send(FileRequest::EndRecording(recording)))
     }
 
     /// Continues the running process in another iteration.
@@ -770,7 +770,7 @@ impl Shell {
     /// Reads the task again; a run whose task was given as text has none to read.
     fn read_task(&mut self) {
         if let Some(path) = self.task.clone() {
-            self.order(Order::ReadTask(path));
+            self.order(FileRequest::ReadTask(path));
         }
     }
 

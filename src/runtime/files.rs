@@ -2,11 +2,11 @@
 //! the settings of the next agent, the configuration, the task.
 //!
 //! ```text
-//!   loop ── Order ──► thread "files", one after the other ── Event ────► loop
+//!   loop ── FileRequest ──► thread "files", one after the other ── Event ────► loop
 //!                                                         └─ StartReady ► loop
 //! ```
 //!
-//! A disk may take seconds for a sync, and the keys must not wait for it. Orders are carried out in the order in which they were
+//! A disk may take seconds for a sync, and the keys must not wait for it. Requests are carried out in the order in which they were
 //! given, and the result of each is an event: an action that needs something on disk first waits for that event.
 
 use std::{
@@ -51,12 +51,12 @@ use super::{
 /// The file name of the unsent prompt in the project's directory below the state directory.
 const DRAFT: &str = "draft.md";
 
-/// The time that outstanding orders may take when we leave.
+/// The time that outstanding requests may take when we leave.
 pub(super) const LEAVING: Duration = Duration::from_secs(5);
 
-/// An order to the thread.
+/// A request to the thread.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum FileRequest {
     /// Reads the scratchpad; `ReadEvent::Scratchpad` is the answer.
     ReadScratchpad,
     /// Writes the scratchpad, unless it is neither `base` nor what was written last.
@@ -125,7 +125,7 @@ pub(super) struct Start {
     pub tools: ToolsBy,
 }
 
-/// The answer to an order to start an agent: its files are on disk.
+/// The answer to a request to start an agent: its files are on disk.
 #[derive(Debug)]
 pub(super) struct StartReady {
     /// The agent to start.
@@ -155,7 +155,7 @@ pub(super) struct Places {
 
 /// The loop's handle of the thread.
 pub(super) struct Files {
-    worker: Worker<Order>,
+    worker: Worker<FileRequest>,
     sent: u64,
     done: watch::Receiver<u64>,
     /// True if the core knows the versions of the scratchpad that are on disk.
@@ -167,20 +167,21 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Creates the handle; the thread starts with the first order. Answers go to `events`, and those to [`Order::Start`] to `starts`.
+    /// Creates the handle; the thread starts with the first request. Answers go to `events`, and those to [`FileRequest::Start`] to `starts`.
     pub fn new(
         places: Places,
         events: mpsc::Sender<Event>,
         starts: mpsc::Sender<StartReady>,
     ) -> Self {
         let (tell_done, done) = watch::channel(0);
-        let work = move |orders: &std_mpsc::Receiver<Order>, events: &mpsc::Sender<Event>| {
+        let work = move |requests: &std_mpsc::Receiver<FileRequest>,
+                         events: &mpsc::Sender<Event>| {
             let mut writer = Writer::new(places.clone(), events.clone());
-            for order in orders {
-                match order {
+            for request in requests {
+                match request {
                     // The loop is gone, then.
-                    Order::Start(start) => drop(starts.blocking_send(start.prepare())),
-                    order => writer.carry_out(order),
+                    FileRequest::Start(start) => drop(starts.blocking_send(start.prepare())),
+                    request => writer.carry_out(request),
                 }
                 tell_done.send_modify(|done| *done += 1);
             }
@@ -195,27 +196,27 @@ impl Files {
         }
     }
 
-    /// Sends an order; returns false if there is no thread to take it.
+    /// Sends a request; returns false if there is no thread to take it.
     #[must_use]
-    pub fn send(&mut self, order: Order) -> bool {
-        let sent = self.worker.send(order);
+    pub fn send(&mut self, request: FileRequest) -> bool {
+        let sent = self.worker.send(request);
         self.sent += u64::from(sent);
         sent
     }
 
-    /// Reports whether every order was carried out, and its answer is on its way.
+    /// Reports whether every request was carried out, and its answer is on its way.
     pub fn is_idle(&self) -> bool {
         *self.done.borrow() >= self.sent
     }
 
-    /// Waits until another order was carried out.
+    /// Waits until another request was carried out.
     pub async fn progress(&mut self) {
         if self.done.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits until all orders that were given by now are carried out.
+    /// Waits until all requests that were given by now are carried out.
     pub fn caught_up(&self) -> impl Future<Output = ()> + Send + use<> {
         let (sent, mut done) = (self.sent, self.done.clone());
         async move {
@@ -280,7 +281,7 @@ struct Writer {
     versions: Option<(VersionFile, Versions)>,
     /// The number of the newest version that was on disk when they were opened.
     newest: u64,
-    /// The text that was written into the scratchpad last, while nothing else was seen there. An order may have been given before
+    /// The text that was written into the scratchpad last, while nothing else was seen there. A request may have been made before
     /// the core knew that the one before it is carried out: its `base` is older then.
     written: Option<String>,
 }
@@ -296,18 +297,20 @@ impl Writer {
         }
     }
 
-    fn carry_out(&mut self, order: Order) {
-        match order {
-            Order::ReadScratchpad => self.read_scratchpad(),
-            Order::WriteScratchpad { base, text } => self.write_scratchpad(&base, text),
-            Order::OpenVersions => self.open_versions(),
-            Order::KeepVersion { version, renumber } => self.keep_version(version, renumber),
-            Order::ReadDraft => self.read_draft(),
-            Order::KeepDraft(text) => self.keep_draft(text),
-            Order::ReadTask(path) => self.send(Event::Read(ReadEvent::Task(task::read(&path)))),
-            Order::ReadConfig => self.read_config(),
-            Order::EndRecording(recording) => drop(recording),
-            Order::MakeAgain {
+    fn carry_out(&mut self, request: FileRequest) {
+        match request {
+            FileRequest::ReadScratchpad => self.read_scratchpad(),
+            FileRequest::WriteScratchpad { base, text } => self.write_scratchpad(&base, text),
+            FileRequest::OpenVersions => self.open_versions(),
+            FileRequest::KeepVersion { version, renumber } => self.keep_version(version, renumber),
+            FileRequest::ReadDraft => self.read_draft(),
+            FileRequest::KeepDraft(text) => self.keep_draft(text),
+            FileRequest::ReadTask(path) => {
+                self.send(Event::Read(ReadEvent::Task(task::read(&path))))
+            }
+            FileRequest::ReadConfig => self.read_config(),
+            FileRequest::EndRecording(recording) => drop(recording),
+            FileRequest::MakeAgain {
                 plan,
                 made,
                 process,
@@ -331,7 +334,7 @@ impl Writer {
                     tracing::warn!(%error, "the session's mods are not there again");
                 }
             }
-            Order::Start(_) => {}
+            FileRequest::Start(_) => {}
         }
     }
 
@@ -556,7 +559,8 @@ mod tests {
     impl Bench {
         fn write(&mut self, base: &str, text: &str) -> ReadEvent {
             let (base, text) = (base.to_owned(), text.to_owned());
-            self.writer.carry_out(Order::WriteScratchpad { base, text });
+            self.writer
+                .carry_out(FileRequest::WriteScratchpad { base, text });
             self.answer()
         }
 
@@ -582,7 +586,7 @@ mod tests {
         assert_eq!(bench.write("", "one"), saved("one"));
         assert_eq!(bench.write("", "two"), saved("two"));
         // Reading what we wrote ourselves changes nothing.
-        bench.writer.carry_out(Order::ReadScratchpad);
+        bench.writer.carry_out(FileRequest::ReadScratchpad);
         assert_eq!(
             bench.answer(),
             ReadEvent::Scratchpad(Some("two".to_owned()))
@@ -618,7 +622,7 @@ mod tests {
             human: Vec::new(),
             unsaved_over: None,
         };
-        let keep = |number, renumber| Order::KeepVersion {
+        let keep = |number, renumber| FileRequest::KeepVersion {
             version: version(number),
             renumber,
         };
@@ -637,7 +641,7 @@ mod tests {
         bench.writer.carry_out(keep(5, false));
         assert_eq!(numbers(bench.answer()), [1, 2]);
         bench.writer.versions = None;
-        bench.writer.carry_out(Order::OpenVersions);
+        bench.writer.carry_out(FileRequest::OpenVersions);
         assert_eq!(numbers(bench.answer()), [1, 2, 3, 4, 5]);
     }
 }

@@ -23,7 +23,7 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 
 /// The output format of a headless run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speech {
+pub enum LineFormat {
     /// A line per event, for people.
     Lines,
     /// A JSON object per event, each on a line of its own.
@@ -33,14 +33,14 @@ pub enum Speech {
 /// The writer of the lines.
 #[derive(Debug)]
 pub struct Lines {
-    speech: Speech,
+    line_format: LineFormat,
     sender: Option<mpsc::SyncSender<String>>,
     writer: Option<thread::JoinHandle<()>>,
 }
 
 impl Lines {
     /// Writes to standard output. A thread of its own does so: a reader that has stopped stops nothing else.
-    pub fn new(speech: Speech) -> io::Result<Self> {
+    pub fn new(line_format: LineFormat) -> io::Result<Self> {
         let (sender, lines) = mpsc::sync_channel::<String>(LINES);
         let writer = thread::Builder::new()
             .name("lines".to_owned())
@@ -52,7 +52,7 @@ impl Lines {
                 }
             })?;
         Ok(Self {
-            speech,
+            line_format,
             sender: Some(sender),
             writer: Some(writer),
         })
@@ -60,9 +60,9 @@ impl Lines {
 
     /// Reports an event of the run.
     pub fn report(&self, event: &RunEvent, at: DateTime<Utc>, run: &str) {
-        let line = match self.speech {
-            Speech::Lines => redact::redact(&event.line(at)).into_owned(),
-            Speech::Json => redact::json(&event.json_line(at, run)).into_owned(),
+        let line = match self.line_format {
+            LineFormat::Lines => redact::redact(&event.line(at)).into_owned(),
+            LineFormat::Json => redact::json(&event.json_line(at, run)).into_owned(),
         };
         if let Some(sender) = &self.sender
             && sender.try_send(line).is_err()

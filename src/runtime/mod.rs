@@ -88,10 +88,10 @@ use pitstop_terminal::{
 };
 
 use agent::AgentPlan;
-use files::{Files, Order, StartReady};
+use files::{FileRequest, Files, StartReady};
 use host::{HostBytes, TerminalId};
 use hosted::Hosted;
-use lines::{Lines, Speech};
+use lines::{LineFormat, Lines};
 use services::{Calls, Services};
 pub use signals::Signals;
 use store_writer::Job;
@@ -139,7 +139,7 @@ pub struct Setup {
     /// The signals, listened for since before there was a process to end.
     pub signals: Signals,
     /// The format of the lines of a headless run; `None` for all others.
-    pub speech: Option<Speech>,
+    pub line_format: Option<LineFormat>,
     /// The file that holds the run's task, if it is one.
     pub task: Option<PathBuf>,
 }
@@ -261,13 +261,13 @@ async fn sleep_until(at: Option<Instant>) {
 impl Shell {
     /// Takes everything over and runs the first effects.
     fn begin(setup: Setup) -> io::Result<(Self, Sources)> {
-        let core = match setup.speech {
+        let core = match setup.line_format {
             None => Core::new(setup.model),
             Some(_) => Core::headless(setup.model),
         };
         let model = core.view();
         let (events, answers) = setup.answers;
-        let lines = setup.speech.map(Lines::new).transpose()?;
+        let lines = setup.line_format.map(Lines::new).transpose()?;
         let size = layout(model).pane_size();
         let (messages, pane) = pty::channel();
         let screen = hosted::new_screen(size, &model.config.ui);
@@ -543,7 +543,7 @@ impl Shell {
             self.terminals.set_dirty();
         }
         if self.files.config_due.take_if(is_due).is_some() {
-            self.order(Order::ReadConfig);
+            self.order(FileRequest::ReadConfig);
         }
         if self.pane.estimate_due.take_if(is_due).is_some() {
             self.estimate();
@@ -564,7 +564,7 @@ impl Shell {
         }
         self.listened(now);
         if self.files.notes_due.take_if(is_due).is_some() {
-            self.order(Order::ReadScratchpad);
+            self.order(FileRequest::ReadScratchpad);
         }
         let due: Vec<TimerId> = self
             .timers

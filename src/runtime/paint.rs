@@ -74,7 +74,7 @@ pub struct Painter {
     links: Vec<LinkRun>,
     abilities: Abilities,
     /// The look of the next character.
-    held: Ink,
+    held: Pen,
     /// The number of the link that is open.
     open: Option<u32>,
     /// The cell of the next character, column and row, if that is certain.
@@ -83,14 +83,14 @@ pub struct Painter {
 
 /// The look of the host terminal's next character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ink {
+struct Pen {
     foreground: Color,
     background: Color,
     underline: Color,
     modifier: Modifier,
 }
 
-const PLAIN: Ink = Ink {
+const PLAIN: Pen = Pen {
     foreground: Color::Reset,
     background: Color::Reset,
     underline: Color::Reset,
@@ -175,13 +175,13 @@ impl Painter {
         self.links = links;
     }
 
-    fn ink(&self, cell: &Cell, link: Option<&LinkRun>) -> Ink {
+    fn pen_for(&self, cell: &Cell, link: Option<&LinkRun>) -> Pen {
         let underline = match link {
             Some(link) => link.underline,
             None if extra::is_link(cell) => Color::Reset,
             None => cell.underline_color,
         };
-        Ink {
+        Pen {
             foreground: cell.fg,
             background: cell.bg,
             underline: if self.abilities.underlines {
@@ -193,12 +193,12 @@ impl Painter {
         }
     }
 
-    /// Writes the SGR numbers that change one ink into another.
-    fn change(&self, out: &mut String, from: Ink, to: Ink) {
+    /// Writes the SGR numbers that change one pen into another.
+    fn change(&self, out: &mut String, from: Pen, to: Pen) {
         if from == to {
             return;
         }
-        let known = |ink: Ink| ink.modifier & Modifier::all();
+        let known = |pen: Pen| pen.modifier & Modifier::all();
         let lost = !(known(from) - known(to)).is_empty();
         let from = if lost { PLAIN } else { from };
         let mut numbers = String::new();
@@ -324,7 +324,7 @@ impl Painter {
                 let _ = write!(out, "\x1b]8;id={:x};{}\x1b\\", link.number, link.target);
             }
             self.open = number;
-            let own = self.ink(cell, link);
+            let own = self.pen_for(cell, link);
             self.change(out, self.held, own);
             self.held = own;
             let symbol = cell.symbol();

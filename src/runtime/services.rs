@@ -28,7 +28,7 @@ use pitstop_transcript::SessionId;
 
 use super::{
     Shell,
-    files::Order,
+    files::FileRequest,
     follower::{self, FollowCommand},
     herdr::Herdr,
     notify::Caller,
@@ -307,8 +307,8 @@ impl Shell {
             self.services.watcher.watch_beside(&file);
         }
         self.changed(&Changes::Any);
-        self.order(Order::OpenVersions);
-        self.order(Order::ReadDraft);
+        self.order(FileRequest::OpenVersions);
+        self.order(FileRequest::ReadDraft);
     }
 
     /// Schedules the reading of watched files that have changed.

@@ -111,14 +111,14 @@ impl SideProcesses {
         });
     }
 
-    fn start(&mut self, errand: Errand) -> io::Result<()> {
+    fn start(&mut self, job: SummaryJob) -> io::Result<()> {
         self.cancel();
         let (ending, done) = std_mpsc::channel();
-        let stop = Arc::clone(&errand.stop);
+        let stop = Arc::clone(&job.stop);
         thread::Builder::new()
             .name("summary".to_owned())
             .spawn(move || {
-                errand.run();
+                job.run();
                 drop(ending);
             })?;
         self.0.push(Running { stop, done });
@@ -140,7 +140,7 @@ impl Drop for SideProcesses {
 }
 
 /// The work of a thread.
-struct Errand {
+struct SummaryJob {
     id: SummaryId,
     iteration: IterationId,
     session: SessionId,
@@ -169,7 +169,7 @@ impl Shell {
         let settings = &model.config.summary;
         let first = model.draft.requests.first.as_ref();
         let task = run_task(model).or_else(|| first.map(|said| said.text.as_str()));
-        let errand = Errand {
+        let job = SummaryJob {
             id,
             iteration: model.session.iteration,
             session: model.session.id,
@@ -188,7 +188,7 @@ impl Shell {
             store_writer: self.services.store_writer.clone(),
             stop: Arc::default(),
         };
-        if let Err(error) = self.services.summaries.start(errand) {
+        if let Err(error) = self.services.summaries.start(job) {
             let why = format!("no thread for it: {error}");
             self.post(Event::Read(ReadEvent::TranscriptRead {
                 id,
@@ -232,7 +232,7 @@ fn command(plan: &AgentPlan, settings: &SummaryConfig, session_model: Option<&st
     command
 }
 
-impl Errand {
+impl SummaryJob {
     fn run(mut self) {
         let history = self.read().and_then(|history| {
             if history.is_empty() {
@@ -652,7 +652,7 @@ mod tests {
         .unwrap();
         let (events, mut received) = mpsc::channel(8);
         let (store_writer, mut jobs) = mpsc::channel(8);
-        let errand = Errand {
+        let job = SummaryJob {
             id: SummaryId(1),
             iteration: IterationId::FIRST,
             session: SessionId::new(uuid::Uuid::nil()),
@@ -667,7 +667,7 @@ mod tests {
             stop: Arc::default(),
         };
         let mut side = SideProcesses::default();
-        side.start(errand).unwrap();
+        side.start(job).unwrap();
         let Some(Event::Read(ReadEvent::TranscriptRead { read: Ok(()), .. })) =
             received.blocking_recv()
         else {
@@ -686,7 +686,7 @@ mod tests {
     #[test]
     fn without_a_transcript_there_is_a_reason() {
         let (events, mut received) = mpsc::channel(8);
-        let errand = Errand {
+        let job = SummaryJob {
             id: SummaryId(1),
             iteration: IterationId::FIRST,
             session: SessionId::new(uuid::Uuid::nil()),
@@ -698,7 +698,7 @@ mod tests {
             store_writer: mpsc::channel(1).0,
             stop: Arc::default(),
         };
-        errand.run();
+        job.run();
         let Some(Event::Read(ReadEvent::TranscriptRead { read, .. })) = received.blocking_recv()
         else {
             panic!("an answer comes in any case")

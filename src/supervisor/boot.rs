@@ -132,7 +132,7 @@ async fn supervise(
     plan.observe = doors.observe;
     let store_writer = kept.store_writer.start(answers.0.clone());
 
-    let (kind, speech) = (start.agent.kind, start.work.speech());
+    let (kind, line_format) = (start.agent.kind, start.work.line_format());
     let mut model = app::model_of(Beginning {
         identity: identity(&start, &plan),
         config: start.config,
@@ -147,7 +147,7 @@ async fn supervise(
         now: start_of_time(at),
     });
     model.view.tour = start.tour.then(Tour::default);
-    show(&mut model, warnings, kept.said, speech.is_some());
+    show(&mut model, warnings, kept.said, line_format.is_some());
     app::carried::take_up(&mut model, kept.carried);
     let task = start.work.task().and_then(|task| task.file.clone());
     let (work, prompt) = (start.work, start.agent.prompt);
@@ -170,7 +170,7 @@ async fn supervise(
         paths: start.paths,
         flags: start.flags,
         signals,
-        speech,
+        line_format,
         task,
     };
     *terminal = None;
@@ -180,7 +180,7 @@ async fn supervise(
         let (code, text) = (left.code, text.clone());
         client.end(ServerMessage::Ended { code, text }).await;
     }
-    if speech.is_some() {
+    if line_format.is_some() {
         farewell::headless(&left.model);
     }
     Ok(left.code)

@@ -24,7 +24,7 @@ mod recover;
 
 use std::path::PathBuf;
 
-use crate::runtime::lines::Speech;
+use crate::runtime::lines::LineFormat;
 use pitstop_core::{
     autopilot::Plan,
     config::{
@@ -84,7 +84,7 @@ pub struct Task {
     /// The file that holds the task, if it is one.
     pub file: Option<PathBuf>,
     /// The output format of a run without a terminal; `None` with one.
-    pub speech: Option<Speech>,
+    pub line_format: Option<LineFormat>,
     /// True if a run with this task that ended without notice does not go on.
     pub begins_new: bool,
 }
@@ -97,7 +97,7 @@ impl Work {
         }
     }
 
-    fn speech(&self) -> Option<Speech> {
-        self.task().and_then(|task| task.speech)
+    fn line_format(&self) -> Option<LineFormat> {
+        self.task().and_then(|task| task.line_format)
     }
 }

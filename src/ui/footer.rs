@@ -134,7 +134,7 @@ fn left(
         Span::styled(progress(model), theme.dim),
     ]);
     // The notice goes after a while; that something is not on the disk does not.
-    left.extend(standing(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
+    left.extend(unsaved_data(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
     if layout.strip && !layout.bordered && screen.scroll_offset() > 0 {
         let mark = pane::scroll_mark(screen).trim_end().to_owned();
         left.push(Span::styled(" ·", theme.dim));
@@ -173,7 +173,7 @@ fn left(
 }
 
 /// Returns the data that does not reach the disk, for as long as that is so.
-fn standing(model: &Model) -> impl Iterator<Item = &'static str> {
+fn unsaved_data(model: &Model) -> impl Iterator<Item = &'static str> {
     let outside = &model.outside;
     let missing = [
         (outside.store_error.is_some(), "history in memory"),
@@ -218,7 +218,7 @@ fn banner(
         } else if cells >= 60 {
             left.push(Span::styled(state, state_style(model, theme)));
         }
-        left.extend(standing(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
+        left.extend(unsaved_data(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
         if left.len() > 1 {
             left.push(Span::raw(" "));
         }

@@ -50,7 +50,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let mut title = frame::title("Context", false, theme);
     if let Some(figure) = &figure {
         let style = style(figure, model, theme).add_modifier(Modifier::BOLD);
-        let level = standing(figure, model);
+        let level = level_label(figure, model);
         title.push_span(Span::styled(format!("· {level} "), style));
     }
     let inner = frame::border(buf, area, title, false, theme);
@@ -80,7 +80,7 @@ fn apart(model: &Model) -> Option<&'static str> {
 }
 
 /// Returns the level, or the words in its place.
-fn standing(figure: &Figure, model: &Model) -> &'static str {
+fn level_label(figure: &Figure, model: &Model) -> &'static str {
     apart(model).unwrap_or_else(|| figure.level.label())
 }
 
@@ -554,7 +554,7 @@ fn percent_and_level(figure: &Figure, model: &Model) -> String {
     // The footer shows that a session is being left.
     if !moment::is_under_way(model) {
         let stale = if figure.stale { "?" } else { "" };
-        words.push_str(&format!(" {}{stale}", standing(figure, model)));
+        words.push_str(&format!(" {}{stale}", level_label(figure, model)));
     }
     words
 }

@@ -132,7 +132,7 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, 
         }
         let at = usize::from(row - buf.area.y) * stride + usize::from(column - buf.area.x);
         let whole = column + view.width <= room.right();
-        let ink = Ink::of(&view, depth);
+        let style = CellStyle::of(&view, depth);
         let cell = &mut buf.content[at];
         if whole {
             set_symbol(cell, &view);
@@ -140,7 +140,7 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, 
             // Half of a wide character cannot be shown.
             cell.set_char(' ');
         }
-        ink.apply(cell);
+        style.apply(cell);
         if let Some(link) = view.hyperlink {
             extra::link(cell, extra::number(link, view.link_id));
         }
@@ -148,7 +148,7 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, 
             // Ratatui skips the cell behind a wide character; it expects the blank in it there.
             let second = &mut buf.content[at + 1];
             second.set_char(' ');
-            ink.apply(second);
+            style.apply(second);
         }
     });
 }
@@ -174,7 +174,7 @@ pub fn links(
         }
         let (row, first) = (area.y + view.row, area.x + view.column);
         let number = extra::number(target, view.link_id);
-        let underline = Ink::of(&view, depth).underline;
+        let underline = CellStyle::of(&view, depth).underline;
         let last = first + view.width - 1;
         if let Some(run) = runs.last_mut()
             && (run.row, run.last + 1, run.number, run.underline) == (row, first, number, underline)
@@ -279,14 +279,14 @@ fn set_with_accents(cell: &mut Cell, cluster: &str) {
 const MOST_ACCENTS: usize = 24;
 
 /// The colours and attributes as the host terminal is given them.
-struct Ink {
+struct CellStyle {
     foreground: Color,
     background: Color,
     underline: Color,
     modifier: Modifier,
 }
 
-impl Ink {
+impl CellStyle {
     fn of(view: &CellView<'_>, depth: Depth) -> Self {
         let mut foreground = depth.shown(view.foreground);
         let background = depth.shown(view.background);

@@ -44,7 +44,7 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
             theme.accent
         };
         let key = model.keys().hint(Action::Pause).unwrap_or_default();
-        parts.push(Span::styled(standing(&report, &key, model.now), style));
+        parts.push(Span::styled(phase_label(&report, &key, model.now), style));
     }
     let time = |seconds: u64| duration(std::time::Duration::from_secs(seconds));
     // The time is shown by the minute: a figure that changes each second draws the eye.
@@ -91,7 +91,7 @@ pub(super) const fn pause_does(model: &Model) -> &'static str {
     }
 }
 
-fn standing(report: &RunReport, key: &str, now: At) -> String {
+fn phase_label(report: &RunReport, key: &str, now: At) -> String {
     match (report.phase, report.waits_until, &report.paused_by) {
         (RunPhase::Waiting, Some(until), _) => {
             format!("waits until {}", now.local(until).format("%H:%M"))

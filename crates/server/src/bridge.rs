@@ -25,7 +25,7 @@ use super::routes::{
     Answered, HttpError, ServerState, accepted, connection_of, parse, read_body, send,
 };
 use pitstop_agent::bridge::{
-    CompactBody, Decision, Fact, HelloBody, Invalid, Order, OrderBody, OrderId, Orders,
+    BridgeOrder, CompactBody, Decision, Fact, HelloBody, Invalid, OrderBody, OrderId, Orders,
     OutcomeBody, Owner, PROTOCOL, PromptBody, QuestionId, Rejection, Report, Said, Sender, Trigger,
 };
 use pitstop_core::api::wire::Request;
@@ -62,7 +62,7 @@ impl Default for Mailbox {
 
 impl Mailbox {
     /// Places an order for the client's side.
-    pub fn place(&self, id: OrderId, session: SessionId, order: Order) {
+    pub fn place(&self, id: OrderId, session: SessionId, order: BridgeOrder) {
         self.change(|orders| orders.place(id, session, order));
     }
 

@@ -209,9 +209,8 @@ impl Secrets {
 
     /// Returns the first directory in which all files exist, or else the first of all.
     fn current(&self) -> &SecretsDir {
-        let mut standing = self.dirs.iter().filter(|found| found.is_there());
-        standing
-            .next()
+        let mut dirs = self.dirs.iter();
+        dirs.find(|dir| dir.is_there())
             .or(self.dirs.first())
             .expect("they are written before anything else")
     }

@@ -1,6 +1,6 @@
 //! The client's own side of the session at its door: rights, orders that one process takes once, and hostile bodies.
 
-use pitstop_agent::bridge::{self, Fact, Order, OrderId, Outcome, ReplaceWhen, Said};
+use pitstop_agent::bridge::{self, BridgeOrder, Fact, OrderId, Outcome, ReplaceWhen, Said};
 use pitstop_transcript::SessionId;
 use serde_json::{Value, json};
 
@@ -112,7 +112,7 @@ fn the_bridge_observes_and_answers_and_has_no_other_right() {
 fn an_order_to_replace_the_conversation_waits_for_the_mod_that_answers_compactions() {
     let supervisor = Supervisor::start();
     supervisor.greets("a");
-    let order = |when| Order::ReplaceConversation {
+    let order = |when| BridgeOrder::ReplaceConversation {
         text: "the handoff".to_owned(),
         nonce: "n1".to_owned(),
         when,
@@ -142,7 +142,7 @@ fn an_order_is_carried_out_once_and_its_answer_reaches_the_loop() {
     supervisor.greets("a");
     let waiting = supervisor.polls("a");
     let text = "sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz \u{7}exactly".to_owned();
-    let order = Order::FillDraft { text, cursor: 2 };
+    let order = BridgeOrder::FillDraft { text, cursor: 2 };
     supervisor.mailbox.place(OrderId(7), session(), order);
     let order = polled(&receive(waiting));
     assert_eq!((&order["id"], &order["cursor"]), (&json!(7), &json!(2)));
@@ -170,7 +170,7 @@ fn a_poll_whose_client_has_died_takes_no_order() {
     eventually("the poll is there", || {
         supervisor.bridge_said().contains(&Said::Polled)
     });
-    let read = Order::ReadDraft;
+    let read = BridgeOrder::ReadDraft;
     supervisor.mailbox.place(OrderId(1), session(), read);
     supervisor.greets("alive");
     let order = polled(&receive(supervisor.polls("alive")));

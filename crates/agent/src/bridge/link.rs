@@ -10,7 +10,7 @@ use std::{fmt, time::Duration};
 
 use super::{
     FIRST_VERSION, PROTOCOL,
-    message::{Category, Draft, Usage},
+    message::{Category, UnsentPrompt, Usage},
 };
 use pitstop_base::clock::At;
 use pitstop_transcript::{SessionId, Tokens};
@@ -176,7 +176,7 @@ pub struct Reported {
     /// The session.
     pub session: Option<SessionId>,
     /// The prompt box.
-    pub draft: Option<Draft>,
+    pub draft: Option<UnsentPrompt>,
     /// True if a turn runs, once that is known.
     pub turn: Option<bool>,
     /// The number of turns whose end it has reported.

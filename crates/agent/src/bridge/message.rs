@@ -201,14 +201,14 @@ pub enum Decision {
 
 /// The prompt box.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Draft {
+pub struct UnsentPrompt {
     /// Its text; empty also while a dialog is open.
     pub text: String,
     /// The position of the next character, in UTF-16 units.
     pub cursor: usize,
 }
 
-impl Draft {
+impl UnsentPrompt {
     fn check(&self) -> Result<(), Invalid> {
         within("text", &self.text, DRAFT_LIMIT)?;
         let length = self.text.encode_utf16().count();
@@ -369,7 +369,7 @@ pub enum Fact {
         text: String,
     },
     /// The prompt box holds another text.
-    DraftChanged(Draft),
+    DraftChanged(UnsentPrompt),
     /// The usage of the context window was measured.
     Usage(Usage),
 }
@@ -412,7 +412,7 @@ pub enum Refusal {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The prompt box holds this.
-    Draft(Draft),
+    Draft(UnsentPrompt),
     /// The prompt box took the text, or refused it for this reason.
     Filled(Result<(), Refusal>),
     /// The conversation was replaced.
@@ -434,7 +434,7 @@ pub enum Outcome {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields are those of `Outcome`")]
 pub enum OutcomeBody {
-    Draft(Draft),
+    Draft(UnsentPrompt),
     Filled {
         filled: bool,
         refusal: Option<Refusal>,
@@ -535,7 +535,7 @@ mod tests {
                 reason: TurnEnd::Aborted
             })
         );
-        let draft = Draft {
+        let draft = UnsentPrompt {
             text: "é\n🦀".into(),
             cursor: 4,
         };

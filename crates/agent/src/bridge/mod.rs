@@ -31,11 +31,11 @@ mod tools;
 pub use files::{FILES, FIRST_VERSION, PLUGIN, place_of, text_of};
 pub use link::{Absence, Link, Reported, SILENCE, too_old};
 pub use message::{
-    Category, CategoryKind, CompactBody, Decision, Draft, Fact, HelloBody, InstanceName, Invalid,
+    Category, CategoryKind, CompactBody, Decision, Fact, HelloBody, InstanceName, Invalid,
     OrderBody, Outcome, OutcomeBody, Part, PromptBody, QuestionId, Refusal, Sender, Trigger,
-    TurnEnd, Usage,
+    TurnEnd, UnsentPrompt, Usage,
 };
-pub use orders::{Order, OrderId, Orders, Owner, Rejection, ReplaceWhen, Waiting};
+pub use orders::{BridgeOrder, OrderId, Orders, Owner, Rejection, ReplaceWhen, Waiting};
 pub use tools::{Caller, TOOLS, Tool, ToolBody, ToolsBy};
 
 use pitstop_transcript::SessionId;

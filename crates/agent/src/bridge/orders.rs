@@ -44,7 +44,7 @@ impl fmt::Display for OrderId {
 /// An order to the client's side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Order {
+pub enum BridgeOrder {
     /// Read the prompt box.
     ReadDraft,
     /// Put nothing into the prompt box: the answer reports whether a dialog has the keys.
@@ -82,7 +82,7 @@ pub enum ReplaceWhen {
     NextStep,
 }
 
-impl Order {
+impl BridgeOrder {
     /// Reports whether the outcome is one that this order can have.
     #[must_use]
     pub const fn can_end_in(&self, outcome: &Outcome) -> bool {
@@ -105,7 +105,7 @@ pub struct Waiting {
     pub id: OrderId,
     /// The order itself.
     #[serde(flatten)]
-    pub order: Order,
+    pub order: BridgeOrder,
 }
 
 /// The reason why a message is not taken.
@@ -158,7 +158,7 @@ impl Owner {
 #[derive(Debug)]
 struct Placed {
     session: SessionId,
-    order: Order,
+    order: BridgeOrder,
     taken_by: Option<InstanceName>,
     /// True if the client has the text that replaces its conversation.
     is_handed_out: bool,
@@ -262,7 +262,7 @@ impl Orders {
     #[must_use]
     pub fn replaces(&self, id: OrderId) -> bool {
         let placed = self.placed.get(&id);
-        placed.is_some_and(|placed| matches!(placed.order, Order::ReplaceConversation { .. }))
+        placed.is_some_and(|placed| matches!(placed.order, BridgeOrder::ReplaceConversation { .. }))
     }
 
     /// Gives an order to a process that wants to carry it out; returns true if the process is to do so.
@@ -305,7 +305,7 @@ impl Orders {
         let waits = |one: &Placed| {
             let in_turn = matches!(
                 one.order,
-                Order::ReplaceConversation {
+                BridgeOrder::ReplaceConversation {
                     when: ReplaceWhen::NextStep,
                     ..
                 }
@@ -316,7 +316,7 @@ impl Orders {
     }
 
     /// Places an order of the core.
-    pub fn place(&mut self, id: OrderId, session: SessionId, order: Order) {
+    pub fn place(&mut self, id: OrderId, session: SessionId, order: BridgeOrder) {
         if self.placed.len() >= ORDER_COUNT {
             self.placed.pop_first();
         }
@@ -354,7 +354,7 @@ impl Orders {
     /// taken, or has been handed out already.
     pub fn hand_out(&mut self, session: SessionId, id: OrderId) -> Option<(String, String)> {
         let placed = self.placed.get_mut(&id)?;
-        let Order::ReplaceConversation { text, when, .. } = &placed.order else {
+        let BridgeOrder::ReplaceConversation { text, when, .. } = &placed.order else {
             return None;
         };
         let in_turn = *when == ReplaceWhen::NextStep;
@@ -407,7 +407,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::bridge::Draft;
+    use crate::bridge::UnsentPrompt;
 
     fn session(number: u128) -> SessionId {
         SessionId::new(Uuid::from_u128(number))
@@ -441,7 +441,7 @@ mod tests {
     #[test]
     fn an_order_is_shown_to_its_session_only_and_belongs_to_the_first_who_takes_it() {
         let mut orders = greeted(&[("old", 1), ("new", 1), ("fork", 2)]);
-        orders.place(READ, session(1), Order::ReadDraft);
+        orders.place(READ, session(1), BridgeOrder::ReadDraft);
         assert_eq!(orders.next(session(2)), None);
         for _ in 0..3 {
             // A poll of a client that has died takes nothing.
@@ -452,7 +452,7 @@ mod tests {
         assert!(!orders.take(&sender("old", 1), READ));
         assert!(!orders.take(&sender("new", 1), READ), "not even twice");
         assert_eq!(orders.next(session(1)), None);
-        let read = Outcome::Draft(Draft::default());
+        let read = Outcome::Draft(UnsentPrompt::default());
         let other = orders.answer(&sender("old", 1), READ, &read);
         assert_eq!(other, Err(Rejection::NotTaken(READ)));
         assert_eq!(orders.answer(&sender("new", 1), READ, &read), Ok(()));
@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn an_order_that_a_process_took_is_answered_by_it_in_its_later_session_too() {
         let mut orders = greeted(&[("a", 1)]);
-        orders.place(READ, session(1), Order::Probe);
+        orders.place(READ, session(1), BridgeOrder::Probe);
         assert!(orders.take(&sender("a", 1), READ));
         let filled = Outcome::Filled(Ok(()));
         assert_eq!(orders.answer(&sender("a", 2), READ, &filled), Ok(()));
@@ -473,10 +473,10 @@ mod tests {
     fn an_outcome_of_another_kind_is_no_answer() {
         let mut orders = greeted(&[("a", 1)]);
         let text = "x".to_owned();
-        orders.place(READ, session(1), Order::FillDraft { text, cursor: 1 });
+        orders.place(READ, session(1), BridgeOrder::FillDraft { text, cursor: 1 });
         orders.take(&sender("a", 1), READ);
         for outcome in [
-            Outcome::Draft(Draft::default()),
+            Outcome::Draft(UnsentPrompt::default()),
             Outcome::Lowered,
             Outcome::Replaced { begun: true },
         ] {
@@ -490,13 +490,13 @@ mod tests {
     #[test]
     fn what_is_cancelled_is_carried_out_by_none_unless_it_was_taken() {
         let mut orders = greeted(&[("a", 1)]);
-        orders.place(READ, session(1), Order::ReadDraft);
+        orders.place(READ, session(1), BridgeOrder::ReadDraft);
         assert!(orders.cancel(READ));
         assert!(!orders.take(&sender("a", 1), READ));
-        orders.place(OrderId(8), session(1), Order::ReadDraft);
+        orders.place(OrderId(8), session(1), BridgeOrder::ReadDraft);
         orders.take(&sender("a", 1), OrderId(8));
         assert!(!orders.cancel(OrderId(8)));
-        let draft = Outcome::Draft(Draft {
+        let draft = Outcome::Draft(UnsentPrompt {
             text: String::new(),
             cursor: 0,
         });
@@ -507,7 +507,7 @@ mod tests {
 
     #[test]
     fn what_replaces_a_conversation_is_handed_out_once_and_to_its_session_only() {
-        let replace = || Order::ReplaceConversation {
+        let replace = || BridgeOrder::ReplaceConversation {
             text: "the handoff".into(),
             nonce: "n1".into(),
             when: ReplaceWhen::Idle,
@@ -615,7 +615,7 @@ mod tests {
             Err(Rejection::NoHello)
         );
         for number in 0..100 {
-            orders.place(OrderId(number), session(1), Order::Probe);
+            orders.place(OrderId(number), session(1), BridgeOrder::Probe);
         }
         assert_eq!(orders.placed.len(), ORDER_COUNT);
         assert!(orders.placed.contains_key(&OrderId(99)));
@@ -625,7 +625,7 @@ mod tests {
     fn an_order_is_written_as_the_mod_reads_it() {
         let waiting = Waiting {
             id: OrderId(3),
-            order: Order::FillDraft {
+            order: BridgeOrder::FillDraft {
                 text: "é\n".into(),
                 cursor: 1,
             },

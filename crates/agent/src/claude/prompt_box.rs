@@ -37,12 +37,12 @@ pub enum PromptBox {
     /// It is there and holds no text. A suggestion of the client is no text.
     Empty,
     /// It holds a text that was not submitted.
-    Holds(Draft),
+    Holds(ShownPrompt),
 }
 
 /// The text in the prompt box, as far as it is on the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Draft {
+pub struct ShownPrompt {
     /// Its rows from top to bottom. They do not show where a long line was broken.
     pub rows: Vec<String>,
     /// True if all of it is on the screen: a text that is higher than the screen or the box shows its end.
@@ -53,7 +53,7 @@ pub struct Draft {
     pub room: usize,
 }
 
-impl Draft {
+impl ShownPrompt {
     /// Returns the text itself; `None` if it cannot be known: it is not all on the screen, or the client shows a mark in the place of
     /// a long paste or an image.
     ///
@@ -123,10 +123,10 @@ impl PromptBox {
     /// Returns the box with the text that the client itself reports.
     #[must_use]
     pub fn said(text: &str) -> Self {
-        Self::Holds(Draft {
+        Self::Holds(ShownPrompt {
             rows: text.split('\n').map(str::to_owned).collect(),
             whole: true,
-            ..Draft::default()
+            ..ShownPrompt::default()
         })
     }
 
@@ -182,7 +182,7 @@ impl PromptBox {
         }
         // Both rules are as wide as the screen; a row has its mark before it and two cells behind it.
         let columns = lower[below].text.trim_end().width();
-        Self::Holds(Draft {
+        Self::Holds(ShownPrompt {
             rows: texts,
             whole: above.is_some() && scrolled.is_none(),
             scrolled,
@@ -313,7 +313,7 @@ mod tests {
     }
 
     fn drafted(rows: &[&str], whole: bool) -> PromptBox {
-        PromptBox::Holds(Draft {
+        PromptBox::Holds(ShownPrompt {
             rows: rows.iter().map(|row| (*row).to_owned()).collect(),
             whole,
             scrolled: None,
@@ -497,7 +497,7 @@ mod tests {
     /// Checks the rows that the client made of these texts on a screen of 60 columns.
     #[test]
     fn the_text_of_a_draft_is_known_from_its_rows() {
-        let draft = |rows: &[&str]| Draft {
+        let draft = |rows: &[&str]| ShownPrompt {
             rows: rows.iter().map(|row| (*row).to_owned()).collect(),
             whole: true,
             scrolled: None,
@@ -535,7 +535,7 @@ mod tests {
         for mark in ["see [Image #1]", "[Pasted text #1 +11 lines]"] {
             assert_eq!(draft(&[mark]).text(), None);
         }
-        let end = Draft {
+        let end = ShownPrompt {
             whole: false,
             ..draft(&["the end"])
         };

@@ -33,7 +33,7 @@ use crate::app::{
     facts::{Block, agent_reason, blocked_by, is_unattended, is_under_review, spent},
     model::{
         Model,
-        happened::NoReboot,
+        event_scratch::NoReboot,
         run::{Due, Judged, Run},
     },
     reboot::{self, Approval, iteration, leave::leave},
@@ -164,11 +164,11 @@ fn set_phase(model: &mut Model, phase: Phase) {
 }
 
 /// Applies to the run what a person has done, or a reboot that did not begin.
-pub(super) fn heed(model: &mut Model) {
-    if let Some(by) = model.happened.taken_over.take() {
+pub(super) fn apply_interventions(model: &mut Model) {
+    if let Some(by) = model.scratch.taken_over.take() {
         hold(model, by);
     }
-    match model.happened.no_reboot.take() {
+    match model.scratch.no_reboot.take() {
         Some(NoReboot::Breaker(why)) => thrash(model, why),
         Some(NoReboot::Refused(why)) => trip(model, &Trip::Refused { why }),
         None => {}
@@ -264,7 +264,7 @@ fn over(model: &Model) -> Option<End> {
 
 /// Reports whether a turn is at work that no next session has to follow yet.
 fn is_at_work(model: &Model) -> bool {
-    let next_is_due = turn::is_full(model) && model.happened.at_seam;
+    let next_is_due = turn::is_full(model) && model.scratch.at_seam;
     model.session.agent.state == AgentState::Busy && !next_is_due
 }
 

@@ -12,7 +12,7 @@ use crate::{
         journal::JournalEntry, metrics::TurnFigures,
     },
 };
-use pitstop_agent::bridge::{Decision, Order, OrderId, QuestionId};
+use pitstop_agent::bridge::{BridgeOrder, Decision, OrderId, QuestionId};
 use pitstop_handoff::{PreservedState, scratchpad::versions::Version};
 use pitstop_terminal::{
     PaneSize,
@@ -91,7 +91,7 @@ pub enum Effect {
         /// The session whose side is meant.
         session: SessionId,
         /// The order itself.
-        order: Order,
+        order: BridgeOrder,
     },
     /// Take an order for the client's own side back, unless a process has taken it; `BridgeEvent::Cancelled` comes back.
     CancelOrder(OrderId),

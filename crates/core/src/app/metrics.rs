@@ -29,7 +29,7 @@ pub fn note(model: &mut Model, before: TurnCount) {
     if iteration == model.session.iteration {
         model.outside.counters.turns += u64::from(model.session.agent.turns.saturating_sub(turns));
     }
-    let effects = model.happened.effects.iter();
+    let effects = model.scratch.effects.iter();
     let saves = effects.filter(|effect| matches!(effect, Effect::SaveCheckpoint(_)));
     model.outside.counters.checkpoints += saves.count() as u64;
 }

@@ -36,7 +36,7 @@ pub use view::{copy, external, focus, history, input, layout, reading, replay, t
 use pitstop_base::{clock::At, exit, format};
 
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
-use model::{Beginning, happened::Happened};
+use model::{Beginning, event_scratch::EventScratch};
 
 /// The model, and the only way to change it: by an event.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ pub fn model_of(beginning: Beginning) -> Model {
 /// feature that answers it; then the features settle.
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
-    model.happened = Happened::default();
+    model.scratch = EventScratch::default();
     let before = metrics::turns(model);
     let state = model.session.agent.state;
     answer(model, event);
@@ -125,19 +125,19 @@ const PASSES: usize = 8;
 /// Lets the features look at what is true now, in one order, until nothing changes any more. Facts may therefore arrive in any
 /// order, and no feature has to know which other one waits for what it does.
 fn settle(model: &mut Model) {
-    let stands = |model: &Model| (model.happened.effects.len(), reboot::standing(model));
+    let progress = |model: &Model| (model.scratch.effects.len(), reboot::progress_key(model));
     for _ in 0..PASSES {
-        let before = stands(model);
+        let before = progress(model);
         handoff::draft(model);
         ending::settle(model);
-        autopilot::heed(model);
+        autopilot::apply_interventions(model);
         reboot::consider(model);
         reboot::advance(model);
         reboot::after(model);
         unsent::put_back(model);
-        autopilot::heed(model);
+        autopilot::apply_interventions(model);
         autopilot::watch(model);
-        if before == stands(model) {
+        if before == progress(model) {
             break;
         }
     }

@@ -15,8 +15,8 @@ pub mod counters;
 pub mod daemon;
 pub mod draft;
 pub mod ending;
+pub mod event_scratch;
 pub mod external;
-pub mod happened;
 pub mod history;
 pub mod moments;
 pub mod needs;
@@ -56,8 +56,8 @@ use crate::app::{
     event::{CallId, NewIds},
 };
 
-use draft::Draft;
-use happened::Happened;
+use draft::HandoffDraft;
+use event_scratch::EventScratch;
 use outside::Outside;
 use reboot::Reboot;
 use run::Run;
@@ -105,7 +105,7 @@ pub struct Model {
     /// The session that the agent is in.
     pub session: Session,
     /// The facts that the handoff is made of, and the handoff.
-    pub draft: Draft,
+    pub draft: HandoffDraft,
     /// The reboot under way, and the state that is kept between reboots.
     pub reboot: Reboot,
     /// The autonomous run, if this is one.
@@ -115,7 +115,7 @@ pub struct Model {
     /// The state that is reported outside.
     pub outside: Outside,
     /// The results of the event at hand.
-    pub happened: Happened,
+    pub scratch: EventScratch,
     /// The moment of the last event, for views that show ages.
     pub now: At,
     epoch: u64,
@@ -160,7 +160,7 @@ impl Model {
             lineage: beginning.lineage,
             turns: RunTurns::default(),
             session: Session::new(beginning.session, iteration),
-            draft: Draft::new(marker, beginning.notes, beginning.generator),
+            draft: HandoffDraft::new(marker, beginning.notes, beginning.generator),
             reboot: Reboot::new(beginning.config.reboot.mode, beginning.new_ids),
             autopilot: None,
             view: View {
@@ -168,7 +168,7 @@ impl Model {
                 ..View::default()
             },
             outside: Outside::default(),
-            happened: Happened::default(),
+            scratch: EventScratch::default(),
             config: beginning.config,
             now: beginning.now,
             epoch: 0,
@@ -216,23 +216,23 @@ impl Model {
 
     /// Queues an effect for the shell, behind those that are queued already.
     pub(in crate::app) fn emit(&mut self, effect: Effect) {
-        self.happened.effects.push(effect);
+        self.scratch.effects.push(effect);
     }
 
     /// Queues each of these effects, like [`Model::emit`].
     pub(in crate::app) fn emit_all(&mut self, effects: impl IntoIterator<Item = Effect>) {
-        self.happened.effects.extend(effects);
+        self.scratch.effects.extend(effects);
     }
 
     /// Queues the answer to a call before all other effects.
     pub(in crate::app) fn answer(&mut self, call: CallId, reply: Reply) {
-        self.happened.effects.insert(0, Effect::Answer(call, reply));
+        self.scratch.effects.insert(0, Effect::Answer(call, reply));
     }
 
     /// Takes the effects that are queued for the shell, in order.
     #[must_use]
     pub fn take_effects(&mut self) -> Vec<Effect> {
-        std::mem::take(&mut self.happened.effects)
+        std::mem::take(&mut self.scratch.effects)
     }
 
     /// Shows a message in the footer.

@@ -19,7 +19,7 @@ use crate::app::{
         orders::{EndedOrder, OpenOrder, OrderEnd, OrderTime, Purpose},
     },
 };
-use pitstop_agent::bridge::{Order, OrderId, Outcome};
+use pitstop_agent::bridge::{BridgeOrder, OrderId, Outcome};
 
 /// The time that an order may wait to be taken. A bridge in force polls all the time and takes one within 20 ms, unless it is busy
 /// with the order before.
@@ -29,7 +29,7 @@ pub const TAKEN_WITHIN: Duration = Duration::from_secs(2);
 pub fn give(
     model: &mut Model,
     purpose: Purpose,
-    order: Order,
+    order: BridgeOrder,
     answered_within: Duration,
 ) -> OrderId {
     let session = model.session.id;
@@ -69,7 +69,7 @@ pub fn timer(model: &mut Model, id: OrderId) {
 pub fn agent_gone(model: &mut Model) {
     for (id, open) in &mut model.session.orders.open {
         open.gone = true;
-        model.happened.effects.push(Effect::CancelOrder(*id));
+        model.scratch.effects.push(Effect::CancelOrder(*id));
     }
 }
 

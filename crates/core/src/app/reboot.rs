@@ -156,7 +156,7 @@ impl Attempt {
 }
 
 /// Returns how far the reboot under way has come: a change of it may lead to further steps at a later look.
-pub(super) fn standing(model: &Model) -> Option<(uuid::Uuid, Step, Option<Approval>, bool)> {
+pub(super) fn progress_key(model: &Model) -> Option<(uuid::Uuid, Step, Option<Approval>, bool)> {
     let attempt = model.reboot.attempt.as_ref()?;
     Some((attempt.id, attempt.step(), attempt.approved, attempt.force))
 }
@@ -283,7 +283,7 @@ fn bring_back(
     iteration: Option<IterationId>,
     held_by: &'static str,
 ) {
-    model.happened.taken_over = Some(held_by);
+    model.scratch.taken_over = Some(held_by);
     let Some(replaced) = replaced else {
         let parent = model.lineage.newest_in(session);
         return resume(model, Kind::Undo(session, parent), Cause::Undo, None);
@@ -441,7 +441,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
         RebootOutcome::Cancelled
     };
     if !defer {
-        model.happened.taken_over = Some("your cancel");
+        model.scratch.taken_over = Some("your cancel");
     }
     if model.reboot.attempt.is_some() && !on_the_fly::take_back(model, outcome) {
         end_attempt(model, outcome, None);

@@ -18,7 +18,7 @@ use crate::{
 use pitstop_agent::{
     AgentEvent, AgentKind, Background, BackgroundTask, StartSource, StatusLine,
     bridge::{Decision, InstanceName, QuestionId},
-    claude::prompt_box::{Draft, PromptBox},
+    claude::prompt_box::{PromptBox, ShownPrompt},
 };
 use pitstop_base::clock::At;
 use pitstop_handoff::{Generator, breakpoint::git::GitState};
@@ -413,7 +413,7 @@ pub(super) fn list(id: &str, entries: &[(&str, Status)]) -> TodoCall {
 
 /// A prompt box that holds this text.
 fn holds(text: &str) -> PromptBox {
-    PromptBox::Holds(Draft {
+    PromptBox::Holds(ShownPrompt {
         rows: text.split('\n').map(str::to_owned).collect(),
         whole: true,
         scrolled: None,

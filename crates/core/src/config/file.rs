@@ -17,7 +17,7 @@ use toml::{
 
 use super::{
     error::{Fault, MAX_FAULTS, SourceText, quoted},
-    schema::{self, Choice, Draft, Key, Rule},
+    schema::{self, Choice, Key, PartialConfig, Rule},
     units,
 };
 use pitstop_base::{
@@ -33,7 +33,7 @@ pub(super) const MAX_BYTES: u64 = 1024 * 1024;
 const MAX_NAME: usize = 48;
 
 /// A checked value, as the change it makes.
-pub(super) type Change = Box<dyn Fn(&mut Draft)>;
+pub(super) type Change = Box<dyn Fn(&mut PartialConfig)>;
 
 /// One key that is set.
 pub(super) struct Entry {
@@ -270,7 +270,11 @@ impl Walk {
         }
     }
 
-    fn flag(&mut self, value: &Spanned<DeValue<'_>>, set: fn(&mut Draft, bool)) -> Option<Change> {
+    fn flag(
+        &mut self,
+        value: &Spanned<DeValue<'_>>,
+        set: fn(&mut PartialConfig, bool),
+    ) -> Option<Change> {
         match value.get_ref().as_bool() {
             Some(flag) => Some(change(set, flag)),
             None => self.refuse(value, "true or false", without_quotes(value.get_ref())),
@@ -282,7 +286,7 @@ impl Walk {
         value: &Spanned<DeValue<'_>>,
         from: u64,
         to: u64,
-        set: fn(&mut Draft, u64),
+        set: fn(&mut PartialConfig, u64),
     ) -> Option<Change> {
         let number = whole(value.get_ref()).filter(|number| (from..=to).contains(number));
         if let Some(number) = number {
@@ -297,7 +301,7 @@ impl Walk {
         value: &Spanned<DeValue<'_>>,
         from: f64,
         to: f64,
-        set: fn(&mut Draft, f64),
+        set: fn(&mut PartialConfig, f64),
     ) -> Option<Change> {
         let number = number(value.get_ref()).filter(|number| (from..=to).contains(number));
         if let Some(number) = number {
@@ -312,7 +316,7 @@ impl Walk {
         value: &Spanned<DeValue<'_>>,
         from: Duration,
         to: Duration,
-        set: fn(&mut Draft, Duration),
+        set: fn(&mut PartialConfig, Duration),
     ) -> Option<Change> {
         let time = match value.get_ref() {
             DeValue::String(text) => units::parse_duration(text),
@@ -339,7 +343,7 @@ impl Walk {
         value: &Spanned<DeValue<'_>>,
         from: u64,
         to: u64,
-        set: fn(&mut Draft, u64),
+        set: fn(&mut PartialConfig, u64),
     ) -> Option<Change> {
         let size = match value.get_ref() {
             DeValue::String(text) => units::parse_size(text),
@@ -378,7 +382,7 @@ impl Walk {
         value: &Spanned<DeValue<'_>>,
         wanted: &str,
         ok: fn(&str) -> bool,
-        set: fn(&mut Draft, String),
+        set: fn(&mut PartialConfig, String),
     ) -> Option<Change> {
         match value.get_ref().as_str().filter(|text| ok(text)) {
             Some(text) => Some(change(set, text.to_owned())),
@@ -406,7 +410,7 @@ impl Walk {
         value: &Spanned<DeValue<'_>>,
         wanted: &str,
         ok: fn(&str) -> bool,
-        set: fn(&mut Draft, Vec<String>),
+        set: fn(&mut PartialConfig, Vec<String>),
     ) -> Option<Change> {
         let items = self.list(value, wanted)?;
         let mut texts = Vec::new();
@@ -427,7 +431,7 @@ impl Walk {
     fn pairs(
         &mut self,
         value: &Spanned<DeValue<'_>>,
-        set: fn(&mut Draft, BTreeMap<String, String>),
+        set: fn(&mut PartialConfig, BTreeMap<String, String>),
     ) -> Option<Change> {
         let DeValue::Table(table) = value.get_ref() else {
             return self.refuse(value, "a table of names and texts", None);
@@ -464,7 +468,7 @@ impl Walk {
     fn chord(
         &mut self,
         value: &Spanned<DeValue<'_>>,
-        set: fn(&mut Draft, Chord),
+        set: fn(&mut PartialConfig, Chord),
     ) -> Option<Change> {
         let Some(text) = value.get_ref().as_str() else {
             return self.refuse(value, "a chord such as \"ctrl-q\"", None);
@@ -481,7 +485,7 @@ impl Walk {
     fn triggers(
         &mut self,
         value: &Spanned<DeValue<'_>>,
-        set: impl Fn(&mut Draft, Vec<Trigger>) + 'static,
+        set: impl Fn(&mut PartialConfig, Vec<Trigger>) + 'static,
     ) -> Option<Change> {
         let wanted = "\"f5\" or \"prefix r\"";
         let items = self.list(value, wanted)?;
@@ -502,7 +506,7 @@ impl Walk {
 }
 
 /// Returns a checked value as the change it makes.
-fn change<T: Clone + 'static>(set: impl Fn(&mut Draft, T) + 'static, value: T) -> Change {
+fn change<T: Clone + 'static>(set: impl Fn(&mut PartialConfig, T) + 'static, value: T) -> Change {
     Box::new(move |draft| set(draft, value.clone()))
 }
 

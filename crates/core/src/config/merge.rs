@@ -4,7 +4,7 @@ use super::{
     ApiConfig, Config, GuardConfig,
     error::{ConfigErrors, Fault, MAX_FAULTS, Place},
     file::{Entry, Written},
-    schema::{Draft, Voter},
+    schema::{PartialConfig, Voter},
 };
 use pitstop_base::keymap::{Action, KeyFault, Keymap, Trigger, default_prefix};
 
@@ -23,7 +23,7 @@ pub(super) struct Layer {
 pub(super) fn merge(layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigErrors> {
     let mut errors = ConfigErrors::default();
     let mut warnings = Vec::new();
-    let mut draft = Draft::default();
+    let mut draft = PartialConfig::default();
     let mut origins = Origins::default();
     for layer in layers {
         let Written {
@@ -141,7 +141,7 @@ fn ignored(origins: &Origins, source: usize, entry: &Entry) -> Fault {
 
 /// Returns the caps on the notice, warn and compact lines. A cap of the preset gives way to a share of that line that is set, and to
 /// caps of other lines that are set and contradict it.
-fn caps(draft: &Draft) -> [Option<u64>; 3] {
+fn caps(draft: &PartialConfig) -> [Option<u64>; 3] {
     let (own, preset) = (draft.caps, draft.preset.caps());
     [0, 1, 2].map(|line| {
         let fits = |cap: &u64| {

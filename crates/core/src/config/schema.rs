@@ -21,7 +21,7 @@ use pitstop_base::keymap::{Action, Chord, Trigger};
 
 /// The settings while layers are laid over each other, before they are checked as a whole.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct PartialConfig {
     pub config: Config,
     /// Notice, warn and compact as far as they are set by number: these win over any preset.
     pub percents: [Option<u8>; 3],
@@ -52,30 +52,38 @@ pub(super) enum Voter {
 }
 
 /// A word, and the change it makes.
-pub(super) type Choice = (&'static str, fn(&mut Draft));
+pub(super) type Choice = (&'static str, fn(&mut PartialConfig));
 
 /// The values that a key may have, and the change it makes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
-    Flag(fn(&mut Draft, bool)),
+    Flag(fn(&mut PartialConfig, bool)),
     /// A whole number; both ends belong to the range.
-    Whole(u64, u64, fn(&mut Draft, u64)),
+    Whole(u64, u64, fn(&mut PartialConfig, u64)),
     /// A number that may have a fraction.
-    Number(f64, f64, fn(&mut Draft, f64)),
+    Number(f64, f64, fn(&mut PartialConfig, f64)),
     /// A duration.
-    Time(Duration, Duration, fn(&mut Draft, Duration)),
+    Time(Duration, Duration, fn(&mut PartialConfig, Duration)),
     /// A size in bytes.
-    Size(u64, u64, fn(&mut Draft, u64)),
+    Size(u64, u64, fn(&mut PartialConfig, u64)),
     /// One of a few words.
     OneOf(&'static [Choice]),
     /// A text; a description of the wanted text, and the check for it.
-    Text(&'static str, fn(&str) -> bool, fn(&mut Draft, String)),
+    Text(
+        &'static str,
+        fn(&str) -> bool,
+        fn(&mut PartialConfig, String),
+    ),
     /// A list of texts; a description of each wanted text, and the check for it.
-    Texts(&'static str, fn(&str) -> bool, fn(&mut Draft, Vec<String>)),
+    Texts(
+        &'static str,
+        fn(&str) -> bool,
+        fn(&mut PartialConfig, Vec<String>),
+    ),
     /// A table of names and texts.
-    Pairs(fn(&mut Draft, BTreeMap<String, String>)),
+    Pairs(fn(&mut PartialConfig, BTreeMap<String, String>)),
     /// One chord.
-    Chord(fn(&mut Draft, Chord)),
+    Chord(fn(&mut PartialConfig, Chord)),
     /// The triggers of one action.
     Triggers(Action),
 }

@@ -70,7 +70,7 @@ const USUAL: (Duration, Duration) = (Duration::from_secs(30), Duration::from_sec
 
 /// The last reading of one source and its usual interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Voice {
+struct SourceState {
     reading: Reading,
     usual: Duration,
 }
@@ -78,19 +78,19 @@ struct Voice {
 /// The last reading of every source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readings {
-    voices: [Option<Voice>; Source::ALL.len()],
+    states: [Option<SourceState>; Source::ALL.len()],
 }
 
 impl Readings {
     /// Takes the reading of a source.
     pub fn observe(&mut self, reading: Reading) {
-        let slot = &mut self.voices[reading.source as usize];
-        let usual = slot.map_or(USUAL.0, |voice| {
+        let slot = &mut self.states[reading.source as usize];
+        let usual = slot.map_or(USUAL.0, |state| {
             // The interval is smoothed, so that one pause does not count as the rhythm.
-            let gap = reading.at.since(voice.reading.at).min(USUAL.1);
-            (voice.usual * 3 + gap) / 4
+            let gap = reading.at.since(state.reading.at).min(USUAL.1);
+            (state.usual * 3 + gap) / 4
         });
-        *slot = Some(Voice {
+        *slot = Some(SourceState {
             reading,
             usual: usual.max(USUAL.0),
         });
@@ -98,13 +98,13 @@ impl Readings {
 
     /// Drops a source that has gone.
     pub fn forget(&mut self, source: Source) {
-        self.voices[source as usize] = None;
+        self.states[source as usize] = None;
     }
 
     /// Returns the last reading of a source.
     #[must_use]
     pub fn of(&self, source: Source) -> Option<Reading> {
-        self.voices[source as usize].map(|voice| voice.reading)
+        self.states[source as usize].map(|state| state.reading)
     }
 
     /// Returns the reading that counts.
@@ -134,8 +134,8 @@ impl Readings {
     /// Reports whether a source has been silent for more than twice its usual interval.
     #[must_use]
     pub fn is_stale(&self, source: Source, at: At) -> bool {
-        self.voices[source as usize]
-            .is_some_and(|voice| at.since(voice.reading.at) > voice.usual * 2)
+        self.states[source as usize]
+            .is_some_and(|state| at.since(state.reading.at) > state.usual * 2)
     }
 
     /// Returns the reading to compare with `best`, once both have had time to settle.

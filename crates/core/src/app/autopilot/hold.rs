@@ -42,7 +42,7 @@ pub fn takes_over(model: &mut Model, clean: bool) -> bool {
         return run.pilot.is_over();
     }
     if clean && run.pilot.plan.attended {
-        model.happened.taken_over = Some("the agent's end");
+        model.scratch.taken_over = Some("the agent's end");
         return false;
     }
     true

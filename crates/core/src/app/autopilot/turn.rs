@@ -11,7 +11,7 @@ use crate::{
 use pitstop_agent::Failure;
 
 use super::{
-    DIALOG, FIGURE, SUBMIT_TIMEOUT, follow, heed, hold, is_always_fresh,
+    DIALOG, FIGURE, SUBMIT_TIMEOUT, apply_interventions, follow, hold, is_always_fresh,
     publish::{start_of, turn_event},
     set, set_phase, stuck, trip,
 };
@@ -61,7 +61,7 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
         iteration: model.session.iteration,
         message: excerpt(message),
     };
-    model.happened.effects.push(run_event(failed));
+    model.scratch.effects.push(run_event(failed));
     if run.pilot.is_held() {
         return;
     }
@@ -318,7 +318,7 @@ pub(super) fn give_up_background(model: &mut Model) {
 pub(super) fn fresh(model: &mut Model) {
     if is_full(model) {
         reboot::consider(model);
-        heed(model);
+        apply_interventions(model);
     } else if let Err(why) = reboot::request(model, Cause::Autopilot, false) {
         model.error(why.to_string());
     }

@@ -20,7 +20,7 @@ use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::unsent,
-    model::{Model, carried::Carried, draft::Draft, unsent::Unsent},
+    model::{Model, carried::Carried, draft::HandoffDraft, unsent::Unsent},
 };
 
 /// The time that a change may wait for others that come with it.
@@ -42,7 +42,7 @@ pub fn watch(model: &mut Model) {
 
 /// Takes note of the unsent prompt that was ordered onto the disk last.
 fn note_draft(model: &mut Model) {
-    for effect in &model.happened.effects {
+    for effect in &model.scratch.effects {
         if let Effect::KeepDraft(text) = effect {
             model.draft.keeping.draft.clone_from(text);
         }
@@ -203,7 +203,7 @@ fn now(model: &Model) -> Carried {
 }
 
 /// Returns the body of the handoff as the human has edited it, or edits it now.
-fn edited(draft: &Draft) -> Option<Cow<'_, str>> {
+fn edited(draft: &HandoffDraft) -> Option<Cow<'_, str>> {
     let panel = &draft.handoff;
     let open = panel.editor.as_ref().map(|editor| editor.text().into());
     open.or_else(|| Some(panel.edited.as_ref()?.body().into()))

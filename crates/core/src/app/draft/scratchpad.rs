@@ -235,7 +235,7 @@ pub fn versions_read(model: &mut Model, versions: Versions) {
     if model.draft.notes.restored.is_some() {
         // Of two texts the last one is written: the first would not be on disk yet, as what the second replaces.
         let writes = |effect: &Effect| matches!(effect, Effect::WriteScratchpad { .. });
-        model.happened.effects.retain(|effect| !writes(effect));
+        model.scratch.effects.retain(|effect| !writes(effect));
         restore_saved(model);
     }
 }

@@ -26,7 +26,7 @@ use crate::app::{
     event::{SummaryId, TimerId},
     model::{
         Model,
-        summaries::{Order, Summary, turns_of},
+        summaries::{Summary, SummaryRequest, turns_of},
     },
 };
 
@@ -84,7 +84,7 @@ pub fn refresh(model: &mut Model) {
     let turns = model.session.agent.turns;
     let summaries = &model.draft.summary;
     let by_model = |one: &Summary| one.made.source == SummarySource::Model && one.turns == turns;
-    let under_way = |order: &Order| order.asking && order.turns == turns;
+    let under_way = |order: &SummaryRequest| order.asking && order.turns == turns;
     if summaries.current.as_ref().is_some_and(by_model)
         || summaries.order.as_ref().is_some_and(under_way)
     {
@@ -98,7 +98,7 @@ pub fn refresh(model: &mut Model) {
 fn order(model: &mut Model, ask: bool) {
     let epoch = model.next_epoch();
     let id = SummaryId(epoch);
-    model.draft.summary.order = Some(Order {
+    model.draft.summary.order = Some(SummaryRequest {
         id,
         turns: model.session.agent.turns,
         reading: true,
@@ -147,7 +147,11 @@ pub fn transcript_read(model: &mut Model, id: SummaryId, read: &Result<(), Strin
 }
 
 /// Returns how a summary without a model came about: the cost of asking a model stays on record.
-fn made_without_model(model: &Model, order: Order, before: Option<SummaryMade>) -> SummaryMade {
+fn made_without_model(
+    model: &Model,
+    order: SummaryRequest,
+    before: Option<SummaryMade>,
+) -> SummaryMade {
     let made = before.unwrap_or_else(made_by_none);
     let reason = if order.asking {
         Some(NOT_YET.to_owned())

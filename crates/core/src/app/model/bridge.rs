@@ -1,6 +1,6 @@
 //! The known state of the client's own side of the session.
 
-use pitstop_agent::bridge::{Draft, Link, Reported};
+use pitstop_agent::bridge::{Link, Reported, UnsentPrompt};
 use pitstop_transcript::SessionId;
 
 /// The bridge of one iteration.
@@ -23,7 +23,7 @@ impl Bridge {
     /// Returns the last reported text in a session's prompt box, while the bridge is in force. An empty box gives none, since a box
     /// behind a dialog is reported as empty too.
     #[must_use]
-    pub fn draft(&self, session: SessionId) -> Option<&Draft> {
+    pub fn draft(&self, session: SessionId) -> Option<&UnsentPrompt> {
         let draft = self.of(session)?.draft.as_ref();
         draft.filter(|draft| !draft.text.is_empty())
     }

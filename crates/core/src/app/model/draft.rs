@@ -21,7 +21,7 @@ use super::{
 
 /// The facts that the handoff is made of, and the handoff.
 #[derive(Debug)]
-pub struct Draft {
+pub struct HandoffDraft {
     /// The scratchpad panel.
     pub notes: NotesPanel,
     /// The epoch of the timer that writes the scratchpad.
@@ -66,7 +66,7 @@ pub struct Draft {
     pub saves: Vec<(uuid::Uuid, CallId, Reply)>,
 }
 
-impl Draft {
+impl HandoffDraft {
     /// Creates a draft that contains only the scratchpad on disk.
     pub(super) fn new(marker: Marker, notes: String, generator: Generator) -> Self {
         Self {

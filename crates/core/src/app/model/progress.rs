@@ -8,7 +8,7 @@ use std::{
 use crate::autopilot;
 use pitstop_handoff::preserved::Origin;
 
-use super::draft::Draft;
+use super::draft::HandoffDraft;
 
 /// The number of commands that are remembered: a run of a week has fewer.
 const COMMANDS: usize = 1 << 14;
@@ -112,7 +112,7 @@ fn part_only_looks(part: &str) -> bool {
 }
 
 /// Returns a number that changes with git, the notes, the to-dos, what the signals said and the tests.
-pub fn state_of(draft: &Draft) -> u64 {
+pub fn state_of(draft: &HandoffDraft) -> u64 {
     let mut signalled = draft.signalled.clone();
     // A human's prompt is no work done.
     signalled

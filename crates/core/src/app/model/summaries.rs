@@ -10,7 +10,7 @@ use pitstop_handoff::summary::{SummaryMade, SummarySource};
 pub struct Summaries {
     /// The newest summary; the handoff carries it if a model has written it.
     pub current: Option<Summary>,
-    pub(in crate::app) order: Option<Order>,
+    pub(in crate::app) order: Option<SummaryRequest>,
     /// True if the warn line has been crossed in this iteration.
     pub(in crate::app) warned: bool,
     /// The epoch of the timer that orders a summary while a turn runs.
@@ -32,7 +32,7 @@ pub struct Summary {
 
 /// A summary that is being made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::app) struct Order {
+pub(in crate::app) struct SummaryRequest {
     pub(in crate::app) id: SummaryId,
     pub(in crate::app) turns: u32,
     pub(in crate::app) reading: bool,

@@ -38,7 +38,7 @@ use crate::app::{
     },
     model::{
         Model, Overlay,
-        happened::NoReboot,
+        event_scratch::NoReboot,
         progress::state_of,
         reboot::{Attempt, Breaker, Clock, Phase, RebootOutcome},
     },
@@ -60,7 +60,7 @@ impl Clock {
 pub fn held_up(model: &mut Model, why: &Refusal) {
     if model.autopilot.is_some() {
         if model.session.agent.state != AgentState::Busy {
-            model.happened.no_reboot = Some(NoReboot::Breaker(why.to_string()));
+            model.scratch.no_reboot = Some(NoReboot::Breaker(why.to_string()));
         }
     } else if !matches!(why, Refusal::NoAutomatic(_)) {
         model.error(why.to_string());

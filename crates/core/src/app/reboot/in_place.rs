@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::{api::wire::AgentState, config::RebootWay};
 use pitstop_agent::{
     AgentEvent, StartSource,
-    bridge::{Order, OrderId, Outcome, ReplaceWhen},
+    bridge::{BridgeOrder, OrderId, Outcome, ReplaceWhen},
 };
 
 use super::{
@@ -175,7 +175,7 @@ fn order(model: &mut Model) {
     let Some(handoff) = &attempt.handoff else {
         return set(model, Replacing::Refused("there is no handoff".to_owned()));
     };
-    let order = Order::ReplaceConversation {
+    let order = BridgeOrder::ReplaceConversation {
         text: handoff.text.clone(),
         nonce: handoff.marker.nonce.clone(),
         when,

@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use pitstop_agent::bridge::{Order, OrderId};
+use pitstop_agent::bridge::{BridgeOrder, OrderId};
 
 use super::{
     Attempt, Kind, in_place,
@@ -162,7 +162,7 @@ fn give_up(model: &mut Model, why: &str) {
 }
 
 fn restore_trigger(model: &mut Model) {
-    let order = Order::RestoreTrigger;
+    let order = BridgeOrder::RestoreTrigger;
     orders::give(model, Purpose::Trigger, order, RESTORED_WITHIN);
 }
 

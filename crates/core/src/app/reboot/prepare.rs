@@ -4,7 +4,7 @@ use crate::app::{
     effect::{Effect, Preparation, RebootResult, ReplacedCopy},
     model::{
         Model,
-        happened::NoReboot,
+        event_scratch::NoReboot,
         reboot::{Phase, Prepared, RebootOutcome},
     },
     reboot::moment,
@@ -123,7 +123,7 @@ pub(super) fn refuse(model: &mut Model, why: &str) {
     model.emit(card);
     model.reboot.refused = Some(why.to_owned());
     if by_itself && model.autopilot.is_some() {
-        model.happened.no_reboot = Some(NoReboot::Refused(why.to_owned()));
+        model.scratch.no_reboot = Some(NoReboot::Refused(why.to_owned()));
         return;
     }
     model.error(said);

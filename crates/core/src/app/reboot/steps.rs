@@ -8,7 +8,7 @@ use crate::{
     lineage::{Cause, EndReason, IterationId, RebootRecord, TrimRecord, journal::Step},
 };
 use pitstop_agent::{
-    bridge::{Order, Outcome},
+    bridge::{BridgeOrder, Outcome},
     claude::limits::Act,
 };
 use pitstop_handoff::Handoff;
@@ -185,7 +185,7 @@ fn wait(model: &mut Model) {
         LastLook::Ordered(_) => return,
         LastLook::Done => {}
     }
-    if model.happened.reads_prompt_box {
+    if model.scratch.reads_prompt_box {
         return;
     }
     let Some(on_disk) = draft_on_disk(model) else {
@@ -254,12 +254,12 @@ fn draft_on_disk(model: &mut Model) -> Option<OnDisk> {
 
 /// Has the prompt box read off the screen and, where possible, by the client's own side, which knows every line as it is.
 fn look_at_draft(model: &mut Model) {
-    model.happened.reads_prompt_box = true;
+    model.scratch.reads_prompt_box = true;
     model.emit(Effect::ReadPromptBox);
     let mut look = LastLook::Done;
     let in_force = model.session.agent.bridge.of(model.session.id).is_some();
     if in_force && !is_gone(model) {
-        let (purpose, order) = (Purpose::LastDraft, Order::ReadDraft);
+        let (purpose, order) = (Purpose::LastDraft, BridgeOrder::ReadDraft);
         look = LastLook::Ordered(orders::give(model, purpose, order, DRAFT_READ_WITHIN));
     }
     if let Some(attempt) = &mut model.reboot.attempt

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use crate::api::wire::AgentState;
 use pitstop_agent::{
-    bridge::{Draft, Order, Outcome, Refusal},
+    bridge::{BridgeOrder, Outcome, Refusal, UnsentPrompt},
     claude::{self, prompt_box::PromptBox},
 };
 use pitstop_base::{clean, clock::At};
@@ -143,11 +143,11 @@ fn begin(
 }
 
 /// Returns the order that puts a text into the prompt box, with the blanks at its end too.
-fn fill_order(text: &str, cursor: Option<usize>) -> Order {
+fn fill_order(text: &str, cursor: Option<usize>) -> BridgeOrder {
     let text = clean::typed(text);
     let end = text.encode_utf16().count();
     let cursor = cursor.map_or(end, |cursor| cursor.min(end));
-    Order::FillDraft { text, cursor }
+    BridgeOrder::FillDraft { text, cursor }
 }
 
 /// Handles the end of the order for the prompt that is on its way.
@@ -279,7 +279,7 @@ fn arrived(text: &str) -> String {
 /// Reports whether the prompt box is on the screen and holds this text, as far as the screen shows it or by the client's own report.
 fn shows(model: &Model, text: &str) -> bool {
     let agent = &model.session.agent;
-    let said = |draft: &Draft| PromptBox::said(&draft.text).holds(text);
+    let said = |draft: &UnsentPrompt| PromptBox::said(&draft.text).holds(text);
     agent.prompt_box.holds(text)
         || (matches!(agent.prompt_box, PromptBox::Holds(_))
             && agent.bridge.draft(model.session.id).is_some_and(said))

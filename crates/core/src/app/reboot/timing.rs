@@ -45,7 +45,7 @@ fn outlasts(model: &Model) -> bool {
 
 /// Reports whether such a turn is to be cut now: between two steps, and past the force line within one too.
 pub(super) fn cuts(model: &Model) -> bool {
-    outlasts(model) && (model.happened.at_seam || is_forced(model))
+    outlasts(model) && (model.scratch.at_seam || is_forced(model))
 }
 
 /// Reports whether `auto` is about to cut a turn within a step, though the force line is not passed.

@@ -155,7 +155,7 @@ pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
     if activity.question.is_none() {
         set_state(model, AgentState::Busy);
     }
-    model.happened.at_seam = !is_in_call(model);
+    model.scratch.at_seam = !is_in_call(model);
     if was_over {
         // The hook may have come late, after the end of its turn: title and prompt box show that.
         look_again(model);
@@ -165,7 +165,7 @@ pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
 /// Notes that the transcript has new results: after the last one of a step the turn can be cut.
 pub(in crate::app) fn results_read(model: &mut Model) {
     let agent = &model.session.agent;
-    model.happened.at_seam |= agent.state == AgentState::Busy && !is_in_call(model);
+    model.scratch.at_seam |= agent.state == AgentState::Busy && !is_in_call(model);
 }
 
 /// Notes that the agent asks the human something.

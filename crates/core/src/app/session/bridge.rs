@@ -17,7 +17,7 @@ use crate::{
 use pitstop_agent::{
     AgentKind,
     bridge::{
-        self, Absence, Fact, Link, Order, Outcome, Report, Reported, SILENCE, Said, ToolsBy,
+        self, Absence, BridgeOrder, Fact, Link, Outcome, Report, Reported, SILENCE, Said, ToolsBy,
         TurnEnd,
     },
     claude,
@@ -143,11 +143,11 @@ fn said(model: &mut Model, report: Report) {
         let timer = TimerId::Bridge(model.session.pane);
         model.emit(Effect::SetTimer(timer, SILENCE));
         // Changes of the prompt box are reported, not what was in it before.
-        let (purpose, order) = (Purpose::FirstDraft, Order::ReadDraft);
+        let (purpose, order) = (Purpose::FirstDraft, BridgeOrder::ReadDraft);
         orders::give(model, purpose, order, DRAFT_READ_WITHIN);
     }
     match report.said {
-        Said::Fact(fact) => happened(model, fact),
+        Said::Fact(fact) => take_fact(model, fact),
         // The hello comes again after a failure, in which the end of a turn may have been lost.
         Said::Hello => model.session.agent.bridge.reported.turn = None,
         Said::HandedOut(id) => in_place::handed_out(model, id),
@@ -155,7 +155,7 @@ fn said(model: &mut Model, report: Report) {
     }
 }
 
-fn happened(model: &mut Model, fact: Fact) {
+fn take_fact(model: &mut Model, fact: Fact) {
     let reported = &mut model.session.agent.bridge.reported;
     match fact {
         Fact::SessionStarted { source } => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::api::wire::AgentState;
 use pitstop_agent::{
     Background, Failure,
-    bridge::{Order, Outcome, Refusal},
+    bridge::{BridgeOrder, Outcome, Refusal},
 };
 use pitstop_base::clock::At;
 
@@ -62,7 +62,7 @@ fn probe(model: &mut Model) {
     {
         return;
     }
-    orders::give(model, Purpose::Dialog, Order::Probe, PROBED_WITHIN);
+    orders::give(model, Purpose::Dialog, BridgeOrder::Probe, PROBED_WITHIN);
 }
 
 /// Takes in the result of the client's own side, which has looked for a dialog.

@@ -9,8 +9,8 @@ use crate::{
     guard::Figure,
 };
 use pitstop_agent::bridge::{
-    Absence, Category, CategoryKind, Draft, Fact, Link, Order, Outcome, Report, Said, TurnEnd,
-    Usage,
+    Absence, BridgeOrder, Category, CategoryKind, Fact, Link, Outcome, Report, Said, TurnEnd,
+    UnsentPrompt, Usage,
 };
 
 use super::{in_place::reads_draft, *};
@@ -71,7 +71,7 @@ fn probes(effects: &[Effect]) -> Option<pitstop_agent::bridge::OrderId> {
     effects.iter().find_map(|effect| match effect {
         Effect::OrderBridge {
             id,
-            order: Order::Probe,
+            order: BridgeOrder::Probe,
             ..
         } => Some(*id),
         _ => None,
@@ -90,7 +90,7 @@ fn its_first_word_puts_it_in_force_and_has_the_prompt_box_read() {
         None,
         "once"
     );
-    let draft = Draft {
+    let draft = UnsentPrompt {
         text: "half a thought".into(),
         cursor: 4,
     };
@@ -163,7 +163,7 @@ fn turns_prompts_and_the_draft_are_kept_as_it_says_them() {
     assert_eq!(report(&bench.model).turn_runs, Some(true));
     let (turn, reason) = (turn(), TurnEnd::Aborted);
     bench.bridge_says(OLD, Said::Fact(Fact::TurnEnded { turn, reason }));
-    let draft = Draft {
+    let draft = UnsentPrompt {
         text: "é".into(),
         cursor: 1,
     };
@@ -188,7 +188,7 @@ fn another_session_s_bridge_moves_nothing() {
 fn what_it_said_of_a_session_is_void_when_the_agent_changes_it() {
     let mut bench = Bench::bridged();
     bench.bridge_says(OLD, usage(18_000));
-    bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(Draft::default())));
+    bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(UnsentPrompt::default())));
     bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(NEW),
         source: StartSource::Clear,

@@ -10,7 +10,7 @@ use crate::{
 };
 use pitstop_agent::{
     CacheLifetime, PromptCache,
-    bridge::{Decision, Draft, Fact, Said},
+    bridge::{Decision, Fact, Said, UnsentPrompt},
 };
 use pitstop_transcript::usage::Usage;
 
@@ -155,7 +155,7 @@ fn the_words_of_a_held_prompt_are_an_unsent_prompt() {
     let text = "and then".to_owned();
     bench.bridge_says(
         OLD,
-        Said::Fact(Fact::DraftChanged(Draft { text, cursor: 8 })),
+        Said::Fact(Fact::DraftChanged(UnsentPrompt { text, cursor: 8 })),
     );
     let kept = bench.send(Event::TimerFired(TimerId::KeepCarried));
     let words = "and then\ngo on".to_owned();

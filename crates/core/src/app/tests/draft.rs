@@ -6,13 +6,13 @@ use crate::app::{
     reboot::blocked_by,
     unsent::{Unsent, unsent},
 };
-use pitstop_agent::bridge::{Draft as Prompt, Order, OrderId, Outcome, Said};
+use pitstop_agent::bridge::{BridgeOrder, OrderId, Outcome, Said, UnsentPrompt};
 
 const DRAFT: &str = "fix the parser\nand the lexer\nthen run the tests";
 
 /// A prompt box that holds more than can be known.
 fn unreadable() -> PromptBox {
-    PromptBox::Holds(Draft {
+    PromptBox::Holds(ShownPrompt {
         rows: vec!["the end of it".to_owned()],
         whole: false,
         scrolled: None,
@@ -192,7 +192,7 @@ fn what_we_typed_ourselves_is_no_draft_of_a_persons() {
 }
 
 /// The newest order of an effect list.
-fn order(effects: &[Effect]) -> Option<(OrderId, Order)> {
+fn order(effects: &[Effect]) -> Option<(OrderId, BridgeOrder)> {
     effects.iter().rev().find_map(|effect| match effect {
         Effect::OrderBridge { id, order, .. } => Some((*id, order.clone())),
         _ => None,
@@ -206,7 +206,7 @@ fn rebooting_with_bridge() -> (Bench, String, OrderId) {
     bench.prompt_box(unreadable());
     bench.press(KeyCode::F(5));
     bench.git();
-    let changed = Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(Prompt {
+    let changed = Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(UnsentPrompt {
         text: "fix".into(),
         cursor: 3,
     }));
@@ -216,7 +216,7 @@ fn rebooting_with_bridge() -> (Bench, String, OrderId) {
     assert_eq!(signals(&effects), []);
     assert_eq!(kept(&effects), []);
     let (id, read) = order(&effects).expect("the prompt box is read");
-    assert_eq!(read, Order::ReadDraft);
+    assert_eq!(read, BridgeOrder::ReadDraft);
     (bench, shown, id)
 }
 
@@ -226,7 +226,7 @@ fn the_bridge_reads_the_draft_as_it_is_and_puts_it_back_with_its_cursor() {
     let text = format!("{DRAFT}\n\n{}", "a long line ".repeat(40));
     let read = |id| {
         let text = text.clone();
-        Said::Answered(id, Outcome::Draft(Prompt { text, cursor: 7 }))
+        Said::Answered(id, Outcome::Draft(UnsentPrompt { text, cursor: 7 }))
     };
     let effects = bench.bridge_says(OLD, read(id));
     assert_eq!(kept(&effects), [Some(text.clone())]);
@@ -250,7 +250,7 @@ fn the_bridge_reads_the_draft_as_it_is_and_puts_it_back_with_its_cursor() {
     assert_eq!(pasted(&effects), None);
     let (id, fill) = order(&effects).expect("the draft is put back");
     let cursor = 7;
-    assert_eq!(fill, Order::FillDraft { text, cursor });
+    assert_eq!(fill, BridgeOrder::FillDraft { text, cursor });
     let filled = Said::Answered(id, Outcome::Filled(Ok(())));
     effects = bench.bridge_says(NEW, filled);
     assert_eq!(kept(&effects), [None]);
@@ -280,7 +280,7 @@ fn a_mark_in_the_place_of_a_paste_is_no_text_by_the_bridge_either() {
     let text = "see [Pasted text #1 +29 lines]".to_owned();
     let effects = bench.bridge_says(
         OLD,
-        Said::Answered(id, Outcome::Draft(Prompt { text, cursor: 0 })),
+        Said::Answered(id, Outcome::Draft(UnsentPrompt { text, cursor: 0 })),
     );
     assert_eq!(signals(&effects), []);
     assert_eq!(blocked_by(&bench.model), [Block::Unsent]);

@@ -27,7 +27,7 @@ use crate::{
     },
     lineage::{Way, checkpoint::Checkpoint},
 };
-use pitstop_agent::bridge::{Draft as BoxDraft, Outcome, ReplaceWhen, Said as Told};
+use pitstop_agent::bridge::{Outcome, ReplaceWhen, Said as Told, UnsentPrompt};
 use pitstop_transcript::human::{HumanWords, Said};
 
 use super::*;
@@ -197,7 +197,7 @@ impl World {
             }
         }
         if let Some(id) = reads_draft(&effects) {
-            let empty = Outcome::Draft(BoxDraft::default());
+            let empty = Outcome::Draft(UnsentPrompt::default());
             let more = self
                 .bench
                 .bridge_says(self.session, Told::Answered(id, empty));

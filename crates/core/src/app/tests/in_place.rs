@@ -13,7 +13,8 @@ use crate::{
     },
 };
 use pitstop_agent::bridge::{
-    Category, CategoryKind, Draft, Fact, Order, OrderId, Outcome, ReplaceWhen, Said, Usage,
+    BridgeOrder, Category, CategoryKind, Fact, OrderId, Outcome, ReplaceWhen, Said, UnsentPrompt,
+    Usage,
 };
 
 use super::*;
@@ -23,7 +24,7 @@ pub(super) fn replaces(effects: &[Effect]) -> Option<(OrderId, String, ReplaceWh
     effects.iter().find_map(|effect| match effect {
         Effect::OrderBridge {
             id,
-            order: Order::ReplaceConversation { text, when, .. },
+            order: BridgeOrder::ReplaceConversation { text, when, .. },
             ..
         } => Some((*id, text.clone(), *when)),
         _ => None,
@@ -35,7 +36,7 @@ pub(super) fn reads_draft(effects: &[Effect]) -> Option<OrderId> {
     effects.iter().find_map(|effect| match effect {
         Effect::OrderBridge {
             id,
-            order: Order::ReadDraft,
+            order: BridgeOrder::ReadDraft,
             ..
         } => Some(*id),
         _ => None,
@@ -69,8 +70,8 @@ impl Bench {
     }
 
     /// Three lines stand in the prompt box, and bridge and screen say so.
-    fn half_written(&mut self) -> Draft {
-        let draft = Draft {
+    fn half_written(&mut self) -> UnsentPrompt {
+        let draft = UnsentPrompt {
             text: "half\na\nthought".into(),
             cursor: 3,
         };
@@ -290,7 +291,7 @@ fn a_draft_is_on_disk_before_the_order_and_stands_in_the_session_that_is_resumed
 fn a_draft_is_kept_until_the_end_of_its_reboot_is_on_disk() {
     let mut bench = Bench::bridged();
     let text = "half a thought".to_owned();
-    let draft = Draft {
+    let draft = UnsentPrompt {
         text: text.clone(),
         cursor: 3,
     };
@@ -613,7 +614,7 @@ impl Bench {
     /// The client's side reads an empty prompt box.
     fn read_draft(&mut self, effects: &[Effect]) -> Vec<Effect> {
         let read = reads_draft(effects).expect("the prompt box is read");
-        self.answered(read, Outcome::Draft(Draft::default()))
+        self.answered(read, Outcome::Draft(UnsentPrompt::default()))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     lineage::Way,
 };
 use pitstop_agent::{
-    bridge::{Fact, Order, OrderId, Outcome, ReplaceWhen, Said, TurnEnd},
+    bridge::{BridgeOrder, Fact, OrderId, Outcome, ReplaceWhen, Said, TurnEnd},
     claude::limits::Words,
 };
 
@@ -31,7 +31,7 @@ fn restores(effects: &[Effect]) -> bool {
         matches!(
             effect,
             Effect::OrderBridge {
-                order: Order::RestoreTrigger,
+                order: BridgeOrder::RestoreTrigger,
                 ..
             }
         )

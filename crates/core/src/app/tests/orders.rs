@@ -5,7 +5,7 @@ use crate::app::{
     model::orders::{EndedOrder, OrderEnd, Purpose},
     orders::{TAKEN_WITHIN, agent_gone, answered, cancelled, give, timer},
 };
-use pitstop_agent::bridge::{Draft, Order, OrderId, Outcome, Said};
+use pitstop_agent::bridge::{BridgeOrder, OrderId, Outcome, Said, UnsentPrompt};
 
 use super::*;
 
@@ -14,12 +14,12 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 /// A session in which an order was given.
 fn given() -> (Bench, OrderId) {
     let mut bench = Bench::new();
-    let (purpose, order) = (Purpose::FirstDraft, Order::Probe);
+    let (purpose, order) = (Purpose::FirstDraft, BridgeOrder::Probe);
     let id = give(&mut bench.model, purpose, order, ANSWERED_WITHIN);
     let place = Effect::OrderBridge {
         id,
         session: session(OLD),
-        order: Order::Probe,
+        order: BridgeOrder::Probe,
     };
     let time = Effect::SetTimer(TimerId::Order(id), TAKEN_WITHIN);
     assert_eq!(bench.model.take_effects(), [place, time]);
@@ -104,7 +104,7 @@ fn who_took_an_order_answers_it_in_its_later_session_too() {
     let mut bench = Bench::bridged();
     let open = |bench: &Bench| bench.model.session.orders.open.keys().next().copied();
     let id = open(&bench).expect("the prompt box is read");
-    let read = Outcome::Draft(Draft::default());
+    let read = Outcome::Draft(UnsentPrompt::default());
     bench.bridge_says(NEW, Said::Answered(id, read));
     assert_eq!(open(&bench), None);
     let late = BridgeEvent::Cancelled {

@@ -1,7 +1,7 @@
 //! A prompt typed on request: one text, and Enters until it is taken.
 
 use crate::app::{event::BridgeEvent, submit::GIVEN_WITHIN};
-use pitstop_agent::bridge::{Order, OrderId, Outcome, Refusal, Said};
+use pitstop_agent::bridge::{BridgeOrder, OrderId, Outcome, Refusal, Said};
 
 use super::*;
 
@@ -250,7 +250,7 @@ fn said_by_bridge(text: &str) -> (Bench, Vec<Effect>, Option<OrderId>) {
     let order = effects.iter().find_map(|effect| match effect {
         Effect::OrderBridge {
             id,
-            order: Order::FillDraft { text: given, .. },
+            order: BridgeOrder::FillDraft { text: given, .. },
             ..
         } => {
             assert_eq!(given.trim_end(), text);
@@ -277,7 +277,7 @@ fn filled(id: OrderId) -> Said {
 
 /// A box that shows the end of a text, and no more.
 fn scrolled(end: &str) -> PromptBox {
-    PromptBox::Holds(Draft {
+    PromptBox::Holds(ShownPrompt {
         rows: vec![end.to_owned()],
         whole: false,
         scrolled: Some((7, 0)),
@@ -317,7 +317,7 @@ fn what_the_bridge_has_filled_in_gets_a_real_enter_once_the_box_holds_it() {
             } else {
                 types_nothing(&bench.prompt_box(scrolled("of an end")));
                 let text = format!("{text} ");
-                let draft = pitstop_agent::bridge::Draft { text, cursor: 0 };
+                let draft = pitstop_agent::bridge::UnsentPrompt { text, cursor: 0 };
                 bench.bridge_says(
                     OLD,
                     Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(draft)),
@@ -335,7 +335,7 @@ fn no_enter_follows_what_the_bridge_has_filled_in_where_a_dialog_or_a_person_cam
     let (mut bench, id) = ordered_prompt("hello");
     bench.prompt_box(PromptBox::Absent);
     let mut effects = bench.bridge_says(OLD, filled(id));
-    let draft = pitstop_agent::bridge::Draft {
+    let draft = pitstop_agent::bridge::UnsentPrompt {
         text: "hello".into(),
         cursor: 5,
     };

@@ -13,7 +13,7 @@ pub enum NoReboot {
 
 /// The results of the event at hand; empty when the event arrives.
 #[derive(Debug, Default)]
-pub struct Happened {
+pub struct EventScratch {
     /// The effects for the shell, in order.
     pub(in crate::app) effects: Vec<Effect>,
     /// The action by which a person has taken the agent over from an autonomous run.
