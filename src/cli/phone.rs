@@ -2,7 +2,6 @@
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
-    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::Path,
     time::{Duration, Instant},
 };
@@ -24,11 +23,14 @@ use pitstop_core::config::{
 use pitstop_server::phone::{
     PAGE_ADDRESS,
     devices::{CODE_TIME, Device, DeviceError, DeviceRight, DeviceStore, Moment},
-    has_session,
+    has_session, page_url,
 };
 
 /// The time between two looks whether the code was used.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// The longest wait for a session to serve the page, once there is a pairing.
+const SERVED_LIMIT: Duration = Duration::from_secs(3);
 
 /// The light modules around a QR code.
 const QUIET_ZONE: usize = 4;
@@ -163,10 +165,7 @@ fn pair(args: &PhoneArgs, flags: &Flags) -> Result<i32, i32> {
         let error = "the configuration has faults";
         return Err(out::failed(error, "`pitstop check` shows them"));
     }
-    let address = match &args.url {
-        Some(url) => checked(url)?,
-        None => address(&here.config.api),
-    };
+    let given = args.url.as_deref().map(checked).transpose()?;
     let right = if args.watch {
         DeviceRight::Watch
     } else {
@@ -183,7 +182,20 @@ fn pair(args: &PhoneArgs, flags: &Flags) -> Result<i32, i32> {
     let code = store
         .open_pairing(right, Moment::now())
         .map_err(|error| failed(&error))?;
-    show(&format!("{address}/#{code}"), right, here.paths.run_dirs());
+    let has_session = has_session(here.paths.run_dirs());
+    let served = if has_session {
+        runtime.block_on(served(&store))
+    } else {
+        None
+    };
+    let note = match &served {
+        Some(_) => "",
+        None if has_session => "No session serves the page yet: its log says why.\n",
+        None => "No session runs now. The page answers while one does.\n",
+    };
+    let address = given.or(served);
+    let address = address.unwrap_or_else(|| address_of(&here.config.api));
+    show(&format!("{address}/#{code}"), right, note);
     let waited = runtime.block_on(wait(&store, &code, &mut signals));
     let closed = store.close_pairing(&code);
     let waited = waited
@@ -227,25 +239,26 @@ fn checked(url: &str) -> Result<String, i32> {
     Err(out::misused(&error, ""))
 }
 
-/// Returns the address of the page.
-fn address(api: &ApiConfig) -> String {
-    if let Some(url) = &api.url {
-        return url.clone();
+/// Returns the address of the page by this configuration.
+fn address_of(api: &ApiConfig) -> String {
+    let address = api.listen.unwrap_or(PAGE_ADDRESS);
+    page_url(api.url.as_deref(), address, api.certificate.is_some())
+}
+
+/// Waits until a session serves the page, and returns its address: that session may have been started with other settings.
+async fn served(store: &DeviceStore) -> Option<String> {
+    let end = Instant::now() + SERVED_LIMIT;
+    loop {
+        let served = store.served_at();
+        if served.is_some() || Instant::now() >= end {
+            return served;
+        }
+        tokio::time::sleep(LOOK).await;
     }
-    let scheme = if api.certificate.is_some() {
-        "https"
-    } else {
-        "http"
-    };
-    let mut address = api.listen.unwrap_or(PAGE_ADDRESS);
-    if address.ip().is_unspecified() {
-        address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port());
-    }
-    format!("{scheme}://{address}")
 }
 
 /// Shows the address with its code. It is written as it is: it is meant to be seen.
-fn show<'a>(url: &str, right: DeviceRight, run_dirs: impl IntoIterator<Item = &'a Path>) {
+fn show(url: &str, right: DeviceRight, note: &str) {
     let mut stdout = io::stdout();
     let mut text = String::new();
     if stdout.is_terminal() && out::style(&stdout) == Style::Colour {
@@ -265,9 +278,7 @@ fn show<'a>(url: &str, right: DeviceRight, run_dirs: impl IntoIterator<Item = &'
     {
         text.push_str("This address is that of this machine itself: docs/phone.md says how another one reaches it.\n");
     }
-    if !has_session(run_dirs) {
-        text.push_str("No session runs now. The page answers while one does.\n");
-    }
+    text.push_str(note);
     // Nobody is left to see that it could not be shown.
     let _ = stdout
         .write_all(text.as_bytes())
@@ -349,23 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_the_configured_one_or_that_of_the_port() {
-        let api = |listen: Option<&str>, url: Option<&str>| ApiConfig {
-            listen: listen.map(|one| one.parse().unwrap()),
-            url: url.map(str::to_owned),
-            ..ApiConfig::default()
-        };
-        for (api, expected) in [
-            (api(None, None), "http://127.0.0.1:7433"),
-            (api(Some("[::1]:80"), None), "http://[::1]:80"),
-            (api(Some("0.0.0.0:99"), None), "http://127.0.0.1:99"),
-            (
-                api(None, Some("https://desk.example.org")),
-                "https://desk.example.org",
-            ),
-        ] {
-            assert_eq!(address(&api), expected);
-        }
+    fn an_address_that_is_given_is_one_of_the_web() {
         assert_eq!(checked("https://a.b/").unwrap(), "https://a.b");
         for url in [
             "a.b",

@@ -138,6 +138,12 @@ impl Port {
         };
         let scripts = self.scripts.clone();
         let tls = self.tls.clone();
+        let address = listening.address().unwrap_or(self.address);
+        let url = self.gateway.page_url(address, tls.is_some());
+        let known = self.gateway.store().announce(&url);
+        if let Err(error) = &known {
+            tracing::warn!(url, %error, "`pitstop phone` will not name this address");
+        }
         serve_port(listening, tls, &self.gateway, scripts, over).await;
     }
 

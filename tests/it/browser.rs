@@ -1,7 +1,7 @@
 //! The page in a real browser, headless Chromium, beside the real client: it pairs, looks and decides.
 //!
-//! The browser is driven by `chromedriver` (`PITSTOP_CHROMEDRIVER`, of Debian's `chromium-driver`). `PITSTOP_TEST_PICTURES` names a
-//! directory for what it shows.
+//! The browser is driven by `chromedriver` (`PITSTOP_CHROMEDRIVER`, of Debian's `chromium-driver`). Each state of the page is examined
+//! by axe-core (`PITSTOP_AXE`, its `axe.min.js`). `PITSTOP_TEST_PICTURES` names a directory for what it shows.
 
 use std::{
     fs,
@@ -12,6 +12,7 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use pitstop_server::phone::devices::{DeviceRight, DeviceStore, Moment};
 use serde_json::{Value, json};
 
 use crate::{
@@ -25,10 +26,19 @@ use crate::{
     permission::yes_at_the_desk,
 };
 
+mod hours;
+
+/// The screen of a phone, in CSS pixels.
+const PHONE: (u32, u32) = (360, 800);
+
+/// The window of a desktop's browser.
+const DESKTOP: (u32, u32) = (1280, 800);
+
 /// A browser of its own profile.
 struct Browser {
     driver: Child,
     session: String,
+    size: (u32, u32),
 }
 
 impl Drop for Browser {
@@ -40,8 +50,8 @@ impl Drop for Browser {
 }
 
 impl Browser {
-    /// A browser with a screen of this size in CSS pixels, as a phone has it.
-    fn start(profile: &Path, (width, height): (u32, u32)) -> Self {
+    /// A browser with a screen of this size.
+    fn start(profile: &Path, size: (u32, u32)) -> Self {
         let program = std::env::var_os("PITSTOP_CHROMEDRIVER").expect("PITSTOP_CHROMEDRIVER");
         let mut driver = Command::new(program)
             .arg("--port=0")
@@ -58,15 +68,36 @@ impl Browser {
         let options = json!({
             "args": ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage",
                      format!("--user-data-dir={}", profile.display())],
-            "mobileEmulation": {"deviceMetrics": {"width": width, "height": height, "pixelRatio": 2}},
         });
         let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}});
         let begun = post(&sessions, &wanted);
         let id = begun["sessionId"].as_str().expect("a session");
-        Self {
+        let browser = Self {
             driver,
             session: format!("{sessions}/{id}"),
-        }
+            size,
+        };
+        browser.appear(size, "light");
+        browser
+    }
+
+    /// Gives an order to the browser's own tools for developers, and returns its answer.
+    fn tools(&self, command: &str, params: &Value) -> Value {
+        let body = json!({"cmd": command, "params": params});
+        post(&format!("{}/goog/cdp/execute", self.session), &body)
+    }
+
+    /// Shows the page on a screen of this size, in this scheme of colours.
+    fn appear(&self, (width, height): (u32, u32), scheme: &str) {
+        let is_phone = (width, height) == PHONE;
+        let screen =
+            json!({"width": width, "height": height, "deviceScaleFactor": 2, "mobile": is_phone});
+        self.tools("Emulation.setDeviceMetricsOverride", &screen);
+        let touch = json!({"enabled": is_phone});
+        self.tools("Emulation.setTouchEmulationEnabled", &touch);
+        let wanted = json!({"name": "prefers-color-scheme", "value": scheme});
+        let media = json!({"features": [wanted]});
+        self.tools("Emulation.setEmulatedMedia", &media);
     }
 
     fn open(&self, url: &str) {
@@ -127,16 +158,41 @@ impl Browser {
         self.press("Say");
     }
 
-    /// Keeps what is shown as a picture, where pictures are wanted.
+    /// Examines what is shown on a phone and on a desktop, dark and light: none of it may keep a person out.
+    #[track_caller]
+    fn inspect(&self, name: &str) {
+        let axe = std::env::var_os("PITSTOP_AXE").expect("PITSTOP_AXE");
+        let axe = fs::read_to_string(axe).expect("the text of axe-core");
+        let script = format!("{axe}\nreturn window.axe.run({{ resultTypes: ['violations'] }})");
+        for size in [PHONE, DESKTOP] {
+            for scheme in ["light", "dark"] {
+                self.appear(size, scheme);
+                let shown = format!("{name}-{}-{scheme}", size.0);
+                self.picture(&shown);
+                let found = self.run(&script)["violations"].take();
+                let found = found.as_array().expect("a list").iter();
+                let grave: Vec<_> = found
+                    .filter(|one| one["impact"] == "serious" || one["impact"] == "critical")
+                    .collect();
+                assert!(grave.is_empty(), "{shown}: {grave:#?}");
+                let fits = "const page = document.documentElement; return page.scrollWidth <= page.clientWidth";
+                assert_eq!(self.run(fits), true, "{shown} can be moved sideways");
+            }
+        }
+        self.appear(self.size, "light");
+    }
+
+    /// Keeps the whole page as a picture, where pictures are wanted.
     fn picture(&self, name: &str) {
         let Some(place) = std::env::var_os("PITSTOP_TEST_PICTURES") else {
             return;
         };
-        let url = format!("{}/screenshot", self.session);
-        let answer = ureq::get(&url).call().expect("a picture");
-        let shown: Value = read(answer);
-        let png = STANDARD.decode(shown["value"].as_str().expect("base64"));
-        fs::write(Path::new(&place).join(name), png.expect("base64")).expect("a file");
+        self.run("scrollTo(0, 0)");
+        let all = json!({"captureBeyondViewport": true});
+        let shown = self.tools("Page.captureScreenshot", &all);
+        let png = STANDARD.decode(shown["data"].as_str().expect("base64"));
+        let file = Path::new(&place).join(format!("{name}.png"));
+        fs::write(file, png.expect("base64")).expect("a file");
     }
 }
 
@@ -155,10 +211,9 @@ fn read(mut answer: ureq::http::Response<ureq::Body>) -> Value {
 }
 
 /// The address that `pitstop phone` shows, with its code.
-fn pairing(pitstop: &Supervisor, listen: &str) -> String {
+fn pairing(pitstop: &Supervisor) -> String {
     let launch = &pitstop.launch;
-    let args = ["--set", listen, "phone"];
-    let terminal = call(launch, launch.project(), (120, 60), &args);
+    let terminal = call(launch, launch.project(), (120, 60), &["phone"]);
     let shown = terminal.wait_for(|text| text.contains("/#"), SOON);
     let address = shown.split_whitespace().find(|word| word.contains("/#"));
     let address = address.expect("an address").to_owned();
@@ -167,49 +222,46 @@ fn pairing(pitstop: &Supervisor, listen: &str) -> String {
     address
 }
 
-/// A session with the page at an address of its own, and the setting of that.
-fn with_page(launch: Launch) -> (Supervisor, String) {
+/// A session with the page at an address of its own, which only it knows.
+fn with_page(launch: Launch) -> Supervisor {
     let free = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = free.local_addr().expect("an address");
     drop(free);
-    let listen = format!("api.listen=\"{address}\"");
-    (launch.set(&listen).start(), listen)
+    launch.set(&format!("api.listen=\"{address}\"")).start()
 }
 
-/// Pairs a browser by the address that is shown, and opens the one session that it lists.
-fn paired(pitstop: &Supervisor, listen: &str, size: (u32, u32)) -> Browser {
-    let profile = pitstop
-        .launch
-        .the_home()
-        .path(&format!("browser-{}", size.0));
-    let browser = Browser::start(&profile, size);
-    browser.open(&pairing(pitstop, listen));
-    browser.wait_for("Pair this device");
-    browser.press("Pair this device");
-    browser.wait_for("Sessions");
-    poll::until_true(
-        SOON,
-        || {
-            browser.run("const card = document.querySelector('#cards a'); card?.click(); return Boolean(card)") == true
-        },
-        || format!("no session is listed; the page:\n{}", browser.text()),
-    );
-    browser.wait_for("Context");
-    assert!(
-        !browser
-            .run("return location.hash")
-            .to_string()
-            .contains("code")
-    );
+/// A browser at the address that is shown for pairing.
+fn opened(pitstop: &Supervisor, size: (u32, u32)) -> Browser {
+    let browser = Browser::start(&pitstop.launch.the_home().path("browser"), size);
+    browser.open(&pairing(pitstop));
+    browser.wait_for("Name of this device");
     browser
 }
 
+/// Pairs a browser, which then lists the one session.
+fn pair(browser: &Browser) {
+    browser.press("Pair this device");
+    browser.wait_for("nothing waits for you");
+    let hash = browser.run("return location.hash");
+    assert_eq!(hash, "", "the code is not in the address any more");
+}
+
+/// Opens the one session that is listed.
+fn enter(browser: &Browser) {
+    browser.run("document.querySelector('#cards a').click()");
+    browser.wait_for("Context");
+}
+
 #[test]
-#[ignore = "live: needs PITSTOP_CLAUDE and PITSTOP_CHROMEDRIVER"]
+#[ignore = "live: needs PITSTOP_CLAUDE, PITSTOP_CHROMEDRIVER and PITSTOP_AXE"]
 fn a_phone_decides_beside_the_real_client() {
-    let (pitstop, listen) = with_page(Launch::live());
+    let pitstop = with_page(Launch::live());
     pitstop.wait_for_state("idle", SOON);
-    let browser = paired(&pitstop, &listen, (360, 800));
+    let browser = opened(&pitstop, PHONE);
+    browser.inspect("pairing");
+    pair(&browser);
+    browser.inspect("sessions");
+    enter(&browser);
     let made = pitstop.launch.project().join("made");
     let api = pitstop.launch.api();
 
@@ -217,13 +269,20 @@ fn a_phone_decides_beside_the_real_client() {
     api.answer([Answer::shell("touch made"), Answer::text("It is made.")]);
     browser.say("make it");
     browser.wait_for("touch made");
-    browser.picture("permission.png");
+    browser.inspect("permission");
+    browser.run("location.hash = '#/'");
+    browser.wait_for("1 of 1 session waits for you");
+    browser.inspect("waiting");
+    enter(&browser);
+    browser.wait_for("touch made");
     browser.press("Allow");
     browser.wait_for("Allow Bash?");
+    browser.inspect("question");
     browser.press("Allow");
     pitstop.wait_until("the file", || made.exists(), SOON);
     browser.wait_for("It is made.");
     browser.wait_for("idle");
+    browser.inspect("session");
 
     // A no; and a dialog that is answered at the desk goes from the page.
     api.answer([Answer::shell("touch no"), Answer::text("Then not.")]);
@@ -245,6 +304,7 @@ fn a_phone_decides_beside_the_real_client() {
     browser.press("Reboot now");
     browser.press("Reboot now");
     browser.wait_for("Review");
+    browser.inspect("review");
     browser.press("Edit");
     let edited = || browser.run("return document.getElementById('edited').value");
     let is_loaded = || {
@@ -254,7 +314,7 @@ fn a_phone_decides_beside_the_real_client() {
     };
     poll::until_true(SOON, is_loaded, || browser.text());
     browser.fill("edited", "# Mine\n\nThe tide turns at noon.");
-    browser.picture("review.png");
+    browser.inspect("edit");
     api.answer([Answer::text("I go on.")]);
     browser.press("Approve with my edit");
     pitstop.wait_for_iteration(2, SOON);
@@ -276,21 +336,34 @@ fn a_phone_decides_beside_the_real_client() {
     pitstop.wait_for_exit(SOON);
     // The session served the page itself.
     browser.wait_for("not live");
+    browser.inspect("ended");
 }
 
 #[test]
-#[ignore = "live: needs PITSTOP_CHROMEDRIVER"]
+#[ignore = "live: needs PITSTOP_CHROMEDRIVER and PITSTOP_AXE"]
 fn a_desktop_browser_watches_a_run_pauses_and_resumes_it() {
     let launch = run_of("Build tidepool with care").env("PITSTOP_DEMO_PACE_MS", "300");
-    let (pitstop, listen) = with_page(launch);
+    let pitstop = with_page(launch);
     pitstop.wait_for_status(|status| status["run"]["phase"] == "working", SOON);
-    let browser = paired(&pitstop, &listen, (1280, 800));
+    let browser = opened(&pitstop, DESKTOP);
+    pair(&browser);
+    enter(&browser);
     browser.wait_for("Run");
     browser.press("Pause the run");
     pitstop.wait_for_status(|status| status["run"]["phase"] == "paused", SOON);
-    browser.wait_for("paused");
-    browser.picture("run.png");
+    browser.wait_for("paused by Linux");
+    browser.inspect("run");
     browser.press("Resume the run");
     pitstop.wait_for_status(|status| status["run"]["phase"] == "working", SOON);
+
+    // Another device stays, because where nobody is paired there is no page.
+    let store = DeviceStore::new(&pitstop.launch.the_home().path("state/pitstop"));
+    let code = store.open_pairing(DeviceRight::Watch, Moment::now());
+    let paired = store.pair(&code.expect("a code"), "another", Moment::now());
+    assert!(paired.is_ok());
+    let revoked = pitstop.run(&["phone", "revoke", "Linux"]);
+    assert!(revoked.status.success(), "{revoked:?}");
+    browser.wait_for("This device is not paired any more");
+    browser.inspect("revoked");
     pitstop.ctl("stop");
 }

@@ -193,12 +193,12 @@ fn night(seed: u64, sessions: usize) -> Night {
 /// What a process has: memory in KiB, all and what is its own alone, descriptors, threads; and its children that are dead and were
 /// not waited for.
 #[derive(Clone, Copy, Debug, Default)]
-struct Figures {
-    memory: u64,
-    own: u64,
-    descriptors: usize,
-    threads: usize,
-    zombies: usize,
+pub struct Figures {
+    pub memory: u64,
+    pub own: u64,
+    pub descriptors: usize,
+    pub threads: usize,
+    pub zombies: usize,
 }
 
 fn figures(pid: Pid) -> Option<Figures> {
@@ -229,7 +229,7 @@ fn figures(pid: Pid) -> Option<Figures> {
 }
 
 /// The lowest of some figures in half a second: a descriptor that is open for a moment is none that is left open.
-fn rests(pid: Pid) -> Option<Figures> {
+pub fn rests(pid: Pid) -> Option<Figures> {
     let mut lowest = figures(pid)?;
     for _ in 0..5 {
         thread::sleep(Duration::from_millis(100));

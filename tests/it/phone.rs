@@ -28,6 +28,7 @@ use tokio::{runtime::Runtime, sync::oneshot};
 use crate::kit::poll;
 
 mod attacks;
+mod floods;
 mod program;
 
 /// How long to wait for what must happen.
@@ -316,16 +317,7 @@ impl Request {
     fn send(&self, mut stream: impl Read + Write) -> Answer {
         // A server that refuses early may stop reading; its answer is what counts.
         stream.write_all(self.text().as_bytes()).ok();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).ok();
-        let text = String::from_utf8(answer).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head.get(9..12).and_then(|code| code.parse().ok());
-        Answer {
-            status: status.unwrap_or(0),
-            head: head.to_owned(),
-            body: body.to_owned(),
-        }
+        Answer::read(stream)
     }
 }
 
@@ -348,6 +340,19 @@ struct Answer {
 }
 
 impl Answer {
+    fn read(mut stream: impl Read) -> Self {
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).ok();
+        let text = String::from_utf8(answer).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.get(9..12).and_then(|code| code.parse().ok());
+        Self {
+            status: status.unwrap_or(0),
+            head: head.to_owned(),
+            body: body.to_owned(),
+        }
+    }
+
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -572,8 +577,11 @@ fn by_its_own_name_the_page_is_reached_over_https() {
     assert_eq!(desk.send(&by_name(request.clone())).status, 200);
     // The desk itself may use it, too, but not in the other's name.
     assert_eq!(desk.send(&request).status, 200);
-    let mixed = request.header("Origin", "https://desk.example.org");
+    let mixed = request.clone().header("Origin", "https://desk.example.org");
     assert_eq!(desk.send(&mixed).status, 403);
+    // What the page sends over plain HTTP is that of someone on the way.
+    let plain = by_name(request).header("Origin", "http://desk.example.org");
+    assert_eq!(desk.send(&plain).status, 403);
 }
 
 #[test]

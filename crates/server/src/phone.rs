@@ -17,16 +17,17 @@ pub mod devices;
 mod limit;
 mod page;
 mod routes;
+mod served;
 mod sessions;
 mod stream;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use devices::{Device, DeviceStore, KnownDevices, Moment};
@@ -41,8 +42,9 @@ pub const PAIRINGS_A_MINUTE: usize = 5;
 /// The most orders of a device in a minute.
 pub const ORDERS_A_MINUTE: usize = 30;
 
-/// The most streams of events to devices at a time.
-const STREAM_COUNT: usize = 16;
+/// The most streams of events of a device at a time. A newer one takes the place of the oldest: a phone that has changed its network
+/// begins another one, and it takes the system a quarter of an hour to notice that the one before has no other end.
+const STREAM_COUNT: usize = 4;
 
 /// The plan for a gateway.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +69,8 @@ struct Shared {
     pairings: Mutex<Limit>,
     /// The limit of each device, by its pairing.
     orders: Mutex<HashMap<String, Limit>>,
-    streams: Arc<Semaphore>,
+    /// The streams of each device, by its pairing, the oldest first: each ends with its sender.
+    streams: Mutex<HashMap<String, VecDeque<oneshot::Sender<()>>>>,
 }
 
 impl Gateway {
@@ -80,7 +83,7 @@ impl Gateway {
             url: plan.url,
             pairings: Mutex::new(Limit::new(PAIRINGS_A_MINUTE)),
             orders: Mutex::default(),
-            streams: Arc::new(Semaphore::new(STREAM_COUNT)),
+            streams: Mutex::default(),
         }))
     }
 
@@ -88,6 +91,12 @@ impl Gateway {
     #[must_use]
     pub fn store(&self) -> &DeviceStore {
         self.0.devices.store()
+    }
+
+    /// Returns the address by which devices reach the page behind a door at this address.
+    #[must_use]
+    pub fn page_url(&self, address: SocketAddr, is_tls: bool) -> String {
+        page_url(self.0.url.as_deref(), address, is_tls)
     }
 
     /// Reports whether there is anyone to serve: a device is paired, or a pairing is open.
@@ -131,6 +140,23 @@ impl Gateway {
             .admits(now)
     }
 
+    /// Makes room for a stream of a device; what is returned resolves once the stream has to end for newer ones.
+    fn admit_stream(&self, device: &Device) -> oneshot::Receiver<()> {
+        let streams = self.0.streams.lock();
+        let mut streams = streams.unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|_, open| {
+            open.retain(|one| !one.is_closed());
+            !open.is_empty()
+        });
+        let open = streams.entry(device.id().to_owned()).or_default();
+        if open.len() == STREAM_COUNT {
+            open.pop_front();
+        }
+        let (stream, ended) = oneshot::channel();
+        open.push_back(stream);
+        ended
+    }
+
     /// Returns the routes of the page behind a door at this address.
     pub(super) fn router(
         &self,
@@ -172,6 +198,19 @@ fn hosts(address: SocketAddr, url: Option<&str>) -> Vec<Host> {
     hosts
 }
 
+/// Returns the configured address of the page, or else that of its port on this machine.
+#[must_use]
+pub fn page_url(url: Option<&str>, mut address: SocketAddr, is_tls: bool) -> String {
+    if let Some(url) = url {
+        return url.to_owned();
+    }
+    if address.ip().is_unspecified() {
+        address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    }
+    let scheme = if is_tls { "https" } else { "http" };
+    format!("{scheme}://{address}")
+}
+
 /// Reports whether a session of this user answers, so that there is a supervisor which can serve the page.
 #[must_use]
 pub fn has_session<'a>(run_dirs: impl IntoIterator<Item = &'a Path>) -> bool {
@@ -182,6 +221,18 @@ pub fn has_session<'a>(run_dirs: impl IntoIterator<Item = &'a Path>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_page_has_its_configured_address_or_that_of_its_port() {
+        for (url, address, is_tls, expected) in [
+            (None, "127.0.0.1:7433", false, "http://127.0.0.1:7433"),
+            (None, "[::1]:80", false, "http://[::1]:80"),
+            (None, "0.0.0.0:99", true, "https://127.0.0.1:99"),
+            (Some("https://a.b"), "127.0.0.1:1", false, "https://a.b"),
+        ] {
+            assert_eq!(page_url(url, address.parse().unwrap(), is_tls), expected);
+        }
+    }
 
     #[test]
     fn the_page_is_reached_by_our_names_and_by_the_configured_one() {

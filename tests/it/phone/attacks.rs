@@ -15,7 +15,10 @@ fn attacks(desk: &Desk, device: &Device, stale: &Device) -> Vec<(String, Request
         hosts(port, request, &mut all);
         origins(port, request, &mut all);
         secrets(device, stale, request, &mut all);
+        cookies(device, request, &mut all);
+        heads(request, &mut all);
     }
+    lengths(&order, &mut all);
     forms(&order, &mut all);
     forms(&pair, &mut all);
     shapes(device, &read, &order, &mut all);
@@ -73,6 +76,8 @@ fn origins(port: u16, request: &Request, all: &mut Attacks) {
         format!("http://127.0.0.1:{port}@evil.example"),
         format!("http://127.0.0.1:{port}/"),
         format!("ftp://127.0.0.1:{port}"),
+        format!("https://127.0.0.1:{port}"),
+        format!("HTTP://127.0.0.1:{port}"),
         format!("127.0.0.1:{port}"),
         "file://".to_owned(),
         "chrome-extension://abcdefgh".to_owned(),
@@ -135,6 +140,154 @@ fn secrets(device: &Device, stale: &Device, request: &Request, all: &mut Attacks
                 .header("Authorization", "Bearer ab12"),
         ),
     ]);
+}
+
+/// Cookies that are almost that of a device.
+fn cookies(device: &Device, request: &Request, all: &mut Attacks) {
+    let (_, cookie) = device.cookie.split_once('=').unwrap();
+    let others = "pitstop=0; ".repeat(4);
+    for text in [
+        format!("Pitstop={cookie}"),
+        format!("PITSTOP={cookie}"),
+        format!("pitstop ={cookie}"),
+        format!("pitstop=\"{cookie}\""),
+        format!("pitstop={}", cookie.to_uppercase()),
+        format!("pitstop=0{cookie}"),
+        format!("pitstop={cookie}, pitstop={cookie}"),
+        format!("__Host-pitstop={cookie}"),
+        format!("theme=pitstop={cookie}"),
+        format!("{others}pitstop={cookie}"),
+        format!("theme={}; pitstop={cookie}", "x".repeat(20_000)),
+    ] {
+        let name = format!("Cookie {:?}", &text[..text.len().min(40)]);
+        all.push((name, request.clone().header("Cookie", &text)));
+    }
+    let key = device.key.to_uppercase();
+    let loud = request.clone().header("X-Pitstop-Key", &key);
+    all.push(("the key in capitals".to_owned(), loud));
+    let underlined = request.clone().without("X-Pitstop-Key");
+    let underlined = underlined.also("X_Pitstop_Key", &device.key);
+    all.push(("the key in a header with underlines".to_owned(), underlined));
+}
+
+/// Heads that two programs could read as different requests, or that never end.
+fn heads(request: &Request, all: &mut Attacks) {
+    let (method, target) = request.line.split_once(' ').unwrap();
+    let target = target.trim_end_matches(" HTTP/1.1");
+    let mut lines = vec![
+        format!("{} {target} HTTP/1.1", method.to_lowercase()),
+        format!("{method}  {target} HTTP/1.1"),
+        format!("{method} {target}"),
+        format!("{method} {target} HTTP/2.0"),
+        format!("{method} {target} HTTP/1.1 HTTP/1.1"),
+        format!("{method} {target}\0 HTTP/1.1"),
+        format!("{method} * HTTP/1.1"),
+        "PRI * HTTP/2.0".to_owned(),
+        "\x16\x03\x01\x02\x00\x01".to_owned(),
+    ];
+    for path in [
+        target.replacen('/', "//", 1),
+        target.replace("/phone/", "/phone//"),
+        target.replace("/phone/", "/phone/./"),
+        target.replace("/phone/", "/x/../phone/"),
+        target.replace("/phone/", "/phone%2f"),
+        target.replace("/phone/", "\\phone\\"),
+        target.replace("/phone/", "/Phone/"),
+        target.replace("/phone/", "/%70hone/"),
+        format!("{target}/"),
+        format!("{target}%20"),
+        format!("{target};x=y"),
+        format!("{target}?"),
+    ] {
+        lines.push(format!("{method} {path} HTTP/1.1"));
+    }
+    for line in lines {
+        let mut strange = request.clone();
+        strange.line.clone_from(&line);
+        all.push((format!("{line:?}"), strange));
+    }
+    for (name, value) in [
+        ("X-A ", "a blank before the colon"),
+        ("X-A", "a fold\r\n of two lines"),
+        ("X-A", "a zero\0"),
+        ("X-A", "a line\nHost: evil.example"),
+        ("", "no name"),
+        (" X-A", "a blank before the name"),
+        ("X\u{e9}", "a letter that is none of a name"),
+        ("X-A", &*"x".repeat(20_000)),
+    ] {
+        let shown = &value[..value.len().min(30)];
+        all.push((
+            format!("a header with {shown:?}"),
+            request.clone().also(name, value),
+        ));
+    }
+    let many = (0..70).fold(request.clone(), |request, number| {
+        request.also(&format!("X-{number}"), "x")
+    });
+    all.push(("seventy headers".to_owned(), many));
+    let older = Request {
+        line: format!("{method} {target} HTTP/1.0"),
+        ..request.clone()
+    };
+    all.push((
+        "the older HTTP without a Host".to_owned(),
+        older.without("Host"),
+    ));
+    let network = request.clone().line("OPTIONS", target);
+    let network = network.also("Access-Control-Request-Private-Network", "true");
+    all.push(("a preflight of a private network".to_owned(), network));
+    for name in ["X-Forwarded-Host", "X-Original-URL", "Forwarded"] {
+        let forwarded = request.clone().header("Host", "evil.example");
+        let own = request.headers.iter().find(|(name, _)| name == "Host");
+        let forwarded = forwarded.also(name, &own.unwrap().1);
+        all.push((format!("a Host by {name}"), forwarded));
+    }
+}
+
+/// Bodies whose length two programs could read as different ones.
+fn lengths(order: &Request, all: &mut Attacks) {
+    for (name, value) in [
+        ("Transfer-Encoding", "chunked"),
+        ("Transfer-Encoding", "gzip, chunked"),
+        ("Transfer-Encoding", "chunked, identity"),
+        ("Transfer-Encoding", "identity"),
+        ("Transfer-Encoding", "xchunked"),
+        ("Content-Length", "+2"),
+        ("Content-Length", "-1"),
+        ("Content-Length", "0x2"),
+        ("Content-Length", "2, 3"),
+        ("Content-Length", "99999999999999999999"),
+    ] {
+        let request = order.clone().header(name, value);
+        all.push((format!("{name}: {value}"), request));
+    }
+    let two = order
+        .clone()
+        .header("Content-Length", "2")
+        .also("Content-Length", "3");
+    all.push(("two lengths".to_owned(), two));
+    let chunked = order.clone().header("Transfer-Encoding", "chunked");
+    for body in [
+        "fffffffffffffffff\r\n{}",
+        "-2\r\n{}\r\n0\r\n\r\n",
+        "2\n{}\n0\n\n",
+        &*format!("200000\r\n{}\r\n0\r\n\r\n", " ".repeat(0x0020_0000)),
+    ] {
+        let shown = &body[..body.len().min(20)];
+        all.push((format!("in pieces {shown:?}"), chunked.clone().body(body)));
+    }
+    for body in [
+        "\u{feff}{}",
+        "{\0}",
+        "{}\0",
+        "{\"\\ud800\":1}",
+        "{'a':1}",
+        "{}{}",
+        "// x\n{}",
+    ] {
+        all.push((format!("a body {body:?}"), order.clone().body(body)));
+    }
 }
 
 fn forms(request: &Request, all: &mut Attacks) {
@@ -276,14 +429,18 @@ fn what_another_page_or_a_thief_could_send_is_refused() {
     assert_eq!(works(), [200, 202], "what the page itself sends");
     let (orders, attacks) = (desk.session.orders(), attacks(&desk, &device, &stale));
     assert!(attacks.len() > 60, "{}", attacks.len());
+    let mut not_refused = Vec::new();
     for (what, request) in &attacks {
         let answer = desk.send(request);
-        assert!((400..500).contains(&answer.status), "{what}: {answer:?}");
         let head = answer.head.to_ascii_lowercase();
-        assert!(!head.contains("access-control"), "{what}: {answer:?}");
-        assert!(!head.contains("set-cookie"), "{what}: {answer:?}");
-        assert!(!answer.body.contains("/p/one"), "{what}: {answer:?}");
+        let gives = ["access-control", "set-cookie"]
+            .iter()
+            .any(|one| head.contains(one));
+        if !(400..500).contains(&answer.status) || gives || answer.body.contains("/p/one") {
+            not_refused.push(format!("{what}: {answer:?}"));
+        }
     }
+    assert_eq!(not_refused, [""; 0]);
     assert_eq!(desk.session.orders(), orders, "none has arrived");
     assert_eq!(desk.store.devices().unwrap().len(), 1, "none was paired");
     assert_eq!(works(), [200, 202], "and the page works still");

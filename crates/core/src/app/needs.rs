@@ -300,7 +300,7 @@ fn stuck(model: &Model) -> Option<Found> {
 
 /// A run that is paused. Who pauses it at the keyboard knows that.
 fn paused(model: &Model) -> Option<Found> {
-    let by = model.autopilot.as_ref()?.pilot.paused_by?;
+    let by = model.autopilot.as_ref()?.pilot.paused_by.as_ref()?;
     Some(Found {
         calls: !by.starts_with("your ") && by != "a key",
         ..Found::new(NeedKind::RunPaused, "The run is paused", format!("by {by}"))

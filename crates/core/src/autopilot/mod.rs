@@ -183,7 +183,7 @@ pub struct Autopilot {
     /// The phase that the run is in.
     pub phase: Phase,
     /// The source of the pause, while the run is paused.
-    pub paused_by: Option<&'static str>,
+    pub paused_by: Option<String>,
     /// The texts that a person wants typed at the next moment.
     pub queue: VecDeque<String>,
     /// The number of turns that have ended, over all iterations.

@@ -124,7 +124,7 @@ fn cost_and_time_end_it_and_the_stop_phrase_wins_over_them() {
 #[test]
 fn a_pause_holds_everything_and_the_stop_phrase_is_not_forgotten() {
     let mut run = run();
-    run.paused_by = Some("a key");
+    run.paused_by = Some("a key".to_owned());
     assert_eq!(run.turn_ended(Some("ALL DONE"), &spent(9)), Verdict::Settle);
     run.resume();
     assert_eq!(run.phase, Phase::Settling);

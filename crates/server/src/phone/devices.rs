@@ -263,6 +263,10 @@ impl DeviceStore {
         }
     }
 
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Returns the files whose change may mean that a device was paired or revoked, or that a pairing was opened.
     #[must_use]
     pub fn files(&self) -> [PathBuf; 2] {

@@ -114,8 +114,8 @@ async fn front(State(state): State<PhoneState>, request: HttpRequest, next: Next
         return Ok(unknown_route().await.into_response());
     }
     check_shape(&request)?;
-    let host = check_host(request.headers(), &state.hosts)?.name.clone();
-    check_origin(&request, &host)?;
+    let host = check_host(request.headers(), &state.hosts)?;
+    check_origin(&request, &host.name, host.is_https || state.is_tls)?;
     Ok(next.run(request).await)
 }
 
@@ -168,7 +168,7 @@ fn check_host<'a>(headers: &HeaderMap, hosts: &'a [Host]) -> Result<&'a Host, Ht
 }
 
 /// Refuses what a page of another origin has sent. A browser says where a request comes from, and another client says nothing.
-fn check_origin(request: &HttpRequest, host: &str) -> Result<(), HttpError> {
+fn check_origin(request: &HttpRequest, host: &str, is_https: bool) -> Result<(), HttpError> {
     let headers = request.headers();
     let foreign = || {
         HttpError::new(
@@ -181,7 +181,7 @@ fn check_origin(request: &HttpRequest, host: &str) -> Result<(), HttpError> {
         let origin = only(headers, &header::ORIGIN);
         let origin = origin.and_then(|origin| origin.split_once("://"));
         let is_ours = origin.is_some_and(|(scheme, name)| {
-            matches!(scheme, "http" | "https") && name.eq_ignore_ascii_case(host)
+            scheme == (if is_https { "https" } else { "http" }) && name.eq_ignore_ascii_case(host)
         });
         if !is_ours {
             return Err(foreign());
@@ -286,15 +286,17 @@ fn json(value: &impl Serialize) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
+fn not_paired() -> HttpError {
+    HttpError::new(
+        StatusCode::UNAUTHORIZED,
+        "this device is not paired",
+        "run `pitstop phone` on the machine",
+    )
+}
+
 /// Admits a paired device, and no order of one that may only watch.
 async fn enter(State(state): State<PhoneState>, mut request: HttpRequest, next: Next) -> Answered {
-    let device = device_of(&state, request.headers()).ok_or_else(|| {
-        HttpError::new(
-            StatusCode::UNAUTHORIZED,
-            "this device is not paired",
-            "run `pitstop phone` on the machine",
-        )
-    })?;
+    let device = device_of(&state, request.headers()).ok_or_else(not_paired)?;
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     if changes && device.right != DeviceRight::Decide {
         tracing::warn!(
@@ -390,6 +392,10 @@ async fn order(
         return Err(unknown_route().await);
     }
     let body = read_body(request).await?;
+    // The device may have been revoked while its order arrived.
+    if !state.gateway.is_paired(&device) {
+        return Err(not_paired());
+    }
     // The session reads it again: here it must only be an object.
     parse::<Map<String, Value>>(&body)?;
     let client = sessions::find(&state.gateway.0.run_dirs, &id, &device.name)?;
@@ -416,14 +422,6 @@ async fn events(
 ) -> Answered {
     let id = path.map(|Path(id)| id).unwrap_or_default();
     let device = sender(&request);
-    let place = Arc::clone(&state.gateway.0.streams).try_acquire_owned();
-    let place = place.map_err(|_| {
-        HttpError::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too many streams of events",
-            "close a page",
-        )
-    })?;
     let client = sessions::find(&state.gateway.0.run_dirs, &id, &device.name)?;
     let is_plain =
         |id: &&str| id.len() <= EVENT_ID_LIMIT && id.bytes().all(|b| b.is_ascii_graphic());
@@ -434,7 +432,7 @@ async fn events(
         device: Device::clone(&device),
         connection: connection_of(&request),
         closing: state.closing.clone(),
-        _place: place,
+        replaced: state.gateway.admit_stream(&device),
     };
     Ok(forward.start(session, first))
 }

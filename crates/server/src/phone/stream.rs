@@ -10,7 +10,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::Gateway;
@@ -36,8 +36,8 @@ pub(super) struct Forward {
     pub connection: Arc<Connection>,
     /// A value that becomes true when the door closes.
     pub closing: watch::Receiver<bool>,
-    /// The place of the stream, held for as long as it lives.
-    pub _place: OwnedSemaphorePermit,
+    /// What resolves once the stream has to end for newer ones of its device.
+    pub replaced: oneshot::Receiver<()>,
 }
 
 impl Forward {
@@ -57,7 +57,7 @@ impl Forward {
         response
     }
 
-    async fn run(self, mut session: UnixStream, first: Vec<u8>, out: mpsc::Sender<Vec<u8>>) {
+    async fn run(mut self, mut session: UnixStream, first: Vec<u8>, out: mpsc::Sender<Vec<u8>>) {
         if !first.is_empty() && !self.send(&out, first).await {
             return;
         }
@@ -76,6 +76,7 @@ impl Forward {
                     0
                 }
                 () = out.closed() => 0,
+                _ = &mut self.replaced => 0,
                 _ = closing.wait_for(|closing| *closing) => 0,
             };
             if read == 0 || !self.send(&out, piece).await {

@@ -64,7 +64,7 @@ pub struct StatusReport {
     pub needs: Vec<NeedReport>,
 }
 
-/// Something that a person is needed for, as part of a [`StatusReport`] and of the calls of `[notify]`.
+/// Something that a person is needed for, as part of a [`StatusReport`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeedReport {
     /// The number of the need, different for all of a supervisor's.

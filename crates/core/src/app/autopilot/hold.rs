@@ -81,14 +81,14 @@ pub fn resumed_elsewhere(model: &mut Model) {
 }
 
 /// Holds the run until it is resumed; returns false if it was held already, or there is none.
-pub(super) fn hold(model: &mut Model, by: &'static str) -> bool {
+pub(super) fn hold(model: &mut Model, by: &str) -> bool {
     let Some(run) = &mut model.autopilot else {
         return false;
     };
     if run.pilot.is_over() || run.pilot.paused_by.is_some() {
         return false;
     }
-    run.pilot.paused_by = Some(by);
+    run.pilot.paused_by = Some(by.to_owned());
     run.due = None;
     model.reboot.paused = true;
     let key = resume_key(model);
@@ -135,7 +135,7 @@ fn resume(model: &mut Model) -> Result<(), Refusal> {
 }
 
 /// Pauses everything that would happen by itself.
-pub fn pause(model: &mut Model, by: &'static str) {
+pub fn pause(model: &mut Model, by: &str) {
     model.reboot.paused = true;
     if model.autopilot.is_some() {
         hold(model, by);

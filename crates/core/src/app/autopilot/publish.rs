@@ -161,7 +161,7 @@ pub fn report(model: &Model) -> Option<RunReport> {
         max_time_s: plan.caps.max_time.map(|time| time.as_secs()),
         cost_usd: spent.cost_usd,
         max_cost_usd: plan.caps.max_cost_usd,
-        paused_by: pilot.paused_by.map(str::to_owned),
+        paused_by: pilot.paused_by.clone(),
         why: why(pilot),
         waits_until: waits.and_then(|wait| wait.reset),
         waits_s: waits_ms.map(|ms| u64::try_from(ms.div_ceil(1_000)).unwrap_or(u64::MAX)),

@@ -38,7 +38,7 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
     // It is answered once the checkpoint is kept.
     let done = match control {
         Control::Save(body) => return checkpoint::asked(model, call, body),
-        control => carry_out(model, control),
+        control => carry_out(model, control, device.as_deref().unwrap_or("ctl")),
     };
     if let Some(device) = &device {
         given_from(model, device, &order, &done);
@@ -95,7 +95,7 @@ fn approve_as(model: &mut Model, body: &ApproveBody) -> Result<(), Refusal> {
     reboot::approve(model, Approval::Person)
 }
 
-fn carry_out(model: &mut Model, control: Control) -> Result<(), Refusal> {
+fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusal> {
     match control {
         Control::Reboot => {
             let done = reboot::request(model, Cause::Ctl, true);
@@ -112,7 +112,7 @@ fn carry_out(model: &mut Model, control: Control) -> Result<(), Refusal> {
         Control::From(..) | Control::Save(_) => Ok(()),
         Control::Defer => reboot::cancel(model, true),
         Control::Pause => {
-            autopilot::pause(model, "ctl");
+            autopilot::pause(model, by);
             Ok(())
         }
         Control::Resume => autopilot::go_on(model),
