@@ -10,7 +10,7 @@
 //! leaves everything else to a process of its own. With no supervisor on the machine it starts nothing at all.
 //!
 //! The supervisors of all directories are notified from the one in which `git commit` was called up to the top of the work
-//! tree. In the middle of a rebase none is notified: that is not a moment to stop.
+//! tree. All others are sent the work tree, too: the one whose agent has gone to work there counts the commit. In the middle of a rebase none is notified: that is not a moment to stop.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -288,7 +288,8 @@ fn post_commit(sha: &str) {
     let Ok(top) = env::current_dir() else { return };
     let below = env::var_os("GIT_PREFIX").unwrap_or_default();
     let doors = observer::doors(&top.join(below), Some(&top));
-    if doors.is_empty() || !wire::is_sha(sha) {
+    let others = observer::others(&doors);
+    if doors.len() + others.len() == 0 || !wire::is_sha(sha) {
         return;
     }
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&line(bytes)).into_owned();
@@ -304,14 +305,19 @@ fn post_commit(sha: &str) {
         bytes.truncate(MESSAGE_LIMIT);
         String::from_utf8_lossy(&bytes).trim_end().to_owned()
     });
-    let body = CommitBody {
+    let mut body = CommitBody {
         environment: None,
         commit_sha: sha.to_owned(),
         commit_message: message,
         branch: git(&["symbolic-ref", "--quiet", "--short", "HEAD"]).map(text),
         files_changed: files_changed(sha),
+        work_tree: None,
     };
     for door in doors {
+        observer::report(&door, "/hooks/git-commit", &body);
+    }
+    body.work_tree = Some(top);
+    for door in others {
         observer::report(&door, "/hooks/git-commit", &body);
     }
 }

@@ -384,9 +384,12 @@ fn began(word: &str) -> String {
     cause.map_or_else(|_| word.replace('_', " "), |cause| cause.short().to_owned())
 }
 
-fn ended(word: &str, next: Option<Cause>) -> String {
+fn ended(word: &str, iteration: &IterationReport, next: Option<Cause>) -> String {
     let reason: Result<EndReason, _> = word.parse();
-    reason.map_or_else(|_| word.replace('_', " "), |one| one.short(next).to_owned())
+    reason.map_or_else(
+        |_| word.replace('_', " "),
+        |one| one.short(next, iteration.signal.as_deref(), iteration.in_turn),
+    )
 }
 
 /// Returns the tokens at the start and at the end, and the number of compactions between.
@@ -409,7 +412,7 @@ fn fields(iteration: &IterationReport, next: Option<Cause>) -> Vec<String> {
     let none = || "–".to_owned();
     let cause = iteration.cause.as_deref().map_or_else(none, began);
     let reason = iteration.end_reason.as_deref();
-    let reason = reason.map_or_else(none, |reason| ended(reason, next));
+    let reason = reason.map_or_else(none, |reason| ended(reason, iteration, next));
     let transition: u64 = iteration.transition_time_ms.values().sum();
     let session = iteration.session_id.as_deref().unwrap_or("–");
     vec![

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashSet,
-    fs,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -14,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     fleet::{Fleet, HostAnswer},
+    observer,
     out::{self, columns, tokens},
 };
 use crate::{
@@ -277,7 +277,10 @@ fn on_host(host: HostAnswer) -> Vec<Session> {
 /// Finds the sessions that run on this machine.
 fn on_this_machine() -> Result<Vec<Session>, i32> {
     let paths = Paths::of_process(Path::new("/")).map_err(|error| out::failed_by(&error))?;
-    let files: Vec<PathBuf> = paths.run_dirs().flat_map(control_files).collect();
+    let files: Vec<PathBuf> = paths
+        .run_dirs()
+        .flat_map(|dir| observer::secrets_files(dir, "control"))
+        .collect();
     Ok(thread::scope(|scope| {
         let asked: Vec<_> = files.iter().map(|file| scope.spawn(|| ask(file))).collect();
         let answers = asked
@@ -285,14 +288,6 @@ fn on_this_machine() -> Result<Vec<Session>, i32> {
             .filter_map(|one| one.join().ok().flatten());
         answers.collect()
     }))
-}
-
-fn control_files(place: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(place).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
-    paths
-        .filter(|path| path.extension().is_some_and(|end| end == "control"))
-        .collect()
 }
 
 /// Asks a supervisor for its status; `None` if none runs.

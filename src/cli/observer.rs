@@ -1,12 +1,13 @@
 //! The search for the supervisors that a report from a directory concerns, and the sending of the report.
 
 use std::env;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use pitstop_core::config::load::paths::secrets_file_of;
+use pitstop_core::config::load::paths::{Paths, secrets_file_of};
 use pitstop_server::client::{ApiClient, OBSERVE_VARIABLE};
 
 /// The time that reporting to a supervisor may take: the reporter is done with its work and waits for nothing else.
@@ -29,6 +30,28 @@ pub(super) fn doors(directory: &Path, top: Option<&Path>) -> Vec<ApiClient> {
         }
     }
     found
+}
+
+/// Returns clients of this user's supervisors that are not among those `known`.
+pub(super) fn others(known: &[ApiClient]) -> Vec<ApiClient> {
+    let Ok(paths) = Paths::of_process(Path::new("/")) else {
+        return Vec::new();
+    };
+    let files = paths
+        .run_dirs()
+        .flat_map(|dir| secrets_files(dir, "observe"));
+    let clients = files.filter_map(|file| ApiClient::from_file(&file).ok());
+    let is_known = |one: &ApiClient| known.iter().any(|known| known.socket() == one.socket());
+    clients.filter(|one| !is_known(one)).collect()
+}
+
+/// Returns the secrets files in the directory of sockets that have this ending.
+pub(super) fn secrets_files(directory: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|end| end == ending))
+        .collect()
 }
 
 /// Posts a report to a supervisor. An error is ignored: it does not affect the work that was done.

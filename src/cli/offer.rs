@@ -267,15 +267,15 @@ fn checkpoint_row(one: &Checkpoint, now: DateTime<Utc>) -> PickerRow {
 
 /// Returns how a session ended, in words.
 fn how_it_ended(iteration: &Iteration, is_in_turn: bool) -> String {
-    let why = match iteration.end_reason {
-        Some(reason) => reason.phrase(),
-        None => "pitstop or the machine went away",
-    };
-    if is_in_turn {
-        format!("in the middle of a turn: {why}")
+    let why = iteration.ending();
+    let why = why.unwrap_or("pitstop or the machine went away");
+    // A client that was ended in a turn may have closed that turn in its record.
+    let when = if is_in_turn || iteration.in_turn {
+        " in the middle of a turn"
     } else {
-        why.to_owned()
-    }
+        ""
+    };
+    format!("{why}{when}")
 }
 
 /// Returns the details that are known, without secrets and each on one line.
@@ -309,6 +309,7 @@ mod tests {
         let id: SessionId = "5e551011-0000-4000-8000-000000000002".parse().unwrap();
         let mut lineage = Lineage::new(RunId::new(started, [1, 2, 3]));
         lineage.open(Some(id), None, started).unwrap();
+        lineage.current_mut().unwrap().signal = Some("SIGHUP".to_owned());
         lineage.close(started, EndReason::Shutdown).unwrap();
         let mut iteration = lineage.iterations()[0].clone();
         iteration.tokens_at_end = Some(Tokens(128_000));
@@ -353,7 +354,7 @@ mod tests {
         assert_eq!(rows[0].1, Choice::Resume(id));
         assert_eq!(rows[1].1, Choice::Restore(Box::new(checkpoint)));
         let details = &rows[0].0.details;
-        let ended = "in the middle of a turn: pitstop was asked to end".to_owned();
+        let ended = "its terminal was closed in the middle of a turn".to_owned();
         assert!(details.contains(&("ended", ended)), "{details:?}");
         assert!(details.contains(&("it said", "I read the parser.".to_owned())));
         assert!(Past::default().rows(started).is_empty());

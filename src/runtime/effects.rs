@@ -11,6 +11,7 @@ use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
 use pitstop_agent::claude::limits::words_on_screen;
 use pitstop_base::{clean::chain, process};
 use pitstop_core::{
+    api::wire::CommitBody,
     app::{
         self, Effect, Effects, Event,
         effect::{StartAgent, StopSignal},
@@ -691,6 +692,21 @@ impl Shell {
         let known = self.services.place.as_ref();
         let place = known.filter(|place| self.agent.is_there(place));
         place.unwrap_or(&self.agent.project).clone()
+    }
+
+    /// Reports whether a commit was made in a work tree in which the agent does not work, or that is the project's own: its
+    /// supervisors are found by their directories.
+    pub(super) fn is_elsewhere(&self, commit: &CommitBody) -> bool {
+        let Some(tree) = &commit.work_tree else {
+            return false;
+        };
+        let place = self.place();
+        let is_top = |above: &&Path| above.join(".git").exists();
+        let is_here = place.ancestors().find(is_top).is_some_and(|top| {
+            let same = top.canonicalize().ok() == tree.canonicalize().ok();
+            same && !self.agent.project.starts_with(top)
+        });
+        !is_here
     }
 
     /// Queries git, one query at a time: its answer serves all callers.

@@ -13,7 +13,9 @@ use pitstop_agent::{
     AgentEvent, parse_hook, parse_mode, parse_permission, parse_place, parse_status_line,
 };
 use pitstop_core::{
-    api::wire::{ApiEvent, ApiEventKind, PERMISSION_EVENT, Reply, Request, ScreenReport},
+    api::wire::{
+        ApiEvent, ApiEventKind, NotedReply, PERMISSION_EVENT, Reply, Report, Request, ScreenReport,
+    },
     app::{
         Event, compaction,
         event::{BridgeEvent, CallId},
@@ -178,6 +180,12 @@ impl Shell {
                 let call = self.calls.keep(reply);
                 self.post(Event::ControlAsked { call, control });
                 return;
+            }
+            Request::Reported(Report::Commit(body)) if self.is_elsewhere(&body) => {
+                Reply::Noted(NotedReply {
+                    status: "elsewhere".to_owned(),
+                    ..NotedReply::default()
+                })
             }
             Request::Reported(report) => {
                 let call = self.calls.keep(reply);

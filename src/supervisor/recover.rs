@@ -203,7 +203,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
 pub(super) fn resume(model: &mut Model, session: SessionId) -> Vec<Effect> {
     model.info("the run goes on where its supervisor ended without notice");
     model.session.id = session;
-    app::iteration::begin(model, true, Some(Cause::Recovery), None);
+    app::iteration::begin(model, true, Some(Cause::Resume), None);
     model.take_effects()
 }
 

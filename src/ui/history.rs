@@ -211,7 +211,7 @@ impl Columns {
         let time = widest(&|_, one| text::span(lived(one, model)));
         let tokens = widest(&|_, one| figures(one, model));
         let cost = widest(&|_, one| cost_cell(one, model));
-        let ended = widest(&|run, one| ended_cell(run, one, model).to_owned());
+        let ended = widest(&|run, one| ended_cell(run, one, model));
         let column = |wide: usize| if wide == 0 { 0 } else { GAP + wide };
         let room = cells.saturating_sub(number + 3 + column(time) + column(tokens));
         let cost_below = room < LEAST_ENDED.min(ended) + column(cost);
@@ -238,12 +238,12 @@ impl Columns {
         let number = format!("#{}", iteration.iteration);
         let number = format!("{sign}{number:<wide$} ", wide = self.number + 1);
         let ended = ended_cell(run, iteration, model);
-        let ended = if text::width(ended) > self.ended {
+        let ended = if text::width(&ended) > self.ended {
             ended
                 .trim_start_matches("at the ")
                 .trim_start_matches("at a ")
         } else {
-            ended
+            &ended
         };
         let ended = text::fit(ended, self.ended);
         let mut said = format!("{ended:<wide$}", wide = self.ended);
@@ -280,8 +280,8 @@ impl Columns {
 }
 
 /// Returns the words for the end of an iteration.
-fn ended_cell(run: &RunId, iteration: &Iteration, model: &Model) -> &'static str {
-    history::ended(model, run, iteration).unwrap_or("now")
+fn ended_cell(run: &RunId, iteration: &Iteration, model: &Model) -> String {
+    history::ended(model, run, iteration).unwrap_or_else(|| "now".to_owned())
 }
 
 fn cost_cell(iteration: &Iteration, model: &Model) -> String {

@@ -501,6 +501,7 @@ fn cause(model: &Model) -> String {
         Some(Cause::Undo) => "undo",
         Some(Cause::Recovery) => "recovery",
         Some(Cause::Restore) => "restored from a checkpoint",
+        Some(Cause::Resume) => "an earlier session",
     };
     words.to_owned()
 }

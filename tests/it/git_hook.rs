@@ -9,14 +9,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use pitstop_agent::claude::project_slug;
 use pitstop_store::{Checkpoints, Store, StoreOptions, StoreTarget};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kit::{
     events::Events,
     home::Home,
     poll,
-    supervisor::{Launch, PITSTOP, Process, SOON, Supervisor, processes_of},
+    supervisor::{Launch, PITSTOP, Process, SOON, Supervisor, processes_of, session_of},
 };
 
 /// A home whose project is a repository with one commit.
@@ -276,6 +277,39 @@ fn a_supervisor_in_a_worktree_learns_of_commits_there() {
         (&sha.into(), &"side".into())
     );
     repo.settles();
+}
+
+#[test]
+fn a_session_whose_agent_has_gone_to_a_work_tree_elsewhere_learns_of_commits_there() {
+    let repo = Repo::new();
+    repo.install();
+    let (supervisor, mut events) = repo.start();
+    let session = session_of(&supervisor.status());
+    let [tree, third] = ["other tree", "third"].map(|name| repo.home().path(name));
+    for (tree, branch) in [(&tree, "side"), (&third, "more")] {
+        repo.git(&["worktree", "add", "-qb", branch, tree.to_str().unwrap()]);
+    }
+    let commit = |tree: &Path, message: &str| {
+        let args = ["commit", "--quiet", "--allow-empty", "-m", message].map(OsStr::new);
+        repo.git_in(tree, &args);
+        repo.settles();
+        repo.git_in(tree, &["rev-parse", "HEAD"].map(OsStr::new))
+    };
+    commit(&tree, "before it goes there");
+    let slug = project_slug(repo.path());
+    let payload = json!({
+        "session_id": session, "cwd": tree.join("src"), "tool_name": "Bash",
+        "transcript_path": format!("/c/projects/{slug}/{session}.jsonl"),
+    });
+    supervisor.run_with_input(&["hook", "PostToolUse"], payload.to_string().as_bytes());
+    commit(&third, "in another");
+    let sha = commit(&tree, "here");
+    let received = events.wait_for("commit", |_| true, SOON);
+    assert_eq!(received["commit_sha"], sha);
+    assert_eq!(received["branch"], "side");
+    // The handoff speaks of that tree, too.
+    let holds = || supervisor.handoff_text().contains("side");
+    supervisor.wait_until("the branch", holds, SOON);
 }
 
 #[test]

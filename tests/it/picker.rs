@@ -8,7 +8,7 @@ use crate::{
     attach::{call, same_screen},
     kit::{
         messages_api::Answer,
-        supervisor::{Launch, SOON},
+        supervisor::{Launch, SOON, Supervisor, wait_for_end},
     },
 };
 
@@ -61,8 +61,21 @@ fn a_session_is_chosen_among_those_that_run() {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_session_that_was_cut_is_offered_with_what_it_was_about_and_arguments_are_kept() {
-    let launch = Launch::live().size(SIZE.0, SIZE.1).asking();
+fn a_session_that_was_cut_is_offered_with_what_it_was_about_and_how_it_ended() {
+    let away = "pitstop or the machine went away in the middle of a turn";
+    cut(away, "died", |supervisor| supervisor.signal(Signal::KILL));
+    let closed = "its terminal was closed in the middle of a turn";
+    cut(closed, "terminal closed in mid-turn", |supervisor| {
+        supervisor.terminal.signal(Signal::HUP);
+    });
+}
+
+/// Ends a session in the middle of a turn, and resumes it from the start screen.
+fn cut(why: &str, listed: &str, end: impl FnOnce(&Supervisor)) {
+    let launch = Launch::live()
+        .size(SIZE.0, SIZE.1)
+        .set("session.on_hangup=\"end\"")
+        .asking();
     launch
         .api()
         .answer([Answer::text("I read the parser."), Answer::Stall]);
@@ -83,8 +96,9 @@ fn a_session_that_was_cut_is_offered_with_what_it_was_about_and_arguments_are_ke
             .any(|path| said(path).contains("And its tests"))
     };
     supervisor.wait_until("the prompt is on disk", kept, SOON);
-    supervisor.signal(Signal::KILL);
+    end(&supervisor);
     supervisor.wait_for_exit(SOON);
+    wait_for_end(launch.the_home());
 
     launch.api().answer([Answer::text("Understood.")]);
     let again = launch.start();
@@ -93,7 +107,7 @@ fn a_session_that_was_cut_is_offered_with_what_it_was_about_and_arguments_are_ke
         "Port the parser to Rust",
         "And its tests",
         "I read the parser.",
-        "in the middle of a turn",
+        why,
     ] {
         assert!(offer.contains(text), "{text} in\n{offer}");
     }
@@ -102,4 +116,7 @@ fn a_session_that_was_cut_is_offered_with_what_it_was_about_and_arguments_are_ke
     again.wait_for_state("idle", SOON);
     again.terminal.wait_for_text("typed ahead", SOON);
     again.terminal.wait_for_text("I read the parser.", SOON);
+    let history = String::from_utf8_lossy(&again.run(&["history", "--all"]).stdout).into_owned();
+    assert!(history.contains(listed), "{listed} in\n{history}");
+    assert!(history.contains(" resumed "), "{history}");
 }

@@ -171,8 +171,8 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
     Statement {
         sql: "INSERT INTO iterations (run_id, iteration, session_id, started_at, ended_at, end_reason, \
               tokens_input, tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, \
-              cause, reboot, compactions, summary_made, turns) \
-              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) \
+              cause, reboot, compactions, summary_made, turns, signal, in_turn) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) \
               ON CONFLICT (run_id, iteration) DO UPDATE SET session_id = excluded.session_id, \
               started_at = excluded.started_at, ended_at = excluded.ended_at, \
               end_reason = excluded.end_reason, tokens_input = excluded.tokens_input, \
@@ -181,7 +181,7 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
               tokens_at_end = excluded.tokens_at_end, cost_usd = excluded.cost_usd, \
               cause = excluded.cause, reboot = excluded.reboot, \
               compactions = excluded.compactions, summary_made = excluded.summary_made, \
-              turns = excluded.turns",
+              turns = excluded.turns, signal = excluded.signal, in_turn = excluded.in_turn",
         binds: vec![
             text(run),
             number(iteration.iteration.get()),
@@ -201,6 +201,8 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
             number(iteration.compactions),
             Bind::Text(iteration.summary_made.as_ref().map(json)),
             maybe_number(iteration.turns.map(u64::from)),
+            Bind::Text(iteration.signal.clone()),
+            maybe_number(iteration.in_turn.then_some(1)),
         ],
     }
 }
@@ -361,7 +363,7 @@ pub(super) fn read_iterations(run: &RunId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
-              compactions, summary_made, turns FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
+              compactions, summary_made, turns, signal, in_turn FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
         binds: vec![text(run)],
     }
 }
@@ -371,7 +373,7 @@ pub(super) fn read_iteration(run: &RunId, iteration: IterationId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
-              compactions, summary_made, turns FROM iterations WHERE run_id = $1 AND iteration = $2",
+              compactions, summary_made, turns, signal, in_turn FROM iterations WHERE run_id = $1 AND iteration = $2",
         binds: vec![text(run), number(iteration.get())],
     }
 }
@@ -381,7 +383,7 @@ pub(super) fn read_iterations_after(run: &RunId, session: SessionId) -> Statemen
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
-              compactions, summary_made, turns FROM iterations WHERE run_id = $1 AND reboot LIKE $2 \
+              compactions, summary_made, turns, signal, in_turn FROM iterations WHERE run_id = $1 AND reboot LIKE $2 \
               ORDER BY iteration DESC LIMIT 4",
         binds: vec![text(run), as_written("old_session", session)],
     }
@@ -395,7 +397,7 @@ pub(super) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
               iterations.tokens_input, iterations.tokens_output, CAST(NULL AS TEXT), iterations.parent, \
               iterations.tokens_at_birth, iterations.tokens_at_end, iterations.cost_usd, \
               iterations.cause, CAST(NULL AS TEXT), iterations.compactions, CAST(NULL AS TEXT), \
-              iterations.turns \
+              iterations.turns, iterations.signal, iterations.in_turn \
               FROM iterations JOIN runs ON runs.run_id = iterations.run_id \
               WHERE runs.project_hash = $1 AND runs.host = $2 AND runs.run_id <> $3 \
               ORDER BY iterations.run_id DESC, iterations.iteration DESC LIMIT $4",
@@ -480,6 +482,8 @@ fn iteration_in(mut row: Reader<'_>) -> Option<Iteration> {
             .unwrap_or(0),
         summary_made: row.json(),
         turns: row.number().and_then(|count| u32::try_from(count).ok()),
+        signal: row.text(),
+        in_turn: row.number() == Some(1),
     })
 }
 

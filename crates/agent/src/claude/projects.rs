@@ -44,17 +44,41 @@ pub fn project_slug(cwd: &Path) -> String {
 }
 
 /// Returns the directory that a session works in, by a hook's `cwd` and the transcript that it names: the client's own, or the git
-/// work tree below it that a shell has gone to.
+/// work tree of the same repository that a shell has gone to, below it or elsewhere.
 #[must_use]
 pub fn work_place(cwd: &Path, transcript: &Path) -> Option<PathBuf> {
-    let own = named_above(cwd, transcript)?;
-    let is_linked = |place: &&Path| {
-        // A submodule has such a file, too.
-        let text = short_text(&place.join(".git")).unwrap_or_default();
-        text.starts_with("gitdir:") && text.contains("/worktrees/")
-    };
-    let mut below = cwd.ancestors().take_while(|above| *above != own);
-    Some(below.find(is_linked).unwrap_or(own).to_owned())
+    let own = named_above(cwd, transcript);
+    let mut below = cwd.ancestors().take_while(|above| Some(*above) != own);
+    let linked = below.find_map(|place| Some((place, linked_to(place)?)));
+    match (own, linked) {
+        (Some(own), linked) => Some(linked.map_or(own, |(place, _)| place).to_owned()),
+        (None, Some((place, git))) => {
+            let mut trees = work_trees(&git);
+            let is_its = trees.any(|tree| named_above(&tree, transcript).is_some());
+            is_its.then(|| place.to_owned())
+        }
+        (None, None) => None,
+    }
+}
+
+/// Returns the directory of git that a linked work tree shares with the others; `None` if the place is no such work tree.
+fn linked_to(place: &Path) -> Option<PathBuf> {
+    let text = short_text(&place.join(".git"))?;
+    // It may be relative to the work tree. A submodule has such a file, too.
+    let git = place.join(text.strip_prefix("gitdir:")?.trim());
+    let git = git.canonicalize().unwrap_or(git);
+    let trees = git.parent().filter(|trees| trees.ends_with("worktrees"))?;
+    trees.parent().map(Path::to_owned)
+}
+
+/// Returns the work trees of a repository, by its directory of git: the main one, and those that are linked.
+fn work_trees(git: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let listed = fs::read_dir(git.join("worktrees")).into_iter();
+    let linked = listed.flatten().flatten().filter_map(|tree| {
+        let file = short_text(&tree.path().join("gitdir"))?;
+        Some(Path::new(file.trim_end()).parent()?.to_owned())
+    });
+    git.parent().map(Path::to_owned).into_iter().chain(linked)
 }
 
 /// Returns the directory that the session of a transcript is resumed in, by its records.
@@ -85,12 +109,8 @@ fn named_above<'a>(cwd: &'a Path, transcript: &Path) -> Option<&'a Path> {
 pub fn with_work_trees(project: &Path) -> Vec<PathBuf> {
     let has_git = |top: &&Path| top.join(".git").symlink_metadata().is_ok();
     let top = project.ancestors().find(has_git).unwrap_or(project);
-    let listed = fs::read_dir(top.join(".git/worktrees")).into_iter();
-    let trees = listed.flatten().flatten().filter_map(|tree| {
-        let file = short_text(&tree.path().join("gitdir"))?;
-        let tree = Path::new(file.trim_end()).parent()?;
-        tree.starts_with(top).then(|| tree.to_owned())
-    });
+    let trees = work_trees(&top.join(".git")).skip(1);
+    let trees = trees.filter(|tree| tree.starts_with(top));
     std::iter::once(project.to_owned()).chain(trees).collect()
 }
 
@@ -135,8 +155,34 @@ mod tests {
             }
             assert_eq!(place(&own.join("ein Baum/src")), Some(own.join("ein Baum")));
             assert_eq!(place(&own.join("sub/src")).as_ref(), Some(&own));
-            assert_eq!(place(&own), Some(own));
+            assert_eq!(place(&own).as_ref(), Some(&own));
             assert_eq!(place(home.path()), None);
+        }
+    }
+
+    #[test]
+    fn a_place_is_also_a_work_tree_elsewhere_if_it_is_of_the_sessions_repository() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        let link = |repository: &str, name: &str, gitdir: &str| {
+            let git = at(repository).join(".git/worktrees").join(name);
+            fs::create_dir_all(&git).unwrap();
+            fs::create_dir_all(at(name).join("src")).unwrap();
+            fs::write(git.join("gitdir"), format!("{}/.git\n", at(name).display())).unwrap();
+            fs::write(at(name).join(".git"), format!("gitdir: {gitdir}\n")).unwrap();
+        };
+        let absolute = at("main/.git/worktrees/one");
+        link("main", "one", absolute.to_str().unwrap());
+        link("main", "two", "../main/.git/worktrees/two");
+        link("foreign", "three", "../foreign/.git/worktrees/three");
+        for own in ["main", "one"] {
+            let transcript = Path::new("/c").join(project_slug(&at(own))).join("s.jsonl");
+            let place = |cwd: &Path| work_place(cwd, &transcript);
+            assert_eq!(place(&at("one/src")), Some(at("one")), "{own}");
+            assert_eq!(place(&at("two/src")), Some(at("two")), "{own}");
+            assert_eq!(place(&at("two")), Some(at("two")), "{own}");
+            assert_eq!(place(&at("three/src")), None, "{own}");
+            assert_eq!(place(&at(own)), Some(at(own)), "{own}");
         }
     }
 

@@ -529,7 +529,7 @@ pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
 #[must_use]
 pub fn base_load(model: &Model) -> Option<Tokens> {
     match model.current_iteration() {
-        Some(one) if handoff_size(model, one).is_none() => fresh_load(model),
+        Some(one) if handoff_size(one).is_none() => fresh_load(model),
         _ => model.session.guard.forecast().base(),
     }
 }
@@ -539,19 +539,16 @@ pub fn base_load(model: &Model) -> Option<Tokens> {
 pub(in crate::app) fn fresh_load(model: &Model) -> Option<Tokens> {
     let load = |one: &Iteration| {
         let birth = one.tokens_at_birth?;
-        Some(Tokens(birth.0.saturating_sub(handoff_size(model, one)?.0)))
+        Some(Tokens(birth.0.saturating_sub(handoff_size(one)?.0)))
     };
     let iterations = model.lineage.iterations();
     iterations.iter().rev().find_map(load)
 }
 
 /// Returns the size of the handoff that an iteration was begun with; `None` if its session is not known to be a fresh one.
-fn handoff_size(model: &Model, one: &Iteration) -> Option<Tokens> {
-    if model.session.resumed == Some(one.iteration) {
-        return None;
-    }
+fn handoff_size(one: &Iteration) -> Option<Tokens> {
     match (&one.reboot, one.cause) {
-        (_, Some(Cause::Undo | Cause::Recovery | Cause::AgentExit)) => None,
+        (_, Some(Cause::Undo | Cause::Recovery | Cause::AgentExit | Cause::Resume)) => None,
         (Some(record), _) => (record.way != Way::Trim).then_some(record.handoff_tokens),
         (None, cause) => cause.is_none().then_some(Tokens(0)),
     }

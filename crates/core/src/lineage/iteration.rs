@@ -7,6 +7,9 @@ use super::{Cause, IterationId, RebootRecord, moment, words};
 use pitstop_handoff::summary::SummaryMade;
 use pitstop_transcript::{SessionId, Tokens};
 
+/// The signal that the supervisor gets when its terminal is closed.
+const HANG_UP: &str = "SIGHUP";
+
 words! {
     /// The reason why an iteration ended; the words are those of `meta.json`.
     EndReason, "an end reason (natural, context_limit, promise_found, user_reboot, shutdown, crash, limit or breaker)", {
@@ -30,10 +33,12 @@ words! {
 }
 
 impl EndReason {
-    /// Returns the reason in a few words, for a list. The cause of the next iteration says more about a reboot than this word.
+    /// Returns the reason in a few words, for a list, with the signal that ended pitstop and whether that cut a turn. The cause of the next iteration says more about a reboot than this word.
     #[must_use]
-    pub const fn short(self, next: Option<Cause>) -> &'static str {
-        match self {
+    pub fn short(self, next: Option<Cause>, signal: Option<&str>, in_turn: bool) -> String {
+        let why = match self {
+            Self::Shutdown if signal == Some(HANG_UP) => "terminal closed",
+            Self::Shutdown if signal.is_some() => "ended by a signal",
             Self::ContextLimit | Self::UserReboot => match next {
                 Some(cause) => cause.as_end(),
                 None => "rebooted",
@@ -47,14 +52,16 @@ impl EndReason {
             Self::Crash => "died",
             Self::Limit => "cap reached",
             Self::Breaker => "breaker tripped",
-        }
+        };
+        let when = if in_turn { " in mid-turn" } else { "" };
+        format!("{why}{when}")
     }
 
     /// Returns the reason why an iteration ended, as the end of a sentence.
     #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
-            Self::Natural => "its work was over",
+            Self::Natural => "it ended by itself",
             Self::ContextLimit => "it was rebooted to free its context window",
             Self::StopPhraseFound => "the agent gave the stop phrase",
             Self::UserReboot => "a reboot was asked for",
@@ -93,6 +100,12 @@ pub struct Iteration {
     /// The reason why it ended; none while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<EndReason>,
+    /// The name of the signal that asked pitstop to end, if one did: `SIGHUP` where the terminal was closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// True if its end is known to have cut a turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_turn: bool,
     /// The input and output tokens over its whole life.
     pub tokens: TokenTotals,
     /// A description of the work that was done in it.
@@ -134,6 +147,16 @@ impl Iteration {
         self.ended_at.is_none()
     }
 
+    /// Returns the reason why it ended, as the end of a sentence; `None` while it is open.
+    #[must_use]
+    pub fn ending(&self) -> Option<&'static str> {
+        Some(match (self.end_reason?, self.signal.as_deref()) {
+            (EndReason::Shutdown, Some(HANG_UP)) => "its terminal was closed",
+            (EndReason::Shutdown, Some(_)) => "a signal ended pitstop",
+            (reason, _) => reason.phrase(),
+        })
+    }
+
     /// Reports whether a handoff was given to it, and not a trimmed copy or nothing.
     #[must_use]
     pub fn was_given_handoff(&self) -> bool {
@@ -148,6 +171,8 @@ impl Iteration {
             started_at: at.trunc_subsecs(3),
             ended_at: None,
             end_reason: None,
+            signal: None,
+            in_turn: false,
             tokens: TokenTotals::default(),
             summary: None,
             summary_made: None,

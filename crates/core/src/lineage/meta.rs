@@ -86,6 +86,12 @@ pub struct IterationRecord {
     /// The reason why it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<EndReason>,
+    /// The name of the signal that asked pitstop to end; left out if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// True if its end is known to have cut a turn; left out otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_turn: bool,
     /// The cause of the reboot that began it; left out for the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
@@ -130,6 +136,8 @@ impl From<&Iteration> for IterationRecord {
             started_at: whole.started_at,
             ended_at: whole.ended_at,
             end_reason: whole.end_reason,
+            signal: whole.signal.clone(),
+            in_turn: whole.in_turn,
             cause: whole.cause,
             tokens: RecordedTokens {
                 totals: whole.tokens,
@@ -153,6 +161,8 @@ impl From<IterationRecord> for Iteration {
             session_id: record.session_id,
             ended_at: record.ended_at,
             end_reason: record.end_reason,
+            signal: record.signal,
+            in_turn: record.in_turn,
             tokens: record.tokens.totals,
             tokens_at_birth: record.tokens.at_start,
             tokens_at_end: record.tokens.at_end,

@@ -38,6 +38,8 @@ words! {
         Recovery = "recovery",
         /// The work of a checkpoint is resumed.
         Restore = "restore",
+        /// An earlier session is resumed at the start of pitstop.
+        Resume = "resume",
     }
 }
 
@@ -60,6 +62,7 @@ impl Cause {
             Self::Undo => "by undo",
             Self::Recovery => "after a failed reboot",
             Self::Restore => "from a checkpoint",
+            Self::Resume => "resumed",
         }
     }
 
@@ -77,7 +80,7 @@ impl Cause {
             Self::Compaction => "before a compaction",
             Self::CompactCommand => "at /compact",
             Self::Undo => "undone",
-            Self::AgentExit | Self::AgentCrash | Self::Recovery => "rebooted",
+            Self::AgentExit | Self::AgentCrash | Self::Recovery | Self::Resume => "rebooted",
             Self::Restore => "checkpoint restored",
         }
     }
@@ -100,6 +103,7 @@ impl Cause {
             Self::Undo => "an earlier session is back",
             Self::Recovery => "the session before a reboot that failed is back",
             Self::Restore => "a checkpoint is taken up",
+            Self::Resume => "an earlier session is resumed",
         }
     }
 }

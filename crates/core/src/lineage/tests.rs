@@ -100,20 +100,23 @@ fn only_what_the_client_refused_is_called_full() {
     let full = Some(Cause::ContextLimit);
     for reason in EndReason::ALL {
         for next in Cause::ALL.iter().map(|cause| Some(*cause)).chain([None]) {
-            let is_full = reason.short(next).contains("full");
+            let is_full = reason.short(next, None, false).contains("full");
             assert!(!is_full || next == full, "{reason} {next:?}");
         }
     }
-    let short = |next| EndReason::ContextLimit.short(next);
+    let short = |next| EndReason::ContextLimit.short(next, None, false);
     assert_eq!(short(full), "context full");
     assert_eq!(short(Some(Cause::Threshold)), "at the compact line");
     assert_eq!(short(Some(Cause::Breakpoint)), "at a good moment");
     assert_eq!(short(None), "rebooted");
     assert_eq!(
-        EndReason::UserReboot.short(Some(Cause::Key)),
+        EndReason::UserReboot.short(Some(Cause::Key), None, false),
         "rebooted by key"
     );
-    assert_eq!(EndReason::Crash.short(Some(Cause::AgentCrash)), "died");
+    assert_eq!(
+        EndReason::Crash.short(Some(Cause::AgentCrash), None, true),
+        "died in mid-turn"
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The bodies of POST requests, and the answers to them.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::FieldError;
@@ -196,6 +198,8 @@ pub struct CommitBody {
     pub branch: Option<String>,
     /// The number of files that the commit changed.
     pub files_changed: Option<u64>,
+    /// The top of the work tree in which it was made. With it the commit counts only if the agent has left the project to work there.
+    pub work_tree: Option<PathBuf>,
 }
 
 /// The body of `POST /hooks/test-result`.
@@ -249,7 +253,8 @@ pub const SAVE_CONTEXT_LIMIT: usize = 32 * 1024;
 /// The answer to a reported commit or test run; the field of the other kind is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotedReply {
-    /// The outcome: `saved` (a checkpoint is kept), or `recorded` (none, because this kind is switched off, or there are too many).
+    /// The outcome: `saved` (a checkpoint is kept), `recorded` (none, because this kind is switched off, or there are too many), or
+    /// `elsewhere` (not counted: the agent works in another work tree).
     pub status: String,
     /// True if the commit or test run was seen before.
     pub known: bool,

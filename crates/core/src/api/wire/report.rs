@@ -486,6 +486,12 @@ pub struct IterationReport {
     pub duration_ms: u64,
     /// The reason for its end: `natural`, `context_limit`, `user_reboot` and so on; `None` while it runs.
     pub end_reason: Option<String>,
+    /// The name of the signal that asked pitstop to end, if one did.
+    #[serde(default)]
+    pub signal: Option<String>,
+    /// True if its end is known to have cut a turn.
+    #[serde(default)]
+    pub in_turn: bool,
     /// The cause of the iteration: `start`, or the trigger of the reboot before it.
     pub cause: Option<String>,
     /// The iteration's tokens.

@@ -26,8 +26,6 @@ pub struct Session {
     pub pane: IterationId,
     /// The session that the agent is in.
     pub id: SessionId,
-    /// The iteration whose first figure is that of a session which its person has resumed.
-    pub resumed: Option<IterationId>,
     /// The agent.
     pub agent: AgentView,
     /// The orders for the client's own side.
@@ -84,7 +82,6 @@ impl Session {
             iteration,
             pane: iteration,
             id,
-            resumed: None,
             agent: AgentView::default(),
             orders: Orders::default(),
             guard: Guard::new(GuardSettings::default()),

@@ -20,7 +20,7 @@ use crate::app::{
     facts::{Block, blocked_by, is_editing, is_unattended, is_under_review},
     model::{Focus, Model, Overlay},
     outside::report,
-    reboot::{self, Approval, leave::leave, submit},
+    reboot::{self, Approval, iteration, leave::leave, submit},
     refusal::Refusal,
     session::{agent, figures::guard_settings, host_output, permission, prompt},
 };
@@ -159,6 +159,9 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
     }
     // A signal asks an unattended run to end; elsewhere it means that the machine or the terminal goes.
     let urgent = model.outside.quitting.is_some() || (signal.is_some() && !is_unattended(model));
+    if model.outside.quitting.is_none() {
+        iteration::note_end(model, signal);
+    }
     let reason = model
         .outside
         .quitting

@@ -257,6 +257,8 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
         ended_at: iteration.ended_at,
         duration_ms: u64::try_from(lived).unwrap_or(0),
         end_reason: iteration.end_reason.map(|reason| reason.to_string()),
+        signal: iteration.signal.clone(),
+        in_turn: iteration.in_turn,
         cause: Some(
             iteration
                 .cause

@@ -144,6 +144,15 @@ pub(in crate::app) fn new_session(model: &mut Model) {
     model.draft.summary = Summaries::default();
 }
 
+/// Records that the present iteration is about to end, by this signal if there is one, and whether that cuts a turn.
+pub fn note_end(model: &mut Model, signal: Option<&str>) {
+    let in_turn = model.session.agent.activity.turn;
+    if let Some(current) = model.lineage.current_mut() {
+        current.in_turn = in_turn;
+        current.signal = signal.map(ToOwned::to_owned);
+    }
+}
+
 /// Ends the record of the present iteration.
 pub fn close_iteration(model: &mut Model, reason: EndReason) {
     note_figures(model);

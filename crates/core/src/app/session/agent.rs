@@ -1,13 +1,17 @@
 //! The reports of the hosted agent by its hooks, its status line, its title and its transcript.
 
-use crate::{api::wire::AgentState, guard::Source};
+use crate::{api::wire::AgentState, guard::Source, lineage::Cause};
 use pitstop_agent::{AgentEvent, StartSource, StatusLine, claude};
 use pitstop_base::{clock::At, format::percent};
 use pitstop_transcript::{SessionId, usage::Usage};
 
 use crate::app::{
     autopilot,
-    draft::{breakpoint, carried, record::add_late_tokens, signal, summary},
+    draft::{
+        breakpoint, carried,
+        record::{add_late_tokens, save_iteration},
+        signal, summary,
+    },
     effect::Effect,
     event::TranscriptFacts,
     facts::is_hookless,
@@ -166,9 +170,11 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) {
             model.session.guard.note_resume();
             // Those that we resume ourselves have a cause. The transcript may have been read before this hook.
             let is_first = model.session.agent.turns == 0;
-            let current = model.lineage.current().filter(|one| one.cause.is_none());
+            let current = model.lineage.current_mut();
+            let current = current.filter(|one| one.cause.is_none());
             if let Some(one) = current.filter(|one| is_first || one.tokens_at_birth.is_none()) {
-                model.session.resumed = Some(one.iteration);
+                one.cause = Some(Cause::Resume);
+                save_iteration(model);
             }
         }
         StartSource::Compact => compaction::rebuilt(model),

@@ -137,7 +137,7 @@ fn is_brought_back(model: &Model) -> bool {
     let cause = model.current_iteration().and_then(|one| one.cause);
     matches!(
         cause,
-        Some(Cause::Undo | Cause::Recovery | Cause::AgentExit | Cause::AgentCrash)
+        Some(Cause::Undo | Cause::Recovery | Cause::AgentExit | Cause::AgentCrash | Cause::Resume)
     )
 }
 

@@ -14,7 +14,10 @@ use crate::app::{
     facts::{end_reason, undelivered},
     model::{Model, Overlay},
     orders,
-    reboot::{self, iteration::close_iteration},
+    reboot::{
+        self,
+        iteration::{close_iteration, note_end},
+    },
     session::{client_limit, daemon, host_output},
 };
 
@@ -91,6 +94,7 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
     } else {
         let hint = "start pitstop: it resumes the session, or restores this in a fresh one";
         checkpoint::erred(model, &format!("the agent has ended: {exit}"), hint);
+        note_end(model, None);
         EndReason::Crash
     };
     // A new agent that died before its proof is closed by the roll-back.

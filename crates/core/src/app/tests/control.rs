@@ -10,7 +10,8 @@ use crate::api::{
         TestBody,
     },
 };
-use crate::app::{changes::ModelSnapshot, control::NOTICE_TIME};
+use crate::app::{changes::ModelSnapshot, control::NOTICE_TIME, history};
+use crate::lineage::Cause;
 use pitstop_agent::bridge::{Caller, Tool};
 
 #[test]
@@ -64,6 +65,60 @@ fn an_agent_that_nothing_ends_does_not_keep_a_person_here() {
     assert!(effects.contains(&Effect::Quit(130)), "{effects:?}");
     let ended = bench.model.lineage.iterations()[0].end_reason;
     assert_eq!(ended, Some(EndReason::Shutdown));
+}
+
+#[test]
+fn the_record_names_what_ended_a_session_and_whether_that_cut_a_turn() {
+    for (signal, in_turn, words) in [
+        (None, false, "quit"),
+        (None, true, "quit in mid-turn"),
+        (Some("SIGHUP"), false, "terminal closed"),
+        (Some("SIGHUP"), true, "terminal closed in mid-turn"),
+        (Some("SIGTERM"), true, "ended by a signal in mid-turn"),
+    ] {
+        let mut bench = Bench::new();
+        if in_turn {
+            bench.prompted(OLD, "work");
+        }
+        match signal {
+            Some(signal) => bench.send(Event::ShutdownAsked { signal }),
+            None => bench.send(Event::ControlAsked {
+                call: CallId(9),
+                control: Control::Stop,
+            }),
+        };
+        // The client ends the turn before it ends itself.
+        bench.turn_ended(OLD);
+        bench.exited(129);
+        let ended = history::ended(
+            &bench.model,
+            bench.model.run(),
+            &bench.model.lineage.iterations()[0],
+        );
+        assert_eq!(ended.as_deref(), Some(words), "{signal:?}");
+    }
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.exited(1);
+    let last = &bench.model.lineage.iterations()[0];
+    assert_eq!(
+        history::ended(&bench.model, bench.model.run(), last).as_deref(),
+        Some("died in mid-turn")
+    );
+}
+
+#[test]
+fn a_session_that_the_client_resumes_is_recorded_as_resumed() {
+    let mut bench = Bench::new();
+    let effects = bench.send(Event::Agent(AgentEvent::SessionStarted {
+        session: session(OLD),
+        source: StartSource::Resume,
+        model: None,
+        transcript_path: None,
+        prompt_cache: None,
+    }));
+    let saved = |effect: &Effect| matches!(effect, Effect::SaveIteration(one, _) if one.cause == Some(Cause::Resume));
+    assert!(effects.iter().any(saved), "{effects:?}");
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub fn texts<'a>(past: &'a PastSession, iteration: &'a Iteration) -> Vec<(&'stat
 
 /// Returns how an iteration ended, in a few words; `None` while it lives.
 #[must_use]
-pub fn ended(model: &Model, run: &RunId, iteration: &Iteration) -> Option<&'static str> {
+pub fn ended(model: &Model, run: &RunId, iteration: &Iteration) -> Option<String> {
     let of_run = if run == model.run() {
         model.lineage.iterations()
     } else {
@@ -73,8 +73,9 @@ pub fn ended(model: &Model, run: &RunId, iteration: &Iteration) -> Option<&'stat
     };
     let next = iteration.iteration.next();
     let next = of_run.iter().find(|one| one.iteration == next);
-    let reason = iteration.end_reason?;
-    Some(reason.short(next.and_then(|one| one.cause)))
+    let (reason, signal) = (iteration.end_reason?, iteration.signal.as_deref());
+    let cause = next.and_then(|one| one.cause);
+    Some(reason.short(cause, signal, iteration.in_turn))
 }
 
 /// Returns the iterations that are listed: all, or those that a search has found.
@@ -97,7 +98,7 @@ fn says(run: &RunId, iteration: &Iteration, wanted: &str) -> bool {
         session.as_deref(),
         iteration.cause.map(Cause::phrase),
         iteration.cause.map(Cause::as_str),
-        reason.map(EndReason::phrase),
+        iteration.ending(),
         reason.map(EndReason::as_str),
         iteration.summary.as_deref(),
     ]
