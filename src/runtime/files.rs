@@ -306,7 +306,7 @@ impl Writer {
             FileRequest::ReadDraft => self.read_draft(),
             FileRequest::KeepDraft(text) => self.keep_draft(text),
             FileRequest::ReadTask(path) => {
-                self.send(Event::Read(ReadEvent::Task(task::read(&path))))
+                self.send(Event::Read(ReadEvent::Task(task::read(&path))));
             }
             FileRequest::ReadConfig => self.read_config(),
             FileRequest::EndRecording(recording) => drop(recording),
