@@ -548,12 +548,12 @@ fn check_status(pitstop: &Supervisor) {
 /// Why each iteration of the week began and ended, run by run: each start of `pitstop` is a run.
 const ITERATIONS: [&str; 8] = [
     "1 start shutdown",
-    "1 start shutdown",
-    "1 start user_reboot, 2 key shutdown",
-    "1 start user_reboot, 2 key shutdown",
-    "1 start crash",
-    "1 start shutdown",
-    "1 start user_reboot, 2 key user_reboot, 3 undo shutdown",
+    "1 resume shutdown",
+    "1 resume user_reboot, 2 key shutdown",
+    "1 resume user_reboot, 2 key shutdown",
+    "1 resume crash",
+    "1 resume shutdown",
+    "1 resume user_reboot, 2 key user_reboot, 3 undo shutdown",
     "1 restore user_reboot, 2 key -",
 ];
 
