@@ -46,6 +46,10 @@ const COMMITS_KEPT: usize = 256;
 /// The time that a new head waits for the hook or the agent's shell, which know its size too.
 const REPORT_TIME: Duration = Duration::from_secs(5);
 
+/// The age that a reading of git may have when it arrives, and a second more, in which git counts: a commit that is older
+/// than the last reading by no more than this may have been made behind it. One that was counted is known already.
+const READING_TIME: chrono::TimeDelta = chrono::TimeDelta::seconds(30);
+
 /// The time within which the same outcome of a test run, seen by the agent's shell and by a report, counts as one run.
 const SAME_RUN: Duration = Duration::from_secs(60);
 
@@ -209,8 +213,7 @@ fn take_new_heads(model: &mut Model) -> Vec<Made> {
     let Some((head, read)) = head_at.replace((facts.head.clone(), model.now)) else {
         return Vec::new();
     };
-    // Git counts in whole seconds.
-    let since = read.wall - chrono::TimeDelta::seconds(1);
+    let since = read.wall - READING_TIME;
     let new_here = facts
         .commits
         .iter()
