@@ -156,7 +156,7 @@ fn measure_state(root: &Path, product: &[Source]) {
             continue;
         };
         let first = inside.iter().next().unwrap_or_default().to_string_lossy();
-        let room = first.trim_end_matches(".rs");
+        let feature = first.trim_end_matches(".rs");
         for found in write.captures_iter(&source.text) {
             let owner = found
                 .get(1)
@@ -165,9 +165,9 @@ fn measure_state(root: &Path, product: &[Source]) {
             // The types of the model have the rules that need nothing else.
             if let Some(owner) = FEATURES
                 .iter()
-                .find(|name| **name == owner && owner != room && room != "model")
+                .find(|name| **name == owner && owner != feature && feature != "model")
             {
-                *writes.entry((room.to_owned(), owner)).or_default() += 1;
+                *writes.entry((feature.to_owned(), owner)).or_default() += 1;
             }
         }
     }
@@ -176,8 +176,8 @@ fn measure_state(root: &Path, product: &[Source]) {
         "writes into another feature's state",
         writes.values().sum::<usize>(),
     );
-    for ((room, owner), count) in writes {
-        row(&format!("    {room} into {owner}"), count);
+    for ((feature, owner), count) in writes {
+        row(&format!("    {feature} into {owner}"), count);
     }
     for name in ["attempt", "run"] {
         let text = format!("let Some({name})");
