@@ -10,7 +10,8 @@
 //! leaves everything else to a process of its own. With no supervisor on the machine it starts nothing at all.
 //!
 //! The supervisors of all directories are notified from the one in which `git commit` was called up to the top of the work
-//! tree. All others are sent the work tree, too: the one whose agent has gone to work there counts the commit. In the middle of a rebase none is notified: that is not a moment to stop.
+//! tree. All others are sent the work tree, too: the one whose agent has gone to work there counts the commit. In the middle of a
+//! rebase none is notified: that is not a moment to stop.
 
 use std::env;
 use std::ffi::{OsStr, OsString};

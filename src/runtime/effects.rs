@@ -8,7 +8,7 @@ use std::{
 
 use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
 
-use pitstop_agent::claude::limits::words_on_screen;
+use pitstop_agent::claude::{limits::words_on_screen, projects::repository_top};
 use pitstop_base::{clean::chain, process};
 use pitstop_core::{
     api::wire::CommitBody,
@@ -701,8 +701,7 @@ impl Shell {
             return false;
         };
         let place = self.place();
-        let is_top = |above: &&Path| above.join(".git").exists();
-        let is_here = place.ancestors().find(is_top).is_some_and(|top| {
+        let is_here = repository_top(&place).is_some_and(|top| {
             let same = top.canonicalize().ok() == tree.canonicalize().ok();
             same && !self.agent.project.starts_with(top)
         });

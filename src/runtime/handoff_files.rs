@@ -17,6 +17,7 @@ use rustix::{
     io::Errno,
 };
 
+use pitstop_agent::claude::projects::repository_top;
 use pitstop_base::{
     clean,
     private_file::{self, OpenError},
@@ -49,7 +50,8 @@ pub fn read(project: &Path, place: &Path, named: &[String], include: &[String]) 
         let warning = format!("include_files: {more} more than the {INCLUDED_CAP} that are read");
         files.warnings.push(warning);
     }
-    let top = top_of(place);
+    // Git names files from there.
+    let top = repository_top(place).unwrap_or(place);
     for name in named {
         if Instant::now() > end {
             break;
@@ -59,12 +61,6 @@ pub fn read(project: &Path, place: &Path, named: &[String], include: &[String]) 
         }
     }
     files
-}
-
-/// Returns the top of the repository, from which git names files; the directory itself if there is no repository.
-fn top_of(project: &Path) -> &Path {
-    let holds_git = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
-    project.ancestors().find(holds_git).unwrap_or(project)
 }
 
 fn is_missing(places: &[&Path], name: &str) -> bool {

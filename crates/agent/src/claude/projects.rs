@@ -107,11 +107,17 @@ fn named_above<'a>(cwd: &'a Path, transcript: &Path) -> Option<&'a Path> {
 /// Returns a project's directory with the work trees that lie in its repository, where the client makes its own.
 #[must_use]
 pub fn with_work_trees(project: &Path) -> Vec<PathBuf> {
-    let has_git = |top: &&Path| top.join(".git").symlink_metadata().is_ok();
-    let top = project.ancestors().find(has_git).unwrap_or(project);
+    let top = repository_top(project).unwrap_or(project);
     let trees = work_trees(&top.join(".git")).skip(1);
     let trees = trees.filter(|tree| tree.starts_with(top));
     std::iter::once(project.to_owned()).chain(trees).collect()
+}
+
+/// Returns the top of the work tree of git that a directory is in; `None` if it is in none.
+#[must_use]
+pub fn repository_top(directory: &Path) -> Option<&Path> {
+    let has_git = |above: &&Path| above.join(".git").symlink_metadata().is_ok();
+    directory.ancestors().find(has_git)
 }
 
 fn short_text(path: &Path) -> Option<String> {

@@ -33,7 +33,8 @@ words! {
 }
 
 impl EndReason {
-    /// Returns the reason in a few words, for a list, with the signal that ended pitstop and whether that cut a turn. The cause of the next iteration says more about a reboot than this word.
+    /// Returns the reason in a few words, for a list, with the signal that ended pitstop and whether that cut a turn. The cause of the
+    /// next iteration says more about a reboot than this word.
     #[must_use]
     pub fn short(self, next: Option<Cause>, signal: Option<&str>, in_turn: bool) -> String {
         let why = match self {
