@@ -103,6 +103,9 @@ impl Events {
                 event.clone_into(&mut name);
             } else if let Some(data) = line.trim_end().strip_prefix("data: ") {
                 return Some((name, serde_json::from_str(data).expect("JSON")));
+            } else if line.starts_with(':') {
+                // What keeps the stream alive must not keep the one that waits.
+                return None;
             }
         }
     }
