@@ -105,8 +105,8 @@ impl Shell {
             Effect::ReadClientSettings => self.read_client_settings(),
             Effect::ReadClientWords => self.read_client_words(),
             Effect::ReadHandoffFiles { named, include } => self.read_handoff_files(named, include),
-            Effect::ReadScratchpad => self.order(FileRequest::ReadScratchpad),
-            Effect::KeepDraft(text) => self.order(FileRequest::KeepDraft(text)),
+            Effect::ReadScratchpad => self.request_file(FileRequest::ReadScratchpad),
+            Effect::KeepDraft(text) => self.request_file(FileRequest::KeepDraft(text)),
             Effect::ReadPromptBox => self.read_prompt_box(),
             Effect::OrderBridge { id, session, order } => {
                 self.calls.mailbox.place(id, session, order);
@@ -185,9 +185,9 @@ impl Shell {
         self.post(Event::Bridge(BridgeEvent::Revoked { id, in_time }));
     }
 
-    /// Sends an order to the thread that works on the disk.
-    pub(super) fn order(&mut self, order: FileRequest) {
-        if !self.files.send(order) {
+    /// Sends a request to the thread that works on the disk.
+    pub(super) fn request_file(&mut self, request: FileRequest) {
+        if !self.files.send(request) {
             let what = format!("files are neither read nor written: {NO_THREAD}");
             self.post(Event::EffectFailed { what });
         }
@@ -246,7 +246,7 @@ impl Shell {
     }
 
     fn write_scratchpad(&mut self, base: String, text: String) {
-        self.order(FileRequest::WriteScratchpad { base, text });
+        self.request_file(FileRequest::WriteScratchpad { base, text });
     }
 
     fn read_prompt_box(&mut self) {
@@ -256,7 +256,7 @@ impl Shell {
 
     fn keep_version(&mut self, version: Version) {
         let renumber = !self.files.versions_known;
-        self.order(FileRequest::KeepVersion { version, renumber });
+        self.request_file(FileRequest::KeepVersion { version, renumber });
     }
 
     fn copy(&mut self, text: String) {
@@ -459,7 +459,7 @@ impl Shell {
             iteration,
             typed: Vec::new(),
         });
-        let order = FileRequest::Start(Start {
+        let request = FileRequest::Start(Start {
             plan: Arc::clone(&self.agent),
             agent: start,
             place: self.services.place.clone(),
@@ -472,7 +472,7 @@ impl Shell {
             asks_version: self.core.view().session.agent.version.is_none(),
             tools: app::bridge::tools_by(self.core.view(), self.agent.kind, &self.agent.user_args),
         });
-        if !self.files.send(order) {
+        if !self.files.send(request) {
             self.pane.starting = None;
             let why = format!("the agent cannot be started: {NO_THREAD}");
             self.post(Event::Pane(PaneEvent::SpawnFailed { iteration, why }));
@@ -580,7 +580,7 @@ impl Shell {
         let model = self.core.view();
         // The process has what it was started with, its output goes to the present iteration.
         let (iteration, recorded) = (model.session.pane, model.session.iteration);
-        let order = FileRequest::MakeAgain {
+        let request = FileRequest::MakeAgain {
             plan: Arc::clone(&self.agent),
             made,
             process: model.session.agent.process.clone(),
@@ -589,7 +589,7 @@ impl Shell {
             tools: model.session.agent.tools,
             mods: model.session.agent.bridge.link.loads_mods(),
         };
-        self.order(order);
+        self.request_file(request);
         if !made.files {
             return;
         }
@@ -785,7 +785,7 @@ impl Shell {
     /// Reads the task again; a run whose task was given as text has none to read.
     fn read_task(&mut self) {
         if let Some(path) = self.task.clone() {
-            self.order(FileRequest::ReadTask(path));
+            self.request_file(FileRequest::ReadTask(path));
         }
     }
 

@@ -2,8 +2,8 @@
 //! the settings of the next agent, the configuration, the task.
 //!
 //! ```text
-//!   loop ── FileRequest ──► thread "files", one after the other ── Event ────► loop
-//!                                                         └─ StartReady ► loop
+//!   loop ── FileRequest ──► thread "files", one after the other ─┬─ Event ──────► loop
+//!                                                                └─ StartReady ─► loop
 //! ```
 //!
 //! A disk may take seconds for a sync, and the keys must not wait for it. Requests are carried out in the order in which they were
@@ -167,7 +167,8 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Creates the handle; the thread starts with the first request. Answers go to `events`, and those to [`FileRequest::Start`] to `starts`.
+    /// Creates the handle; the thread starts with the first request. Answers go to `events`, and those to [`FileRequest::Start`] to
+    /// `starts`.
     pub fn new(
         places: Places,
         events: mpsc::Sender<Event>,

@@ -543,7 +543,7 @@ impl Shell {
             self.terminals.set_dirty();
         }
         if self.files.config_due.take_if(is_due).is_some() {
-            self.order(FileRequest::ReadConfig);
+            self.request_file(FileRequest::ReadConfig);
         }
         if self.pane.estimate_due.take_if(is_due).is_some() {
             self.estimate();
@@ -564,7 +564,7 @@ impl Shell {
         }
         self.listened(now);
         if self.files.notes_due.take_if(is_due).is_some() {
-            self.order(FileRequest::ReadScratchpad);
+            self.request_file(FileRequest::ReadScratchpad);
         }
         let due: Vec<TimerId> = self
             .timers

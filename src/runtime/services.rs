@@ -315,8 +315,8 @@ impl Shell {
             self.services.watcher.watch_beside(&file);
         }
         self.changed(&Changes::Any);
-        self.order(FileRequest::OpenVersions);
-        self.order(FileRequest::ReadDraft);
+        self.request_file(FileRequest::OpenVersions);
+        self.request_file(FileRequest::ReadDraft);
     }
 
     /// Schedules the reading of watched files that have changed.

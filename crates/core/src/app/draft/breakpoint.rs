@@ -46,8 +46,8 @@ const COMMITS_KEPT: usize = 256;
 /// The time that a new head waits for the hook or the agent's shell, which know its size too.
 const REPORT_TIME: Duration = Duration::from_secs(5);
 
-/// The age that a reading of git may have when it arrives, and a second more, in which git counts: a commit that is older
-/// than the last reading by no more than this may have been made behind it. One that was counted is known already.
+/// The longest time before the arrival of a reading of git in which a commit counts as made after it: the answer may be seconds old
+/// when it arrives, and git counts in whole seconds. A commit that was counted already does not count again.
 const READING_TIME: chrono::TimeDelta = chrono::TimeDelta::seconds(30);
 
 /// The time within which the same outcome of a test run, seen by the agent's shell and by a report, counts as one run.
