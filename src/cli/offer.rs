@@ -172,7 +172,7 @@ async fn look(store: &Store, here: &Here, places: &[PathBuf]) -> Result<Past, St
 async fn objective_of(store: &Store, session: SessionId) -> Result<Option<String>, StoreError> {
     let carried = store.carried(session).await?;
     let carried: Option<Carried> = carried.and_then(|one| serde_json::from_value(one).ok());
-    Ok(carried.and_then(|carried| Some(carried.state.current_objective?.text)))
+    Ok(carried.and_then(|carried| carried.objective().map(ToOwned::to_owned)))
 }
 
 impl Past {

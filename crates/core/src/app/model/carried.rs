@@ -36,6 +36,16 @@ impl Carried {
         self.state.withdraw_all(&now.withdrawn);
         self.state.add_constraints(now.prompts().cloned());
     }
+
+    /// Returns the objective of the work: the one that was stated, or else the human's first request, which a session that began with
+    /// a handoff has not in its transcript.
+    #[must_use]
+    pub fn objective(&self) -> Option<&str> {
+        let stated = self.state.current_objective.as_ref();
+        let first = self.requests.first.as_ref();
+        let stated = stated.map(|objective| objective.text.as_str());
+        stated.or_else(|| Some(first?.text.as_str()))
+    }
 }
 
 /// The state of writing the carried facts to the store.
@@ -53,4 +63,25 @@ pub struct Keeping {
     pub(in crate::app) at_ends: BTreeMap<IterationId, Carried>,
     /// The prompt in the agent's box that is kept on disk.
     pub(in crate::app) draft: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use pitstop_handoff::preserved::Origin;
+    use pitstop_transcript::human::Said;
+
+    use super::*;
+
+    #[test]
+    fn the_first_request_is_the_objective_until_one_is_stated() {
+        let mut carried = Carried::default();
+        assert_eq!(carried.objective(), None);
+        carried.requests.first = Some(Said {
+            text: "fix the parser".to_owned(),
+            at: None,
+        });
+        assert_eq!(carried.objective(), Some("fix the parser"));
+        carried.state.set_objective("parse dates", Origin::Signal);
+        assert_eq!(carried.objective(), Some("parse dates"));
+    }
 }
