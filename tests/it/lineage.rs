@@ -278,6 +278,7 @@ on_both! {
     history_is_of_the_project_and_newest_first
     a_session_of_any_run_is_found_with_its_handoffs
     the_journal_is_open_until_its_last_step
+    a_reboot_is_not_finished_where_a_later_run_went_on_without_it
     a_reboot_that_is_over_is_not_opened_again_by_a_late_write
     checkpoints_are_found_by_environment_and_project_newest_first
     agents_are_known_until_they_are_gone
@@ -513,6 +514,28 @@ async fn the_journal_is_open_until_its_last_step(place: Place) {
             .journal_close(second.reboot_id, at(9), "rolled back")
             .await,
     );
+    assert_eq!(store.journal_open(&ours).await.unwrap(), None);
+}
+
+async fn a_reboot_is_not_finished_where_a_later_run_went_on_without_it(place: Place) {
+    let store = place.open().await;
+    let (run, ours) = (run_at(0), project("ours"));
+    let begin = async |second, project: &Project| {
+        let later = RunRecord {
+            started_at: at(second),
+            ..record(&run_at(second), project)
+        };
+        durable(store.begin_run(&later).await);
+    };
+    durable(store.begin_run(&record(&run, &ours)).await);
+    let entry = entry(&run, Step::Delivering);
+    durable(store.journal_put(&entry).await);
+    // One of before, one of another project, and the same run when it is begun again.
+    begin(4, &ours).await;
+    begin(6, &project("theirs")).await;
+    durable(store.begin_run(&record(&run, &ours)).await);
+    assert_eq!(store.journal_open(&ours).await.unwrap(), Some(entry));
+    begin(7, &ours).await;
     assert_eq!(store.journal_open(&ours).await.unwrap(), None);
 }
 

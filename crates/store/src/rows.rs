@@ -555,11 +555,14 @@ pub(super) fn carried(row: &Cells) -> Option<serde_json::Value> {
     serde_json::from_str(&Reader::new(row).text()?).ok()
 }
 
-/// Reads the latest reboot of the project that is not over.
+/// Reads the latest reboot of the project that is not over, unless a later run went on without it: that happens where this
+/// record could not be read when the run began.
 pub(super) fn read_journal(project: &Project) -> Statement {
     Statement {
         sql: "SELECT journal.entry FROM journal JOIN runs ON runs.run_id = journal.run_id \
               WHERE runs.project_hash = $1 AND runs.host = $2 AND journal.closed_at IS NULL \
+              AND NOT EXISTS (SELECT 1 FROM runs AS later WHERE later.project_hash = $1 AND later.host = $2 \
+              AND later.run_id <> journal.run_id AND later.started_at > journal.written_at) \
               ORDER BY journal.run_id DESC, journal.iteration DESC, journal.written_at DESC LIMIT 1",
         binds: vec![text(&project.hash), text(&project.host)],
     }
