@@ -375,6 +375,49 @@ fn what_git_is_in_the_middle_of_is_told_with_its_conflicts() {
 }
 
 #[test]
+fn the_other_work_trees_are_known_with_what_was_committed_in_them() {
+    let repo = Repo::new();
+    repo.commit("start");
+    assert_eq!(repo.facts().other_trees, []);
+    for (place, branch) in [("../side", "topic"), ("deep/été (1)", "other")] {
+        repo.git(&["worktree", "add", "--quiet", "-b", branch, place]);
+    }
+    let side = repo.dir.path().join("side");
+    repo.git(&[
+        "-C",
+        "../side",
+        "commit",
+        "--quiet",
+        "--allow-empty",
+        "-m",
+        "there",
+    ]);
+    let shown = |dir: &Path| {
+        let GitState::Facts(facts) = ask(dir, 1) else {
+            panic!("no facts of {dir:?}");
+        };
+        let trees = facts.other_trees.iter();
+        let trees = trees.map(|tree| {
+            let subjects: Vec<&str> = tree.commits.iter().map(|one| &*one.subject).collect();
+            let name = tree.top.rsplit('/').next().unwrap_or_default();
+            format!(
+                "{name} {:?} {subjects:?}",
+                tree.branch.as_deref().unwrap_or_default()
+            )
+        });
+        trees.collect::<Vec<_>>()
+    };
+    let other = "été (1) \"other\" []";
+    assert_eq!(shown(&repo.path()), [other, "side \"topic\" [\"there\"]"]);
+    let main = repo.path();
+    let main = main.file_name().unwrap().to_string_lossy().into_owned();
+    let main = format!("{main} \"main\" [\"start\"]");
+    assert_eq!(shown(&side), [main.as_str(), other]);
+    repo.git(&["-C", "../side", "checkout", "--quiet", "--detach"]);
+    assert_eq!(shown(&repo.path())[1], "side \"\" [\"there\"]");
+}
+
+#[test]
 fn files_with_other_names_and_very_many_files_are_told_in_few_lines() {
     let repo = Repo::new();
     for name in ["old.rs", "lib/staged.rs", "gone.rs"] {

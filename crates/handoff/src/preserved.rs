@@ -626,6 +626,9 @@ pub struct PreservedState {
     pub head: Option<String>,
     /// The state of the repository when the run began.
     pub run_start: Option<RunStart>,
+    /// The tops of the repository's other work trees that the agent's commands and edits name.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub other_trees: BTreeSet<String>,
     /// The rules that must hold, oldest first: the human's prompts, and the constraints that the agent stated.
     pub constraints: Vec<Constraint>,
     /// The prompts and constraints that the human removed, by [`plain_key`]: reading a transcript again does not bring them back.
@@ -1012,6 +1015,7 @@ impl PreservedState {
         self.uncommitted_files.clear();
         (self.branch, self.head) = (None, None);
         self.run_start = None;
+        self.other_trees.clear();
     }
 
     /// Adds the files that the agent's own tools have changed and that git does not ascribe to the run: those that were

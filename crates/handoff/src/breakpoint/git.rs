@@ -74,6 +74,8 @@ pub struct GitFacts {
     pub detached: bool,
     /// The top of the work tree, if it is a linked one and not the repository's main one.
     pub work_tree: Option<String>,
+    /// The other work trees of the repository.
+    pub other_trees: Vec<OtherTree>,
     /// The file to which git appends a line whenever the head of this work tree moves.
     pub head_log: PathBuf,
     /// The last commits, newest first.
@@ -102,6 +104,35 @@ impl GitFacts {
         let renamed = self.renamed.iter().map(|one| &one.to);
         let lists = [&self.modified, &self.created, &self.deleted];
         lists.into_iter().flatten().chain(renamed)
+    }
+}
+
+/// Another work tree of the same repository.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OtherTree {
+    /// Its top directory.
+    pub top: String,
+    /// The branch; `None` when the head is detached.
+    pub branch: Option<String>,
+    /// The last commits that were made in it, newest first, as git logs them there.
+    pub commits: Vec<Commit>,
+}
+
+impl OtherTree {
+    /// Reports whether a shell command, or the path of a file, names this work tree.
+    #[must_use]
+    pub fn is_named_in(&self, text: &str) -> bool {
+        let name = self.top.rsplit('/').next().unwrap_or_default();
+        let is_whole = |(at, _): (usize, &str)| {
+            let before = &text[..at];
+            let is_path = before.ends_with('/')
+                || ["cd ", "-C ", "add "]
+                    .iter()
+                    .any(|word| before.ends_with(word));
+            let next = text[at + name.len()..].chars().next();
+            is_path && next.is_none_or(|next| !next.is_alphanumeric() && !"-_.".contains(next))
+        };
+        !name.is_empty() && text.match_indices(name).any(is_whole)
     }
 }
 
@@ -250,6 +281,7 @@ impl Runner<'_> {
         let directory = Path::new(OsStr::from_bytes(directory));
         facts.operation = operation_in(directory);
         facts.work_tree = work_tree_of(directory);
+        facts.other_trees = other_trees(directory);
         facts.head_log = directory.join("logs/HEAD");
         if let Some(head) = facts.head.as_deref().filter(|_| commits > 0) {
             let count = format!("--max-count={commits}");
@@ -472,12 +504,10 @@ fn find_git() -> Option<PathBuf> {
 
 /// Returns the operation that is in progress, according to the files that git keeps for it in its directory.
 fn operation_in(directory: &Path) -> Option<String> {
-    const LONGEST: usize = 256;
+    const LONGEST: u64 = 256;
     let has = |name: &str| directory.join(name).exists();
     let line = |name: &str| {
-        let mut text = Vec::new();
-        let file = std::fs::File::open(directory.join(name)).ok()?;
-        io::Read::read_to_end(&mut io::Read::take(file, LONGEST as u64), &mut text).ok()?;
+        let text = read_start(&directory.join(name), LONGEST)?;
         let line = clean::name(text.split(|&byte| byte == b'\n').next()?);
         Some(line).filter(|line| !line.is_empty())
     };
@@ -516,11 +546,93 @@ fn operation_in(directory: &Path) -> Option<String> {
 fn work_tree_of(directory: &Path) -> Option<String> {
     const LONGEST: u64 = 4096;
     let trees = directory.parent()?.file_name()?;
-    let mut text = Vec::new();
-    let file = std::fs::File::open(directory.join("gitdir")).ok()?;
-    io::Read::read_to_end(&mut io::Read::take(file, LONGEST), &mut text).ok()?;
+    let text = read_start(&directory.join("gitdir"), LONGEST)?;
     let top = text.trim_ascii_end().strip_suffix(b"/.git")?;
     (trees == "worktrees" && top.starts_with(b"/")).then(|| clean::name(top))
+}
+
+/// Returns the work trees of the repository beside the one that this git directory belongs to.
+fn other_trees(directory: &Path) -> Vec<OtherTree> {
+    const MOST: usize = 64;
+    let main = directory
+        .parent()
+        .filter(|trees| trees.ends_with("worktrees"));
+    let main = main.and_then(Path::parent);
+    let listed = std::fs::read_dir(main.unwrap_or(directory).join("worktrees"));
+    let linked = listed.into_iter().flatten().flatten().map(|one| one.path());
+    let linked = linked.filter(|one| one != directory).take(MOST);
+    let linked = linked.filter_map(|one| Some((work_tree_of(&one)?, one)));
+    // A bare repository has no work tree of its own.
+    let top = main
+        .filter(|main| main.ends_with(".git"))
+        .and_then(Path::parent);
+    let top = top.map(|top| clean::name(top.as_os_str().as_bytes()));
+    let main = top.zip(main.map(Path::to_owned));
+    let mut trees: Vec<OtherTree> = main.into_iter().chain(linked).map(other_tree).collect();
+    trees.sort_by(|a, b| a.top.cmp(&b.top));
+    trees
+}
+
+/// Reads the head of a work tree from the files in its git directory.
+fn other_tree((top, directory): (String, PathBuf)) -> OtherTree {
+    const LONGEST: u64 = 1024;
+    let head = read_start(&directory.join("HEAD"), LONGEST).unwrap_or_default();
+    let branch = head.trim_ascii_end().strip_prefix(b"ref: refs/heads/");
+    // Where git keeps the branches in tables, this file names none.
+    let branch = branch.map(clean::name).filter(|name| name != ".invalid");
+    let commits = read_end(&directory.join("logs/HEAD")).unwrap_or_default();
+    OtherTree {
+        top,
+        branch,
+        commits: logged_commits(&commits),
+    }
+}
+
+/// Parses the end of git's log of a head; returns the commits that were made there, newest first.
+///
+/// ```text
+///   <old id> <new id> name <mail> <seconds> <zone> TAB commit: subject
+/// ```
+fn logged_commits(log: &[u8]) -> Vec<Commit> {
+    const MOST: usize = 5;
+    let commit = |line: &[u8]| {
+        let tab = line.iter().position(|&byte| byte == b'\t')?;
+        let mut fields = line[..tab].split(|&byte| byte == b' ');
+        let sha = sha(fields.nth(1)?)?;
+        let seconds = str::from_utf8(fields.nth_back(1)?).ok()?.parse().ok()?;
+        let said = clean::name(&line[tab + 1..]);
+        let (what, subject) = said.split_once(": ")?;
+        let made = ["commit", "cherry-pick", "revert"];
+        made.iter()
+            .any(|made| what.starts_with(made))
+            .then_some(())?;
+        Some(Commit {
+            sha,
+            subject: subject.chars().take(500).collect(),
+            at: DateTime::from_timestamp(seconds, 0)?,
+        })
+    };
+    let newest_first = log.rsplit(|&byte| byte == b'\n');
+    newest_first.filter_map(commit).take(MOST).collect()
+}
+
+/// Reads the first bytes of a file, at most so many.
+fn read_start(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    io::Read::read_to_end(&mut io::Read::take(file, most), &mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Reads the last 8 KiB of a file.
+fn read_end(path: &Path) -> Option<Vec<u8>> {
+    const MOST: u64 = 8 * 1024;
+    let mut bytes = Vec::new();
+    let mut file = std::fs::File::open(path).ok()?;
+    let from = file.metadata().ok()?.len().saturating_sub(MOST);
+    io::Seek::seek(&mut file, io::SeekFrom::Start(from)).ok()?;
+    io::Read::read_to_end(&mut io::Read::take(file, MOST), &mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Returns the names of all filters in a list of config keys that are each ended by NUL.
@@ -752,6 +864,62 @@ mod tests {
         let facts = parse_status(many.as_bytes());
         assert_eq!((facts.created.len(), facts.truncated), (FILES_CAP, true));
         assert_eq!(parse_status(b"? whole\0? cu").created, ["whole"]);
+    }
+
+    #[test]
+    fn a_work_tree_is_named_by_its_path_and_not_by_a_word() {
+        let tree = |top: &str| OtherTree {
+            top: top.to_owned(),
+            branch: None,
+            commits: Vec::new(),
+        };
+        for (top, text, is_named) in [
+            ("/w/fix", "cd ../fix && cargo test", true),
+            ("/w/fix", "git -C fix log", true),
+            ("/w/fix", "git worktree add ../fix -b x", true),
+            ("/w/fix", "cat \"/w/fix/src/a.rs\"", true),
+            ("/w/fix", "npm run fix", false),
+            ("/w/fix", "cd ../fix-2; cd ../fix.old; ls ../fixes", false),
+            ("/w/été 1", "cd '/w/été 1' && ls", true),
+            ("/w/仕事", "cd ../仕事", true),
+            ("", "cd /", false),
+        ] {
+            assert_eq!(tree(top).is_named_in(text), is_named, "{top}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_log_of_a_head_names_the_commits_that_were_made_there() {
+        let line = |what: &str| {
+            format!(
+                "{} {HEAD} A B <a@b> 1700000000 +0100\t{what}\n",
+                "0".repeat(40)
+            )
+        };
+        let made = [
+            "commit (initial): one",
+            "commit: two: 2",
+            "commit (amend): three",
+            "cherry-pick: four",
+        ];
+        let other = [
+            "checkout: moving from a to b",
+            "reset: moving to HEAD",
+            "",
+            "rebase (finish): returning",
+        ];
+        let log = made
+            .iter()
+            .chain(&other)
+            .map(|what| line(what))
+            .collect::<String>();
+        let commits = logged_commits(format!("half a line\tcommit: no\n{log}").as_bytes());
+        let subjects: Vec<&str> = commits.iter().map(|one| one.subject.as_str()).collect();
+        assert_eq!(subjects, ["four", "three", "two: 2", "one"]);
+        assert_eq!(
+            (&*commits[0].sha, commits[0].at.timestamp()),
+            (HEAD, 1_700_000_000)
+        );
     }
 
     #[test]

@@ -87,6 +87,12 @@ pub fn directory_of(model: &mut Model, call: &ToolCall) -> Option<String> {
 
 /// Handles a tool of the agent that has run; `printed` is the output of its shell command and `outcomes` the tests in it.
 pub fn tool_finished(model: &mut Model, call: &ToolCall, printed: &str, outcomes: &[TestOutcome]) {
+    let edited = call.file.as_ref().filter(|_| edits(call));
+    let named = &mut model.draft.moments.named;
+    named.extend(call.command.as_ref().or(edited).cloned());
+    if named.len() > RUNNING_KEPT {
+        named.pop_front();
+    }
     let Some(command) = &call.command else {
         if edits(call) {
             model.draft.moments.pass();
@@ -151,9 +157,13 @@ pub fn prompted(model: &mut Model) {
 /// Takes over the state that was read from git. A head that was made since the time before is a commit that no hook reported.
 pub fn git_read(model: &mut Model, state: GitState) {
     model.draft.git = state;
+    let named = std::mem::take(&mut model.draft.moments.named);
     if let GitState::Facts(facts) = &model.draft.git {
-        let start = &mut model.draft.signalled.run_start;
-        start.get_or_insert_with(|| facts.as_ref().into());
+        let state = &mut model.draft.signalled;
+        state.run_start.get_or_insert_with(|| facts.as_ref().into());
+        let trees = facts.other_trees.iter();
+        let trees = trees.filter(|tree| named.iter().any(|text| tree.is_named_in(text)));
+        state.other_trees.extend(trees.map(|tree| tree.top.clone()));
     }
     handoff::read_handoff_files(model);
     let new = take_new_heads(model);
@@ -222,6 +232,17 @@ fn take_new_heads(model: &mut Model) -> Vec<Made> {
         .map(|one| Made::reported(&one.sha, facts.branch.as_deref(), &one.subject, None))
         .collect();
     made.reverse();
+    let known = &model.draft.signalled.other_trees;
+    for tree in facts
+        .other_trees
+        .iter()
+        .filter(|tree| known.contains(&tree.top))
+    {
+        let new = tree.commits.iter().rev().filter(|one| one.at >= since);
+        made.extend(
+            new.map(|one| Made::reported(&one.sha, tree.branch.as_deref(), &one.subject, None)),
+        );
+    }
     made
 }
 

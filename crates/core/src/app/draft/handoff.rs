@@ -3,13 +3,16 @@
 //! It is drafted once an event is answered, if its sources have changed, so code that changes those need not think of it. A caller
 //! that needs it within the same event asks for it by [`draft`].
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
 
 use crate::{api::wire::AgentState, config::RecentActivity, lineage::IterationId};
 use pitstop_base::clean;
 use pitstop_handoff::{
     Check, Generator, Handoff, Marker, PreservedState, Sources, TurnStanding,
-    breakpoint::git::GitState,
+    breakpoint::git::{GitState, OtherTree},
     check,
     check::with_missing,
     preserved::{Item, Origin},
@@ -115,7 +118,10 @@ fn make(model: &mut Model) {
     let marker = marker(model);
     // The summary without a model is made from the contents of the other sections.
     let summary = model.draft.summary.by_model(model.session.agent.turns);
-    let git = git_lines(&model.draft.git, &model.config.handoff);
+    let mut git = git_lines(&model.draft.git, &model.config.handoff);
+    if !git.is_empty() {
+        git.extend(other_trees(&model.draft.git, &state.other_trees));
+    }
     if !model.config.handoff.generate_handoff {
         model.draft.handoff.generated = none(marker);
         model.draft.preserved = state;
@@ -329,6 +335,28 @@ pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec
         format!("{sha} {}", clean::one_line(&commit.subject))
     }));
     lines
+}
+
+/// Returns the repository's other work trees in which the agent has worked, each with its branch and its last commit.
+fn other_trees(git: &GitState, known: &BTreeSet<String>) -> Vec<String> {
+    let GitState::Facts(repository) = git else {
+        return Vec::new();
+    };
+    let line = |tree: &OtherTree| {
+        let branch = tree.branch.as_ref();
+        let branch = branch.map_or("no branch".to_owned(), |name| format!("branch {name}"));
+        let last = tree.commits.first().map_or_else(String::new, |one| {
+            let sha = one.sha.get(..8).unwrap_or(&one.sha);
+            format!(", last commit {sha} {}", clean::one_line(&one.subject))
+        });
+        let top = clean::one_line(&tree.top);
+        format!("also worked in {top}: {}{last}", clean::one_line(&branch))
+    };
+    let trees = repository.other_trees.iter();
+    trees
+        .filter(|tree| known.contains(&tree.top))
+        .map(line)
+        .collect()
 }
 
 /// Returns the part of the message that is edited: all below its marker line.

@@ -26,6 +26,8 @@ pub struct Moments {
     pub(in crate::app) saves: VecDeque<At>,
     /// The head and the time of the last reading outside of a rebase or the like: what was made since then is new.
     pub(in crate::app) head_at: Option<(Option<String>, At)>,
+    /// The shell commands, and the paths of edited files, since git was read last: they may name other work trees.
+    pub(in crate::app) named: VecDeque<String>,
     /// The new commits that no hook has reported, oldest first, and the epoch of the timer that waits for such a report.
     pub(in crate::app) heads: (Vec<Made>, u64),
 }

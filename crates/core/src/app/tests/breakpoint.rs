@@ -11,7 +11,7 @@ use crate::{
     lineage::{Cause, checkpoint::Checkpoint},
 };
 use pitstop_agent::{ToolCall, ToolOutput};
-use pitstop_handoff::breakpoint::git::{Commit, GitFacts};
+use pitstop_handoff::breakpoint::git::{Commit, GitFacts, OtherTree};
 
 use super::*;
 
@@ -321,6 +321,45 @@ fn several_commits_between_two_looks_are_seen_each_and_the_last_ones_of_a_run_to
     bench.press(KeyCode::F(10));
     bench.send(grown(&bench, 1..=6));
     assert_eq!(bench.model.outside.counters.commits, 5);
+}
+
+#[test]
+fn commits_in_another_work_tree_count_where_the_agent_has_named_it() {
+    for (command, is_named) in [
+        ("cd ../side && git commit -qam x", true),
+        ("git -C /w/side commit -qam x", true),
+        ("cargo test side", false),
+    ] {
+        let mut bench = Bench::new();
+        bench.git_is("aaaaaaaa1");
+        bench.wait(Duration::from_secs(60));
+        bench.shell(command, "");
+        let mut state = facts("aaaaaaaa1", bench.at());
+        let made = Commit {
+            sha: SHA.to_owned(),
+            subject: "made there".to_owned(),
+            at: bench.at().wall,
+        };
+        if let GitState::Facts(facts) = &mut state {
+            facts.other_trees = vec![OtherTree {
+                top: "/w/side".to_owned(),
+                branch: Some("topic".to_owned()),
+                commits: vec![made],
+            }];
+        }
+        let effects = bench.send(Event::Read(ReadEvent::Git(state)));
+        for timer in new_head(&effects) {
+            bench.send(Event::TimerFired(timer));
+        }
+        assert_eq!(
+            bench.model.outside.counters.commits,
+            u64::from(is_named),
+            "{command}"
+        );
+        let line = "- also worked in /w/side: branch topic, last commit 1a2b3c4";
+        let handoff = &bench.model.draft.handoff.current().text;
+        assert_eq!(handoff.contains(line), is_named, "{command}: {handoff}");
+    }
 }
 
 #[test]
