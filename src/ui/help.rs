@@ -467,7 +467,9 @@ pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     let resumes = !model.is_generic();
     if resumes {
         said.push(format!("Session {}", model.session.id));
-        said.push("Its conversation is kept; what it wrote last is still in the pane.".to_owned());
+        said.push(
+            "What was said in it is kept; what it wrote last is still in the pane.".to_owned(),
+        );
     } else {
         said.push("What it wrote last is still in the pane.".to_owned());
     }
