@@ -311,9 +311,19 @@ pub(in crate::app) fn is_handoff_lent(model: &Model) -> bool {
     lent.is_some_and(|lent| lent.document == Document::Handoff)
 }
 
-/// Returns what the prompt box holds now.
+/// Returns what the prompt box holds now, behind an earlier prompt that could not be put back there yet.
 #[must_use]
 pub fn unsent(model: &Model) -> Unsent {
+    match (&model.reboot.unsent, in_box(model)) {
+        (Some(waiting), Unsent::Text(text)) if !text.contains(&waiting.text) => {
+            Unsent::Text(format!("{}\n{text}", waiting.text))
+        }
+        (_, now) => now,
+    }
+}
+
+/// Returns what the prompt box holds now.
+pub(in crate::app) fn in_box(model: &Model) -> Unsent {
     // For other programs no prompt box is known.
     if model.is_generic() || model.session.submission.is_some() || is_text_of_ours(model) {
         return Unsent::Nothing;

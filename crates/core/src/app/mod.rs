@@ -220,7 +220,10 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Scratchpad(disk) => scratchpad::read(model, disk),
         ReadEvent::ScratchpadSaved(text) => scratchpad::saved(model, text),
         ReadEvent::ScratchpadNotSaved(why) => scratchpad::not_saved(model, why),
-        ReadEvent::Draft(text) => unsent::found(model, text),
+        ReadEvent::Draft(text) => {
+            carried::draft_found(model, &text);
+            unsent::found(model, text);
+        }
         ReadEvent::DraftKept(text) => reboot::draft_kept(model, text.as_deref()),
         ReadEvent::Versions(versions) => scratchpad::versions_read(model, versions),
         ReadEvent::VersionsUnreadable => scratchpad::no_versions(model),

@@ -49,11 +49,15 @@ fn note_draft(model: &mut Model) {
     }
 }
 
+/// Takes note of the unsent prompt that was found on the disk.
+pub fn draft_found(model: &mut Model, text: &str) {
+    model.draft.keeping.draft = Some(text.to_owned());
+}
+
 /// Returns the order to keep the prompt box's text on disk, if that has changed. Between two sessions, and while we leave, the box
 /// does not show what a person wants.
 fn new_draft(model: &Model) -> Option<Effect> {
     let at_rest = model.reboot.attempt.is_none()
-        && model.reboot.unsent.is_none()
         && model.outside.quitting.is_none()
         && matches!(
             model.session.agent.state,
@@ -62,7 +66,11 @@ fn new_draft(model: &Model) -> Option<Effect> {
     let now = match unsent(model) {
         _ if !at_rest => return None,
         Unsent::Text(text) => Some(text),
-        Unsent::Nothing => None,
+        Unsent::Nothing => model
+            .reboot
+            .unsent
+            .as_ref()
+            .map(|waiting| waiting.text.clone()),
         Unsent::Unreadable => return None,
     };
     (now != model.draft.keeping.draft).then_some(Effect::KeepDraft(now))

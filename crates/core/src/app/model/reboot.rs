@@ -19,7 +19,7 @@ use super::{
     ending::Ending,
     progress::Progress,
     trim::{Offer, Preview},
-    unsent::OnDisk,
+    unsent::{OnDisk, Waiting},
 };
 
 /// The outcome of a reboot.
@@ -50,9 +50,7 @@ pub struct Reboot {
     /// Random values for the next reboot.
     pub new_ids: NewIds,
     /// The unsent prompt of the previous session, until it is in this one's prompt box.
-    pub unsent: Option<String>,
-    /// The cursor's position in that prompt, in UTF-16 units, if it is known.
-    pub(in crate::app) cursor: Option<usize>,
+    pub unsent: Option<Waiting>,
     /// A finished reboot in place, and the unsent prompt that is kept on disk until the reboot's end is on disk too.
     pub(in crate::app) beside: Option<(uuid::Uuid, OnDisk)>,
     /// The progress of ending the agent, if it is being ended.
@@ -94,7 +92,6 @@ impl Reboot {
             paused: false,
             new_ids,
             unsent: None,
-            cursor: None,
             beside: None,
             ending: None,
             attempt: None,

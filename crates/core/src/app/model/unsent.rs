@@ -12,6 +12,27 @@ pub enum Unsent {
     Unreadable,
 }
 
+/// An unsent prompt of an earlier session that is not in this one's prompt box yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub(in crate::app) text: String,
+    /// The cursor's position in the text, in UTF-16 units, if it is known.
+    pub(in crate::app) cursor: Option<usize>,
+    /// True if it could not be put back: the next session tries again.
+    pub(in crate::app) failed: bool,
+}
+
+impl Waiting {
+    /// Creates one for a text whose cursor is not known.
+    pub(in crate::app) const fn new(text: String) -> Self {
+        Self {
+            text,
+            cursor: None,
+            failed: false,
+        }
+    }
+}
+
 /// The progress of writing a draft to disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnDisk {

@@ -68,6 +68,9 @@ pub fn open_iteration(
     // The rest of a mouse press is not for the next agent.
     model.view.grip = model.view.grip.map(|_| MouseGrip::Done);
     model.reboot.ending = None;
+    if let Some(waiting) = &mut model.reboot.unsent {
+        waiting.failed = false;
+    }
     model.reboot.quiet = None;
     model.reboot.refused = None;
     model.reboot.forget_calls();

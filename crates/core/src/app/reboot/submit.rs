@@ -296,7 +296,10 @@ pub fn box_changed(model: &mut Model) {
             return go_on(model);
         }
         let timer = TimerId::Enter(submission.epoch);
-        model.emit(Effect::SetTimer(timer, SHOWN_WITHIN));
+        // With a person's text beside it, the box will never show ours alone.
+        if !disturbed(model) {
+            model.emit(Effect::SetTimer(timer, SHOWN_WITHIN));
+        }
     } else if !submission.proves && !shows(model, &submission.text) {
         model.session.submission = None;
     }
@@ -419,19 +422,19 @@ fn press_enter(model: &mut Model) {
 /// Notes that the prompt box shows the text.
 fn stands(model: &mut Model, text: &str) {
     model.session.agent.draft = true;
-    let unsent = model.reboot.unsent.as_deref().map(handoff::sendable);
-    if unsent.as_deref() == Some(text) {
+    let waiting = model.reboot.unsent.as_ref();
+    if waiting.is_some_and(|waiting| handoff::sendable(&waiting.text) == text) {
         model.reboot.unsent = None;
         model.info("your unsent prompt stands in the prompt box again, still unsent");
-        model.emit(Effect::KeepDraft(None));
     }
 }
 
 /// Reports that the text did not get into the prompt box; it is kept for the next start.
 fn lost_sight(model: &mut Model) {
-    if model.reboot.unsent.take().is_some() {
+    if let Some(waiting) = &mut model.reboot.unsent {
+        waiting.failed = true;
         model.error(
-            "your unsent prompt could not be put back: it is kept, and the next start tries again",
+            "your unsent prompt could not be put back: it is kept, and the next session tries again",
         );
     }
 }

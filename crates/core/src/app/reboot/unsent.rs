@@ -3,18 +3,22 @@
 //!
 //! ```text
 //! old session: prompt box read ─► kept on disk ─► prompt box read again, and alike ─► the agent ends
-//! new session: prompt box empty ─► typed, without an Enter ─► the box shows it ─► taken off the disk
+//! new session: prompt box empty ─► typed, without an Enter ─► the box shows it
 //! ```
 //!
-//! It is kept on disk between the two, so that it is in the next session's box even if pitstop itself ends meanwhile.
+//! It is kept on disk from then on until it is submitted or removed, so that it is in the next session's box even if pitstop itself
+//! ends meanwhile. What the person types before it is put back is kept behind it.
 
 use crate::api::wire::AgentState;
 use pitstop_agent::{bridge::Link, claude::prompt_box::PromptBox};
 
 use crate::app::{
     effect::Effect,
-    facts::typing_refusal,
-    model::{Model, unsent::OnDisk},
+    facts::{in_box, typing_refusal},
+    model::{
+        Model,
+        unsent::{OnDisk, Waiting},
+    },
     reboot::submit,
 };
 pub use crate::app::{facts::unsent, model::unsent::Unsent};
@@ -25,8 +29,10 @@ pub fn take(model: &mut Model, on_disk: &OnDisk) {
         Unsent::Text(text) => {
             let draft = model.session.agent.bridge.draft(model.session.id);
             let cursor = draft.filter(|draft| draft.text == text);
-            model.reboot.cursor = cursor.map(|draft| draft.cursor);
-            model.reboot.unsent = Some(text);
+            model.reboot.unsent = Some(Waiting {
+                cursor: cursor.map(|draft| draft.cursor),
+                ..Waiting::new(text)
+            });
         }
         // A prompt that is waiting to be put back already is carried over to the session after.
         Unsent::Nothing => forget(model, on_disk),
@@ -43,7 +49,8 @@ pub fn forget(model: &mut Model, on_disk: &OnDisk) {
         return;
     }
     // An earlier prompt has its place on disk again.
-    model.emit(Effect::KeepDraft(model.reboot.unsent.clone()));
+    let waiting = model.reboot.unsent.as_ref();
+    model.emit(Effect::KeepDraft(waiting.map(|one| one.text.clone())));
 }
 
 /// Takes over what was kept when the agent has ended while its conversation was replaced: it goes into the box of the one that
@@ -59,28 +66,36 @@ pub fn outlives(model: &mut Model, on_disk: OnDisk) {
 
 /// Takes over an unsent prompt that was left by a pitstop that did not come to put it back.
 pub fn found(model: &mut Model, text: String) {
-    if model.reboot.unsent.is_none() {
-        model.reboot.cursor = None;
-        model.reboot.unsent = Some(text);
+    let waiting = model.reboot.unsent.as_ref();
+    if waiting.is_none_or(|waiting| text.contains(&waiting.text)) {
+        model.reboot.unsent = Some(Waiting::new(text));
     }
 }
 
 /// Puts the unsent prompt into the prompt box as soon as that is empty and nothing of ours is still to be typed there.
 pub fn put_back(model: &mut Model) {
-    let Some(text) = &model.reboot.unsent else {
+    let Some(waiting) = &model.reboot.unsent else {
         return;
     };
     let ready = matches!(
         model.session.agent.state,
         AgentState::Idle | AgentState::Busy
     );
-    if model.reboot.attempt.is_some() || !ready || typing_refusal(model).is_some() {
+    if model.reboot.attempt.is_some() || !ready {
+        return;
+    }
+    if matches!(in_box(model), Unsent::Text(text) if text.contains(&waiting.text)) {
+        // It did get there, or the person has written it again.
+        model.reboot.unsent = None;
+        return;
+    }
+    if waiting.failed || typing_refusal(model).is_some() {
         return;
     }
     // The session before had a bridge; this one's says hello in a moment, and puts the cursor where it was.
-    if model.reboot.cursor.is_some() && model.session.agent.bridge.link == Link::Awaited {
+    if waiting.cursor.is_some() && model.session.agent.bridge.link == Link::Awaited {
         return;
     }
-    let (text, cursor) = (text.clone(), model.reboot.cursor);
+    let (text, cursor) = (waiting.text.clone(), waiting.cursor);
     let _ = submit::fill(model, &text, cursor);
 }

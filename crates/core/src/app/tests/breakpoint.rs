@@ -348,7 +348,7 @@ fn commits_in_another_work_tree_count_where_the_agent_has_named_it() {
             }];
         }
         let effects = bench.send(Event::Read(ReadEvent::Git(state)));
-        for timer in new_head(&effects) {
+        if let Some(timer) = new_head(&effects) {
             bench.send(Event::TimerFired(timer));
         }
         assert_eq!(

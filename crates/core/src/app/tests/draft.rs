@@ -47,8 +47,7 @@ fn rebooting() -> (Bench, String, Vec<Effect>) {
 #[test]
 fn a_draft_goes_over_into_the_next_sessions_prompt_box_without_an_enter() {
     let (mut bench, shown, effects) = rebooting();
-    let kept = Effect::KeepDraft(Some(DRAFT.to_owned()));
-    assert!(effects.contains(&kept), "{effects:?}");
+    assert_eq!(kept(&effects), [Some(DRAFT.to_owned())]);
     let mut effects = bench.exited(0);
     effects.extend(bench.spawned(NEW + 1));
     effects.extend(bench.started(NEW));
@@ -58,7 +57,7 @@ fn a_draft_goes_over_into_the_next_sessions_prompt_box_without_an_enter() {
     let text = pasted(&effects).expect("the draft is put back");
     assert_eq!(text, DRAFT);
     assert_eq!(enters(&effects), 0);
-    assert!(effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
+    assert_eq!(kept(&effects), [], "it stays on disk while it is unsent");
     assert_eq!(bench.model.reboot.unsent, None);
 }
 
@@ -88,7 +87,8 @@ fn the_old_agent_is_ended_once_the_draft_is_on_disk_as_it_stands() {
     assert_eq!(signals(&effects), []);
     let effects = bench.send(on_disk(DRAFT));
     assert_eq!(signals(&effects), [StopSignal::Exit]);
-    assert_eq!(bench.model.reboot.unsent.as_deref(), Some(DRAFT));
+    let waiting = bench.model.reboot.unsent.as_ref();
+    assert_eq!(waiting.map(|waiting| waiting.text.as_str()), Some(DRAFT));
 }
 
 #[test]
@@ -146,17 +146,57 @@ fn a_draft_of_a_pitstop_that_ended_meanwhile_is_put_back_by_the_next() {
     let mut bench = Bench::new();
     let effects = bench.send(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
     assert_eq!(pasted(&effects).as_deref(), Some(DRAFT));
-    assert!(effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
+    assert_eq!(bench.kept_in_a_moment(), [], "the disk has it");
+    // Submitted or removed it is taken off.
+    bench.prompt_box(PromptBox::Empty);
+    assert_eq!(bench.kept_in_a_moment(), [None]);
+}
+
+impl Bench {
+    /// Returns the orders to keep a draft, or none, that are due a moment after a change.
+    fn kept_in_a_moment(&mut self) -> Vec<Option<String>> {
+        kept(&self.send(Event::TimerFired(TimerId::KeepCarried)))
+    }
 }
 
 #[test]
-fn it_waits_while_the_prompt_box_holds_something_else() {
+fn it_waits_while_the_prompt_box_holds_something_else_and_both_are_kept() {
     let mut bench = Bench::new();
     bench.prompt_box(holds("already typing"));
     let effects = bench.send(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
     assert_eq!(pasted(&effects), None);
+    let both = format!("{DRAFT}\nalready typing");
+    assert_eq!(bench.kept_in_a_moment(), [Some(both.clone())]);
+    // A reboot takes both over.
+    assert_eq!(unsent(&bench.model), Unsent::Text(both));
     let effects = bench.prompt_box(PromptBox::Empty);
     assert_eq!(pasted(&effects).as_deref(), Some(DRAFT));
+    assert_eq!(bench.kept_in_a_moment(), [Some(DRAFT.to_owned())]);
+}
+
+#[test]
+fn what_a_person_types_while_it_is_put_back_is_kept_with_it() {
+    let mut bench = Bench::new();
+    bench.shows = false;
+    let effects = bench.send(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
+    assert_eq!(pasted(&effects).as_deref(), Some(DRAFT));
+    bench.press(KeyCode::Char('x'));
+    let both = format!("{DRAFT}x");
+    bench.prompt_box(holds(&both));
+    assert_eq!(bench.kept_in_a_moment(), [Some(both.clone())]);
+    assert_eq!(unsent(&bench.model), Unsent::Text(both));
+}
+
+#[test]
+fn one_that_a_person_has_written_again_is_not_put_back_too() {
+    let mut bench = Bench::new();
+    let again = format!("{DRAFT}, at once");
+    bench.prompt_box(holds(&again));
+    bench.send(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
+    assert_eq!(bench.kept_in_a_moment(), [Some(again)]);
+    let effects = bench.prompt_box(PromptBox::Empty);
+    assert_eq!(pasted(&effects), None);
+    assert_eq!(bench.kept_in_a_moment(), [None]);
 }
 
 #[test]
@@ -174,6 +214,12 @@ fn one_that_is_not_seen_to_stand_there_is_kept_on_disk() {
     let notice = &bench.model.view.notices.back().expect("a notice").text;
     assert!(notice.contains("is kept"), "{notice}");
     assert_eq!(enters(&effects), 0);
+    // Neither what is typed next takes its place, nor an empty box.
+    bench.prompt_box(holds("more"));
+    assert_eq!(bench.kept_in_a_moment(), [Some(format!("{DRAFT}\nmore"))]);
+    let effects = bench.prompt_box(PromptBox::Empty);
+    assert_eq!(pasted(&effects), None, "it was tried");
+    assert_eq!(bench.kept_in_a_moment(), [Some(DRAFT.to_owned())]);
 }
 
 #[test]
@@ -253,7 +299,7 @@ fn the_bridge_reads_the_draft_as_it_is_and_puts_it_back_with_its_cursor() {
     assert_eq!(fill, BridgeOrder::FillDraft { text, cursor });
     let filled = Said::Answered(id, Outcome::Filled(Ok(())));
     effects = bench.bridge_says(NEW, filled);
-    assert_eq!(kept(&effects), [None]);
+    assert_eq!(kept(&effects), []);
     assert_eq!(bench.model.reboot.unsent, None);
 }
 

@@ -282,7 +282,8 @@ fn a_draft_is_on_disk_before_the_order_and_stands_in_the_session_that_is_resumed
         let effects = bench.exited(1);
         assert_eq!(starts(&effects)[0].session, session(OLD));
         assert_eq!(kept(&effects), if cleared { vec![None] } else { vec![] });
-        let waits = bench.model.reboot.unsent.clone();
+        let waits = bench.model.reboot.unsent.as_ref();
+        let waits = waits.map(|waiting| waiting.text.clone());
         assert_eq!(waits, (!cleared).then_some(draft.text));
     }
 }
