@@ -43,7 +43,7 @@ use pitstop_server::{
     attach::{ServerMessage, receive_first},
 };
 use pitstop_store::{
-    CrashPoint, PrivateDir, RunRecord, SCRATCHPAD, Store, StoreOptions, StoreTarget,
+    CrashPoint, HistoryOf, PrivateDir, RunRecord, SCRATCHPAD, Store, StoreOptions, StoreTarget,
     run_dir::RunDir,
 };
 use pitstop_transcript::SessionId;
@@ -304,7 +304,8 @@ async fn open_store(
         warnings.push(chain(&error));
     }
     let resumed = found.resumed.map(|dead| dead.session);
-    let carried = carried(&store, start, plan, found.unfinished.as_ref(), resumed).await;
+    let unfinished = found.unfinished.as_ref();
+    let carried = carried(&store, start, plan, &project, unfinished, resumed).await;
     let store_writer = StoreWriter {
         store,
         files: RunDir::open(files, &run)
@@ -332,6 +333,7 @@ async fn carried(
     store: &Store,
     start: &Start,
     plan: &AgentPlan,
+    project: &Project,
     unfinished: Option<&JournalEntry>,
     resumed: Option<SessionId>,
 ) -> Result<Option<Box<Carried>>, String> {
@@ -347,6 +349,14 @@ async fn carried(
             found = find_carried(store, session).await?;
         }
     }
+    let is_new = unfinished.is_none() && of == [None, None];
+    if is_new && matches!(start.work, Work::Session) {
+        let edit = unused_edit(store, project, plan).await;
+        found = edit.unwrap_or_else(|error| {
+            tracing::warn!(error, "no edit of the handoff can be looked for");
+            None
+        });
+    }
     if let (Work::Restore(_), Some(carried)) = (&start.work, &mut found) {
         // A checkpoint has a state of its own.
         let args = std::mem::take(&mut carried.args);
@@ -356,6 +366,33 @@ async fn carried(
         };
     }
     Ok(found)
+}
+
+/// Returns the person's edit of the handoff in the session before, if nothing was said in that: it cannot be resumed, and its edit
+/// would never be seen again.
+async fn unused_edit(
+    store: &Store,
+    project: &Project,
+    plan: &AgentPlan,
+) -> Result<Option<Box<Carried>>, String> {
+    // The newest run is this one.
+    let runs = store.history(&HistoryOf::Project(project.clone()), 2).await;
+    let runs = runs.map_err(|error| chain(&error))?;
+    let before = runs.iter().flat_map(|run| &run.iterations);
+    let before = before.max_by_key(|one| one.started_at);
+    let Some(session) = before.and_then(|one| one.session_id) else {
+        return Ok(None);
+    };
+    if plan.can_resume(session) {
+        return Ok(None);
+    }
+    let found = find_carried(store, session).await?;
+    Ok(found.map(|found| {
+        Box::new(Carried {
+            edited: found.edited,
+            ..Carried::default()
+        })
+    }))
 }
 
 /// Has the agent started with the arguments that its session had before, unless new ones are given; adds a message if it does.
