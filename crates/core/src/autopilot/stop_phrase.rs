@@ -1,8 +1,8 @@
 //! The stop phrase: the exact text by which the agent says that the whole task is done.
 //!
 //! It counts only in the assistant's own words, on a line of its own, as the prompt asks, or in its tag: anywhere else it
-//! is talked about ("not all done yet"). Emphasis, a heading's mark and a full stop around it do not matter. Text in a code
-//! fence or a quotation does not count. A prompt or a tool's output never comes here.
+//! is talked about ("not all done yet"). Emphasis, a heading's mark, a check mark and a full stop around it do not matter. Text in
+//! a code fence or a quotation does not count. A prompt or a tool's output never comes here.
 
 use pitstop_transcript::words::own_lines;
 
@@ -46,7 +46,7 @@ fn is_in_line(stop_phrase: &str, line: &str) -> bool {
 
 /// Reports whether the line holds nothing but the stop phrase.
 fn is_alone(stop_phrase: &str, line: &str) -> bool {
-    let is_mark = |c: char| c.is_whitespace() || "*_#".contains(c);
+    let is_mark = |c: char| c.is_whitespace() || "*_#✅✓✔☑🎉\u{fe0f}".contains(c);
     line.match_indices(stop_phrase).any(|(at, _)| {
         let behind = &line[at + stop_phrase.len()..];
         line[..at].chars().all(is_mark)
@@ -95,6 +95,8 @@ mod tests {
             "- [x] parse\nALL DONE.",
             "  ALL DONE  \r\nThat was all.",
             "**ALL DONE**。",
+            "✅ ALL DONE",
+            "## ✔️ **ALL DONE** 🎉",
             "<promise>ALL DONE</promise>",
             "It's over: <promise> ALL DONE </promise> Don't worry.",
             "<promise>\nALL DONE\n</promise>",
