@@ -22,6 +22,7 @@ mod disk;
 mod doors;
 mod files;
 mod kills;
+mod kills_at_work;
 mod store;
 mod terminal;
 mod transcript;
