@@ -326,7 +326,7 @@ impl Shell {
         let asked = std::mem::take(&mut self.pane.prompt_box_asked);
         let model = self.core.view();
         let session = &model.session;
-        let waits = session.submission.is_some() || model.reboot.attempt.is_some();
+        let waits = session.submission.is_open() || model.reboot.attempt.is_some();
         let follows = waits || session.agent.bridge.of(session.id).is_none();
         let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
         if asked || (seen != *known && (follows || !alike)) {

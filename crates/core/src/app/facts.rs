@@ -17,7 +17,6 @@ use pitstop_agent::{
     bridge::Link,
     claude::prompt_box::{self, PromptBox},
 };
-use pitstop_base::clock::At;
 use pitstop_transcript::Tokens;
 
 use crate::app::{
@@ -325,7 +324,8 @@ pub fn unsent(model: &Model) -> Unsent {
 /// Returns what the prompt box holds now.
 pub(in crate::app) fn in_box(model: &Model) -> Unsent {
     // For other programs no prompt box is known.
-    if model.is_generic() || model.session.submission.is_some() || is_text_of_ours(model) {
+    let ours = &model.session.submission;
+    if model.is_generic() || ours.is_open() || ours.is_left_in_box(&model.session.agent) {
         return Unsent::Nothing;
     }
     // Back in the box it comes behind what was typed there meanwhile.
@@ -357,41 +357,16 @@ pub(in crate::app) fn in_box(model: &Model) -> Unsent {
     }
 }
 
-/// Reports whether the text in the prompt box was typed by us: the agent died before it was submitted.
-fn is_text_of_ours(model: &Model) -> bool {
-    let Some((text, since)) = &model.session.submitted else {
-        return false;
-    };
-    let by_person = |typed: At| typed.since_start >= since.since_start;
-    !model.session.agent.typed_at.is_some_and(by_person)
-        && model.session.agent.prompt_box.holds_start_of(text)
-}
-
 /// Returns what keeps a text from being typed into the agent's prompt now, whatever else the agent does.
 #[must_use]
 pub fn typing_refusal(model: &Model) -> Option<&'static str> {
-    if model.session.submission.is_some() {
+    if model.session.submission.is_open() {
         return Some("another text is on its way to the agent");
     }
     if model.is_generic() {
         return None;
     }
-    match model.session.agent.prompt_box {
-        PromptBox::Absent => Some("the agent's prompt box is not on the screen"),
-        PromptBox::Holds(_) => Some("the agent's prompt box holds a text that was not submitted"),
-        // Without paste mode each line of a text would be submitted by itself.
-        PromptBox::Empty if !model.session.agent.takes_pastes => {
-            Some("the agent is not ready for a text")
-        }
-        PromptBox::Empty => None,
-    }
-}
-
-/// Reports whether a text is still being put into the prompt box.
-#[must_use]
-pub fn is_text_under_way(model: &Model) -> bool {
-    let submission = model.session.submission.as_ref();
-    submission.is_some_and(|submission| submission.enters == 0)
+    model.session.agent.text_refusal()
 }
 
 /// Returns the body of a message that was not delivered, while the old session is being resumed: it stays at hand for another review.

@@ -36,7 +36,7 @@ pub use view::{copy, external, focus, history, input, layout, reading, replay, t
 use pitstop_base::{clock::At, exit, format};
 
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
-use model::{Beginning, event_scratch::EventScratch};
+use model::{Beginning, event_scratch::EventScratch, submission::SubmissionEvent};
 
 /// The model, and the only way to change it: by an event.
 #[derive(Debug)]
@@ -262,7 +262,7 @@ fn read(model: &mut Model, event: ReadEvent) {
 fn timer(model: &mut Model, id: TimerId) {
     match id {
         TimerId::StopTimeout(epoch) => ending::signal_over(model, epoch),
-        TimerId::Enter(epoch) => submit::timer(model, epoch),
+        TimerId::Enter(epoch) => submit::on(model, SubmissionEvent::TimerFired(epoch)),
         TimerId::AutoDelay(epoch) => reboot::tick(model, epoch),
         TimerId::HeldPrompt(epoch) => prompt::timer(model, epoch),
         TimerId::Compaction(epoch) => reboot::compaction::timer(model, epoch),

@@ -53,7 +53,7 @@ use crate::app::{
     draft::{handoff, summary},
     effect::Effect,
     event::{Exit, TimerId},
-    facts::{holds_compaction, is_calm, is_handoff_lent, is_text_under_way, is_under_review},
+    facts::{holds_compaction, is_calm, is_handoff_lent, is_under_review},
     model::{
         Model, Overlay,
         reading::Reading,
@@ -226,7 +226,7 @@ pub fn undo(model: &mut Model) -> Result<(), Refusal> {
         }
         finish(model, false);
         // What is still to be typed was for this session.
-        model.session.submission = None;
+        model.session.submission.abandon();
     }
     let record = model
         .current_iteration()
@@ -573,7 +573,7 @@ pub fn timer(model: &mut Model, id: TimerId) {
 
 fn verify_due(model: &mut Model) {
     let waits = is_calm(model) && model.session.agent.prompt_box.is_present();
-    let is_typing = is_text_under_way(model);
+    let is_typing = model.session.submission.is_before_enter();
     let timeout = model.config.reboot.verify_timeout;
     let Some(attempt) = &mut model.reboot.attempt else {
         return;

@@ -92,6 +92,25 @@ impl AgentView {
         }
     }
 
+    /// Reports whether a person has typed since then.
+    pub(in crate::app) fn is_typed_since(&self, since: At) -> bool {
+        let typed = |typed: At| typed.since_start >= since.since_start;
+        self.typed_at.is_some_and(typed)
+    }
+
+    /// Returns what keeps a text from being typed into the prompt box now.
+    pub(in crate::app) const fn text_refusal(&self) -> Option<&'static str> {
+        match self.prompt_box {
+            PromptBox::Absent => Some("the agent's prompt box is not on the screen"),
+            PromptBox::Holds(_) => {
+                Some("the agent's prompt box holds a text that was not submitted")
+            }
+            // Without paste mode each line of a text would be submitted by itself.
+            PromptBox::Empty if !self.takes_pastes => Some("the agent is not ready for a text"),
+            PromptBox::Empty => None,
+        }
+    }
+
     /// Reports whether the agent's prompt is known to hold text that was not submitted: by the screen, else by the keys.
     #[must_use]
     pub const fn has_draft(&self) -> bool {

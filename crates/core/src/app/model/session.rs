@@ -12,8 +12,13 @@ use pitstop_base::clock::At;
 use pitstop_transcript::SessionId;
 
 use super::{
-    agent::AgentView, client_limits::ClientLimits, compactions::Compactions, costs::TurnCosts,
-    orders::Orders, spending::Spending, submission::Submission,
+    agent::AgentView,
+    client_limits::ClientLimits,
+    compactions::Compactions,
+    costs::TurnCosts,
+    orders::Orders,
+    spending::Spending,
+    submission::{PromptFacts, Submission},
 };
 
 /// The session that the agent is in.
@@ -54,10 +59,8 @@ pub struct Session {
     pub asks_of_prompts: bool,
     /// The prompt that waits for a person to decide whether it is sent.
     pub held_prompt: Option<HeldPrompt>,
-    /// The text that the supervisor last typed for submission, and the time at which it began.
-    pub submitted: Option<(String, At)>,
-    /// The prompt that is being typed on request, until it is taken.
-    pub submission: Option<Submission>,
+    /// The prompt of the supervisor's own that is on its way to the agent.
+    pub submission: Submission,
     /// The epoch of the timer that waits for a calm title to stay.
     pub calm_epoch: u64,
 }
@@ -96,9 +99,23 @@ impl Session {
             held_permission: None,
             asks_of_prompts: false,
             held_prompt: None,
-            submitted: None,
-            submission: None,
+            submission: Submission::default(),
             calm_epoch: 0,
         }
+    }
+
+    /// Returns the prompt on its way, with the facts that decide about it.
+    pub(in crate::app) const fn prompt(
+        &mut self,
+        generic: bool,
+        now: At,
+    ) -> (&mut Submission, PromptFacts<'_>) {
+        let facts = PromptFacts {
+            agent: &self.agent,
+            session: self.id,
+            generic,
+            now,
+        };
+        (&mut self.submission, facts)
     }
 }

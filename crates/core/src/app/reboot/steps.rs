@@ -453,7 +453,7 @@ fn verifying(model: &mut Model, agent: NewAgent) {
         return roll_back(model, why);
     }
     let nothing_sent = attempt.handoff.is_none();
-    let typed = model.session.submission.is_none() || !model.is_generic();
+    let typed = !model.session.submission.is_open() || !model.is_generic();
     if nothing_sent || (agent.proof == Proof::Seen && typed) {
         let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
         if model.config.reboot.warmup_prompt.is_none() {

@@ -11,6 +11,7 @@
 
 use crate::api::wire::AgentState;
 use pitstop_agent::{bridge::Link, claude::prompt_box::PromptBox};
+use pitstop_handoff as handoff;
 
 use crate::app::{
     effect::Effect,
@@ -69,6 +70,25 @@ pub fn found(model: &mut Model, text: String) {
     let waiting = model.reboot.unsent.as_ref();
     if waiting.is_none_or(|waiting| text.contains(&waiting.text)) {
         model.reboot.unsent = Some(Waiting::new(text));
+    }
+}
+
+/// Notes that the prompt box holds this text, which may be the unsent prompt.
+pub(super) fn put(model: &mut Model, text: &str) {
+    let waiting = model.reboot.unsent.as_ref();
+    if waiting.is_some_and(|waiting| handoff::sendable(&waiting.text) == text) {
+        model.reboot.unsent = None;
+        model.info("your unsent prompt stands in the prompt box again, still unsent");
+    }
+}
+
+/// Reports that the unsent prompt did not get into the prompt box; it is kept for the next session.
+pub(super) fn not_put(model: &mut Model) {
+    if let Some(waiting) = &mut model.reboot.unsent {
+        waiting.failed = true;
+        model.error(
+            "your unsent prompt could not be put back: it is kept, and the next session tries again",
+        );
     }
 }
 

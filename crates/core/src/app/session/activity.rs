@@ -34,6 +34,7 @@ use crate::app::{
     model::{
         Model,
         activity::{Question, TitleState},
+        submission::SubmissionEvent,
     },
     reboot::submit,
     session::turn,
@@ -231,7 +232,7 @@ pub fn box_changed(model: &mut Model, prompt_box: PromptBox) {
         question.drawn |= !is_present;
     }
     let asks = activity.question.is_some();
-    submit::box_changed(model);
+    submit::on(model, SubmissionEvent::BoxChanged);
     if is_present != was_present {
         if asks && is_present {
             look_in(model, ANSWERED);

@@ -29,6 +29,7 @@ use crate::app::{
     model::{
         Model,
         orders::{EndedOrder, OrderEnd, Purpose},
+        submission::SubmissionEvent,
     },
     orders,
     reboot::{self, compaction, in_place, submit},
@@ -182,7 +183,7 @@ fn take_fact(model: &mut Model, fact: Fact) {
         Fact::PromptSubmitted { origin, .. } => reported.origin = Some(origin),
         Fact::DraftChanged(draft) => {
             reported.draft = Some(draft);
-            submit::box_changed(model);
+            submit::on(model, SubmissionEvent::BoxChanged);
         }
         Fact::Usage(usage) => {
             if usage.used.is_some() {
@@ -202,7 +203,7 @@ fn order_ended(model: &mut Model, ended: EndedOrder) {
         Purpose::FirstDraft => first_draft(model, ended),
         Purpose::LastDraft => reboot::draft_read(model, ended),
         Purpose::Dialog => signs::probed(model, &ended),
-        Purpose::Prompt => submit::order_ended(model, &ended),
+        Purpose::Prompt => submit::on(model, SubmissionEvent::OrderEnded(&ended)),
         Purpose::Replace => {
             let failed = Outcome::Failed(in_place::TURN_RUNS.to_owned());
             if ended.end == OrderEnd::Answered(failed) {

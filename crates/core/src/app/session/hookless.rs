@@ -9,7 +9,7 @@ use pitstop_agent::{ToolCall, ToolOutput};
 use crate::app::{
     draft::breakpoint,
     event::Ran,
-    model::Model,
+    model::{Model, submission::SubmissionEvent},
     reboot::submit,
     session::{activity, turn},
 };
@@ -41,7 +41,7 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
     if turns_before > 0 && model.session.transcript.turns > turns_before {
         // A hook would have proven the same.
         if let Some(prompt) = model.session.transcript.last_prompt.clone() {
-            submit::prompted(model, &prompt);
+            submit::on(model, SubmissionEvent::Taken(&prompt));
         }
         begin_turn(model);
     }

@@ -7,7 +7,7 @@ use crate::app::{
     draft::record::save_iteration,
     effect::Effect,
     event::{MadeAgain, PlacesSeen},
-    model::Model,
+    model::{Model, submission::SubmissionEvent},
     reboot::submit,
     session::{activity, elsewhere},
 };
@@ -43,7 +43,7 @@ pub fn checked(model: &mut Model, seen: &PlacesSeen) {
     if socket {
         model.session.agent.hooked = false;
         elsewhere::hooks_lost(model);
-        submit::without_hooks(model);
+        submit::on(model, SubmissionEvent::HooksLost);
         activity::look_again(model);
     }
     if lock || files {

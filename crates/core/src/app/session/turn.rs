@@ -19,13 +19,14 @@ use crate::app::{
     model::{
         Model,
         activity::{ReportedStop, TitleState},
+        submission::SubmissionEvent,
     },
     reboot::{self, on_the_fly, submit},
     session::{activity, client_limit, elsewhere, human, rewind},
 };
 
 pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
-    submit::prompted(model, prompt);
+    submit::on(model, SubmissionEvent::Taken(prompt));
     elsewhere::prompted(model);
     // The bridge's last report is of the turn before: its report on this one may come later.
     let reported = &mut model.session.agent.bridge.reported.turn;

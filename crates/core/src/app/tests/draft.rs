@@ -231,7 +231,7 @@ fn what_we_typed_ourselves_is_no_draft_of_a_persons() {
     bench.prompt_box(holds("go on with"));
     // The agent dies before it is submitted.
     bench.exited(137);
-    bench.model.session.submission = None;
+    bench.model.session.submission.abandon();
     assert_eq!(unsent(&bench.model), Unsent::Nothing);
     bench.prompt_box(holds("something else"));
     assert_ne!(unsent(&bench.model), Unsent::Nothing);

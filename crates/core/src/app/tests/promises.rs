@@ -428,7 +428,7 @@ impl World {
                     self.change(|agent| agent.box_now = draft);
                     return self.sees_box();
                 }
-                Happening::NoDraft if !empty && self.model().session.submission.is_none() => {
+                Happening::NoDraft if !empty && !self.model().session.submission.is_open() => {
                     self.change(|agent| agent.box_now = PromptBox::Empty);
                     return self.sees_box();
                 }

@@ -627,13 +627,13 @@ fn an_undo_leaves_off_typing_the_handoff() {
     bench.started(NEW);
     bench.ready();
     assert_eq!(bench.step(), Some(Step::Verifying));
-    assert!(bench.model.session.submission.is_some());
+    assert!(bench.model.session.submission.is_open());
     bench.send(Event::ControlAsked {
         call: CallId(1),
         control: Control::Undo,
     });
     assert_eq!(starts(&bench.exited(0)).len(), 1);
-    assert!(bench.model.session.submission.is_none());
+    assert!(!bench.model.session.submission.is_open());
     assert_eq!(
         bench.model.reboot.unsent, None,
         "it is no text of a person's"

@@ -137,7 +137,7 @@ fn what_no_hook_reports_gets_one_enter() {
         let (mut bench, timer) = submitted(text);
         bench.prompt_box(PromptBox::Empty);
         assert_eq!(look(&mut bench, timer), (0, false), "{text}");
-        assert!(bench.model.session.submission.is_none());
+        assert!(!bench.model.session.submission.is_open());
     }
 }
 
@@ -147,7 +147,7 @@ fn another_prompt_is_no_proof() {
     bench.prompted(OLD, "<task-notification>");
     assert_eq!(look(&mut bench, timer), (1, true));
     bench.prompted(OLD, "<pasted_content>hello</pasted_content>");
-    assert!(bench.model.session.submission.is_none());
+    assert!(!bench.model.session.submission.is_open());
     assert!(
         notice(&bench).contains("other text around it"),
         "{}",
@@ -226,7 +226,7 @@ fn another_program_gets_the_text_and_then_a_carriage_return() {
     let timer = timer_of(&effects).expect("an Enter");
     let effects = bench.send(Event::TimerFired(timer));
     assert!(effects.contains(&Effect::Type(b"\r".to_vec())));
-    assert!(bench.model.session.submission.is_none());
+    assert!(!bench.model.session.submission.is_open());
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn what_the_bridge_has_filled_in_gets_a_real_enter_once_the_box_holds_it() {
             };
             assert_eq!(enters(&effects), 1, "{text}");
             types_nothing(&bench.prompted(OLD, text));
-            assert!(bench.model.session.submission.is_none());
+            assert!(!bench.model.session.submission.is_open());
         }
     }
 }
@@ -373,7 +373,7 @@ fn a_prompt_that_the_bridge_is_known_not_to_have_filled_in_is_typed_once() {
         types_nothing(&bench.bridge_says(OLD, filled(id)));
         types_nothing(&taken_back(&mut bench, id, false));
         bench.prompted(OLD, "hello");
-        assert!(bench.model.session.submission.is_none());
+        assert!(!bench.model.session.submission.is_open());
     }
 }
 
@@ -393,7 +393,7 @@ fn a_prompt_that_the_bridge_may_have_filled_in_is_not_given_again() {
         };
         effects.extend(bench.prompt_box(PromptBox::Empty));
         types_nothing(&effects);
-        assert!(bench.model.session.submission.is_none(), "{end}");
+        assert!(!bench.model.session.submission.is_open(), "{end}");
         let reported = notice(&bench).contains("not known");
         assert!(reported, "{end}: {}", notice(&bench));
     }
@@ -403,7 +403,7 @@ fn a_prompt_that_the_bridge_may_have_filled_in_is_not_given_again() {
 fn the_hook_s_proof_counts_before_the_bridge_s_answer() {
     let (mut bench, id) = ordered_prompt("hello");
     bench.prompted(OLD, "hello");
-    assert!(bench.model.session.submission.is_none());
+    assert!(!bench.model.session.submission.is_open());
     let before = bench.model.view.notices.len();
     types_nothing(&taken_back(&mut bench, id, false));
     assert_eq!(bench.model.view.notices.len(), before);
