@@ -14,7 +14,6 @@ pub mod forecast;
 pub mod metrics;
 pub mod model;
 pub mod needs;
-pub mod orders;
 pub mod outside;
 pub mod reboot;
 pub mod refusal;
@@ -285,7 +284,10 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::KeepCarried => carried::keep(model),
         TimerId::SaveNotes(epoch) => scratchpad::timer(model, epoch),
         TimerId::Bridge(iteration) => bridge::look(model, iteration),
-        TimerId::Order(id) => orders::timer(model, id),
+        TimerId::Order(id) => {
+            let taken_back = model.session.orders.time_over(id);
+            model.emit_all(taken_back);
+        }
     }
 }
 

@@ -41,12 +41,17 @@ pub mod turns;
 pub mod unsent;
 pub mod view;
 
+use std::time::Duration;
+
 use crate::{
     api::wire::Reply,
     config::Config,
     lineage::{Iteration, IterationId, Lineage, RunId},
 };
-use pitstop_agent::AgentKind;
+use pitstop_agent::{
+    AgentKind,
+    bridge::{BridgeOrder, OrderId},
+};
 use pitstop_base::{clock::At, keymap::Keymap};
 use pitstop_handoff::{Generator, Marker};
 use pitstop_transcript::{SessionId, Tokens};
@@ -58,6 +63,7 @@ use crate::app::{
 
 use draft::HandoffDraft;
 use event_scratch::EventScratch;
+use orders::Purpose;
 use outside::Outside;
 use reboot::Reboot;
 use run::Run;
@@ -222,6 +228,20 @@ impl Model {
     /// Queues each of these effects, like [`Model::emit`].
     pub(in crate::app) fn emit_all(&mut self, effects: impl IntoIterator<Item = Effect>) {
         self.scratch.effects.extend(effects);
+    }
+
+    /// Gives an order to the client's own side of the session, which may take this long to answer it once it is taken.
+    pub(in crate::app) fn order(
+        &mut self,
+        purpose: Purpose,
+        order: BridgeOrder,
+        answered_within: Duration,
+    ) -> OrderId {
+        let (session, effects) = (&mut self.session, &mut self.scratch.effects);
+        let id = session.id;
+        session
+            .orders
+            .give(id, purpose, order, answered_within, effects)
     }
 
     /// Queues the answer to a call before all other effects.

@@ -37,7 +37,6 @@ use crate::app::{
         orders::{EndedOrder, OrderEnd, Purpose},
         reboot::{Approval, Kind, Launch, NewAgent, Phase, Proof, Replacing, Revoked},
     },
-    orders,
     reboot::iteration::{close_iteration, open_in_place},
     refusal::Refusal,
 };
@@ -180,7 +179,7 @@ fn order(model: &mut Model) {
         nonce: handoff.marker.nonce.clone(),
         when,
     };
-    let id = orders::give(model, Purpose::Replace, order, ANSWERED_WITHIN);
+    let id = model.order(Purpose::Replace, order, ANSWERED_WITHIN);
     set(model, Replacing::Ordered(id));
 }
 

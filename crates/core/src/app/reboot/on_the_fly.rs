@@ -27,7 +27,6 @@ use crate::app::{
         orders::Purpose,
         reboot::{Approval, Phase, RebootOutcome, Replacing, Revoked},
     },
-    orders,
 };
 
 /// The time that the client may take to set its trigger back: it does it in milliseconds.
@@ -163,7 +162,7 @@ fn give_up(model: &mut Model, why: &str) {
 
 fn restore_trigger(model: &mut Model) {
     let order = BridgeOrder::RestoreTrigger;
-    orders::give(model, Purpose::Trigger, order, RESTORED_WITHIN);
+    model.order(Purpose::Trigger, order, RESTORED_WITHIN);
 }
 
 /// Takes the reboot back while the client is to ask at its next step; returns whether it is: then the reboot ends with this outcome

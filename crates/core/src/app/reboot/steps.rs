@@ -37,7 +37,6 @@ use crate::app::{
         },
         unsent::{OnDisk, Unsent},
     },
-    orders,
     reboot::{
         ending, held, in_place,
         iteration::{close_iteration, open_iteration},
@@ -260,7 +259,7 @@ fn look_at_draft(model: &mut Model) {
     let in_force = model.session.agent.bridge.of(model.session.id).is_some();
     if in_force && !is_gone(model) {
         let (purpose, order) = (Purpose::LastDraft, BridgeOrder::ReadDraft);
-        look = LastLook::Ordered(orders::give(model, purpose, order, DRAFT_READ_WITHIN));
+        look = LastLook::Ordered(model.order(purpose, order, DRAFT_READ_WITHIN));
     }
     if let Some(attempt) = &mut model.reboot.attempt
         && let Phase::Waiting { look: last, .. } = &mut attempt.phase

@@ -14,7 +14,6 @@ use crate::app::{
         orders::Purpose,
         submission::{SubmissionEnd, SubmissionEvent},
     },
-    orders,
     reboot::unsent,
 };
 
@@ -60,7 +59,7 @@ fn begin(
             Some(fill_order(given, cursor))
         }
     });
-    let order = order.map(|order| orders::give(model, Purpose::Prompt, order, GIVEN_WITHIN));
+    let order = order.map(|order| model.order(Purpose::Prompt, order, GIVEN_WITHIN));
     let generic = model.is_generic();
     let (submission, facts) = model.session.prompt(generic, model.now);
     let effects = &mut model.scratch.effects;

@@ -31,7 +31,6 @@ use crate::app::{
         orders::{EndedOrder, OrderEnd, Purpose},
         submission::SubmissionEvent,
     },
-    orders,
     reboot::{self, compaction, in_place, submit},
     session::{activity, figures, prompt, signs, turn},
 };
@@ -97,7 +96,8 @@ pub fn received(model: &mut Model, event: BridgeEvent) {
         BridgeEvent::Said(report) => said(model, *report),
         BridgeEvent::Revoked { id, in_time } => in_place::revoked(model, id, in_time),
         BridgeEvent::Cancelled { id, was_taken } => {
-            if let Some(ended) = orders::cancelled(model, id, was_taken) {
+            let effects = &mut model.scratch.effects;
+            if let Some(ended) = model.session.orders.cancelled(id, was_taken, effects) {
                 order_ended(model, ended);
             }
         }
@@ -114,7 +114,7 @@ fn said(model: &mut Model, report: Report) {
     }
     // The process that took the order answers it, in a later session too.
     if let Said::Answered(id, outcome) = &report.said
-        && let Some(ended) = orders::answered(model, *id, outcome.clone())
+        && let Some(ended) = model.session.orders.answered(*id, outcome.clone())
     {
         order_ended(model, ended);
     }
@@ -145,7 +145,7 @@ fn said(model: &mut Model, report: Report) {
         model.emit(Effect::SetTimer(timer, SILENCE));
         // Changes of the prompt box are reported, not what was in it before.
         let (purpose, order) = (Purpose::FirstDraft, BridgeOrder::ReadDraft);
-        orders::give(model, purpose, order, DRAFT_READ_WITHIN);
+        model.order(purpose, order, DRAFT_READ_WITHIN);
     }
     match report.said {
         Said::Fact(fact) => take_fact(model, fact),

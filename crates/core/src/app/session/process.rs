@@ -13,7 +13,6 @@ use crate::app::{
     event::{Exit, NewIds},
     facts::{end_reason, undelivered},
     model::{Model, Overlay},
-    orders,
     reboot::{
         self,
         iteration::{close_iteration, note_end},
@@ -72,7 +71,10 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) {
     model.session.agent.process = None;
     let was_ending = model.reboot.ending.take().is_some();
     // An order that the process took and did not answer gets no answer any more.
-    orders::agent_gone(model);
+    model
+        .scratch
+        .effects
+        .extend(model.session.orders.agent_gone());
     if !daemon::hold(model, exit, was_ending) {
         gone(model, exit, was_ending);
     }

@@ -20,7 +20,6 @@ use crate::app::{
         activity::TitleState,
         orders::{EndedOrder, OrderEnd, Purpose},
     },
-    orders,
     session::{
         activity::{self, DRAWN_WITHIN, look_in, set_state, turn_ends, without_question},
         hookless::begin_turn,
@@ -58,11 +57,11 @@ fn probe(model: &mut Model) {
     if !unknown
         || agent.activity.dialog_seen
         || agent.bridge.of(model.session.id).is_none()
-        || orders::is_open(model, Purpose::Dialog)
+        || model.session.orders.open(Purpose::Dialog).next().is_some()
     {
         return;
     }
-    orders::give(model, Purpose::Dialog, BridgeOrder::Probe, PROBED_WITHIN);
+    model.order(Purpose::Dialog, BridgeOrder::Probe, PROBED_WITHIN);
 }
 
 /// Takes in the result of the client's own side, which has looked for a dialog.

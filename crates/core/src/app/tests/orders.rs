@@ -2,8 +2,7 @@
 
 use crate::app::{
     event::BridgeEvent,
-    model::orders::{EndedOrder, OrderEnd, Purpose},
-    orders::{TAKEN_WITHIN, agent_gone, answered, cancelled, give, timer},
+    model::orders::{EndedOrder, OrderEnd, Purpose, TAKEN_WITHIN},
 };
 use pitstop_agent::bridge::{BridgeOrder, OrderId, Outcome, Said, UnsentPrompt};
 
@@ -15,7 +14,7 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 fn given() -> (Bench, OrderId) {
     let mut bench = Bench::new();
     let (purpose, order) = (Purpose::FirstDraft, BridgeOrder::Probe);
-    let id = give(&mut bench.model, purpose, order, ANSWERED_WITHIN);
+    let id = bench.model.order(purpose, order, ANSWERED_WITHIN);
     let place = Effect::OrderBridge {
         id,
         session: session(OLD),
@@ -28,21 +27,21 @@ fn given() -> (Bench, OrderId) {
 
 /// What follows once the order's time is over.
 fn time_over(bench: &mut Bench, id: OrderId) -> Vec<Effect> {
-    timer(&mut bench.model, id);
-    bench.model.take_effects()
+    bench.send(Event::TimerFired(TimerId::Order(id)))
 }
 
 /// How the order ended once it was taken back, or could not be; and what follows.
 fn taken_back(bench: &mut Bench, id: OrderId, was_taken: bool) -> (Option<OrderEnd>, Vec<Effect>) {
-    let ended = cancelled(&mut bench.model, id, was_taken);
-    (ended.map(|ended| ended.end), bench.model.take_effects())
+    let (orders, effects) = (&mut bench.model.session.orders, &mut Vec::new());
+    let ended = orders.cancelled(id, was_taken, effects);
+    (ended.map(|ended| ended.end), std::mem::take(effects))
 }
 
 #[test]
 fn an_answer_ends_an_order_once_and_stops_its_time() {
     let (mut bench, id) = given();
     let outcome = Outcome::Filled(Ok(()));
-    let ended = answered(&mut bench.model, id, outcome.clone());
+    let ended = bench.model.session.orders.answered(id, outcome.clone());
     assert_eq!(
         ended,
         Some(EndedOrder {
@@ -52,7 +51,7 @@ fn an_answer_ends_an_order_once_and_stops_its_time() {
             end: OrderEnd::Answered(outcome.clone()),
         })
     );
-    assert_eq!(answered(&mut bench.model, id, outcome), None);
+    assert_eq!(bench.model.session.orders.answered(id, outcome), None);
     assert_eq!(time_over(&mut bench, id), []);
     assert_eq!(taken_back(&mut bench, id, false), (None, Vec::new()));
 }
@@ -64,7 +63,11 @@ fn an_order_that_no_process_takes_in_time_ends_as_not_taken() {
     assert_eq!(time_over(&mut bench, id), take_back);
     let ended = taken_back(&mut bench, id, false);
     assert_eq!(ended, (Some(OrderEnd::NotTaken), Vec::new()));
-    let late = answered(&mut bench.model, id, Outcome::Filled(Ok(())));
+    let late = bench
+        .model
+        .session
+        .orders
+        .answered(id, Outcome::Filled(Ok(())));
     assert_eq!(late, None, "what was taken back has ended");
 }
 
@@ -94,15 +97,14 @@ fn the_end_of_the_agent_ends_its_orders() {
         assert!(effects.contains(&Effect::CancelOrder(id)), "{effects:?}");
         let ended = taken_back(&mut bench, id, was_taken);
         assert_eq!(ended, (Some(end), Vec::new()));
-        agent_gone(&mut bench.model);
-        assert_eq!(bench.model.take_effects(), []);
+        assert_eq!(bench.model.session.orders.agent_gone().next(), None);
     }
 }
 
 #[test]
 fn who_took_an_order_answers_it_in_its_later_session_too() {
     let mut bench = Bench::bridged();
-    let open = |bench: &Bench| bench.model.session.orders.open.keys().next().copied();
+    let open = |bench: &Bench| bench.model.session.orders.open(Purpose::FirstDraft).next();
     let id = open(&bench).expect("the prompt box is read");
     let read = Outcome::Draft(UnsentPrompt::default());
     bench.bridge_says(NEW, Said::Answered(id, read));
