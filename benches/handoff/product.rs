@@ -129,7 +129,7 @@ impl Product {
     }
 
     fn begin_session(&mut self) -> Outcome<()> {
-        let iteration = self.model.session.iteration;
+        let iteration = self.model.session.iteration();
         let number = self.number;
         self.update(Event::Pane(PaneEvent::Spawned {
             iteration,
@@ -253,7 +253,7 @@ impl Product {
         if !std::mem::take(&mut self.ending) {
             return Err("the product does not end the old agent".into());
         }
-        let iteration = self.model.session.iteration;
+        let iteration = self.model.session.iteration();
         self.update(Event::Pane(PaneEvent::Exited {
             iteration,
             exit: Exit::Code(0),

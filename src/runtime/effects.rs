@@ -404,7 +404,7 @@ impl Shell {
     fn signal(&mut self, signal: StopSignal) {
         if self.pane.starting.take().is_some() {
             // It has not started, so it need not be ended.
-            let (iteration, exit) = (self.core.view().session.pane, Exit::Code(0));
+            let (iteration, exit) = (self.core.view().session.pane(), Exit::Code(0));
             self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
         }
         let Some(pty) = &self.pane.pty else { return };
@@ -579,7 +579,7 @@ impl Shell {
     fn make_files_again(&mut self, made: MadeAgain) {
         let model = self.core.view();
         // The process has what it was started with, its output goes to the present iteration.
-        let (iteration, recorded) = (model.session.pane, model.session.iteration);
+        let (iteration, recorded) = (model.session.pane(), model.session.iteration());
         let request = FileRequest::MakeAgain {
             plan: Arc::clone(&self.agent),
             made,

@@ -146,7 +146,7 @@ impl Shell {
     /// Handles a message of the pane's process or its output.
     pub(super) fn pane_message(&mut self, message: PtyMessage) {
         let PtyMessage { iteration, event } = message;
-        let current = iteration == self.core.view().session.pane.get();
+        let current = iteration == self.core.view().session.pane().get();
         match event {
             PtyEvent::Output(bytes) if current => self.output(&bytes),
             PtyEvent::Stopped(_) if current => self.agent_suspended(),
@@ -222,7 +222,7 @@ impl Shell {
             (_, Some(signal)) => Exit::Signal(signal.to_string()),
             (code, None) => Exit::Code(code.and_then(|code| u32::try_from(code).ok()).unwrap_or(1)),
         };
-        let iteration = self.core.view().session.pane;
+        let iteration = self.core.view().session.pane();
         self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
     }
 
@@ -340,7 +340,7 @@ impl Shell {
     /// Reports whether nothing better than an estimate is possible: for a program that reports nothing, or one whose transcript is
     /// gone. For a client that has not spoken yet, having no figure is more accurate than one from the few words on its screen.
     pub(super) fn wants_estimate(&self) -> bool {
-        !self.agent.kind.reports() || self.core.view().session.transcript_lost
+        !self.agent.kind.reports() || self.core.view().session.is_transcript_lost()
     }
 
     /// Estimates usage from the pane's text, where nothing better is known.

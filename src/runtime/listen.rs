@@ -79,7 +79,7 @@ impl Shell {
         }
         if text.is_some() {
             let signals = signal::parse_pane(&self.pane.screen.settled_text(LINES));
-            let iteration = self.core.view().session.iteration;
+            let iteration = self.core.view().session.iteration();
             self.post(Event::Read(ReadEvent::PaneSignals { iteration, signals }));
         }
     }
@@ -132,7 +132,7 @@ impl Shell {
             .map(|(_, recording)| recording.path().to_owned());
         if let Some((path, flushing)) = path.zip(self.flush_recording()) {
             self.services.follower.send(FollowCommand::Recorded(
-                self.core.view().session.iteration,
+                self.core.view().session.iteration(),
                 path,
                 flushing,
             ));

@@ -171,7 +171,7 @@ impl Shell {
         let task = run_task(model).or_else(|| first.map(|said| said.text.as_str()));
         let job = SummaryJob {
             id,
-            iteration: model.session.iteration,
+            iteration: model.session.iteration(),
             session: model.session.id,
             task: task.unwrap_or_default().to_owned(),
             transcript: self.services.transcript.clone(),

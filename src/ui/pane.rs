@@ -81,7 +81,7 @@ fn title(model: &Model) -> String {
     } else {
         identity.agent_kind.word()
     };
-    let (agent, iteration) = (text::safe(agent), model.session.iteration);
+    let (agent, iteration) = (text::safe(agent), model.session.iteration());
     let mut title = format!("{agent} · iteration {iteration}");
     if let Some(name) = &model.session.agent.model {
         title.push_str(&format!(" · {}", text::safe(name)));

@@ -195,9 +195,9 @@ const CONTENTS: &str = "In the handoff";
 /// know before.
 fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
     let gap = beside.then(Line::default);
-    let next = model.session.iteration.next();
+    let next = model.session.iteration().next();
     let facts = [
-        format!("iteration {} → {next}", model.session.iteration),
+        format!("iteration {} → {next}", model.session.iteration()),
         cause(model),
     ];
     let mut lines = vec![frame::row(text::join(&facts, cells), theme.title)];

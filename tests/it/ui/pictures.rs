@@ -214,13 +214,13 @@ fn approve(model: &mut Model) -> String {
 /// Ends the old agent and starts the new one.
 fn start_next(model: &mut Model) {
     let exited = PaneEvent::Exited {
-        iteration: model.session.iteration,
+        iteration: model.session.iteration(),
         exit: Exit::Code(0),
     };
     scene::update(model, 721, Event::Pane(exited));
     answer(model, 721);
     let spawned = PaneEvent::Spawned {
-        iteration: model.session.iteration,
+        iteration: model.session.iteration(),
         process: ProcessStamp {
             pid: 4244,
             start_time: "2".to_owned(),

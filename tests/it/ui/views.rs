@@ -107,7 +107,7 @@ fn quit(size: (u16, u16)) -> Model {
 fn ended(size: (u16, u16)) -> Model {
     let mut model = scene::working(size);
     let exited = PaneEvent::Exited {
-        iteration: model.session.iteration,
+        iteration: model.session.iteration(),
         exit: Exit::Code(0),
     };
     scene::update(&mut model, 715, Event::Pane(exited));

@@ -167,7 +167,7 @@ pub fn turn_runs(model: &Model) -> bool {
 #[must_use]
 pub fn is_in_call(model: &Model) -> bool {
     let session = &model.session;
-    let by_transcript = !session.transcript_lost && session.transcript.calls_open > 0;
+    let by_transcript = !session.is_transcript_lost() && session.transcript.calls_open > 0;
     by_transcript || !session.agent.activity.calls.is_empty()
 }
 

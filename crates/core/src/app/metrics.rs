@@ -20,13 +20,13 @@ pub struct TurnCount(IterationId, u32);
 /// Returns the number of turns that the present iteration has had.
 #[must_use]
 pub const fn turns(model: &Model) -> TurnCount {
-    TurnCount(model.session.iteration, model.session.agent.turns)
+    TurnCount(model.session.iteration(), model.session.agent.turns)
 }
 
 /// Counts what one event has brought.
 pub fn note(model: &mut Model, before: TurnCount) {
     let TurnCount(iteration, turns) = before;
-    if iteration == model.session.iteration {
+    if iteration == model.session.iteration() {
         model.outside.counters.turns += u64::from(model.session.agent.turns.saturating_sub(turns));
     }
     let effects = model.scratch.effects.iter();
@@ -57,7 +57,7 @@ pub fn metrics(model: &Model) -> MetricsReport {
         percent: figure.map(|one| (one.percent * 10.0).round() / 10.0),
         level: figure.map(|one| one.level),
         age_seconds: figure.map(|one| one.age.as_secs_f64()),
-        iteration: model.session.iteration.get(),
+        iteration: model.session.iteration().get(),
         turns: counters.turns,
         cost_usd: spent(model).cost_usd,
         reboots: counters

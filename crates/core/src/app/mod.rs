@@ -158,7 +158,7 @@ fn answer(model: &mut Model, event: Event) {
         }
         Event::Store(StoreEvent::EarlierRuns(earlier)) => history::earlier_read(model, earlier),
         Event::Store(StoreEvent::TurnsRead(turns)) => {
-            model.turns.read_back(&turns, model.session.iteration);
+            model.turns.read_back(&turns, model.session.iteration());
         }
         Event::Store(StoreEvent::PastRead {
             run,

@@ -92,7 +92,7 @@ impl Attempt {
             phase: Phase::Armed,
             journaled: true,
             entered: Vec::new(),
-            from: model.session.iteration,
+            from: model.session.iteration(),
             old: model.session.id,
             new: match kind {
                 // Where the conversation is replaced in place, the session that begins is the one that ends.
@@ -138,7 +138,7 @@ impl Attempt {
         JournalEntry {
             reboot_id: self.id,
             run: model.run().clone(),
-            iteration: model.session.iteration,
+            iteration: model.session.iteration(),
             step,
             way: self.kind.way(),
             old_session: Some(self.old),

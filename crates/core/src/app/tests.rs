@@ -270,7 +270,7 @@ impl Bench {
     }
 
     fn spawned(&mut self, next: u128) -> Vec<Effect> {
-        let iteration = self.model.session.iteration;
+        let iteration = self.model.session.iteration();
         let process = ProcessStamp {
             pid: 77,
             start_time: "x".to_owned(),
@@ -283,7 +283,7 @@ impl Bench {
     }
 
     fn exited(&mut self, code: u32) -> Vec<Effect> {
-        let iteration = self.model.session.iteration;
+        let iteration = self.model.session.iteration();
         self.send(Event::Pane(PaneEvent::Exited {
             iteration,
             exit: Exit::Code(code),

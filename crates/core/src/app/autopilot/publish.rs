@@ -112,7 +112,7 @@ pub(super) fn turn_event(model: &mut Model) {
     };
     let turn = run.pilot.turns;
     model.emit(run_event(RunEvent::TurnEnded {
-        iteration: model.session.iteration,
+        iteration: model.session.iteration(),
         turn,
         used_tokens: figure.as_ref().map(|figure| figure.used),
         percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),

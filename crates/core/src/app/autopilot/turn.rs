@@ -58,7 +58,7 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
         return;
     }
     let failed = RunEvent::TurnFailed {
-        iteration: model.session.iteration,
+        iteration: model.session.iteration(),
         message: excerpt(message),
     };
     model.scratch.effects.push(run_event(failed));
@@ -210,7 +210,7 @@ pub(super) fn type_prompt(model: &mut Model) {
     set_phase(model, Phase::Sent);
     let _ = submit::submit(model, &text);
     model.emit(run_event(RunEvent::Prompted {
-        iteration: model.session.iteration,
+        iteration: model.session.iteration(),
         prompt: start_of(&text),
     }));
     set(model, Due::SubmitTimeout, SUBMIT_TIMEOUT);

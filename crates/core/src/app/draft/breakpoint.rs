@@ -279,7 +279,7 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<bool> 
     let saved = seen(model, kind, task, tags, about, Some(made.sha.clone()));
     if model.autopilot.is_some() {
         model.emit(run_event(RunEvent::Committed {
-            iteration: model.session.iteration,
+            iteration: model.session.iteration(),
             sha: made.sha.clone(),
             what,
         }));
@@ -333,7 +333,7 @@ pub(in crate::app) fn tested(
     let saved = seen(model, kind, run_task(total, seconds), tags, about, None);
     if model.autopilot.is_some() {
         model.emit(run_event(RunEvent::TestsEnded {
-            iteration: model.session.iteration,
+            iteration: model.session.iteration(),
             passed: total.passed,
             count: total.count,
             failed: total.failed,

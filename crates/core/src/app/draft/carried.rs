@@ -109,7 +109,7 @@ pub fn leave(model: &mut Model) {
         before: VecDeque::new(),
         ..now(model)
     };
-    let iteration = model.session.iteration;
+    let iteration = model.session.iteration();
     let at_ends = &mut model.draft.keeping.at_ends;
     at_ends.insert(iteration, carried);
     if at_ends.len() > ENDS_KEPT {

@@ -67,7 +67,7 @@ fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Ch
         )),
         created_at: model.now.wall,
         run: Some(model.run().clone()),
-        iteration: Some(model.session.iteration),
+        iteration: Some(model.session.iteration()),
         session: Some(model.session.id),
     }
 }

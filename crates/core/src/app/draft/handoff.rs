@@ -67,7 +67,7 @@ fn is_being_sent(model: &Model) -> bool {
 fn marker(model: &Model) -> Marker {
     Marker {
         run: model.run().to_string(),
-        iteration: model.session.iteration.get(),
+        iteration: model.session.iteration().get(),
         nonce: model.reboot.new_ids.nonce.clone(),
     }
 }
@@ -233,7 +233,7 @@ pub fn read_handoff_files(model: &mut Model) {
 
 /// Takes over the commands that the pane's recording shows.
 pub fn recorded(model: &mut Model, iteration: IterationId, commands: Vec<String>) {
-    if iteration == model.session.iteration {
+    if iteration == model.session.iteration() {
         model.draft.commands = commands;
     }
 }

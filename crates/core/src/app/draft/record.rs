@@ -72,7 +72,7 @@ pub(in crate::app) fn keep_turn(model: &mut Model) {
         return;
     };
     let turn = TurnFigures {
-        iteration: model.session.iteration,
+        iteration: model.session.iteration(),
         at: model.now.wall,
         used: figure.used,
         usable: figure.usable,

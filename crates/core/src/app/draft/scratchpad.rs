@@ -81,12 +81,6 @@ pub fn agent_wrote(model: &mut Model) {
     model.emit(Effect::ReadScratchpad);
 }
 
-/// Notes that the agent's session has got this text: the agent's next text will be a change of it.
-pub fn handed_over(model: &mut Model) {
-    let notes = &mut model.draft.notes;
-    notes.text.clone_into(&mut notes.agent_base);
-}
-
 /// Merges in a text of the agent's signal, as a change of what the agent wrote last.
 pub fn signalled(model: &mut Model, text: &str) {
     let notes = &mut model.draft.notes;

@@ -30,7 +30,7 @@ pub fn by_transcript(model: &mut Model, mut signals: Vec<Signal>) {
 
 /// Takes in the signals that a generic agent's pane shows.
 pub fn by_pane(model: &mut Model, iteration: IterationId, signals: Vec<Signal>) {
-    if iteration != model.session.iteration {
+    if iteration != model.session.iteration() {
         return;
     }
     let new = model.draft.seen_signals.by_pane(signals);

@@ -237,7 +237,7 @@ fn missed(model: &Model, why: &str) -> String {
 
 /// Notes on the summary that stays the reason that there is no newer one by a model, and the cost of asking; listeners are notified.
 fn note(model: &mut Model, why: &str, cost_usd: Option<f64>, duration_ms: Option<u64>) {
-    let (iteration, session) = (model.session.iteration, model.session.id);
+    let (iteration, session) = (model.session.iteration(), model.session.id);
     let data = json!({"iteration": iteration, "session_id": session, "message": failure(why)});
     let kind = ApiEventKind::Summary;
     model.emit(Effect::Publish(Box::new(ApiEvent { kind, data })));
@@ -334,7 +334,7 @@ fn keep(model: &mut Model) {
     if let (Some(why), SummarySource::Fallback) = (why, current.made.source) {
         current.text = format!("{}\n\n{}", failure(why), current.text);
     }
-    let iteration = model.session.iteration;
+    let iteration = model.session.iteration();
     if let Some(record) = model.lineage.get_mut(iteration) {
         record.summary = Some(current.text.clone());
         record.summary_made = Some(current.made);

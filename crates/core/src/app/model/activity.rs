@@ -100,6 +100,15 @@ pub(in crate::app) struct Elsewhere {
 }
 
 impl Elsewhere {
+    /// Notes that the conversation was replaced: the transcript has the handoff as a prompt that no hook reports, and what waited
+    /// for an answer is written once more.
+    pub(in crate::app) fn replaced(&mut self) {
+        *self = Self {
+            awaited: self.awaited + 2,
+            ..Self::default()
+        };
+    }
+
     /// Notes that a prompt was submitted here, by a person or by the supervisor. A hook that has not come for the previous prompt is
     /// lost.
     pub(in crate::app) const fn submitted(&mut self) {

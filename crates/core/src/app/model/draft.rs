@@ -93,4 +93,20 @@ impl HandoffDraft {
             saves: Vec::new(),
         }
     }
+
+    /// Notes that the notes were handed over: the next agent knows them.
+    pub(in crate::app) fn hand_over_notes(&mut self) {
+        let notes = &mut self.notes;
+        notes.text.clone_into(&mut notes.agent_base);
+    }
+
+    /// Forgets what belongs to the session before.
+    pub(in crate::app) fn leave_session(&mut self) {
+        self.todo.carry_over();
+        self.seen_signals.forget();
+        self.rewinds.leave_session();
+        self.commands.clear();
+        self.cleared = None;
+        self.summary = Summaries::default();
+    }
 }

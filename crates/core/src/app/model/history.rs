@@ -36,6 +36,14 @@ pub struct HistoryPanel {
 }
 
 impl HistoryPanel {
+    /// Counts one iteration more. The selection is counted from the newest: a person who reads about an earlier one keeps reading
+    /// about it.
+    pub(in crate::app) const fn iteration_added(&mut self) {
+        if self.detail || self.selected > 0 {
+            self.selected += 1;
+        }
+    }
+
     /// Reports whether something that can be scrolled lies over the pane.
     #[must_use]
     pub const fn is_large(&self) -> bool {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::{
     app::event::{CallId, TranscriptFacts},
-    guard::{Guard, GuardSettings},
+    guard::{Guard, GuardSettings, Source},
     lineage::IterationId,
 };
-use pitstop_agent::bridge::QuestionId;
+use pitstop_agent::{StartSource, bridge::QuestionId};
 use pitstop_base::clock::At;
 use pitstop_transcript::SessionId;
 
@@ -24,11 +24,8 @@ use super::{
 /// The session that the agent is in.
 #[derive(Debug)]
 pub struct Session {
-    /// The number of the present iteration.
-    pub iteration: IterationId,
-    /// The iteration that the process in the pane was started for. It is an earlier one where the conversation was replaced
-    /// inside the running client since.
-    pub pane: IterationId,
+    iteration: IterationId,
+    pane: IterationId,
     /// The session that the agent is in.
     pub id: SessionId,
     /// The agent.
@@ -47,8 +44,7 @@ pub struct Session {
     pub compactions: Compactions,
     /// The facts from the transcript.
     pub transcript: TranscriptFacts,
-    /// True if the transcript was there and can no longer be read.
-    pub transcript_lost: bool,
+    transcript_lost: bool,
     /// The pane's title, as the agent set it.
     pub title: String,
     /// The time at which the agent last called for a person and the call was passed on.
@@ -102,6 +98,100 @@ impl Session {
             submission: Submission::default(),
             calm_epoch: 0,
         }
+    }
+
+    /// Returns the number of the present iteration.
+    #[must_use]
+    pub const fn iteration(&self) -> IterationId {
+        self.iteration
+    }
+
+    /// Returns the iteration that the process in the pane was started for. It is an earlier one where the conversation was replaced
+    /// inside the running client since.
+    #[must_use]
+    pub const fn pane(&self) -> IterationId {
+        self.pane
+    }
+
+    /// Reports whether the transcript was there and can no longer be read.
+    #[must_use]
+    pub const fn is_transcript_lost(&self) -> bool {
+        self.transcript_lost
+    }
+
+    /// Takes in what was read of the transcript; returns the facts before.
+    pub(in crate::app) fn transcript_read(&mut self, facts: TranscriptFacts) -> TranscriptFacts {
+        self.transcript_lost = false;
+        std::mem::replace(&mut self.transcript, facts)
+    }
+
+    /// Notes that the transcript can no longer be read.
+    pub(in crate::app) fn transcript_lost(&mut self) {
+        self.transcript_lost = true;
+        self.guard.forget(Source::Transcript);
+    }
+
+    /// Begins the next iteration with a new process in this session: of the agent, what goes for each process of the run is kept.
+    pub(in crate::app) fn begin_iteration(
+        &mut self,
+        iteration: IterationId,
+        id: SessionId,
+        holds_compaction: bool,
+    ) {
+        (self.iteration, self.pane, self.id) = (iteration, iteration, id);
+        self.agent = AgentView {
+            version: self.agent.version.take(),
+            without_mods: self.agent.without_mods,
+            holds_compaction,
+            ..AgentView::default()
+        };
+        self.guard.start_iteration();
+        self.compactions = Compactions::default();
+        self.spending.begin_iteration();
+        self.title.clear();
+        self.leave_transcript();
+    }
+
+    /// Begins the next iteration where the conversation was replaced inside the running client: process, pane and what is known of
+    /// them go on, and so does the transcript.
+    pub(in crate::app) fn begin_in_place(&mut self, iteration: IterationId) {
+        self.iteration = iteration;
+        let transcript = &mut self.transcript;
+        let boundaries = transcript.whole.then_some(transcript.compactions);
+        self.compactions = Compactions::behind_our_own(boundaries);
+        transcript.used = None;
+        self.guard.start_replaced();
+        if let Some(model_id) = &self.agent.model_id {
+            self.guard.set_model_hint(model_id);
+        }
+        self.costs = TurnCosts::default();
+        self.spending.begin_iteration();
+        let agent = &mut self.agent;
+        agent.turns = 0;
+        agent.last_message = None;
+        agent.prompt_cache = None;
+        agent.bridge.reported.usage = None;
+        agent.activity.elsewhere.replaced();
+    }
+
+    /// Goes over to another session inside the running client.
+    pub(in crate::app) fn change(&mut self, id: SessionId, source: &StartSource) {
+        self.id = id;
+        self.leave_transcript();
+        if *source == StartSource::Clear {
+            self.spending.begin_transcript(id);
+        }
+        self.guard.start_iteration();
+        self.compactions.change_session();
+    }
+
+    /// Forgets what was read of the session before.
+    fn leave_transcript(&mut self) {
+        self.costs = TurnCosts::default();
+        self.spending.leave_session();
+        self.agent.prompt_cache = None;
+        self.transcript = TranscriptFacts::default();
+        self.transcript_lost = false;
     }
 
     /// Returns the prompt on its way, with the facts that decide about it.

@@ -238,6 +238,14 @@ impl View {
         self.log.push_back(Logged { text, bad, at });
     }
 
+    /// Leaves the screen of the agent before: copy mode has no still image of the new one, and the rest of a mouse press is not for
+    /// the next agent.
+    pub(in crate::app) fn leave_screen(&mut self) {
+        self.copy = None;
+        self.press = None;
+        self.grip = self.grip.map(|_| MouseGrip::Done);
+    }
+
     /// Returns the search that is being typed in copy mode, if there is one.
     #[must_use]
     pub fn copy_search(&self) -> Option<&SearchLine> {

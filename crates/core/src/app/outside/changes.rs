@@ -35,7 +35,7 @@ impl ModelSnapshot {
         let newest = model.view.notices.back();
         Self {
             session: model.session.id,
-            iteration: model.session.iteration,
+            iteration: model.session.iteration(),
             state: model.session.agent.state,
             mode: (model.reboot.mode, model.reboot.paused),
             used: figure.map(|one| (one.used, one.usable)),

@@ -69,7 +69,7 @@ pub fn status(model: &Model) -> StatusReport {
         run_id: Some(model.run().to_string()),
         mode: model.reboot.mode.name().to_owned(),
         zoomed: model.view.zoomed,
-        iteration: number(model.session.iteration.get()),
+        iteration: number(model.session.iteration().get()),
         session_id: Some(model.session.id.to_string()),
         objective: objective(model),
         started_at: model.lineage.iterations().first().map(|one| one.started_at),

@@ -46,7 +46,7 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
     let entry = JournalEntry {
         reboot_id: model.reboot.new_ids.reboot,
         run: model.run().clone(),
-        iteration: model.session.iteration,
+        iteration: model.session.iteration(),
         step: Step::Starting,
         way: Way::Fresh,
         old_session: checkpoint.session,

@@ -38,7 +38,7 @@ pub fn called(model: &mut Model, call: CallId, caller: Caller, tool: Tool) {
 
 /// Reports whether the present agent calls. A caller that gives less about itself is believed.
 fn is_ours(model: &Model, caller: Caller) -> bool {
-    let iteration = model.session.pane.get();
+    let iteration = model.session.pane().get();
     caller
         .session
         .is_none_or(|session| session == model.session.id)

@@ -356,7 +356,7 @@ pub fn replaced(model: &mut Model) {
     let text = attempt.handoff.as_ref().map(|one| one.text.clone());
     close_iteration(model, end_reason(model));
     open_in_place(model, cause);
-    let iteration = model.session.iteration;
+    let iteration = model.session.iteration();
     model.emit(Effect::ContinuePane(iteration));
     model.emit_all(text.map(|text| Effect::SaveHandoff { iteration, text }));
     let agent = NewAgent {

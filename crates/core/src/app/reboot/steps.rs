@@ -5,12 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use crate::{
     api::wire::AgentState,
     config::{Delivery, RebootMode},
-    lineage::{Cause, EndReason, IterationId, RebootRecord, TrimRecord, journal::Step},
+    lineage::{Cause, EndReason, RebootRecord, TrimRecord, journal::Step},
 };
-use pitstop_agent::{
-    bridge::{BridgeOrder, Outcome},
-    claude::limits::Act,
-};
+use pitstop_agent::bridge::{BridgeOrder, Outcome};
 use pitstop_handoff::Handoff;
 use pitstop_transcript::Tokens;
 
@@ -361,23 +358,18 @@ fn start(model: &mut Model) {
         }
     };
     open_iteration(model, session, Some(cause), parent);
-    let undone = matches!(kind, Kind::Undo(..)).then_some(parent).flatten();
-    if matches!(kind, Kind::Undo(..)) {
-        carried::come_back(model, replaced.unwrap_or(session), parent);
-    }
-    model.session.agent.holds_compaction |=
-        undone.is_some_and(|iteration| is_above_trigger(model, iteration));
     match kind {
         Kind::Fresh => model.session.spending.begin_session(session),
         Kind::Trim => model.session.spending.copy_session(old, session),
         Kind::Undo(..) => {
+            carried::come_back(model, replaced.unwrap_or(session), parent);
             if let Some(from) = replaced {
                 model.session.spending.copy_session(from, session);
             }
         }
         Kind::InPlace | Kind::OnTheFly | Kind::Restart => {}
     }
-    let iteration = model.session.iteration;
+    let iteration = model.session.iteration();
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
     let again = restart_prompt(model).filter(|_| kind == Kind::Restart);
     model.emit(Effect::Start(StartAgent {
@@ -393,16 +385,6 @@ fn start(model: &mut Model) {
     if let Some(text) = text {
         model.emit(Effect::SaveHandoff { iteration, text });
     }
-}
-
-/// Reports whether an iteration ended where the client compacts by itself: resumed as it was, its next prompt would be compacted.
-fn is_above_trigger(model: &Model, iteration: IterationId) -> bool {
-    let limit = model.session.client.limit();
-    let trigger = limit.filter(|limit| limit.act == Act::Compacts);
-    let mut iterations = model.lineage.iterations().iter();
-    let end = iterations.find(|one| one.iteration == iteration);
-    let end = end.and_then(|one| one.tokens_at_end);
-    trigger.is_some_and(|trigger| end >= Some(trigger.at))
 }
 
 /// Reports whether the handoff is pasted: a generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
@@ -517,7 +499,7 @@ fn rolling_back(model: &mut Model, launch: &Launch) {
             let parent = model.lineage.newest_in(old);
             open_iteration(model, old, Some(Cause::Recovery), parent);
             carried::come_back(model, old, parent);
-            let iteration = model.session.iteration;
+            let iteration = model.session.iteration();
             return model.emit(Effect::Start(StartAgent {
                 iteration,
                 session: old,
@@ -559,7 +541,7 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
     let kind = attempt.kind;
     let died = attempt.has_died();
     let total = record.total_ms();
-    let iteration = model.session.iteration;
+    let iteration = model.session.iteration();
     let trimmed = record.trim;
     if kind.is_reboot()
         && let Some(current) = model.lineage.current_mut()

@@ -16,7 +16,7 @@ use crate::app::{
     event::TranscriptFacts,
     facts::is_hookless,
     model::Model,
-    reboot::{self, in_place, iteration::new_session, trim},
+    reboot::{self, in_place, trim},
     session::{
         activity, compaction, daemon, elsewhere,
         figures::{compacted, cost_reported, figures_changed, observe, report_taken},
@@ -106,7 +106,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
         } else if moves {
             tracing::info!(from = %model.session.id, to = %session, ?source, "the agent changed its session");
             carried::keep(model);
-            model.session.id = *session;
+            model.session.change(*session, source);
             match source {
                 StartSource::Resume if model.session.agent.hooked => {
                     carried::come_back(model, *session, None);
@@ -116,12 +116,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
                 _ => {}
             }
             summary::close(model);
-            new_session(model);
-            if *source == StartSource::Clear {
-                model.session.spending.begin_transcript(*session);
-            }
-            model.session.guard.start_iteration();
-            model.session.compactions.change_session();
+            model.draft.leave_session();
             reboot::session_changed(model);
         }
     }
@@ -293,8 +288,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if facts.whole {
         spent(model, &facts);
     }
-    let before = std::mem::replace(&mut model.session.transcript, facts);
-    model.session.transcript_lost = false;
+    let before = model.session.transcript_read(facts);
     elsewhere::transcript_read(model, &before);
     if before.calls_open > 0 {
         activity::results_read(model);

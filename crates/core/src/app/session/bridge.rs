@@ -79,7 +79,7 @@ pub fn tools_by(model: &Model, kind: AgentKind, user_args: &[String]) -> ToolsBy
 pub fn received(model: &mut Model, event: BridgeEvent) {
     match event {
         BridgeEvent::Offered { iteration, absence } => {
-            if iteration != model.session.pane {
+            if iteration != model.session.pane() {
                 return;
             }
             prompt::configure(model);
@@ -89,7 +89,7 @@ pub fn received(model: &mut Model, event: BridgeEvent) {
             model.session.agent.bridge.link = absence.map_or(Link::Awaited, Link::Absent);
         }
         BridgeEvent::ToolsGiven { iteration, by } => {
-            if iteration == model.session.pane {
+            if iteration == model.session.pane() {
                 model.session.agent.tools = by;
             }
         }
@@ -141,7 +141,7 @@ fn said(model: &mut Model, report: Report) {
         tracing::info!(client = %report.client, "the bridge is in force");
         model.session.agent.without_mods = false;
         model.session.agent.version = Some(report.client);
-        let timer = TimerId::Bridge(model.session.pane);
+        let timer = TimerId::Bridge(model.session.pane());
         model.emit(Effect::SetTimer(timer, SILENCE));
         // Changes of the prompt box are reported, not what was in it before.
         let (purpose, order) = (Purpose::FirstDraft, BridgeOrder::ReadDraft);
@@ -228,7 +228,7 @@ fn first_draft(model: &mut Model, ended: EndedOrder) {
 
 /// Checks a bridge that should have reported by now.
 pub fn look(model: &mut Model, of: crate::lineage::IterationId) {
-    if of != model.session.pane || model.session.agent.state == AgentState::Exited {
+    if of != model.session.pane() || model.session.agent.state == AgentState::Exited {
         return;
     }
     let again = |after| Effect::SetTimer(TimerId::Bridge(of), after);

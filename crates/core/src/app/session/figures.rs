@@ -76,7 +76,7 @@ pub(in crate::app) fn observe(
     if !taken {
         tracing::debug!(?reading, "a figure that cannot be is passed over");
     }
-    let followed = model.session.transcript.whole && !model.session.transcript_lost;
+    let followed = model.session.transcript.whole && !model.session.is_transcript_lost();
     if model.session.guard.observe(reading) && !model.session.agent.hooked && !followed {
         compaction::fell(model);
     }
@@ -105,8 +105,7 @@ pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) {
         return;
     }
     tracing::warn!(%session, why, "the transcript cannot be followed");
-    model.session.guard.forget(Source::Transcript);
-    model.session.transcript_lost = true;
+    model.session.transcript_lost();
     figures_changed(model);
 }
 

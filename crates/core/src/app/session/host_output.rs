@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(effects, [Effect::HostProgress(percent)]);
         assert_eq!(says(&mut bench, ScreenFact::Progress(percent)), []);
         assert_eq!(bench.model.session.agent.progress, Some(percent));
-        let iteration = bench.model.session.iteration;
+        let iteration = bench.model.session.iteration();
         let exit = crate::app::event::Exit::Code(1);
         let effects = bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
         assert!(effects.contains(&Effect::HostProgress(Progress::None)));

@@ -22,7 +22,7 @@ use crate::app::{
 
 /// Takes note that the agent's process runs.
 pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp, new_ids: NewIds) {
-    if iteration != model.session.iteration {
+    if iteration != model.session.iteration() {
         return;
     }
     model.session.agent.process = Some(process);
@@ -44,7 +44,7 @@ pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp,
 
 /// Handles an agent's process that could not be started.
 pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) {
-    if iteration != model.session.iteration {
+    if iteration != model.session.iteration() {
         return;
     }
     model.session.agent.state = AgentState::Exited;
@@ -62,7 +62,7 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) {
 
 /// Handles the end of the agent's process.
 pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) {
-    if iteration != model.session.pane || model.session.agent.state == AgentState::Exited {
+    if iteration != model.session.pane() || model.session.agent.state == AgentState::Exited {
         return;
     }
     if model.session.agent.daemon.is_ending() {

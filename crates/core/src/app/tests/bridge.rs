@@ -17,7 +17,7 @@ use super::{in_place::reads_draft, *};
 
 impl Bench {
     pub(super) fn with_bridge(&mut self, absence: Option<Absence>) -> Vec<Effect> {
-        let iteration = self.model.session.iteration;
+        let iteration = self.model.session.iteration();
         self.send(Event::Bridge(BridgeEvent::Offered { iteration, absence }))
     }
 
@@ -31,7 +31,7 @@ impl Bench {
     }
 
     pub(super) fn bridge_looks(&mut self) -> Vec<Effect> {
-        let iteration = self.model.session.iteration;
+        let iteration = self.model.session.iteration();
         self.send(Event::TimerFired(TimerId::Bridge(iteration)))
     }
 
@@ -226,7 +226,7 @@ fn a_session_that_has_not_begun_is_waited_for() {
     crate::app::iteration::begin(&mut bench.model, false, None, None);
     bench.spawned(NEW);
     bench.with_bridge(None);
-    let iteration = bench.model.session.iteration;
+    let iteration = bench.model.session.iteration();
     let effects = bench.bridge_looks();
     assert!(
         matches!(effects[..], [Effect::SetTimer(TimerId::Bridge(of), _)] if of == iteration),

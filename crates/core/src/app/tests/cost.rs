@@ -189,7 +189,7 @@ fn a_session_that_is_resumed_counts_from_where_it_stood() {
     bench.exited(1);
     bench.press(KeyCode::Enter);
     bench.spawned(5);
-    assert_eq!(bench.model.session.iteration.get(), 4);
+    assert_eq!(bench.model.session.iteration().get(), 4);
     turn(&mut bench, 20_000, 0.13);
     assert_eq!(cents_of_iterations(&bench).last(), Some(&1.0));
 }

@@ -281,7 +281,7 @@ fn the_bridge_reads_the_draft_as_it_is_and_puts_it_back_with_its_cursor() {
     let (id, _) = order(&effects).expect("the prompt box is read once more");
     let effects = bench.bridge_says(OLD, read(id));
     assert_eq!(signals(&effects), [StopSignal::Exit]);
-    let iteration = bench.model.session.iteration.next();
+    let iteration = bench.model.session.iteration().next();
     bench.exited(0);
     bench.send(Event::Bridge(BridgeEvent::Offered {
         iteration,

@@ -141,7 +141,7 @@ fn the_signals_of_another_session_are_not_read() {
 #[test]
 fn a_generic_agent_is_read_from_its_pane() {
     let mut bench = Bench::new();
-    let iteration = bench.model.session.iteration;
+    let iteration = bench.model.session.iteration();
     let mut look = |text: &str, iteration| {
         let signals = signal::parse_pane(text);
         bench.send(Event::Read(ReadEvent::PaneSignals { iteration, signals }))
@@ -214,7 +214,7 @@ fn the_last_commands_are_carried_while_their_session_lasts() {
         text.contains("## Recent commands\n\n```\n$ ls\na\n```"),
         "{text}"
     );
-    let iteration = bench.model.session.iteration;
+    let iteration = bench.model.session.iteration();
     let commands = vec!["$ make\n".to_owned()];
     bench.send(Event::Read(ReadEvent::Recorded {
         iteration,

@@ -102,7 +102,11 @@ fn what_was_reviewed_takes_the_place_of_the_client_s_summary() {
     assert_eq!(decisions(&effects), [(1, Decision::Replace { text })]);
     assert_eq!(signals(&effects), [], "the agent is not ended");
     assert_eq!(decisions(&bench.compacts(1, Trigger::Auto)), []);
-    assert_eq!(bench.model.session.iteration.get(), 1, "no sign of it yet");
+    assert_eq!(
+        bench.model.session.iteration().get(),
+        1,
+        "no sign of it yet"
+    );
 
     bench.in_force();
     assert_eq!(bench.step(), None);
@@ -120,7 +124,7 @@ fn what_was_reviewed_takes_the_place_of_the_client_s_summary() {
         ]
     );
     let model = &bench.model;
-    assert_eq!(model.session.iteration.get(), 2);
+    assert_eq!(model.session.iteration().get(), 2);
     assert_eq!(
         bench.state(),
         AgentState::Busy,
@@ -210,7 +214,7 @@ fn without_an_answer_in_time_the_choice_is_taken() {
             }
             (Unanswered::Handoff, [(1, Decision::Replace { .. })]) => {
                 bench.in_force();
-                assert_eq!(bench.model.session.iteration.get(), 2);
+                assert_eq!(bench.model.session.iteration().get(), 2);
             }
             _ => panic!("{unanswered:?}: {decided:?}"),
         }
@@ -371,6 +375,6 @@ fn one_that_is_stopped_in_the_client_has_changed_nothing() {
         }
         assert_eq!(bench.step(), None);
         assert!(bench.notified("its compaction was stopped"));
-        assert_eq!(bench.model.session.iteration.get(), 1);
+        assert_eq!(bench.model.session.iteration().get(), 1);
     }
 }

@@ -207,7 +207,7 @@ impl World {
     }
 
     fn exits(&mut self) -> Vec<Effect> {
-        let iteration = self.bench.model.session.pane;
+        let iteration = self.bench.model.session.pane();
         let exit = Exit::Code(0);
         self.send(Event::Pane(PaneEvent::Exited { iteration, exit }))
     }

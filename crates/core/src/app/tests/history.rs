@@ -477,7 +477,8 @@ fn the_turns_of_earlier_iterations_stay_and_those_before_a_restart_are_read_back
     bench.send(Event::Store(StoreEvent::TurnsRead(read.clone())));
     assert_eq!(turns(&bench, 1), [20_000, 40_000, 90_000]);
     let mut restarted = Bench::new();
-    restarted.model.session.iteration = IterationId::new(2).unwrap();
+    let second = IterationId::new(2).unwrap();
+    restarted.model.session.begin_in_place(second);
     restarted.send(Event::Store(StoreEvent::TurnsRead(read)));
     assert_eq!(turns(&restarted, 1), [20_000, 40_000]);
 }

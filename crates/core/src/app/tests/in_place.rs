@@ -95,7 +95,7 @@ impl Bench {
         let (id, _) = self.replacing();
         self.bridge_says(OLD, Said::HandedOut(id));
         assert_eq!(self.step(), Some(Step::Delivering));
-        assert_eq!(self.model.session.iteration.get(), 1, "no sign of it yet");
+        assert_eq!(self.model.session.iteration().get(), 1, "no sign of it yet");
         id
     }
 
@@ -179,7 +179,7 @@ fn the_conversation_is_replaced_inside_the_running_client() {
     let model = &bench.model;
     assert_eq!(model.session.id, session(OLD));
     assert_eq!(
-        (model.session.iteration.get(), model.session.pane.get()),
+        (model.session.iteration().get(), model.session.pane().get()),
         (2, 1)
     );
     assert_eq!(model.session.agent.process, process);
@@ -219,7 +219,7 @@ fn each_sign_serves_and_the_bridge_lives_on_with_its_process() {
         assert_eq!(bench.step(), None);
         assert!(bench.model.session.agent.bridge.of(session(OLD)).is_some());
         // Its watch is of the process, and so is the word of its end.
-        let iteration = bench.model.session.pane;
+        let iteration = bench.model.session.pane();
         let again = bench.send(Event::TimerFired(TimerId::Bridge(iteration)));
         assert!(
             matches!(again[0], Effect::SetTimer(TimerId::Bridge(_), _)),
@@ -372,7 +372,7 @@ fn what_is_refused_has_changed_nothing() {
         assert_eq!(bench.step(), None);
         assert!(bench.notice().contains("nothing was changed"));
         assert!(bench.notice().contains(why), "{}", bench.notice());
-        assert_eq!(bench.model.session.iteration.get(), 1);
+        assert_eq!(bench.model.session.iteration().get(), 1);
         assert_eq!(bench.state(), AgentState::Idle);
         assert_eq!(bench.journaled.last(), Some(&Step::Failed));
         // What the client does by itself after that is its own.
@@ -405,7 +405,7 @@ fn a_conversation_that_the_client_has_summarized_itself_is_no_reboot() {
     assert_eq!((continued(&effects), bench.step()), (None, None));
     assert!(bench.notice().contains("summarized"), "{}", bench.notice());
     bench.gone_on();
-    assert_eq!(bench.model.session.iteration.get(), 1);
+    assert_eq!(bench.model.session.iteration().get(), 1);
     assert_eq!(
         bench.model.session.compactions.count(),
         1,
@@ -462,7 +462,7 @@ fn an_order_without_an_answer_is_revoked_or_its_proof_awaited() {
         assert_eq!(bench.step(), Some(Step::Delivering));
         bench.gone_on();
         assert_eq!(bench.step(), None, "a late proof counts");
-        assert_eq!(bench.model.session.iteration.get(), 2);
+        assert_eq!(bench.model.session.iteration().get(), 2);
     }
 }
 
@@ -474,7 +474,7 @@ fn an_answer_that_is_lost_is_not_missed() {
     assert!(!effects.contains(&Effect::RevokeOrder(id)));
     bench.gone_on();
     assert_eq!(
-        (bench.step(), bench.model.session.iteration.get()),
+        (bench.step(), bench.model.session.iteration().get()),
         (None, 2)
     );
 }
@@ -496,7 +496,7 @@ fn an_agent_that_dies_is_resumed_in_its_session() {
         bench.spawned(3);
         bench.resumed(OLD);
         assert_eq!(bench.step(), None);
-        assert_eq!(bench.model.session.pane.get(), 2);
+        assert_eq!(bench.model.session.pane().get(), 2);
         assert!(bench.notice().contains("as the client left it"));
     }
 }
@@ -507,7 +507,7 @@ fn an_agent_that_dies_behind_the_replacement_is_resumed_with_its_record() {
     bench.handed_out();
     bench.compacted();
     bench.spawned(3);
-    let iteration = bench.model.session.pane;
+    let iteration = bench.model.session.pane();
     let exit = Exit::Code(1);
     let effects = bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
     assert_eq!(starts(&effects)[0].session, session(OLD));
@@ -526,7 +526,7 @@ fn an_agent_that_dies_behind_the_proof_is_resumed_too() {
     bench.spawned(3);
     bench.gone_on();
     // The step is not on disk yet.
-    let iteration = bench.model.session.pane;
+    let iteration = bench.model.session.pane();
     let exit = Exit::Code(1);
     bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
     bench.last_is_on_disk();
@@ -635,14 +635,14 @@ fn an_undo_resumes_a_copy_of_the_conversation_before() {
     assert_eq!((copy.from, copy.nonce.as_str()), (session(OLD), "00000002"));
     let effects = bench.read_draft(&effects);
     assert_eq!(signals(&effects), [StopSignal::Exit]);
-    let iteration = bench.model.session.pane;
+    let iteration = bench.model.session.pane();
     let exit = Exit::Code(0);
     let start = starts(&bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }))).remove(0);
     assert_eq!((start.session, start.resume), (copy.to, true));
     assert_ne!(copy.to, bench.model.reboot.new_ids.session);
     let iterations = bench.model.lineage.iterations();
     assert_eq!(iterations[2].parent, Some(iterations[0].iteration));
-    assert_eq!(bench.model.session.pane, iterations[2].iteration);
+    assert_eq!(bench.model.session.pane(), iterations[2].iteration);
 }
 
 #[test]
@@ -667,7 +667,7 @@ fn an_undone_conversation_above_the_client_s_trigger_is_not_compacted_at_its_nex
         );
         let effects = bench.send(undo());
         bench.read_draft(&effects);
-        let iteration = bench.model.session.pane;
+        let iteration = bench.model.session.pane();
         let exit = Exit::Code(0);
         bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
         assert_eq!(bench.model.session.agent.holds_compaction, lifted);

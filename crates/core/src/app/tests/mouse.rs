@@ -177,10 +177,10 @@ fn what_is_held_is_not_for_the_next_agent() {
     let mut bench = bench();
     let [pane, ..] = cells(&bench);
     assert_eq!(given(&mut bench, [report(Down(LEFT), pane)]), "p");
-    let (iteration, exit) = (bench.model.session.pane, Exit::Code(1));
+    let (iteration, exit) = (bench.model.session.pane(), Exit::Code(1));
     bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
     bench.press(KeyCode::Enter);
-    assert_ne!(bench.model.session.pane, iteration, "another agent runs");
+    assert_ne!(bench.model.session.pane(), iteration, "another agent runs");
     bench.send(Event::Pane(PaneEvent::MouseModeSet { on: true }));
     assert_eq!(
         given(

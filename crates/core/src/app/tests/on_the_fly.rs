@@ -88,7 +88,11 @@ fn auto_reboots_at_the_line_in_the_middle_of_the_turn_which_goes_on() {
     let id = bench.fills().expect("the order is given at once");
     assert_eq!(banner(&bench.model), None, "it is on its way");
     bench.asks_for(id);
-    assert_eq!(bench.model.session.iteration.get(), 1, "no sign of it yet");
+    assert_eq!(
+        bench.model.session.iteration().get(),
+        1,
+        "no sign of it yet"
+    );
     bench.is_replaced();
     assert_eq!(bench.step(), None);
     assert_eq!(
@@ -106,7 +110,7 @@ fn auto_reboots_at_the_line_in_the_middle_of_the_turn_which_goes_on() {
         .unwrap();
     assert_eq!((record.way, record.verified), (Way::OnTheFly, true));
     assert_eq!(record.old_session, record.new_session);
-    assert_eq!(bench.model.session.iteration.get(), 2);
+    assert_eq!(bench.model.session.iteration().get(), 2);
     // The turn is one, and its end is of the new iteration.
     bench.turn_ended(OLD);
     bench.bridge_says(OLD, turn(false));
@@ -260,10 +264,10 @@ fn it_is_taken_back_while_the_client_has_not_asked() {
             assert_eq!(bench.step(), None);
             let reason = bench.model.reboot.quiet.as_ref().map(|one| &one.reason);
             assert_eq!(reason, Some(&QuietReason::Deferred));
-            assert_eq!(bench.model.session.iteration.get(), 1);
+            assert_eq!(bench.model.session.iteration().get(), 1);
         } else {
             bench.is_replaced();
-            assert_eq!(bench.model.session.iteration.get(), 2, "it is in force");
+            assert_eq!(bench.model.session.iteration().get(), 2, "it is in force");
         }
     }
 }

@@ -23,14 +23,14 @@ fn a_reboot_by_key_goes_through_every_step_in_order() {
     let effects = bench.exited(0);
     let start = StartAgent {
         prompt_if_new: None,
-        iteration: bench.model.session.iteration,
+        iteration: bench.model.session.iteration(),
         session: session(NEW),
         resume: false,
         prompt: Some(shown.clone()),
         first: false,
     };
     assert!(effects.contains(&Effect::Start(start)), "{effects:?}");
-    assert_eq!(bench.model.session.iteration.get(), 2);
+    assert_eq!(bench.model.session.iteration().get(), 2);
     bench.spawned(3);
     bench.started(NEW);
     assert_eq!(bench.step(), Some(Step::Verifying));
@@ -262,7 +262,7 @@ fn a_rung_that_does_not_help_is_followed_by_the_next() {
     assert_eq!(bench.step(), None, "given up");
     assert!(bench.model.reboot.failure.is_some());
     assert_eq!(
-        bench.model.session.iteration.get(),
+        bench.model.session.iteration().get(),
         1,
         "no second agent was started"
     );
@@ -1258,7 +1258,7 @@ fn a_roll_back_that_fails_too_says_that_no_agent_runs() {
         begin(&mut bench);
         while bench.step().is_some() || bench.model.session.agent.state != AgentState::Exited {
             let why = "too many open files".to_owned();
-            let iteration = bench.model.session.iteration;
+            let iteration = bench.model.session.iteration();
             bench.send(Event::Pane(PaneEvent::SpawnFailed { iteration, why }));
         }
         let model = &bench.model;

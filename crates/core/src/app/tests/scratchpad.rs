@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    app::{checkpoint::saved_scratchpad, model::Editor, scratchpad::handed_over},
+    app::{checkpoint::saved_scratchpad, model::Editor},
     lineage::checkpoint::SavedScratchpad,
 };
 use pitstop_agent::{ToolCall, ToolOutput};
@@ -82,9 +82,9 @@ fn a_persons_line_survives_signals_and_reboots() {
         notes(&bench),
         "- [x] one\n- [ ] never touch main\n- [ ] two\n- [ ] three\n"
     );
-    handed_over(&mut bench.model);
+    bench.model.draft.hand_over_notes();
     signal(&mut bench, "- [ ] something else");
-    handed_over(&mut bench.model);
+    bench.model.draft.hand_over_notes();
     signal(&mut bench, "- [x] something else");
     assert!(
         notes(&bench).contains("- [ ] never touch main\n"),
@@ -411,7 +411,7 @@ impl World {
                 effects
             }
             Step::Reboot => {
-                handed_over(&mut self.bench.model);
+                self.bench.model.draft.hand_over_notes();
                 Vec::new()
             }
             Step::Disk(works) => {

@@ -110,7 +110,7 @@ fn a_model_is_asked_once_at_the_warn_line() {
     assert_eq!(ordered(&bench.used(WARN + 1_000)), None);
     assert_eq!(ordered(&bench.used(COMPACT)), None);
     let effects = read(&mut bench, id, "plain");
-    let iteration = bench.model.session.iteration;
+    let iteration = bench.model.session.iteration();
     let text = plain("plain");
     assert!(effects.contains(&Effect::SaveSummary { iteration, text }));
     // The handoff says it by itself.

@@ -229,7 +229,7 @@ fn a_session_that_was_left_keeps_nothing() {
     }
     let present = Caller {
         session: Some(session(OLD)),
-        iteration: Some(bench.model.session.iteration.get()),
+        iteration: Some(bench.model.session.iteration().get()),
     };
     assert_eq!(
         bench.calls_as(present, note("from here")).0.as_deref(),
@@ -269,7 +269,7 @@ fn the_tools_come_by_the_mod_and_by_a_server_where_there_is_none_to_be() {
 fn the_state_says_how_the_tools_are_reached() {
     let mut bench = Bench::new();
     let give = |bench: &mut Bench, by| {
-        let iteration = bench.model.session.iteration;
+        let iteration = bench.model.session.iteration();
         bench.send(Event::Bridge(BridgeEvent::ToolsGiven { iteration, by }));
         tools(&bench.model)
     };

@@ -109,11 +109,11 @@ fn a_trim_copies_the_ended_session_and_resumes_the_copy() {
     let mut bench = Bench::new();
     bench.used(155_000);
     let ask = bench.trimming();
-    assert_eq!(bench.model.session.iteration.get(), 1);
+    assert_eq!(bench.model.session.iteration().get(), 1);
     let effects = bench.copied(ask, Ok(trim_record()));
     let start = StartAgent {
         prompt_if_new: None,
-        iteration: bench.model.session.iteration,
+        iteration: bench.model.session.iteration(),
         session: session(NEW),
         resume: true,
         prompt: None,

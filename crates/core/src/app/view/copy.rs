@@ -48,7 +48,7 @@ pub fn toggle(model: &mut Model) {
             return;
         }
     } else if model.session.agent.full_screen && !model.is_generic() {
-        let iteration = model.session.iteration;
+        let iteration = model.session.iteration();
         model.emit(Effect::ReadTranscript(model.session.id, iteration));
         return;
     }

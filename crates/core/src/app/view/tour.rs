@@ -26,7 +26,7 @@ fn is_done(model: &Model, step: usize) -> bool {
     match step {
         0 => {
             let figure = model.session.guard.figure(model.now);
-            model.session.iteration.get() > 1
+            model.session.iteration().get() > 1
                 || figure.is_some_and(|one| one.level >= Level::Critical)
         }
         1 => model.draft.notes.human.iter().next().is_some() && model.draft.notes.editor.is_none(),
