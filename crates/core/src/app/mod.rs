@@ -35,7 +35,9 @@ pub use view::{copy, external, focus, history, input, layout, reading, replay, t
 use pitstop_base::{clock::At, exit, format};
 
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
-use model::{Beginning, event_scratch::EventScratch, submission::SubmissionEvent};
+use model::{
+    Beginning, attempt::AttemptEvent, event_scratch::EventScratch, submission::SubmissionEvent,
+};
 
 /// The model, and the only way to change it: by an event.
 #[derive(Debug)]
@@ -150,7 +152,9 @@ fn answer(model: &mut Model, event: Event) {
         Event::Bridge(event) => bridge::received(model, event),
         Event::Read(event) => read(model, event),
         Event::Store(StoreEvent::Journaled { reboot, step }) => {
-            reboot::journaled(model, reboot, step);
+            if let Some(kept) = model.reboot.journaled(reboot, step) {
+                unsent::forget(model, &kept);
+            }
         }
         Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
         Event::Store(StoreEvent::CarriedRead { session, found }) => {
@@ -199,7 +203,7 @@ fn pane(model: &mut Model, event: PaneEvent) {
         PaneEvent::LinkHovered { target } => model.view.hovered = target,
         PaneEvent::CopyMode(outcome) => copy::answered(model, outcome),
         PaneEvent::PromptBoxSeen(prompt_box) => activity::box_changed(model, prompt_box),
-        PaneEvent::MarkerSeen => reboot::marker_seen(model),
+        PaneEvent::MarkerSeen => model.reboot.on(AttemptEvent::MarkerSeen),
         PaneEvent::InputRefused => model.error(
             "the agent does not read its input: what you typed last was not delivered (Ctrl-C drops what waits)",
         ),
@@ -223,14 +227,14 @@ fn read(model: &mut Model, event: ReadEvent) {
             carried::draft_found(model, &text);
             unsent::found(model, text);
         }
-        ReadEvent::DraftKept(text) => reboot::draft_kept(model, text.as_deref()),
+        ReadEvent::DraftKept(text) => model.reboot.on(AttemptEvent::DraftKept(text)),
         ReadEvent::Versions(versions) => scratchpad::versions_read(model, versions),
         ReadEvent::VersionsUnreadable => scratchpad::no_versions(model),
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
         ReadEvent::Git(facts) => breakpoint::git_read(model, facts),
         ReadEvent::HandoffFiles(handoff_files) => {
             model.draft.handoff_files = *handoff_files;
-            reboot::drafted(model);
+            model.reboot.on(AttemptEvent::Gathered);
         }
         ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),
         ReadEvent::Recorded {
@@ -241,9 +245,11 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::TranscriptLost { session, why } => {
             figures::transcript_lost(model, session, &why);
         }
-        ReadEvent::Prepared { reboot, refused } => reboot::prepared(model, reboot, refused),
+        ReadEvent::Prepared { reboot, refused } => {
+            model.reboot.on(AttemptEvent::Prepared(reboot, refused));
+        }
         ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
-        ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
+        ReadEvent::Trimmed { ask, made } => model.reboot.on(AttemptEvent::Copied(ask, made)),
         ReadEvent::Estimate(reading) => figures::estimated(model, reading),
         ReadEvent::ClientSettings(settings) => figures::settings_read(model, *settings),
         ReadEvent::ClientWords(words) => figures::client_said(model, words),

@@ -5,6 +5,7 @@
 
 pub mod activity;
 pub mod agent;
+pub mod attempt;
 pub mod bridge;
 pub mod carried;
 pub mod client_limits;

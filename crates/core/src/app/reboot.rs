@@ -33,7 +33,6 @@ pub mod unsent;
 
 mod automatic;
 mod banner;
-mod held;
 mod prepare;
 mod steps;
 mod timing;
@@ -45,7 +44,6 @@ use crate::{
         journal::{JournalEntry, Step},
     },
 };
-use pitstop_base::clean;
 use pitstop_handoff::Handoff;
 use pitstop_transcript::SessionId;
 
@@ -56,8 +54,9 @@ use crate::app::{
     facts::{holds_compaction, is_calm, is_handoff_lent, is_under_review},
     model::{
         Model, Overlay,
+        attempt::AttemptEvent,
         reading::Reading,
-        reboot::{Launch, Phase, Prepared, Proof, RebootOutcome, Replaced},
+        reboot::{Phase, Prepared, Proof, RebootOutcome, Replaced},
         trim::Preview,
         unsent::OnDisk,
     },
@@ -71,8 +70,7 @@ pub use crate::app::{
 use automatic::breaker;
 pub use automatic::{after, consider, held_up, session_changed, tick};
 pub use banner::{Banner, banner, wish};
-pub use prepare::prepared;
-pub use steps::{advance, draft_kept, draft_read};
+pub use steps::{advance, draft_read};
 use steps::{end_attempt, enter, finish, waiting};
 
 /// The number of turns that `d` puts a reboot off by.
@@ -351,23 +349,14 @@ fn open_review(model: &mut Model) {
 /// Follows the agent to another session before anything was done: that session is ended now.
 pub fn moved(model: &mut Model) {
     let session = model.session.id;
-    held::let_go(model);
+    let goes_on = model.reboot.let_client_go();
+    model.emit_all(goes_on);
     if let Some(attempt) = &mut model.reboot.attempt
         && attempt.kind.is_reboot()
         && attempt.is_harmless()
     {
         attempt.old = session;
         trim::moved(model);
-    }
-}
-
-/// Notes the session that the old one has ended as: it is the one that an undo has to resume.
-pub fn ended_as(model: &mut Model, session: SessionId) {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && attempt.step() == Step::Ending
-        && attempt.kind.is_reboot()
-    {
-        attempt.old = session;
     }
 }
 
@@ -449,111 +438,23 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Notes that a step is on disk.
-pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && attempt.id == id
-        && attempt.step() == step
-    {
-        attempt.journaled = true;
-    }
-    let beside = &mut model.reboot.beside;
-    if let Some((_, kept)) = beside.take_if(|(one, _)| *one == id && step.is_final()) {
-        unsent::forget(model, &kept);
-    }
-}
-
-/// Notes that the facts for the draft have arrived.
-pub const fn drafted(model: &mut Model) {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && let Phase::Drafting { gathered } = &mut attempt.phase
-    {
-        *gathered = true;
-    }
-}
-
-/// Notes that the new agent's process runs.
-pub fn spawned(model: &mut Model) {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && let Some(launch) = attempt.phase.launch_mut()
-    {
-        *launch = Launch::Running;
-    }
-}
-
-/// Notes that the new agent's process could not be started.
-pub fn spawn_failed(model: &mut Model, why: &str) {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && let Some(launch) = attempt.phase.launch_mut()
-    {
-        *launch = Launch::Failed(why.to_owned());
-    }
-}
-
 /// Checks whether a prompt that reached the agent is the handoff.
 pub fn prompt_seen(model: &mut Model, prompt: &str) {
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
-    let Some(handoff) = &attempt.handoff else {
-        return;
-    };
-    if attempt.kind == Kind::Trim || !attempt.has_begun() {
-        return;
-    }
-    let in_place = attempt.kind.replaces();
-    if in_place && in_place::is_go(prompt, &handoff.marker.nonce) {
-        attempt.set_proof(Proof::Seen);
-        return;
-    }
-    if !handoff.marker.is_in(prompt) {
-        return;
-    }
-    let changed = clean::composed(prompt.trim_end()) != clean::composed(&handoff.text);
-    let (sent, arrived) = (handoff.text.len(), prompt.len());
-    attempt.set_proof(Proof::Seen);
-    if changed {
+    if let Some((sent, arrived)) = model.reboot.prompt_seen(prompt) {
         model.error(format!(
             "the handoff arrived changed: {sent} bytes sent, {arrived} arrived"
         ));
     }
 }
 
-/// Takes as proof a handoff in the transcript that begins with this line: in a compaction that was answered there is no prompt with it.
-pub fn handoff_seen(model: &mut Model, first_line: &str) {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && (attempt.held.is_some() || attempt.kind == Kind::OnTheFly)
-        && attempt.has_begun()
-        && let Some(handoff) = &attempt.handoff
-        && handoff.marker.is_in(first_line)
-    {
-        attempt.set_proof(Proof::Seen);
-    }
-}
-
-/// Takes as proof that the marker was seen by other means than a hook.
-pub fn marker_seen(model: &mut Model) {
-    if let Some(attempt) = &mut model.reboot.attempt {
-        attempt.set_proof(Proof::Seen);
-    }
-}
-
 /// Handles the end of the agent's process. Returns whether the reboot expected it or deals with it.
 pub fn exited(model: &mut Model, exit: &Exit) -> bool {
     automatic::agent_ended(model);
-    held::let_go(model);
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return false;
-    };
-    if let Phase::Replacing(replacing) = &mut attempt.phase {
-        in_place::agent_ended(replacing, &exit.to_string());
-        return true;
-    }
-    // In any other phase it is the old one that is gone.
-    if let Some(launch) = attempt.phase.launch_mut() {
-        *launch = Launch::Failed(format!("the new agent ended at once: {exit}"));
-    }
-    true
+    let goes_on = model.reboot.let_client_go();
+    model.emit_all(goes_on);
+    let ended = AttemptEvent::AgentEnded(exit.to_string());
+    model.reboot.on(ended);
+    model.reboot.attempt.is_some()
 }
 
 /// Handles a timer of the reboot that has run out.
@@ -579,8 +480,7 @@ fn verify_due(model: &mut Model) {
         return;
     };
     if attempt.held.is_some() && matches!(attempt.phase, Phase::Replacing(_)) {
-        held::stopped_in_client(model);
-        return;
+        return model.reboot.on(AttemptEvent::StoppedInClient);
     }
     if attempt.kind == Kind::Trim && waits {
         // Without hooks the screen is the proof: a client that waits for a prompt has taken the session.

@@ -24,9 +24,9 @@ use crate::{
 use pitstop_transcript::Tokens;
 
 use super::{
-    Approval, approve, held, on_the_fly, request,
+    Approval, approve, on_the_fly, request,
     steps::end_attempt,
-    timing::{cuts, is_free, refused},
+    timing::{cuts, is_answer_due, is_free, refused},
 };
 use crate::app::{
     draft::{breakpoint, summary},
@@ -164,7 +164,7 @@ pub fn after(model: &mut Model) {
         return;
     };
     let clock = attempt.clock();
-    if held::is_due(model) || on_the_fly::is_due(model) {
+    if is_answer_due(model) || on_the_fly::is_due(model) {
         return go(model);
     }
     match (clock, may_announce(model)) {

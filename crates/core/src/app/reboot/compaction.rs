@@ -23,7 +23,7 @@ use pitstop_transcript::SessionId;
 use super::{
     Approval, Attempt, Kind, approve,
     automatic::breaker,
-    close_review, held,
+    close_review,
     steps::{end_attempt, enter},
 };
 use crate::app::{
@@ -32,6 +32,7 @@ use crate::app::{
     facts::{answer_left, answers_at_once, held as undecided, is_forced},
     model::{
         Model,
+        attempt::AttemptEvent,
         reboot::{Held, Phase, RebootOutcome},
     },
     refusal::Refusal,
@@ -171,6 +172,6 @@ pub fn turn_aborted(model: &mut Model) {
             model.info("the compaction was stopped in the client: nothing was changed");
             end(model);
         }
-        Some(true) => held::stopped_in_client(model),
+        Some(true) => model.reboot.on(AttemptEvent::StoppedInClient),
     }
 }

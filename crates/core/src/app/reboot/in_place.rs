@@ -20,7 +20,7 @@ use pitstop_agent::{
 };
 
 use super::{
-    held, moment, on_the_fly, prepare,
+    moment, on_the_fly, prepare,
     steps::{enter, roll_back, waiting},
     submit,
 };
@@ -34,6 +34,7 @@ use crate::app::{
     },
     model::{
         Model,
+        attempt::{COMMAND, is_go},
         orders::{EndedOrder, OrderEnd, Purpose},
         reboot::{Approval, Kind, Launch, NewAgent, Phase, Proof, Replacing, Revoked},
     },
@@ -48,9 +49,6 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The text with which our mod refuses an order for an idle client while a turn runs.
 pub const TURN_RUNS: &str = "a turn runs";
-
-/// The command that begins the turn after a replaced conversation, by its name in hooks and the transcript.
-const COMMAND: &str = "pitstop:go";
 
 /// Takes the way that the user has set.
 pub(super) fn take_configured(model: &mut Model) {
@@ -125,8 +123,13 @@ pub(super) fn begin(model: &mut Model) {
 /// Does the next step of a replacement from how far it has come.
 pub(super) fn replacing(model: &mut Model, now: &Replacing) {
     match now {
-        Replacing::Pending if held::answer(model) => await_sign(model, None),
-        Replacing::Pending => order(model),
+        Replacing::Pending => match model.reboot.answer_client() {
+            Some(answer) => {
+                model.emit(answer);
+                await_sign(model, None);
+            }
+            None => order(model),
+        },
         Replacing::Refused(why) => refused(model, why),
         Replacing::Gone(why) => roll_back(model, why),
         // The turn's end may have come before the answer to the order.
@@ -301,22 +304,6 @@ pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) {
         return set(model, Replacing::Refused(why));
     }
     await_sign(model, Some(id));
-}
-
-/// Notes that the agent has ended meanwhile.
-pub(super) fn agent_ended(replacing: &mut Replacing, how: &str) {
-    let why = match replacing {
-        Replacing::HandedOut { .. } | Replacing::Revoking { .. } => {
-            format!("the agent ended while its conversation was being replaced: {how}")
-        }
-        _ => format!("the agent ended before its conversation was replaced: {how}"),
-    };
-    *replacing = Replacing::Gone(why);
-}
-
-/// Reports whether this prompt is the command that begins the turn after the handoff.
-pub(super) fn is_go(prompt: &str, nonce: &str) -> bool {
-    !nonce.is_empty() && prompt.contains(COMMAND) && prompt.contains(nonce)
 }
 
 /// Checks whether a hook is a sign that the conversation is replaced.

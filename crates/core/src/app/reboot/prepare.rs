@@ -95,18 +95,6 @@ fn result(model: &Model, attempt: &Attempt, hook: &'static str) -> RebootResult 
     }
 }
 
-/// Takes in the answer to the order.
-pub fn prepared(model: &mut Model, reboot: uuid::Uuid, refused: Option<String>) {
-    // A different reboot, or none, means that this one was taken back meanwhile.
-    if let Some(attempt) = &mut model.reboot.attempt
-        && attempt.id == reboot
-        && attempt.phase == Phase::Preparing(Prepared::Ordered)
-    {
-        let prepared = refused.map_or(Prepared::Ready, Prepared::Refused);
-        attempt.phase = Phase::Preparing(prepared);
-    }
-}
-
 /// Refuses the reboot before anything was done to the old agent, which goes on.
 pub(super) fn refuse(model: &mut Model, why: &str) {
     let Some(attempt) = &model.reboot.attempt else {

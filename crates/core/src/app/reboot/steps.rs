@@ -35,7 +35,7 @@ use crate::app::{
         unsent::{OnDisk, Unsent},
     },
     reboot::{
-        ending, held, in_place,
+        ending, in_place,
         iteration::{close_iteration, open_iteration},
         moment, on_the_fly, submit, trim, unsent,
     },
@@ -644,18 +644,6 @@ fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
     }
 }
 
-/// Notes that the unsent prompt is on disk. The prompt box is read once more: the person may have continued typing meanwhile.
-pub fn draft_kept(model: &mut Model, text: Option<&str>) {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && let Phase::Waiting { look, draft } = &mut attempt.phase
-        && let OnDisk::Ordered(ordered) = draft
-        && text == Some(ordered.as_str())
-    {
-        *draft = OnDisk::Kept(std::mem::take(ordered));
-        *look = LastLook::Pending;
-    }
-}
-
 /// Closes the attempt, in the journal too; `why` is given where the outcome does not tell enough.
 pub(super) fn end_attempt(model: &mut Model, outcome: RebootOutcome, why: Option<&str>) {
     metrics::reboot_ended(model, outcome);
@@ -676,7 +664,8 @@ pub(super) fn end_attempt(model: &mut Model, outcome: RebootOutcome, why: Option
             model.reboot.failure.clone_from(&attempt.failure);
         }
     }
-    held::let_go(model);
+    let goes_on = model.reboot.let_client_go();
+    model.emit_all(goes_on);
     enter(model, if done { Phase::Done } else { Phase::Failed });
     model.emit_all(hook);
     if model.reboot.attempt.take().is_some() {

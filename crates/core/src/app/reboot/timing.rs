@@ -4,7 +4,10 @@ use crate::{api::wire::AgentState, config::RebootMode};
 
 use super::Kind;
 use crate::app::{
-    facts::{Block, blocked_by, is_editing, is_forced, is_in_call, is_safe, turn_runs},
+    facts::{
+        Block, answers_at_once, blocked_by, holds_compaction, is_editing, is_forced, is_in_call,
+        is_safe, is_under_review, turn_runs,
+    },
     model::{
         Model, Overlay,
         reboot::{Approval, Quiet, QuietReason},
@@ -66,4 +69,10 @@ pub(super) fn goes_on_the_fly(model: &Model) -> bool {
         && !is_editing(model)
         && model.session.agent.state == AgentState::Busy
         && turn_runs(model)
+}
+
+/// Reports whether a compaction of the client's is answered now without asking a person.
+pub(super) fn is_answer_due(model: &Model) -> bool {
+    let read = model.view.overlay == Some(Overlay::Review);
+    holds_compaction(model) && is_under_review(model) && answers_at_once(model) && !read
 }

@@ -6,12 +6,9 @@
 
 use std::time::Duration;
 
-use crate::{
-    guard::threshold::Threshold,
-    lineage::{TrimRecord, Way},
-};
+use crate::{guard::threshold::Threshold, lineage::Way};
 use pitstop_transcript::{
-    SessionId, Tokens,
+    Tokens,
     trim::{TrimPlan, TrimSettings},
 };
 
@@ -21,7 +18,7 @@ use crate::app::{
     facts::{holds_compaction, on_the_fly_refusal, replace_refusal},
     model::{
         Model,
-        reboot::{Kind, Launch, Phase, Proof},
+        reboot::{Kind, Phase},
     },
     refusal::Refusal,
 };
@@ -233,33 +230,4 @@ pub(in crate::app) fn order_copy(model: &mut Model) {
         settings: attempt.preview.settings,
     };
     model.emit(order);
-}
-
-/// Takes in that the copy was made, or could not be.
-pub fn copied(model: &mut Model, ask: u64, made: Result<TrimRecord, String>) {
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
-    if let Phase::Starting { copying, agent } = &mut attempt.phase
-        && *copying == Some(ask)
-    {
-        match made {
-            Ok(record) => attempt.trimmed = Some(record),
-            Err(why) => {
-                let why = format!("the trimmed copy could not be made: {why}");
-                agent.launch = Launch::Failed(why);
-            }
-        }
-    }
-}
-
-/// Takes as proof that the client runs in this session: it has taken a trimmed copy.
-pub fn session_seen(model: &mut Model, session: SessionId) {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && attempt.kind == Kind::Trim
-        && attempt.has_begun()
-        && session == model.session.id
-    {
-        attempt.set_proof(Proof::Seen);
-    }
 }

@@ -15,7 +15,7 @@ use crate::app::{
     effect::Effect,
     event::TranscriptFacts,
     facts::is_hookless,
-    model::Model,
+    model::{Model, attempt::AttemptEvent},
     reboot::{self, in_place, trim},
     session::{
         activity, compaction, daemon, elsewhere,
@@ -38,7 +38,7 @@ pub fn said(model: &mut Model, event: AgentEvent) {
     }
     // A client whose hooks are switched off may show its status line all the same.
     model.session.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
-    trim::session_seen(model, model.session.id);
+    model.reboot.on(AttemptEvent::SessionSeen);
     in_place::hook_seen(model, &event);
     match event {
         AgentEvent::SessionStarted {
@@ -281,7 +281,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     }
     // A trimmed copy that grows has its client, whether that has hooks or not.
     if model.session.transcript.turns > 0 && facts.turns > model.session.transcript.turns {
-        trim::session_seen(model, session);
+        model.reboot.on(AttemptEvent::SessionSeen);
     }
     in_place::transcript_read(model, &facts);
     // While a file is read for the first time, its sums are of a part.
@@ -307,7 +307,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     }
     trim::grown(model);
     if let Some(line) = model.session.transcript.handoff.clone() {
-        reboot::handoff_seen(model, &line);
+        model.reboot.on(AttemptEvent::HandoffRead(&line));
     }
     // The hook is the proof; the transcript is the second one.
     if let Some(prompt) = prompt {

@@ -17,7 +17,7 @@ use pitstop_transcript::SessionId;
 use crate::app::{
     effect::Effect,
     event::{Exit, TimerId},
-    model::{Model, daemon::Held},
+    model::{Model, attempt::AttemptEvent, daemon::Held},
     reboot,
 };
 
@@ -116,7 +116,7 @@ pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) 
     let held = model.session.agent.daemon.held.take()?;
     if let Some(session) = holds {
         model.session.id = session;
-        reboot::ended_as(model, session);
+        model.reboot.on(AttemptEvent::EndedAs(session));
     }
     if let Some(left) = left {
         let left = format!(

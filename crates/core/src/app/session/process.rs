@@ -12,7 +12,7 @@ use crate::app::{
     effect::Effect,
     event::{Exit, NewIds},
     facts::{end_reason, undelivered},
-    model::{Model, Overlay},
+    model::{Model, Overlay, attempt::AttemptEvent},
     reboot::{
         self,
         iteration::{close_iteration, note_end},
@@ -32,7 +32,7 @@ pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp,
     }
     // This is read before the reboot is notified of the process, which may end the attempt.
     let kept = undelivered(model);
-    reboot::spawned(model);
+    model.reboot.on(AttemptEvent::Spawned);
     // The next handoff has a nonce of its own; the one on its way keeps its own.
     handoff::leave_edit(model);
     if let Some(body) = kept {
@@ -51,8 +51,7 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) {
     model.session.agent.exit = Some(why.to_owned());
     model.error(why.to_owned());
     if model.reboot.attempt.is_some() {
-        reboot::spawn_failed(model, why);
-        return;
+        return model.reboot.on(AttemptEvent::NotSpawned(why));
     }
     close_iteration(model, EndReason::Crash);
     if !autopilot::takes_over(model, false) {

@@ -1,0 +1,193 @@
+//! The facts that the reboot under way takes in. Its next step follows from them once all features look again at what is true.
+
+use pitstop_agent::bridge::Decision;
+use pitstop_base::clean;
+use pitstop_transcript::SessionId;
+
+use crate::{
+    app::effect::Effect,
+    lineage::{TrimRecord, journal::Step},
+};
+
+use super::{
+    reboot::{Attempt, Kind, LastLook, Launch, Phase, Prepared, Proof, Reboot, Replacing},
+    unsent::OnDisk,
+};
+
+/// The command that begins the turn after a replaced conversation, by its name in hooks and the transcript.
+pub(in crate::app) const COMMAND: &str = "pitstop:go";
+
+/// A fact about the reboot under way.
+#[derive(Clone, Debug)]
+pub(in crate::app) enum AttemptEvent<'a> {
+    /// The facts for the draft were read.
+    Gathered,
+    /// All that the new agent needs was made, or was refused for this reason, for the reboot with this id.
+    Prepared(uuid::Uuid, Option<String>),
+    /// This unsent prompt is on disk.
+    DraftKept(Option<String>),
+    /// The session that ends has ended as this one.
+    EndedAs(SessionId),
+    /// The trimmed copy of this order was made, or could not be.
+    Copied(u64, Result<TrimRecord, String>),
+    /// The new agent's process runs.
+    Spawned,
+    /// The new agent's process could not be started.
+    NotSpawned(&'a str),
+    /// The agent's process has ended in this way.
+    AgentEnded(String),
+    /// The client runs in the session that it was started for.
+    SessionSeen,
+    /// The marker of the handoff was seen in the pane.
+    MarkerSeen,
+    /// The transcript has a handoff that begins with this line: in a compaction that was answered there is no prompt with it.
+    HandoffRead(&'a str),
+    /// The handoff that the client was given was not put in force: its person has stopped the compaction.
+    StoppedInClient,
+}
+
+impl Reboot {
+    /// Has the reboot under way take in a fact, if there is one.
+    pub(in crate::app) fn on(&mut self, event: AttemptEvent) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.on(event);
+        }
+    }
+
+    /// Notes that this step is on disk. Returns the unsent prompt that needs its place there no longer, if the step was the last.
+    pub(in crate::app) fn journaled(&mut self, id: uuid::Uuid, step: Step) -> Option<OnDisk> {
+        let attempt = self.attempt.as_mut();
+        if let Some(written) = attempt.filter(|one| one.id == id && one.step() == step) {
+            written.journaled = true;
+        }
+        let ended = self
+            .beside
+            .take_if(|(one, _)| *one == id && step.is_final());
+        ended.map(|(_, kept)| kept)
+    }
+
+    /// Lets the client continue in its own way, if it waits in a compaction. A reboot under review goes on as any other.
+    pub(in crate::app) fn let_client_go(&mut self) -> Option<Effect> {
+        let held = self.attempt.as_mut()?.held.take_if(|held| !held.answered)?;
+        let (id, decision) = (held.id, Decision::Client);
+        Some(Effect::AnswerQuestion { id, decision })
+    }
+
+    /// Gives the client the handoff, if it waits for one in a compaction.
+    pub(in crate::app) fn answer_client(&mut self) -> Option<Effect> {
+        let attempt = self.attempt.as_mut()?;
+        let text = attempt.handoff.as_ref()?.text.clone();
+        let held = attempt.held.as_mut().filter(|held| !held.answered)?;
+        held.answered = true;
+        let (id, decision) = (held.id.clone(), Decision::Replace { text });
+        Some(Effect::AnswerQuestion { id, decision })
+    }
+
+    /// Takes a prompt that reached the agent as the proof, if it is the handoff. Returns the bytes that were sent and that arrived if
+    /// the handoff has changed on its way.
+    pub(in crate::app) fn prompt_seen(&mut self, prompt: &str) -> Option<(usize, usize)> {
+        let attempt = self.attempt.as_mut()?;
+        let handoff = attempt.handoff.as_ref()?;
+        if attempt.kind == Kind::Trim || !attempt.has_begun() {
+            return None;
+        }
+        let go = attempt.kind.replaces() && is_go(prompt, &handoff.marker.nonce);
+        if !go && !handoff.marker.is_in(prompt) {
+            return None;
+        }
+        let changed = clean::composed(prompt.trim_end()) != clean::composed(&handoff.text);
+        let sent = handoff.text.len();
+        attempt.set_proof(Proof::Seen);
+        (changed && !go).then_some((sent, prompt.len()))
+    }
+}
+
+impl Attempt {
+    fn on(&mut self, event: AttemptEvent) {
+        let begun = self.has_begun();
+        match (event, &mut self.phase) {
+            (AttemptEvent::Gathered, Phase::Drafting { gathered }) => *gathered = true,
+            // A different reboot, or none, means that this one was taken back meanwhile.
+            (AttemptEvent::Prepared(id, refused), Phase::Preparing(prepared))
+                if id == self.id && *prepared == Prepared::Ordered =>
+            {
+                *prepared = refused.map_or(Prepared::Ready, Prepared::Refused);
+            }
+            // The prompt box is read once more: the person may have continued typing meanwhile.
+            (AttemptEvent::DraftKept(Some(text)), Phase::Waiting { look, draft })
+                if *draft == OnDisk::Ordered(text.clone()) =>
+            {
+                *draft = OnDisk::Kept(text);
+                *look = LastLook::Pending;
+            }
+            (AttemptEvent::EndedAs(session), Phase::Ending) if self.kind.is_reboot() => {
+                self.old = session;
+            }
+            (AttemptEvent::Copied(ask, made), Phase::Starting { copying, agent })
+                if *copying == Some(ask) =>
+            {
+                match made {
+                    Ok(record) => self.trimmed = Some(record),
+                    Err(why) => {
+                        let why = format!("the trimmed copy could not be made: {why}");
+                        agent.launch = Launch::Failed(why);
+                    }
+                }
+            }
+            (AttemptEvent::Spawned, phase) => phase.launched(Launch::Running),
+            (AttemptEvent::NotSpawned(why), phase) => {
+                phase.launched(Launch::Failed(why.to_owned()));
+            }
+            (AttemptEvent::AgentEnded(how), Phase::Replacing(replacing)) => replacing.end(&how),
+            // In any other phase it is the old one that is gone.
+            (AttemptEvent::AgentEnded(how), phase) => {
+                phase.launched(Launch::Failed(format!(
+                    "the new agent ended at once: {how}"
+                )));
+            }
+            (AttemptEvent::SessionSeen, _) if self.kind == Kind::Trim && begun => {
+                self.set_proof(Proof::Seen);
+            }
+            (AttemptEvent::MarkerSeen, _) => self.set_proof(Proof::Seen),
+            (AttemptEvent::HandoffRead(first_line), _)
+                if begun
+                    && (self.held.is_some() || self.kind == Kind::OnTheFly)
+                    && (self.handoff.as_ref()).is_some_and(|one| one.marker.is_in(first_line)) =>
+            {
+                self.set_proof(Proof::Seen);
+            }
+            (AttemptEvent::StoppedInClient, Phase::Replacing(replacing)) => {
+                let why = "the client has not taken the handoff: its compaction was stopped";
+                *replacing = Replacing::Refused(why.to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Phase {
+    /// Notes how far the start of the process has come that belongs to this phase.
+    fn launched(&mut self, launch: Launch) {
+        if let Some(now) = self.launch_mut() {
+            *now = launch;
+        }
+    }
+}
+
+impl Replacing {
+    /// Notes that the agent has ended meanwhile.
+    fn end(&mut self, how: &str) {
+        let why = match self {
+            Self::HandedOut { .. } | Self::Revoking { .. } => {
+                format!("the agent ended while its conversation was being replaced: {how}")
+            }
+            _ => format!("the agent ended before its conversation was replaced: {how}"),
+        };
+        *self = Self::Gone(why);
+    }
+}
+
+/// Reports whether this prompt is the command that begins the turn after the handoff.
+pub(in crate::app) fn is_go(prompt: &str, nonce: &str) -> bool {
+    !nonce.is_empty() && prompt.contains(COMMAND) && prompt.contains(nonce)
+}
