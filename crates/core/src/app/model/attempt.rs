@@ -1,7 +1,10 @@
 //! The facts that the reboot under way takes in. Its next step follows from them once all features look again at what is true.
 
+use std::mem::discriminant;
+
 use pitstop_agent::bridge::Decision;
 use pitstop_base::clean;
+use pitstop_handoff::Handoff;
 use pitstop_transcript::SessionId;
 
 use crate::{
@@ -10,7 +13,9 @@ use crate::{
 };
 
 use super::{
-    reboot::{Attempt, Kind, LastLook, Launch, Phase, Prepared, Proof, Reboot, Replacing},
+    reboot::{
+        Approval, Attempt, Kind, LastLook, Launch, Phase, Prepared, Proof, Reboot, Replacing,
+    },
     unsent::OnDisk,
 };
 
@@ -52,6 +57,59 @@ impl Reboot {
         if let Some(attempt) = &mut self.attempt {
             attempt.on(event);
         }
+    }
+
+    /// Goes on within the phase that it is in, which is in the journal already.
+    pub(in crate::app) fn go_on(&mut self, phase: Phase) {
+        let attempt = self.attempt.as_mut();
+        let same = |one: &&mut Attempt| discriminant(&one.phase) == discriminant(&phase);
+        if let Some(attempt) = attempt.filter(same) {
+            attempt.phase = phase;
+        }
+    }
+
+    /// Takes the message as it is now, where no one has read the one that was fixed or a turn has gone on since.
+    pub(in crate::app) fn renew_message(&mut self, message: &Handoff, edited: bool) {
+        let renews =
+            |one: &&mut Attempt| one.approved == Some(Approval::Auto) || (one.outdated && !edited);
+        let attempt = self.attempt.as_mut().filter(renews);
+        if let Some(fixed) = attempt.and_then(|attempt| attempt.handoff.as_mut()) {
+            fixed.clone_from(message);
+        }
+    }
+
+    /// Notes how the attempt ends: the reason if it did not complete. Returns the unsent prompt that was written to disk for it.
+    pub(in crate::app) fn close(&mut self, why: Option<&str>) -> OnDisk {
+        let Some(attempt) = &mut self.attempt else {
+            return OnDisk::Nothing;
+        };
+        // If we were killed before the end is on disk, the next start would find the reboot open and the prompt box empty.
+        if attempt.beside != OnDisk::Nothing {
+            self.beside = Some((attempt.id, std::mem::take(&mut attempt.beside)));
+        }
+        if let Some(why) = why {
+            let failure = attempt.failure.get_or_insert_with(|| why.to_owned());
+            self.failure = Some(failure.clone());
+        }
+        match &mut attempt.phase {
+            Phase::Waiting { draft, .. } => std::mem::take(draft),
+            _ => OnDisk::Nothing,
+        }
+    }
+
+    /// Returns the order for the trimmed copy that the new agent resumes, unless it was given.
+    pub(in crate::app) fn order_copy(&mut self, ask: u64) -> Option<Effect> {
+        let attempt = self.attempt.as_mut()?;
+        match &mut attempt.phase {
+            Phase::Starting { copying, .. } if copying.is_none() => *copying = Some(ask),
+            _ => return None,
+        }
+        Some(Effect::TrimTranscript {
+            ask,
+            from: attempt.old,
+            to: attempt.new,
+            settings: attempt.preview.settings,
+        })
     }
 
     /// Notes that this step is on disk. Returns the unsent prompt that needs its place there no longer, if the step was the last.

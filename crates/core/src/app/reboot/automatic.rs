@@ -169,7 +169,7 @@ pub fn after(model: &mut Model) {
     }
     match (clock, may_announce(model)) {
         (None, true) => start_clock(model),
-        (Some(_), false) => set_clock(model, None),
+        (Some(_), false) => model.reboot.go_on(Phase::Review { clock: None }),
         (Some(clock), true) if clock.left(model).is_zero() && is_free(model) => go(model),
         _ => {}
     }
@@ -273,14 +273,6 @@ fn may_announce(model: &Model) -> bool {
     announced && seen && !at_keyboard
 }
 
-fn set_clock(model: &mut Model, clock: Option<Clock>) {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && matches!(attempt.phase, Phase::Review { .. })
-    {
-        attempt.phase = Phase::Review { clock };
-    }
-}
-
 fn start_clock(model: &mut Model) {
     let Some(cause) = model.reboot.attempt.as_ref().map(|attempt| attempt.cause) else {
         return;
@@ -294,7 +286,8 @@ fn start_clock(model: &mut Model) {
     }
     let at = model.now.since_start.saturating_add(delay);
     let epoch = model.next_epoch();
-    set_clock(model, Some(Clock { at, epoch }));
+    let clock = Some(Clock { at, epoch });
+    model.reboot.go_on(Phase::Review { clock });
     model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK)));
     // The turns for which it has waited belong in the summary.
     summary::refresh(model);
@@ -315,7 +308,7 @@ pub fn tick(model: &mut Model, epoch: u64) {
 
 /// Goes ahead, because the time in which a person could refuse is over.
 fn go(model: &mut Model) {
-    set_clock(model, None);
+    model.reboot.go_on(Phase::Review { clock: None });
     if let Err(why) = approve(model, Approval::Auto) {
         tracing::info!(%why, "an automatic reboot cannot go ahead");
     }

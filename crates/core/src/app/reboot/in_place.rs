@@ -21,13 +21,13 @@ use pitstop_agent::{
 
 use super::{
     moment, on_the_fly, prepare,
-    steps::{enter, roll_back, waiting},
+    steps::{enter, roll_back, verify_timer, waiting},
     submit,
 };
 use crate::app::{
     draft::checkpoint,
     effect::Effect,
-    event::{TimerId, TranscriptFacts},
+    event::TranscriptFacts,
     facts::{
         end_reason, goes_in_place, goes_on_the_fly, holds_compaction, on_the_fly_refusal,
         replace_refusal, turn_runs,
@@ -121,7 +121,7 @@ pub(super) fn begin(model: &mut Model) {
 }
 
 /// Does the next step of a replacement from how far it has come.
-pub(super) fn replacing(model: &mut Model, now: &Replacing) {
+pub(super) fn replacing(model: &mut Model, now: Replacing) {
     match now {
         Replacing::Pending => match model.reboot.answer_client() {
             Some(answer) => {
@@ -130,11 +130,11 @@ pub(super) fn replacing(model: &mut Model, now: &Replacing) {
             }
             None => order(model),
         },
-        Replacing::Refused(why) => refused(model, why),
+        Replacing::Refused(why) => refused(model, &why),
         Replacing::Gone(why) => roll_back(model, why),
         // The turn's end may have come before the answer to the order.
         Replacing::AwaitsStep { order, .. } if !turn_runs(model) => {
-            on_the_fly::unasked(model, *order);
+            on_the_fly::unasked(model, order);
         }
         Replacing::Ordered(_)
         | Replacing::AwaitsStep { .. }
@@ -175,7 +175,9 @@ fn order(model: &mut Model) {
         _ => ReplaceWhen::Idle,
     };
     let Some(handoff) = &attempt.handoff else {
-        return set(model, Replacing::Refused("there is no handoff".to_owned()));
+        return model.reboot.go_on(Phase::Replacing(Replacing::Refused(
+            "there is no handoff".to_owned(),
+        )));
     };
     let order = BridgeOrder::ReplaceConversation {
         text: handoff.text.clone(),
@@ -183,21 +185,13 @@ fn order(model: &mut Model) {
         when,
     };
     let id = model.order(Purpose::Replace, order, ANSWERED_WITHIN);
-    set(model, Replacing::Ordered(id));
+    model.reboot.go_on(Phase::Replacing(Replacing::Ordered(id)));
 }
 
 fn now(model: &Model) -> Option<&Replacing> {
     match &model.reboot.attempt.as_ref()?.phase {
         Phase::Replacing(now) => Some(now),
         _ => None,
-    }
-}
-
-pub(super) fn set(model: &mut Model, next: Replacing) {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && let Phase::Replacing(now) = &mut attempt.phase
-    {
-        *now = next;
     }
 }
 
@@ -219,14 +213,15 @@ pub fn handed_out(model: &mut Model, id: OrderId) {
 /// Waits for a sign or the proof, the only things that are still to come.
 fn await_sign(model: &mut Model, order: Option<OrderId>) {
     let overdue = false;
-    set(model, Replacing::HandedOut { order, overdue });
+    model
+        .reboot
+        .go_on(Phase::Replacing(Replacing::HandedOut { order, overdue }));
     verify(model);
 }
 
 fn verify(model: &mut Model) {
-    let timeout = model.config.reboot.verify_timeout;
     let attempt = model.reboot.attempt.as_ref();
-    let timer = attempt.map(|one| Effect::SetTimer(TimerId::Verify(one.epoch), timeout));
+    let timer = attempt.map(|one| verify_timer(model, one.epoch));
     model.emit_all(timer);
 }
 
@@ -269,7 +264,9 @@ fn follow_order(model: &mut Model, ended: &EndedOrder) {
         OrderEnd::Answered(Outcome::Lowered) if handed_out => {}
         OrderEnd::Answered(Outcome::Lowered) => on_the_fly::lowered(model, id),
         // The cause is Esc in the middle of it, or a turn or a dialog in its way.
-        OrderEnd::Answered(Outcome::Failed(why)) => set(model, Replacing::Refused(why.clone())),
+        OrderEnd::Answered(Outcome::Failed(why)) => model
+            .reboot
+            .go_on(Phase::Replacing(Replacing::Refused(why.clone()))),
         OrderEnd::Answered(other) => {
             tracing::warn!(
                 ?other,
@@ -278,11 +275,15 @@ fn follow_order(model: &mut Model, ended: &EndedOrder) {
         }
         OrderEnd::NotTaken => {
             let why = "the client has not taken the order".to_owned();
-            set(model, Replacing::Refused(why));
+            model
+                .reboot
+                .go_on(Phase::Replacing(Replacing::Refused(why)));
         }
         OrderEnd::Unanswered if !handed_out => {
             let then = Revoked::Refused;
-            set(model, Replacing::Revoking { order: id, then });
+            model
+                .reboot
+                .go_on(Phase::Replacing(Replacing::Revoking { order: id, then }));
             model.emit(Effect::RevokeOrder(id));
         }
         // The client has the text, or its process is gone: other events show which.
@@ -301,7 +302,9 @@ pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) {
     }
     if in_time {
         let why = "the client has not begun in time".to_owned();
-        return set(model, Replacing::Refused(why));
+        return model
+            .reboot
+            .go_on(Phase::Replacing(Replacing::Refused(why)));
     }
     await_sign(model, Some(id));
 }

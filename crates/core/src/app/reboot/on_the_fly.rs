@@ -98,7 +98,9 @@ fn announce(model: &mut Model) {
 
 /// Notes that the client's trigger is lowered: the client asks at its next step.
 pub(super) fn lowered(model: &mut Model, order: OrderId) {
-    in_place::set(model, Replacing::AwaitsStep { order, calls: 0 });
+    model
+        .reboot
+        .go_on(Phase::Replacing(Replacing::AwaitsStep { order, calls: 0 }));
 }
 
 /// Handles a turn that has ended before the client asked, at which the mod has set the trigger back.
@@ -157,7 +159,9 @@ fn give_up(model: &mut Model, why: &str) {
     model.session.agent.unanswered = Some(why.to_owned());
     restore_trigger(model);
     model.emit_all(awaited(model).map(Effect::RevokeOrder));
-    in_place::set(model, Replacing::Refused(why.to_owned()));
+    model
+        .reboot
+        .go_on(Phase::Replacing(Replacing::Refused(why.to_owned())));
 }
 
 fn restore_trigger(model: &mut Model) {
@@ -176,7 +180,9 @@ pub(super) fn take_back(model: &mut Model, outcome: RebootOutcome) -> bool {
 }
 
 fn revoke(model: &mut Model, order: OrderId, then: Revoked) {
-    in_place::set(model, Replacing::Revoking { order, then });
+    model
+        .reboot
+        .go_on(Phase::Replacing(Replacing::Revoking { order, then }));
     model.emit(Effect::RevokeOrder(order));
 }
 

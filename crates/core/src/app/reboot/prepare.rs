@@ -2,11 +2,7 @@
 
 use crate::app::{
     effect::{Effect, Preparation, RebootResult, ReplacedCopy},
-    model::{
-        Model,
-        event_scratch::NoReboot,
-        reboot::{Phase, Prepared, RebootOutcome},
-    },
+    model::{Model, event_scratch::NoReboot, reboot::RebootOutcome},
     reboot::moment,
 };
 use crate::{
@@ -14,40 +10,13 @@ use crate::{
     lineage::{IterationId, journal::Step},
 };
 
-use super::{
-    Attempt, Kind,
-    steps::{end_attempt, enter, waiting},
-    timing::refused,
-};
+use super::{Attempt, Kind, steps::end_attempt, timing::refused};
 
-/// Has everything that the new agent needs made and checked; without it the reboot is refused and the old agent goes on.
-pub(super) fn preparing(model: &mut Model) {
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
-    let Phase::Preparing(prepared) = &mut attempt.phase else {
-        return;
-    };
-    match prepared {
-        Prepared::Nothing => {
-            *prepared = Prepared::Ordered;
-            order(model);
-        }
-        Prepared::Ordered => {}
-        Prepared::Ready => enter(model, waiting()),
-        Prepared::Refused(why) => {
-            let why = why.clone();
-            refuse(model, &why);
-        }
-    }
-}
-
-fn order(model: &mut Model) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
+/// Returns the order to make and check everything that the new agent needs; without it the reboot is refused and the old agent goes
+/// on.
+pub(super) fn order(model: &Model, attempt: &Attempt) -> Effect {
     let hook = model.config.hooks.pre_reboot.is_some() && attempt.kind.is_reboot();
-    model.emit(Effect::Prepare(Box::new(Preparation {
+    Effect::Prepare(Box::new(Preparation {
         reboot: attempt.id,
         iteration: next(model),
         handoff: message(attempt),
@@ -57,7 +26,7 @@ fn order(model: &mut Model) {
             to: attempt.new,
         }),
         hook: hook.then(|| result(model, attempt, "pre_reboot")),
-    })));
+    }))
 }
 
 /// Returns the iteration that the reboot begins.

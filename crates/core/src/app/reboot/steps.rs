@@ -12,8 +12,7 @@ use pitstop_handoff::Handoff;
 use pitstop_transcript::Tokens;
 
 use super::{
-    DEFER_TURNS,
-    prepare::{self, preparing},
+    DEFER_TURNS, prepare,
     timing::{self, be_quiet, is_free, is_within_call},
 };
 use crate::app::{
@@ -29,15 +28,14 @@ use crate::app::{
         Model, Overlay,
         orders::{EndedOrder, OrderEnd, Purpose},
         reboot::{
-            Approval, Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof,
-            QuietReason, RebootOutcome,
+            Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, QuietReason, RebootOutcome,
         },
         unsent::{OnDisk, Unsent},
     },
     reboot::{
         ending, in_place,
         iteration::{close_iteration, open_iteration},
-        moment, on_the_fly, submit, trim, unsent,
+        moment, on_the_fly, submit, unsent,
     },
 };
 
@@ -46,25 +44,45 @@ const DRAFT_READ_WITHIN: Duration = Duration::from_secs(2);
 
 /// Takes the steps that follow from what is true now.
 pub fn advance(model: &mut Model) {
-    while let Some(attempt) = &model.reboot.attempt {
-        if !attempt.journaled {
-            break;
-        }
+    while let Some(attempt) = model.reboot.attempt.as_ref().filter(|one| one.journaled) {
         let before = attempt.step();
         match &attempt.phase {
-            Phase::Armed => armed(model),
-            Phase::Drafting { gathered } => drafting(model, *gathered),
-            Phase::Review { .. } => review(model),
-            Phase::Preparing(_) => preparing(model),
+            Phase::Armed if is_to_be_drafted(model, attempt) => draft_message(model),
+            Phase::Drafting { gathered } if is_drafted(model, attempt, *gathered) => {
+                enter(model, Phase::Review { clock: None });
+            }
+            Phase::Review { .. } if attempt.approved.is_some() => {
+                enter(model, Phase::Preparing(Prepared::Nothing));
+            }
+            Phase::Preparing(Prepared::Nothing) => {
+                let order = prepare::order(model, attempt);
+                model.reboot.go_on(Phase::Preparing(Prepared::Ordered));
+                model.emit(order);
+            }
+            Phase::Preparing(Prepared::Ready) => enter(model, waiting()),
+            Phase::Preparing(Prepared::Refused(why)) => prepare::refuse(model, &why.clone()),
             Phase::Waiting { .. } => wait(model),
-            Phase::Ending => ending_step(model),
+            Phase::Ending => end_old_agent(model),
             Phase::Starting { agent, .. } => starting(model, agent.clone()),
-            Phase::Delivering(agent) => delivering(model, agent.clone()),
-            Phase::Replacing(now) => in_place::replacing(model, &now.clone()),
-            Phase::Verifying(agent) => verifying(model, agent.clone()),
-            Phase::Warming { due, agent } => warming(model, *due, &agent.launch.clone()),
+            Phase::Delivering(agent) => match &agent.launch {
+                Launch::Failed(why) => roll_back(model, why.clone()),
+                _ => deliver(model, agent.clone(), attempt.epoch),
+            },
+            Phase::Replacing(now) => in_place::replacing(model, now.clone()),
+            Phase::Verifying(agent) => match &agent.launch {
+                // Its session is resumed, with the handoff in it.
+                Launch::Failed(why) if attempt.kind.replaces() => roll_back(model, why.clone()),
+                _ if is_verified(model, attempt) => verified(model, agent.clone(), attempt.epoch),
+                Launch::Failed(why) => roll_back(model, why.clone()),
+                _ => {}
+            },
+            Phase::Warming { due, agent } => match agent.launch {
+                Launch::Failed(_) => finish(model, *due),
+                _ if *due => warm_up(model),
+                _ => {}
+            },
             Phase::RollingBack(launch) => rolling_back(model, &launch.clone()),
-            Phase::Done | Phase::Failed => {}
+            _ => {}
         }
         let after = model.reboot.attempt.as_ref().map(Attempt::step);
         if after == Some(before) {
@@ -99,52 +117,42 @@ pub(super) const fn waiting() -> Phase {
     }
 }
 
-fn armed(model: &mut Model) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
-    let approved = attempt.approved.is_some();
-    let each_turn = attempt.cause == Cause::Autopilot;
-    let waits = holds_compaction(model);
-    let at_once = (waits && answers_at_once(model)) || timing::goes_on_the_fly(model);
-    let asked = approved
-        || waits
-        || at_once
+/// Reports whether no one is asked before the message is made, because the client waits for it or its turn goes on behind it.
+fn goes_at_once(model: &Model) -> bool {
+    (holds_compaction(model) && answers_at_once(model)) || timing::goes_on_the_fly(model)
+}
+
+/// Reports whether the message is made now: for the one who asks at any time, and otherwise at a moment that suits.
+fn is_to_be_drafted(model: &Model, attempt: &Attempt) -> bool {
+    attempt.approved.is_some()
+        || holds_compaction(model)
+        || goes_at_once(model)
         || !attempt.is_by_itself()
-        || model.view.overlay == Some(Overlay::Review);
-    if !asked && !is_free(model) {
-        return;
-    }
+        || model.view.overlay == Some(Overlay::Review)
+        || is_free(model)
+}
+
+/// Has the message made.
+fn draft_message(model: &mut Model) {
+    let attempt = model.reboot.attempt.as_ref();
+    let summed_up = !goes_at_once(model)
+        && attempt.is_some_and(|one| one.approved.is_none() && one.cause != Cause::Autopilot);
     enter(model, Phase::Drafting { gathered: false });
     model.emit_all(reads_task(model));
     model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
     // A session of one turn is not worth a summary, which costs as much as the turn, and a client that waits is not kept waiting
     // for one unless a person reads it.
-    if !approved && !each_turn && !at_once {
+    if summed_up {
         summary::refresh(model);
     }
 }
 
-fn drafting(model: &mut Model, gathered: bool) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
+/// Reports whether the message is there, as far as it is waited for.
+fn is_drafted(model: &Model, attempt: &Attempt, gathered: bool) -> bool {
     let reviewed = model.view.overlay == Some(Overlay::Review);
     let unattended = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto && !reviewed;
-    let at_once =
-        (holds_compaction(model) && answers_at_once(model)) || timing::goes_on_the_fly(model);
-    let waits = !gathered || (!at_once && summary::is_awaited(model, unattended));
-    if waits && attempt.approved.is_none() {
-        return;
-    }
-    enter(model, Phase::Review { clock: None });
-}
-
-fn review(model: &mut Model) {
-    let attempt = model.reboot.attempt.as_ref();
-    if attempt.is_some_and(|attempt| attempt.approved.is_some()) {
-        enter(model, Phase::Preparing(Prepared::Nothing));
-    }
+    let whole = gathered && (goes_at_once(model) || !summary::is_awaited(model, unattended));
+    whole || attempt.approved.is_some()
 }
 
 fn wait(model: &mut Model) {
@@ -207,14 +215,9 @@ fn wait(model: &mut Model) {
 /// hundred steps: it would name steps as under way that are done. A message that a person has edited is left as it is.
 fn draft_again(model: &mut Model) {
     handoff::draft(model);
-    let edited = model.draft.handoff.edited.is_some();
-    let message = model.draft.handoff.current().clone();
-    if let Some(attempt) = &mut model.reboot.attempt
-        && (attempt.approved == Some(Approval::Auto) || (attempt.outdated && !edited))
-        && attempt.handoff.is_some()
-    {
-        attempt.handoff = Some(message);
-    }
+    let panel = &model.draft.handoff;
+    let edited = panel.edited.is_some();
+    model.reboot.renew_message(panel.current(), edited);
 }
 
 /// Begins a reboot in place, in which the prompt box keeps what it holds. The disk has the text too, in case the client ends meanwhile.
@@ -294,52 +297,51 @@ fn is_gone(model: &Model) -> bool {
     model.session.agent.state == AgentState::Exited
 }
 
-fn ending_step(model: &mut Model) {
+fn end_old_agent(model: &mut Model) {
     if is_gone(model) {
-        return enter(model, Phase::starting());
+        enter(model, Phase::starting());
+    } else if model.reboot.ending.is_some_and(|ending| ending.hopeless) {
+        let why = "the old agent cannot be ended";
+        end_attempt(model, RebootOutcome::Failed, Some(why));
+    } else if model.reboot.ending.is_some() || !is_within_call(model) {
+        ending::begin(model, false);
     }
-    if model.reboot.ending.is_some_and(|ending| ending.hopeless) {
-        return end_attempt(
-            model,
-            RebootOutcome::Failed,
-            Some("the old agent cannot be ended"),
-        );
-    }
-    if model.reboot.ending.is_none() && is_within_call(model) {
-        return;
-    }
-    ending::begin(model, false);
 }
 
 fn starting(model: &mut Model, mut agent: NewAgent) {
-    let Some(attempt) = &mut model.reboot.attempt else {
+    let Some(attempt) = &model.reboot.attempt else {
         return;
     };
     let (kind, epoch) = (attempt.kind, attempt.epoch);
-    match &agent.launch {
+    match agent.launch {
         Launch::Failed(why) => return roll_back(model, why),
-        _ if attempt.is_copying() => return trim::order_copy(model),
+        _ if attempt.is_copying() => {
+            let ask = model.next_epoch();
+            let order = model.reboot.order_copy(ask);
+            return model.emit_all(order);
+        }
         Launch::Pending => {
             agent.launch = Launch::Ordered;
-            attempt.phase = Phase::Starting {
-                copying: None,
-                agent,
-            };
+            let copying = None;
+            model.reboot.go_on(Phase::Starting { copying, agent });
             return start(model);
         }
         Launch::Ordered => return,
         Launch::Running => {}
     }
-    let next = match kind {
+    match kind {
         // A paste waits for an agent that is ready, which one with a dialog never is.
-        Kind::Fresh | Kind::InPlace | Kind::OnTheFly => Phase::Delivering(agent),
+        Kind::Fresh | Kind::InPlace | Kind::OnTheFly => enter(model, Phase::Delivering(agent)),
         // Nothing is delivered: the copy holds the conversation.
-        Kind::Trim => Phase::Verifying(agent),
+        Kind::Trim => enter(model, Phase::Verifying(agent)),
         Kind::Undo(..) | Kind::Restart => return finish(model, false),
-    };
-    enter(model, next);
-    let timeout = model.config.reboot.verify_timeout;
-    model.emit(Effect::SetTimer(TimerId::Verify(epoch), timeout));
+    }
+    model.emit(verify_timer(model, epoch));
+}
+
+/// Returns the timer after which a proof that has not come is late.
+pub(super) const fn verify_timer(model: &Model, epoch: u64) -> Effect {
+    Effect::SetTimer(TimerId::Verify(epoch), model.config.reboot.verify_timeout)
 }
 
 /// Opens the next iteration and orders its process.
@@ -395,64 +397,46 @@ fn is_pasted(model: &Model) -> bool {
     handoff.is_some_and(|handoff| pasted || handoff.bytes() > 120 * 1024)
 }
 
-fn delivering(model: &mut Model, agent: NewAgent) {
-    // The hook that reports the start may come before the pane has shown an empty prompt box.
-    let ready =
-        model.session.agent.state != AgentState::Starting && typing_refusal(model).is_none();
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
-    if let Launch::Failed(why) = &agent.launch {
-        return roll_back(model, why);
-    }
-    let epoch = attempt.epoch;
-    let mut pasted = None;
+/// Delivers the message, once the new agent can take it.
+fn deliver(model: &mut Model, agent: NewAgent, epoch: u64) {
     if is_pasted(model) {
-        pasted = attempt.handoff.clone().filter(|_| ready);
-        if pasted.is_none() {
+        // The hook that reports the start may come before the pane has shown an empty prompt box.
+        let ready = model.session.agent.state != AgentState::Starting;
+        let attempt = model.reboot.attempt.as_ref();
+        let handoff = attempt.and_then(|attempt| attempt.handoff.clone());
+        let Some(handoff) = handoff.filter(|_| ready && typing_refusal(model).is_none()) else {
             return;
-        }
-    }
-    enter(model, Phase::Verifying(agent));
-    if let Some(handoff) = pasted {
+        };
+        enter(model, Phase::Verifying(agent));
         if model.is_generic() {
             // Other agents have hooks; in their prompt a marker shows before anything is submitted.
             model.emit(Effect::WatchPane(handoff.marker.nonce.clone()));
         }
         let _ = submit::submit(model, &handoff.text);
+    } else {
+        enter(model, Phase::Verifying(agent));
     }
-    let timeout = model.config.reboot.verify_timeout;
-    model.emit(Effect::SetTimer(TimerId::Verify(epoch), timeout));
+    model.emit(verify_timer(model, epoch));
 }
 
-fn verifying(model: &mut Model, agent: NewAgent) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
-    // Its session is resumed, with the handoff in it.
-    if let (true, Launch::Failed(why)) = (attempt.kind.replaces(), &agent.launch) {
-        return roll_back(model, why);
-    }
-    let nothing_sent = attempt.handoff.is_none();
+/// Reports whether the message was seen to arrive, or none was sent.
+fn is_verified(model: &Model, attempt: &Attempt) -> bool {
     let typed = !model.session.submission.is_open() || !model.is_generic();
-    if nothing_sent || (agent.proof == Proof::Seen && typed) {
-        let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
-        if model.config.reboot.warmup_prompt.is_none() {
-            return finish(model, false);
-        }
-        enter(model, Phase::Warming { due: false, agent });
-        model.emit(Effect::SetTimer(TimerId::WarmUp(epoch), delay));
-    } else if let Launch::Failed(why) = &agent.launch {
-        roll_back(model, why);
-    }
+    attempt.handoff.is_none() || (attempt.is_proven() && typed)
 }
 
-/// Types the warm-up prompt once its delay is over and the first turn has ended.
-fn warming(model: &mut Model, due: bool, launch: &Launch) {
-    if matches!(launch, Launch::Failed(_)) {
-        return finish(model, due);
+fn verified(model: &mut Model, agent: NewAgent, epoch: u64) {
+    if model.config.reboot.warmup_prompt.is_none() {
+        return finish(model, false);
     }
-    if !due || model.session.agent.state != AgentState::Idle {
+    enter(model, Phase::Warming { due: false, agent });
+    let delay = model.config.reboot.warmup_delay;
+    model.emit(Effect::SetTimer(TimerId::WarmUp(epoch), delay));
+}
+
+/// Types the warm-up prompt, whose delay is over, once the first turn has ended.
+fn warm_up(model: &mut Model) {
+    if model.session.agent.state != AgentState::Idle {
         return;
     }
     let prompt = model.config.reboot.warmup_prompt.clone();
@@ -463,15 +447,15 @@ fn warming(model: &mut Model, due: bool, launch: &Launch) {
 }
 
 /// Resumes the old session, because the new agent could not take over.
-pub(super) fn roll_back(model: &mut Model, why: &str) {
+pub(super) fn roll_back(model: &mut Model, why: String) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
     };
     if !attempt.kind.is_reboot() {
-        end_attempt(model, RebootOutcome::Failed, Some(why));
+        end_attempt(model, RebootOutcome::Failed, Some(&why));
         return left_without_agent(model);
     }
-    attempt.failure = Some(why.to_owned());
+    attempt.failure = Some(why);
     let beside = std::mem::take(&mut attempt.beside);
     unsent::outlives(model, beside);
     // Its conversation was replaced already, and the session is resumed with that.
@@ -489,13 +473,13 @@ pub(super) fn roll_back(model: &mut Model, why: &str) {
 }
 
 fn rolling_back(model: &mut Model, launch: &Launch) {
-    let Some(attempt) = &mut model.reboot.attempt else {
+    let Some(attempt) = &model.reboot.attempt else {
         return;
     };
     let (old, in_place) = (attempt.old, attempt.kind.replaces());
     match launch {
         Launch::Pending => {
-            attempt.phase = Phase::RollingBack(Launch::Ordered);
+            model.reboot.go_on(Phase::RollingBack(Launch::Ordered));
             let parent = model.lineage.newest_in(old);
             open_iteration(model, old, Some(Cause::Recovery), parent);
             carried::come_back(model, old, parent);
@@ -648,22 +632,9 @@ fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
 pub(super) fn end_attempt(model: &mut Model, outcome: RebootOutcome, why: Option<&str>) {
     metrics::reboot_ended(model, outcome);
     let hook = prepare::after_reboot(model, outcome, why);
-    let mut on_disk = OnDisk::Nothing;
     let done = outcome == RebootOutcome::Done;
-    if let Some(attempt) = &mut model.reboot.attempt {
-        if let Phase::Waiting { draft, .. } = &mut attempt.phase {
-            on_disk = std::mem::take(draft);
-        }
-        // If we were killed before the end is on disk, the next start would find the reboot open and the prompt box empty.
-        if attempt.beside != OnDisk::Nothing {
-            model.reboot.beside = Some((attempt.id, std::mem::take(&mut attempt.beside)));
-        }
-        if !done {
-            let why = why.unwrap_or(outcome.into());
-            attempt.failure.get_or_insert_with(|| why.to_owned());
-            model.reboot.failure.clone_from(&attempt.failure);
-        }
-    }
+    let why = (!done).then(|| why.unwrap_or(outcome.into()));
+    let on_disk = model.reboot.close(why);
     let goes_on = model.reboot.let_client_go();
     model.emit_all(goes_on);
     enter(model, if done { Phase::Done } else { Phase::Failed });

@@ -16,10 +16,7 @@ use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::{holds_compaction, on_the_fly_refusal, replace_refusal},
-    model::{
-        Model,
-        reboot::{Kind, Phase},
-    },
+    model::{Model, reboot::Kind},
     refusal::Refusal,
 };
 pub use crate::app::{
@@ -208,26 +205,4 @@ pub(super) fn check(model: &Model) -> Result<(), Refusal> {
         Err(NotOffered::Reading) => Err(Refusal::TrimUnknown),
         Err(why) => Err(Refusal::NoTrim(why)),
     }
-}
-
-/// Orders the copy, once the old agent is gone; does nothing if that was done.
-pub(in crate::app) fn order_copy(model: &mut Model) {
-    let ask = model.next_epoch();
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
-    let Phase::Starting { copying, .. } = &mut attempt.phase else {
-        return;
-    };
-    if copying.is_some() {
-        return;
-    }
-    *copying = Some(ask);
-    let order = Effect::TrimTranscript {
-        ask,
-        from: attempt.old,
-        to: attempt.new,
-        settings: attempt.preview.settings,
-    };
-    model.emit(order);
 }
