@@ -258,7 +258,7 @@ impl Model {
 
     /// Shows a message in the footer.
     pub fn info(&mut self, text: impl Into<String>) {
-        self.notify(text.into(), false);
+        self.view.notify(text.into(), false, self.now);
     }
 
     /// Writes a message to the message log only, because nothing has to be done about it.
@@ -272,17 +272,6 @@ impl Model {
         let text = text.into();
         // The footer forgets it after a few seconds.
         tracing::warn!(error = %pitstop_base::clean::one_line(&text));
-        self.notify(text, true);
-    }
-
-    fn notify(&mut self, text: String, bad: bool) {
-        let at = self.now;
-        self.view.log(&text, bad, at.wall);
-        // A repeat of the same text only renews the notice.
-        self.view.notices.retain(|notice| notice.text != text);
-        self.view.notices.push_back(Notice { text, bad, at });
-        if self.view.notices.len() > 50 {
-            self.view.notices.pop_front();
-        }
+        self.view.notify(text, true, self.now);
     }
 }

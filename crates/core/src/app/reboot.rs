@@ -70,7 +70,7 @@ pub use crate::app::{
 use automatic::breaker;
 pub use automatic::{after, consider, held_up, session_changed, tick};
 pub use banner::{Banner, banner, wish};
-pub use steps::{advance, draft_read};
+pub use steps::advance;
 use steps::{end_attempt, enter, finish, waiting};
 
 /// The number of turns that `d` puts a reboot off by.
@@ -307,7 +307,7 @@ fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced
     attempt.approved = Some(Approval::Person);
     attempt.force = true;
     model.reboot.attempt = Some(attempt);
-    model.view.overlay = None;
+    model.view.close_any();
     // An agent that has ended can lose nothing any more.
     let first = match kind {
         Kind::Restart => waiting(),
@@ -334,7 +334,7 @@ fn open_review(model: &mut Model) {
     if model.view.overlay == Some(Overlay::Review) {
         return;
     }
-    model.view.overlay = Some(Overlay::Review);
+    model.view.open(Overlay::Review);
     handoff::draft(model);
     model.view.reading = Reading::at_first_section(&model.draft.handoff.current().text);
     model.draft.handoff.lists_missing = false;
@@ -386,17 +386,10 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
         Phase::Preparing(_) | Phase::Waiting { .. } => attempt.force = true,
         _ => return Err(Refusal::Approved(attempt.step())),
     }
-    close_review(model);
+    model.view.close(Overlay::Review);
     let late = "the reboot was approved before the model had answered";
     summary::settle(model, late);
     Ok(())
-}
-
-/// Takes the review from the screen. Any other overlay there is not this reboot's.
-fn close_review(model: &mut Model) {
-    if model.view.overlay == Some(Overlay::Review) {
-        model.view.overlay = None;
-    }
 }
 
 /// Puts the reboot off, or gives it up.
@@ -413,7 +406,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
         }
         None => return Err(Refusal::NothingToCancel),
     }
-    close_review(model);
+    model.view.close(Overlay::Review);
     let outcome = if defer {
         // Once it is due again it is shown again.
         model.reboot.called = None;
@@ -508,7 +501,7 @@ fn verify_due(model: &mut Model) {
 /// Gives up a reboot that has harmed nothing yet because we are leaving; one that has is left in the
 /// journal for the next start to finish.
 pub fn abandon(model: &mut Model) {
-    close_review(model);
+    model.view.close(Overlay::Review);
     let attempt = model.reboot.attempt.as_ref();
     if attempt.is_some_and(Attempt::is_harmless) {
         end_attempt(model, RebootOutcome::Cancelled, Some("quit"));

@@ -120,11 +120,8 @@ fn resume(model: &mut Model) -> Result<(), Refusal> {
         return Ok(());
     };
     run.pilot.resume();
-    model.session.agent.typed_at = None;
-    model.session.agent.stay_here();
-    if model.view.overlay == Some(Overlay::Exited) {
-        model.view.overlay = None;
-    }
+    model.session.agent.hand_back();
+    model.view.close(Overlay::Exited);
     model.emit(run_event(RunEvent::Resumed));
     if model.session.agent.state == AgentState::Exited {
         reboot::restart(model);

@@ -1,6 +1,7 @@
 //! The known state of the agent's process and of its work.
 
 use chrono::{DateTime, Utc};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{api::wire::AgentState, lineage::ProcessStamp};
 use pitstop_agent::{Background, PromptCache, bridge::ToolsBy, claude::prompt_box::PromptBox};
@@ -84,12 +85,33 @@ pub struct AgentView {
 }
 
 impl AgentView {
-    /// Sets the agent to idle after a person has decided for the session here, though another process goes on with it.
-    pub(in crate::app) fn stay_here(&mut self) {
+    /// Leaves the session to the supervisor again after a person was at it, and has decided for it though another process may go on
+    /// with it.
+    pub(in crate::app) fn hand_back(&mut self) {
+        self.typed_at = None;
         if self.state == AgentState::Elsewhere {
             self.state = AgentState::Idle;
             self.activity.elsewhere = Elsewhere::default();
         }
+    }
+
+    /// Notes a key that a person has typed into the pane.
+    pub(in crate::app) fn typed(&mut self, key: &KeyEvent, at: At) {
+        self.typed_at = Some(at);
+        let enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
+        let clears = key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
+        // Anything else may leave text in the prompt, a recalled one too; a backslash makes Enter a new line.
+        self.draft = !clears && (!enter || (self.draft && self.backslash));
+        self.backslash = key.code == KeyCode::Char('\\');
+        if enter {
+            self.activity.elsewhere.submitted();
+        }
+    }
+
+    /// Notes a paste of a person's into the pane.
+    pub(in crate::app) const fn pasted(&mut self, at: At) {
+        self.typed_at = Some(at);
+        self.draft = true;
     }
 
     /// Reports whether a person has typed since then.

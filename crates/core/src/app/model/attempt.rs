@@ -2,7 +2,7 @@
 
 use std::mem::discriminant;
 
-use pitstop_agent::bridge::Decision;
+use pitstop_agent::bridge::{Decision, OrderId};
 use pitstop_base::clean;
 use pitstop_handoff::Handoff;
 use pitstop_transcript::SessionId;
@@ -66,6 +66,23 @@ impl Reboot {
         if let Some(attempt) = attempt.filter(same) {
             attempt.phase = phase;
         }
+    }
+
+    /// Notes how far the last look at the prompt box has come, while a safe moment is waited for.
+    pub(in crate::app) fn look(&mut self, at: LastLook) {
+        if let Some(Phase::Waiting { look, .. }) = self.attempt.as_mut().map(|one| &mut one.phase) {
+            *look = at;
+        }
+    }
+
+    /// Notes that this order to read the prompt box has ended. Returns false if it is not waited for.
+    pub(in crate::app) fn look_done(&mut self, order: OrderId) -> bool {
+        let phase = self.attempt.as_ref().map(|one| &one.phase);
+        let waits = matches!(phase, Some(Phase::Waiting { look: LastLook::Ordered(one), .. }) if *one == order);
+        if waits {
+            self.look(LastLook::Done);
+        }
+        waits
     }
 
     /// Takes the message as it is now, where no one has read the one that was fixed or a turn has gone on since.

@@ -1,6 +1,6 @@
 //! The state of the user interface: the message log, the search in the help page, the width of the panels.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use chrono::{DateTime, Utc};
 use crossterm::event::MouseButton;
@@ -20,6 +20,9 @@ use super::{
 
 /// The number of messages that are kept: a day of work.
 const LOGGED: usize = 500;
+
+/// The number of lines that the footer keeps.
+const NOTICED: usize = 50;
 
 /// The least and the greatest width of the panels, in cells.
 pub(in crate::app) const PANELS: (u16, u16) = (36, 100);
@@ -57,7 +60,17 @@ pub struct Card {
     pub awaits_figure: bool,
 }
 
+/// The time that the card is shown.
+const CARD: Duration = Duration::from_secs(10);
+
+/// The time that the card waits for the new session's figure, which comes with the first answer of the model.
+const AWAITED: Duration = Duration::from_secs(30);
+
 impl Card {
+    const fn shown_for(&self) -> Duration {
+        if self.awaits_figure { AWAITED } else { CARD }
+    }
+
     /// Reports whether the reboot was given up.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
@@ -225,6 +238,71 @@ pub enum MouseGrip {
 }
 
 impl View {
+    /// Lays this over everything, in place of what lies there.
+    pub(in crate::app) const fn open(&mut self, overlay: Overlay) {
+        self.overlay = Some(overlay);
+    }
+
+    /// Closes this overlay. Any other that lies there stays.
+    pub(in crate::app) fn close(&mut self, overlay: Overlay) {
+        self.overlay.take_if(|one| *one == overlay);
+    }
+
+    /// Closes the overlay, whichever it is.
+    pub(in crate::app) const fn close_any(&mut self) {
+        self.overlay = None;
+    }
+
+    /// Shows a line in the footer, and adds it to the log. A repeat of the same text only renews it.
+    pub(in crate::app) fn notify(&mut self, text: String, bad: bool, at: At) {
+        self.log(&text, bad, at.wall);
+        self.withdraw_notice(&text);
+        self.notices.push_back(Notice { text, bad, at });
+        if self.notices.len() > NOTICED {
+            self.notices.pop_front();
+        }
+    }
+
+    /// Takes a line of the footer down that is no longer true.
+    pub(in crate::app) fn withdraw_notice(&mut self, text: &str) {
+        self.notices.retain(|notice| notice.text != text);
+    }
+
+    /// Takes the lines of the footer down that were there for this time.
+    pub(in crate::app) fn expire_notices(&mut self, now: At, after: Duration) {
+        self.notices.retain(|notice| now.since(notice.at) < after);
+    }
+
+    /// Shows what a reboot has brought. Returns how long it is shown.
+    pub(in crate::app) fn show_card(
+        &mut self,
+        outcome: Outcome,
+        awaits_figure: bool,
+        now: At,
+    ) -> Duration {
+        let card = self.card.insert(Card {
+            outcome,
+            done_at: now,
+            at: now,
+            awaits_figure,
+        });
+        card.shown_for()
+    }
+
+    /// Notes that the new session's figure has come: a card that waits for it shows it for as long as any other. Returns how long.
+    pub(in crate::app) fn figure_came(&mut self, now: At) -> Option<Duration> {
+        let card = self.card.as_mut().filter(|card| card.awaits_figure)?;
+        (card.awaits_figure, card.at) = (false, now);
+        Some(card.shown_for())
+    }
+
+    /// Takes the card down if its time is over. Returns the time that is left to it otherwise.
+    pub(in crate::app) fn expire_card(&mut self, now: At) -> Option<Duration> {
+        let left = |card: &Card| card.shown_for().saturating_sub(now.since(card.at));
+        self.card.take_if(|card| left(card).is_zero());
+        self.card.as_ref().map(left)
+    }
+
     /// Adds a message to the log. A repeat of the last message only renews its time.
     pub fn log(&mut self, text: &str, bad: bool, at: DateTime<Utc>) {
         if let Some(last) = self.log.back_mut().filter(|last| last.text == text) {

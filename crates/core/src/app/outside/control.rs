@@ -190,8 +190,7 @@ pub fn quit_key(model: &mut Model) {
         && model.outside.quitting.is_none()
         && model.view.overlay != Some(Overlay::Quit)
     {
-        model.view.overlay = Some(Overlay::Quit);
-        return;
+        return model.view.open(Overlay::Quit);
     }
     quit(model, 0, None);
 }
@@ -228,10 +227,7 @@ pub fn store_error(model: &mut Model, error: Option<String>) {
 /// Handles something that the emulator saw and that is no cell.
 pub fn screen_fact(model: &mut Model, fact: ScreenFact) {
     match fact {
-        ScreenFact::Title(title) => {
-            model.session.title = title;
-            agent::title_changed(model);
-        }
+        ScreenFact::Title(title) => agent::title_changed(model, title),
         ScreenFact::Bell | ScreenFact::Notification { .. } => host_output::called(model, fact),
         ScreenFact::Progress(progress) => host_output::progressed(model, progress),
         ScreenFact::ClipboardStore(text) => {
@@ -275,11 +271,7 @@ pub fn expire_notices(model: &mut Model) {
         // No one has seen them behind the editor; once it is left they stay for their time.
         return;
     }
-    let now = model.now;
-    model
-        .view
-        .notices
-        .retain(|notice| now.since(notice.at) < NOTICE_TIME);
+    model.view.expire_notices(model.now, NOTICE_TIME);
     notice_timer(model);
 }
 

@@ -23,7 +23,6 @@ use pitstop_transcript::SessionId;
 use super::{
     Approval, Attempt, Kind, approve,
     automatic::breaker,
-    close_review,
     steps::{end_attempt, enter},
 };
 use crate::app::{
@@ -31,7 +30,7 @@ use crate::app::{
     event::TimerId,
     facts::{answer_left, answers_at_once, held as undecided, is_forced},
     model::{
-        Model,
+        Model, Overlay,
         attempt::AttemptEvent,
         reboot::{Held, Phase, RebootOutcome},
     },
@@ -160,7 +159,7 @@ pub fn timer(model: &mut Model, epoch: u64) {
 
 /// Ends the attempt, after which the client goes on.
 fn end(model: &mut Model) {
-    close_review(model);
+    model.view.close(Overlay::Review);
     end_attempt(model, RebootOutcome::Failed, Some("left to the client"));
 }
 

@@ -16,7 +16,7 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
     carried::keep(model);
     reboot::abandon(model);
     summary::settle(model, "pitstop was left before the model had answered");
-    model.view.overlay = None;
+    model.view.close_any();
     model.outside.quitting = Some(Quitting { code, reason });
     // An agent that never ran, or is gone, needs no ending.
     let ended =

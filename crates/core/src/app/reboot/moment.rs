@@ -9,18 +9,8 @@ use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::fresh_tokens,
-    model::{
-        Model,
-        reboot::Attempt,
-        view::{Card, Outcome},
-    },
+    model::{Model, reboot::Attempt, view::Outcome},
 };
-
-/// The time that the card is shown.
-const CARD: Duration = Duration::from_secs(10);
-
-/// The time that the card waits for the new session's figure, which comes with the first answer of the model.
-const AWAITED: Duration = Duration::from_secs(30);
 
 /// The interval at which the stages are drawn while a reboot is under way.
 const TICK: Duration = Duration::from_millis(100);
@@ -33,36 +23,21 @@ pub const fn begin() -> Effect {
 
 /// Takes the card down when its time is over, and sets the next timer.
 pub fn tick(model: &mut Model) {
-    let now = model.now;
-    let left = |card: &Card| {
-        let stands = if card.awaits_figure { AWAITED } else { CARD };
-        stands.saturating_sub(now.since(card.at))
-    };
-    let card = model.view.card.as_ref().map(left);
-    if card.is_some_and(|left| left.is_zero()) {
-        model.view.card = None;
-    }
+    let left = model.view.expire_card(model.now);
     let under_way = model.reboot.attempt.as_ref();
     if under_way.is_some_and(|attempt| !attempt.is_harmless()) {
         model.emit(begin());
-    } else if let Some(left) = card.filter(|left| !left.is_zero()) {
+    } else if let Some(left) = left {
         model.emit(Effect::SetTimer(TimerId::Moment, left));
     }
 }
 
 /// Notes that a figure has come. The card that waits for it shows it for as long as any other card is shown.
 pub(in crate::app) fn figure_came(model: &mut Model) {
-    let now = model.now;
-    let known = model.used().is_some();
-    if let Some(card) = model
-        .view
-        .card
-        .as_mut()
-        .filter(|card| known && card.awaits_figure)
+    if model.used().is_some()
+        && let Some(shown_for) = model.view.figure_came(model.now)
     {
-        card.awaits_figure = false;
-        card.at = now;
-        model.emit(Effect::SetTimer(TimerId::Moment, CARD));
+        model.emit(Effect::SetTimer(TimerId::Moment, shown_for));
     }
 }
 
@@ -104,14 +79,8 @@ pub fn failed(model: &mut Model, why: &str, resumed: bool) -> Effect {
 
 fn show(model: &mut Model, outcome: Outcome) -> Effect {
     let awaits_figure = matches!(outcome, Outcome::Done { .. }) && model.used().is_none();
-    model.view.card = Some(Card {
-        outcome,
-        done_at: model.now,
-        at: model.now,
-        awaits_figure,
-    });
-    let stands = if awaits_figure { AWAITED } else { CARD };
-    Effect::SetTimer(TimerId::Moment, stands)
+    let shown_for = model.view.show_card(outcome, awaits_figure, model.now);
+    Effect::SetTimer(TimerId::Moment, shown_for)
 }
 
 /// Returns the number of items that the handoff has carried over.

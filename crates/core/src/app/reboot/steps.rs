@@ -7,7 +7,7 @@ use crate::{
     config::{Delivery, RebootMode},
     lineage::{Cause, EndReason, RebootRecord, TrimRecord, journal::Step},
 };
-use pitstop_agent::bridge::{BridgeOrder, Outcome};
+use pitstop_agent::bridge::BridgeOrder;
 use pitstop_handoff::Handoff;
 use pitstop_transcript::Tokens;
 
@@ -26,7 +26,7 @@ use crate::app::{
     metrics,
     model::{
         Model, Overlay,
-        orders::{EndedOrder, OrderEnd, Purpose},
+        orders::Purpose,
         reboot::{
             Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, QuietReason, RebootOutcome,
         },
@@ -261,35 +261,7 @@ fn look_at_draft(model: &mut Model) {
         let (purpose, order) = (Purpose::LastDraft, BridgeOrder::ReadDraft);
         look = LastLook::Ordered(model.order(purpose, order, DRAFT_READ_WITHIN));
     }
-    if let Some(attempt) = &mut model.reboot.attempt
-        && let Phase::Waiting { look: last, .. } = &mut attempt.phase
-    {
-        *last = look;
-    }
-}
-
-/// Takes over what the client's own side has read of the prompt box; if it could not, the screen serves.
-pub fn draft_read(model: &mut Model, ended: EndedOrder) {
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
-    let Phase::Waiting { look, .. } = &mut attempt.phase else {
-        return;
-    };
-    if *look != LastLook::Ordered(ended.id) {
-        return;
-    }
-    *look = LastLook::Done;
-    let reported = &mut model.session.agent.bridge.reported;
-    match ended.end {
-        OrderEnd::Answered(Outcome::Draft(draft)) if reported.session == Some(ended.session) => {
-            reported.draft = Some(draft);
-        }
-        other => {
-            tracing::warn!(?other, "the bridge could not read the prompt box");
-            reported.draft = None;
-        }
-    }
+    model.reboot.look(look);
 }
 
 /// Reports whether the old agent is gone, by our doing or by itself.
@@ -583,7 +555,7 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
 fn left_without_agent(model: &mut Model) {
     close_iteration(model, EndReason::Crash);
     if model.autopilot.is_none() {
-        model.view.overlay = Some(Overlay::Exited);
+        model.view.open(Overlay::Exited);
     }
 }
 

@@ -145,15 +145,15 @@ fn follow(model: &mut Model, event: &AgentEvent) {
 const AGENT_VIEW: &str = "agent view: the session has gone to a daemon; Esc, Enter takes it back";
 
 /// Handles a change of the title: it alone shows that the agent view is open, and it is one of the signs of a turn.
-pub fn title_changed(model: &mut Model) {
+pub fn title_changed(model: &mut Model, title: String) {
+    model.session.title = title;
     let listing = !model.is_generic() && claude::is_agent_view(&model.session.title);
     if listing && !std::mem::replace(&mut model.session.agent.listing, listing) {
         model.error(AGENT_VIEW);
         daemon::opened(model);
     } else if !listing {
         // The session is back in the pane, and the banner is no longer true.
-        let notices = &mut model.view.notices;
-        notices.retain(|notice| notice.text != AGENT_VIEW);
+        model.view.withdraw_notice(AGENT_VIEW);
     }
     model.session.agent.listing = listing;
     activity::title_changed(model);

@@ -31,7 +31,7 @@ use crate::app::{
         orders::{EndedOrder, OrderEnd, Purpose},
         submission::SubmissionEvent,
     },
-    reboot::{self, compaction, in_place, submit},
+    reboot::{compaction, in_place, submit},
     session::{activity, figures, prompt, signs, turn},
 };
 
@@ -200,8 +200,11 @@ fn take_fact(model: &mut Model, fact: Fact) {
 /// Passes the end of an order on to the feature that gave it.
 fn order_ended(model: &mut Model, ended: EndedOrder) {
     match ended.purpose {
-        Purpose::FirstDraft => first_draft(model, ended),
-        Purpose::LastDraft => reboot::draft_read(model, ended),
+        Purpose::FirstDraft => model.session.agent.bridge.draft_read(ended),
+        // If it could not be read, the screen serves.
+        Purpose::LastDraft if model.reboot.look_done(ended.id) => {
+            model.session.agent.bridge.draft_read(ended);
+        }
         Purpose::Dialog => signs::probed(model, &ended),
         Purpose::Prompt => submit::on(model, SubmissionEvent::OrderEnded(&ended)),
         Purpose::Replace => {
@@ -211,18 +214,7 @@ fn order_ended(model: &mut Model, ended: EndedOrder) {
             }
             in_place::order_ended(model, &ended);
         }
-        Purpose::Trigger => {}
-    }
-}
-
-fn first_draft(model: &mut Model, ended: EndedOrder) {
-    let reported = &mut model.session.agent.bridge.reported;
-    match ended.end {
-        OrderEnd::Answered(Outcome::Draft(draft)) if reported.session == Some(ended.session) => {
-            // A change that was reported meanwhile is newer.
-            reported.draft.get_or_insert(draft);
-        }
-        other => tracing::warn!(?other, "the bridge could not read the prompt box"),
+        Purpose::LastDraft | Purpose::Trigger => {}
     }
 }
 

@@ -55,7 +55,7 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) {
     }
     close_iteration(model, EndReason::Crash);
     if !autopilot::takes_over(model, false) {
-        model.view.overlay = Some(Overlay::Exited);
+        model.view.open(Overlay::Exited);
     }
 }
 
@@ -110,7 +110,7 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
     if !reboot::exited(model, exit) {
         model.info(format!("the agent has ended: {exit}"));
         if !autopilot::takes_over(model, *exit == Exit::Code(0)) {
-            model.view.overlay = Some(Overlay::Exited);
+            model.view.open(Overlay::Exited);
         }
     }
 }

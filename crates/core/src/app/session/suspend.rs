@@ -26,8 +26,7 @@ pub fn continued(model: &mut Model) -> bool {
     if model.session.agent.state != AgentState::Exited {
         model.session.agent.state = before;
     }
-    let notices = &mut model.view.notices;
-    notices.retain(|notice| notice.text != SUSPENDED);
+    model.view.withdraw_notice(SUSPENDED);
     model.note("the agent is continued");
     true
 }

@@ -152,21 +152,9 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     if decides_prompt(model, &key) {
         return;
     }
-    model.session.agent.typed_at = Some(model.now);
+    model.session.agent.typed(&key, model.now);
     // A person who types has seen what the last reboot has brought.
     model.view.card = None;
-    let plain_enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
-    let clears = key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
-    // Anything else may leave text in the prompt, a recalled one too; a backslash makes Enter a new line.
-    model.session.agent.draft = match (plain_enter, clears) {
-        (_, true) => false,
-        (true, _) => model.session.agent.draft && model.session.agent.backslash,
-        _ => true,
-    };
-    model.session.agent.backslash = key.code == KeyCode::Char('\\');
-    if plain_enter {
-        model.session.agent.activity.elsewhere.submitted();
-    }
     autopilot::person_typed(model);
     model.emit(Effect::SetTimer(
         TimerId::Typing,
@@ -174,8 +162,8 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     ));
     model.emit(Effect::ScrollPane(Scroll::Bottom));
     model.emit(Effect::Forward(HostInput::Key { event: key, raw }));
-    if model.session.agent.state == AgentState::Dialog && (plain_enter || key.code == KeyCode::Esc)
-    {
+    let enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
+    if model.session.agent.state == AgentState::Dialog && (enter || key.code == KeyCode::Esc) {
         activity::answered_by_key(model);
     }
     if model.reboot.attempt.is_some() {
@@ -578,8 +566,7 @@ fn paste(model: &mut Model, piece: HostInput) {
             }
             return;
         }
-        model.session.agent.typed_at = Some(model.now);
-        model.session.agent.draft = true;
+        model.session.agent.pasted(model.now);
         autopilot::person_typed(model);
         model.emit(Effect::Forward(piece));
         if model.reboot.attempt.is_some() {
