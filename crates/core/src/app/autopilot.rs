@@ -416,7 +416,7 @@ fn trip(model: &mut Model, trip: &Trip) {
     if let Phase::Ended(end) = phase {
         return finish(model, end);
     }
-    model.reboot.paused = true;
+    model.reboot.pause();
     let key = resume_key(model);
     model.error(format!("stopped: {trip} · {key} goes on"));
 }
@@ -487,9 +487,7 @@ fn stuck(model: &mut Model, why: &'static str) {
 
 /// Pushes the reboot on once background tasks have held it up for long enough.
 fn push(model: &mut Model) {
-    if let Some(attempt) = &mut model.reboot.attempt {
-        attempt.force = true;
-    }
+    model.reboot.interrupt_turn();
     let attempt = model.reboot.attempt.as_ref();
     if attempt.is_none_or(|attempt| attempt.approved.is_none()) {
         let _ = reboot::approve(model, Approval::Auto);

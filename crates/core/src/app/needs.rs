@@ -120,11 +120,7 @@ fn may_call(model: &mut Model, kind: NeedKind) -> bool {
         Some(Cause::Breakpoint) => Level::Critical,
         _ => Level::Overflow,
     };
-    let is_new = model.reboot.called < Some(level);
-    if is_new {
-        model.reboot.called = Some(level);
-    }
-    is_new
+    model.reboot.call_person(level)
 }
 
 fn call(model: &mut Model, need: &Need, effects: &mut Vec<Effect>) {

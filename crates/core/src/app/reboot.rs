@@ -213,8 +213,7 @@ pub fn request_by(model: &mut Model, way: Way) -> Result<(), Refusal> {
 /// present one stays in the history. A reboot whose new agent runs need not wait for its proof: it is closed as one that was not
 /// confirmed.
 pub fn undo(model: &mut Model) -> Result<(), Refusal> {
-    if let Some(cleared) = model.draft.cleared.take() {
-        (model.draft.signalled, model.draft.todo) = *cleared;
+    if model.draft.undo_clear() {
         model.info("what was forgotten is preserved again");
         return Ok(());
     }

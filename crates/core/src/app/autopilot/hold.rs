@@ -90,7 +90,7 @@ pub(super) fn hold(model: &mut Model, by: &str) -> bool {
     }
     run.pilot.paused_by = Some(by.to_owned());
     run.due = None;
-    model.reboot.paused = true;
+    model.reboot.pause();
     let key = resume_key(model);
     model.info(format!("the run is paused by {by}: {key} resumes it"));
     model.emit(run_event(RunEvent::Paused { by: by.to_owned() }));
@@ -133,7 +133,7 @@ fn resume(model: &mut Model) -> Result<(), Refusal> {
 
 /// Pauses everything that would happen by itself.
 pub fn pause(model: &mut Model, by: &str) {
-    model.reboot.paused = true;
+    model.reboot.pause();
     if model.autopilot.is_some() {
         hold(model, by);
     } else {
@@ -144,7 +144,7 @@ pub fn pause(model: &mut Model, by: &str) {
 /// Takes back a pause; an autonomous run that a breaker has stopped goes on, too.
 pub fn go_on(model: &mut Model) -> Result<(), Refusal> {
     resume(model)?;
-    model.reboot.paused = false;
+    model.reboot.resume();
     model.info("resumed");
     Ok(())
 }

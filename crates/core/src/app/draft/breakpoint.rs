@@ -310,11 +310,7 @@ pub(in crate::app) fn tested(
         return None;
     }
     let word = if total.passed { "passed" } else { "failed" };
-    if total.passed {
-        model.outside.counters.tests_passed += 1;
-    } else {
-        model.outside.counters.tests_failed += 1;
-    }
+    model.outside.counters.count_tests(total.passed);
     let mut tags = vec![format!("tests-{word}")];
     tags.extend(total.count.map(|count| format!("tests-{count}")));
     let failed = total.failed.filter(|failed| *failed > 0);

@@ -21,3 +21,14 @@ pub struct Counters {
     /// The number of reboots that have ended, by cause and outcome.
     pub reboots: BTreeMap<(Cause, RebootOutcome), u64>,
 }
+
+impl Counters {
+    /// Counts a test run.
+    pub(in crate::app) const fn count_tests(&mut self, passed: bool) {
+        if passed {
+            self.tests_passed += 1;
+        } else {
+            self.tests_failed += 1;
+        }
+    }
+}

@@ -2,18 +2,18 @@
 
 use crate::{
     api::wire::Reply,
-    app::event::{CallId, HandoffFiles},
+    app::event::{CallId, HandoffFiles, TranscriptFacts},
     lineage::checkpoint::LastError,
 };
 use pitstop_handoff::{Generator, Marker, PreservedState, breakpoint::git::GitState};
-use pitstop_transcript::work::WorkAtHand;
+use pitstop_transcript::{human::HumanWords, work::WorkAtHand};
 
 use super::{
     carried::Keeping,
     moments::Moments,
     panels::{HandoffPanel, NotesPanel},
     requests::Requests,
-    rewinds::Rewinds,
+    rewinds::{Before, Rewinds},
     seen_signals::SeenSignals,
     summaries::Summaries,
     todo::TodoList,
@@ -92,6 +92,76 @@ impl HandoffDraft {
             keeping: Keeping::default(),
             saves: Vec::new(),
         }
+    }
+
+    /// Returns what is preserved now, for a rewind to before the next prompt.
+    fn before(&self) -> Before {
+        Before {
+            state: PreservedState {
+                // The start of the run is the same before each prompt.
+                run_start: None,
+                ..self.signalled.clone()
+            },
+            requests: self.requests.clone(),
+            todo: self.todo.clone(),
+        }
+    }
+
+    /// Notes a prompt that a hook reports, whose words are not taken in yet.
+    pub(in crate::app) fn prompt_hooked(&mut self) {
+        self.rewinds.hooked = Some(self.before());
+    }
+
+    /// Takes in the newest prompt of the transcript, by its name.
+    pub(in crate::app) fn prompt_read(&mut self, prompt: String) {
+        let last = self.rewinds.prompts.back();
+        if last.is_none_or(|(name, _)| *name != prompt) {
+            let before = self.before();
+            self.rewinds.remember(prompt, before);
+        }
+    }
+
+    /// Takes back everything from this prompt on. What a person has had removed stays removed. Returns false if the prompt is not
+    /// known.
+    pub(in crate::app) fn take_back(&mut self, first: &str) -> bool {
+        let Some(mut before) = self.rewinds.take_back(first) else {
+            return false;
+        };
+        before.state.withdraw_all(&self.signalled.withdrawn);
+        before.state.run_start = self.signalled.run_start.take();
+        self.signalled = before.state;
+        self.requests = before.requests;
+        self.todo = before.todo;
+        // The signals that the new prompt's turn has given by a hook so far are in the transcript, too.
+        self.seen_signals.forget();
+        self.summary = Summaries::default();
+        true
+    }
+
+    /// Takes over the human's words, except for the warm-up prompt, which is no request to a session in particular.
+    pub(in crate::app) fn human_said(&mut self, words: &HumanWords, warmup: Option<&str>) {
+        self.signalled.feed_human(words);
+        self.requests.take(words, warmup);
+    }
+
+    /// Takes in what a transcript that has grown shows of the work.
+    pub(in crate::app) fn transcript_read(&mut self, facts: &mut TranscriptFacts) {
+        self.todo.read(&facts.todos);
+        if let Some(work) = facts.work.take() {
+            self.work = *work;
+        }
+        if let Some(commands) = facts.commands.take() {
+            self.commands = commands;
+        }
+    }
+
+    /// Takes back that the state was forgotten. Returns false if it was not.
+    pub(in crate::app) fn undo_clear(&mut self) -> bool {
+        let Some(cleared) = self.cleared.take() else {
+            return false;
+        };
+        (self.signalled, self.todo) = *cleared;
+        true
     }
 
     /// Notes that the notes were handed over: the next agent knows them.

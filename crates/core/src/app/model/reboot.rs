@@ -111,9 +111,59 @@ impl Reboot {
         self.attempt.as_ref()?.held.as_ref()
     }
 
-    /// Forgets the level at which a person was called, since that was about the previous session.
-    pub const fn forget_calls(&mut self) {
+    /// Forgets what kept reboots from beginning and what a person was called for, since that was about the previous session.
+    pub(in crate::app) fn leave_session(&mut self) {
+        self.let_begin();
         self.called = None;
+    }
+
+    /// Lets reboots begin by themselves again, whatever has put them off.
+    fn let_begin(&mut self) {
+        self.quiet = None;
+        self.refused = None;
+    }
+
+    /// Goes over to the next mode: manual → ask → auto → manual. A change of who decides counts from now on.
+    pub(in crate::app) fn go_to_next_mode(&mut self) {
+        self.mode = match self.mode {
+            RebootMode::Manual => RebootMode::Ask,
+            RebootMode::Ask => RebootMode::Auto,
+            RebootMode::Auto => RebootMode::Manual,
+        };
+        self.let_begin();
+    }
+
+    /// Lets no reboot begin by itself until that is taken back.
+    pub(in crate::app) const fn pause(&mut self) {
+        self.paused = true;
+    }
+
+    /// Takes a pause back.
+    pub(in crate::app) const fn resume(&mut self) {
+        self.paused = false;
+    }
+
+    /// Notes that a person is called to a reboot at this level. Returns false if they were for this session.
+    pub(in crate::app) fn call_person(&mut self, level: Level) -> bool {
+        let is_new = self.called < Some(level);
+        if is_new {
+            self.called = Some(level);
+        }
+        is_new
+    }
+
+    /// Has the running turn interrupted for the reboot under way.
+    pub(in crate::app) const fn interrupt_turn(&mut self) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.force = true;
+        }
+    }
+
+    /// Notes the device by which a person has approved the reboot under way.
+    pub(in crate::app) fn approved_from(&mut self, device: &str) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.approved_from = Some(device.to_owned());
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use pitstop_transcript::human::Said;
+use pitstop_transcript::human::{HumanWords, Said};
 
 /// The prompts that are kept through the lineage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -12,4 +12,24 @@ pub struct Requests {
     pub first: Option<Said>,
     /// The latest prompt, if it is not the first.
     pub latest: Option<Said>,
+}
+
+impl Requests {
+    /// Takes over the human's requests, of which this text is none.
+    pub(super) fn take(&mut self, words: &HumanWords, warmup: Option<&str>) {
+        let asked = |said: &&Said| Some(said.text.as_str()) != warmup;
+        let first = words.first.as_ref().filter(asked);
+        let prompt = words.latest.as_ref().filter(asked).or(first);
+        if self.first.is_none() {
+            self.first = words.carried_first.as_ref().or(first).cloned();
+        }
+        // The words that a handoff carried are older than those read since.
+        let carried = words.carried_latest.as_ref();
+        let latest = prompt.or_else(|| carried.filter(|_| self.latest.is_none()));
+        let is_first =
+            |latest: &Said| (self.first.as_ref()).is_some_and(|first| first.text == latest.text);
+        if let Some(latest) = latest.filter(|latest| !is_first(latest)) {
+            self.latest = Some(latest.clone());
+        }
+    }
 }

@@ -28,7 +28,26 @@ pub struct Rewinds {
 /// The most prompts, newest first, whose preserved facts are carried, and the most items of these facts.
 const CARRIED: (usize, usize) = (16, 2_000);
 
+/// The number of prompts for which the state before them is remembered.
+const KEPT: usize = 64;
+
 impl Rewinds {
+    /// Remembers what was preserved before a prompt of the transcript: what was before its hook, or else what is now.
+    pub(super) fn remember(&mut self, prompt: String, now: Before) {
+        let before = self.hooked.take().unwrap_or(now);
+        self.prompts.push_back((prompt, before));
+        if self.prompts.len() > KEPT {
+            self.prompts.pop_front();
+        }
+    }
+
+    /// Forgets the prompts from this one on; returns what was preserved before it.
+    pub(super) fn take_back(&mut self, first: &str) -> Option<Before> {
+        let at = self.prompts.iter().position(|(name, _)| name == first)?;
+        self.hooked = None;
+        self.prompts.drain(at..).next().map(|(_, before)| before)
+    }
+
     /// Keeps only the newest prompts when another session begins: prompts have names of their own, and this session may be resumed.
     pub(in crate::app) fn leave_session(&mut self) {
         self.hooked = None;

@@ -68,11 +68,8 @@ fn given_from(model: &mut Model, device: &str, order: &Control, done: &Result<()
     let now = model.now.wall;
     model.view.log(&said, done.is_err(), now);
     let approves = matches!(order, Control::Approve | Control::ApproveAs(_));
-    if let Some(attempt) = &mut model.reboot.attempt
-        && approves
-        && done.is_ok()
-    {
-        attempt.approved_from = Some(device.to_owned());
+    if approves && done.is_ok() {
+        model.reboot.approved_from(device);
     }
 }
 
@@ -197,14 +194,7 @@ pub fn quit_key(model: &mut Model) {
 
 /// Switches to the next mode: manual → ask → auto → manual.
 pub fn next_mode(model: &mut Model) {
-    model.reboot.mode = match model.reboot.mode {
-        RebootMode::Manual => RebootMode::Ask,
-        RebootMode::Ask => RebootMode::Auto,
-        RebootMode::Auto => RebootMode::Manual,
-    };
-    // A change of who decides counts from now on.
-    model.reboot.quiet = None;
-    model.reboot.refused = None;
+    model.reboot.go_to_next_mode();
     model.info(match model.reboot.mode {
         RebootMode::Manual => "manual: a reboot only by key",
         RebootMode::Ask => "ask: at the compact line you are asked, nothing goes ahead without you",

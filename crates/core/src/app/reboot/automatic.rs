@@ -234,9 +234,7 @@ pub(super) fn withdraw(model: &mut Model, why: &str) {
 
 /// Gives up what was armed, because the agent is in another session: it was about the one before, and so was what held reboots back.
 pub fn session_changed(model: &mut Model) {
-    model.reboot.quiet = None;
-    model.reboot.refused = None;
-    model.reboot.forget_calls();
+    model.reboot.leave_session();
     if is_ours(model) {
         return withdraw(model, "the agent is in another session");
     }

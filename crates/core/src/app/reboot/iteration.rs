@@ -54,7 +54,6 @@ pub fn open_iteration(
     if let Some(waiting) = &mut model.reboot.unsent {
         waiting.failed = false;
     }
-    model.reboot.refused = None;
 }
 
 /// Reports whether an iteration ended where the client compacts by itself: resumed as it was, its next prompt would be compacted.
@@ -89,8 +88,7 @@ fn open_record(
     );
     let state = state_of(&model.draft);
     model.reboot.progress.next_session(full, state);
-    model.reboot.quiet = None;
-    model.reboot.forget_calls();
+    model.reboot.leave_session();
     model.draft.hand_over_notes();
     // A record left open here would be a mistake of ours; the next iteration must still get its own.
     let _ = model.lineage.close(at, EndReason::Crash);

@@ -265,15 +265,9 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     let said = facts.said.take();
     model.session.agent.last_message = said.or(model.session.agent.last_message.take());
     let ran = std::mem::take(&mut facts.ran);
-    model.draft.todo.read(&facts.todos);
-    if let Some(work) = facts.work.take() {
-        model.draft.work = *work;
-    }
+    model.draft.transcript_read(&mut facts);
     if let Some(words) = facts.human.take() {
         human::take(model, &words);
-    }
-    if let Some(commands) = facts.commands.take() {
-        model.draft.commands = commands;
     }
     let (used, prompt) = (facts.used, facts.last_prompt.clone());
     if let Some(name) = &facts.model {

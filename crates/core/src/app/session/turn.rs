@@ -22,7 +22,7 @@ use crate::app::{
         submission::SubmissionEvent,
     },
     reboot::{self, on_the_fly, submit},
-    session::{activity, client_limit, elsewhere, human, rewind},
+    session::{activity, client_limit, elsewhere, human},
 };
 
 pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
@@ -33,7 +33,7 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     reported.take_if(|runs| !*runs);
     keep_turn(model);
     turn_begins(model);
-    rewind::prompted(model);
+    model.draft.prompt_hooked();
     human::prompted(model, prompt);
     reboot::prompt_seen(model, prompt);
     activity::look_again(model);
