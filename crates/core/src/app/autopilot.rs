@@ -8,10 +8,7 @@ mod hold;
 mod publish;
 mod turn;
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    time::Duration,
-};
+use std::time::Duration;
 
 use crate::{
     api::wire::AgentState,
@@ -23,7 +20,6 @@ use crate::{
     guard::threshold::Threshold,
     lineage::journal::Step,
 };
-use pitstop_agent::{ToolCall, ToolOutput};
 use pitstop_base::keymap::Action;
 use pitstop_transcript::Tokens;
 
@@ -34,7 +30,7 @@ use crate::app::{
     model::{
         Model,
         event_scratch::NoReboot,
-        run::{Due, Judged, Run},
+        run::{Due, Run},
     },
     reboot::{self, Approval, iteration, leave::leave},
 };
@@ -112,24 +108,11 @@ pub fn begin(
     model.reboot.mode = RebootMode::Auto;
     let mut iterations = model.lineage.iterations().iter().rev();
     let ended = iterations.find(|one| !one.is_open());
-    model.autopilot = Some(Run {
-        pilot,
-        reads_task,
-        epoch: 0,
-        due: None,
-        rebooting: model.reboot.attempt.is_some(),
-        stuck: None,
-        said: false,
-        unreported: None,
-        figure_in: true,
-        judged: Judged::default(),
-        waited_for: BTreeSet::new(),
-        begun: None,
-        ended: ended.map(|last| last.iteration),
-        timeline: VecDeque::new(),
-    });
+    let ended = ended.map(|last| last.iteration);
+    let mut run = Run::new(pilot, reads_task, model.reboot.attempt.is_some(), ended);
     let begun = [run_event(event)];
-    publish::remember(model, &begun);
+    run.remember(&begun, model.now.wall);
+    model.autopilot = Some(run);
     model.emit_all(begun);
     clock(model);
     match first {
@@ -144,7 +127,7 @@ fn set(model: &mut Model, due: Due, time: Duration) {
     let Some(run) = &mut model.autopilot else {
         return;
     };
-    (run.epoch, run.due) = (epoch, Some(due));
+    run.wait_for(due, epoch);
     model.emit(Effect::SetTimer(TimerId::Run(epoch), time));
 }
 
@@ -158,8 +141,7 @@ fn set_once(model: &mut Model, due: Due, time: Duration) {
 
 fn set_phase(model: &mut Model, phase: Phase) {
     if let Some(run) = &mut model.autopilot {
-        run.pilot.phase = phase;
-        run.due = None;
+        run.enter(phase);
     }
 }
 
@@ -188,8 +170,7 @@ pub(super) fn watch(model: &mut Model) {
     if ended && !run.pilot.is_held() {
         // A fresh session works by its handoff, a restarted one by its prompt; one that was trimmed, or resumed because
         // the reboot failed, has been told nothing.
-        run.pilot.phase = Phase::Working;
-        run.due = None;
+        run.enter(Phase::Working);
         // The handoff names the task; without one (`generate_handoff = false`) the first prompt has to.
         if let Some(record) = model.lineage.current().and_then(|one| one.reboot.as_ref()) {
             run.pilot.task_changed = record.handoff_bytes == 0;
@@ -324,16 +305,6 @@ fn agent_gone(model: &mut Model) {
     follow(model, verdict, &format!("the agent has ended ({exit})"));
 }
 
-/// Takes note of a tool that has run.
-pub fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
-    if let Some(run) = &mut model.autopilot {
-        let printed = format!("{}\n{}", output.stdout, output.stderr);
-        let failed = output.failed && !output.interrupted;
-        run.pilot
-            .tool_ran(&call.name, call.command.as_deref(), &printed, failed);
-    }
-}
-
 /// Does what the verdict of the rules demands.
 fn follow(model: &mut Model, verdict: Verdict, why: &str) {
     match verdict {
@@ -432,21 +403,16 @@ fn finish(model: &mut Model, end: End) {
         return;
     };
     let (code, reason) = (end.code(), end.reason());
-    run.pilot.phase = Phase::Ended(end);
-    run.due = None;
+    run.enter(Phase::Ended(end));
     turn_event(model);
     leave(model, code, reason, false);
 }
 
 /// Handles the run's timer when it has run out.
 pub fn timer(model: &mut Model, epoch: u64) {
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    if run.epoch != epoch || run.pilot.is_over() || model.outside.quitting.is_some() {
-        return;
-    }
-    let Some(due) = run.due.take() else {
+    let run = model.autopilot.as_mut();
+    let run = run.filter(|_| model.outside.quitting.is_none());
+    let Some(due) = run.and_then(|run| run.take_due(epoch)) else {
         return;
     };
     match due {

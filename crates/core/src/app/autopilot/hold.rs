@@ -2,14 +2,17 @@
 
 use crate::{
     api::wire::AgentState,
-    autopilot::{End, Phase, RunEvent},
+    autopilot::{Phase, RunEvent},
 };
 
 use super::{SETTLE_FRESH, resume_key, set, turn::give_up_background};
 use crate::app::{
     effect::run_event,
     facts::{is_safe, typing_refusal},
-    model::{Model, Overlay, run::Due},
+    model::{
+        Model, Overlay,
+        run::{Due, Run},
+    },
     reboot::{self, submit},
     refusal::Refusal,
 };
@@ -20,17 +23,10 @@ pub(super) fn prompt_held(model: &mut Model) {
     if !safe || typing_refusal(model).is_some() {
         return;
     }
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    if run.said {
-        return;
+    let run = model.autopilot.as_mut();
+    if let Some(text) = run.and_then(Run::take_queued) {
+        let _ = submit::submit(model, &text);
     }
-    let Some(text) = run.pilot.queue.pop_front() else {
-        return;
-    };
-    run.said = true;
-    let _ = submit::submit(model, &text);
 }
 
 /// Reports whether the run deals with an agent that has ended by itself. One that a person has ended is left to that person.
@@ -50,17 +46,8 @@ pub fn takes_over(model: &mut Model, clean: bool) -> bool {
 
 /// Ends the run because someone ends the supervisor, and returns the exit code.
 pub fn stopped(model: &mut Model, code: i32) -> i32 {
-    let Some(run) = &mut model.autopilot else {
-        return code;
-    };
-    let end = match &run.pilot.phase {
-        Phase::Ended(end) => return end.code(),
-        Phase::Tripped(trip) if code == 0 => End::Tripped(trip.clone()),
-        _ => End::Stopped { code },
-    };
-    let code = end.code();
-    run.pilot.phase = Phase::Ended(end);
-    code
+    let run = model.autopilot.as_mut();
+    run.map_or(code, |run| run.stop(code))
 }
 
 /// Holds the run because a person types into the pane: it is theirs until they give it back. The run itself waits for the answer to
@@ -82,14 +69,9 @@ pub fn resumed_elsewhere(model: &mut Model) {
 
 /// Holds the run until it is resumed; returns false if it was held already, or there is none.
 pub(super) fn hold(model: &mut Model, by: &str) -> bool {
-    let Some(run) = &mut model.autopilot else {
-        return false;
-    };
-    if run.pilot.is_over() || run.pilot.paused_by.is_some() {
+    if !model.autopilot.as_mut().is_some_and(|run| run.hold(by)) {
         return false;
     }
-    run.pilot.paused_by = Some(by.to_owned());
-    run.due = None;
     model.reboot.pause();
     let key = resume_key(model);
     model.info(format!("the run is paused by {by}: {key} resumes it"));

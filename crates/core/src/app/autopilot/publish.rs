@@ -1,21 +1,17 @@
 //! The output of the run: its log, its report for scripts, and calls to a person.
 
-use crate::{
-    api::wire::{RunLine, RunPhase, RunReport},
-    autopilot::{Autopilot, End, Phase, RunEvent, events::first_line},
-    lineage::Cause,
-};
-use pitstop_base::clean;
-
 use crate::app::{
     effect::{Effect, run_event},
     facts::spent,
     forecast,
     model::Model,
 };
+use crate::{
+    api::wire::{RunPhase, RunReport},
+    autopilot::{Autopilot, End, Phase, RunEvent, events::first_line},
+};
 
-/// The number of lines of a run that are remembered, and below it the number of them that scripts are given.
-const TIMELINE: usize = 500;
+/// The number of the newest lines of a run that scripts are given.
 const TIMELINE_REPORTED: usize = 20;
 
 /// Returns the event of the run's end, with all that it has used.
@@ -52,7 +48,10 @@ pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
         _ => None,
     };
     effects.splice(at..at, event.into_iter().chain(end));
-    remember(model, effects);
+    let at = model.now.wall;
+    if let Some(run) = &mut model.autopilot {
+        run.remember(effects, at);
+    }
 }
 
 /// Returns the events for iterations that have begun or ended since the last look, and for what the footer shows.
@@ -61,31 +60,8 @@ pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
 fn event(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
     let now = model.now;
     let runs = model.session.agent.process.is_some();
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    let mut lines = Vec::new();
-    let unseen = model.lineage.iterations().iter().rev();
-    let unseen: Vec<_> = unseen
-        .take_while(|one| Some(one.iteration) > run.ended)
-        .collect();
-    for one in unseen.into_iter().rev() {
-        if (runs || !one.is_open()) && Some(one.iteration) > run.begun {
-            run.begun = Some(one.iteration);
-            lines.extend(one.session_id.map(|session_id| RunEvent::IterationStarted {
-                iteration: one.iteration,
-                session_id,
-                cause: one.cause.map_or("start", Cause::as_str).to_owned(),
-            }));
-        }
-        if let Some(end_reason) = one.end_reason {
-            run.ended = Some(one.iteration);
-            lines.push(RunEvent::IterationEnded {
-                iteration: one.iteration,
-                end_reason,
-            });
-        }
-    }
+    let run = model.autopilot.as_mut();
+    let mut lines = run.map_or_else(Vec::new, |run| run.iteration_events(&model.lineage, runs));
     let said = |text: &str| {
         let logged =
             |effect: &Effect| matches!(effect, Effect::LogRun(event) if event.to_string() == text);
@@ -175,26 +151,6 @@ pub fn report(model: &Model) -> Option<RunReport> {
         forecast: forecast::report(model),
         timeline: run.timeline.iter().skip(skipped).cloned().collect(),
     })
-}
-
-/// Remembers the lines that these effects print, for the run view and for scripts.
-pub(super) fn remember(model: &mut Model, effects: &[Effect]) {
-    let at = model.now.wall;
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    for effect in effects {
-        let Effect::LogRun(event) = effect else {
-            continue;
-        };
-        if run.timeline.len() == TIMELINE {
-            run.timeline.pop_front();
-        }
-        run.timeline.push_back(RunLine {
-            at,
-            text: clean::one_line(&event.to_string()).into_owned(),
-        });
-    }
 }
 
 /// Returns the phase of a run for the report.

@@ -83,12 +83,9 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
 /// Settles at once when the status line has come: where the next turn has a session of its own, nothing else is waited for.
 pub fn figures_in(model: &mut Model) {
     let matters = is_always_fresh(model) && model.session.agent.turns > 0;
-    if let Some(run) = &mut model.autopilot
-        && matters
-        && run.due == Some(Due::Settle)
-        && run.pilot.phase == Phase::Settling
-    {
-        run.due = None;
+    let run = model.autopilot.as_mut();
+    let mut run = run.filter(|run| matters && run.pilot.phase == Phase::Settling);
+    if run.as_mut().is_some_and(|run| run.was_due(Due::Settle)) {
         settle(model);
     }
 }
@@ -97,12 +94,8 @@ pub fn figures_in(model: &mut Model) {
 /// one may still be about the turn before, where the client or this machine is slow: then it is the figure of that one.
 pub fn figure_observed(model: &mut Model) {
     let known = known(model);
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    run.figure_in |= known.used != run.judged.used || known.turns != run.judged.turns;
-    if run.figure_in && run.due == Some(Due::Figure) {
-        run.due = None;
+    let run = model.autopilot.as_mut();
+    if run.is_some_and(|run| run.figure_observed(known)) {
         settle(model);
     }
 }
@@ -262,10 +255,7 @@ pub(super) fn prompt_box_late(model: &mut Model) {
 /// Reports whether something goes on in the background that the run has not waited for long enough.
 fn awaits_background(model: &Model) -> bool {
     let run = model.autopilot.as_ref();
-    run.is_some_and(|run| {
-        let mut ids = model.session.agent.background.ids();
-        ids.any(|id| !run.waited_for.contains(id))
-    })
+    run.is_some_and(|run| run.awaits(model.session.agent.background.ids()))
 }
 
 /// Returns how long the run waits for background work.
@@ -306,11 +296,8 @@ fn wait_for_background(model: &mut Model) {
 
 /// Stops waiting for the background work of the session.
 pub(super) fn give_up_background(model: &mut Model) {
-    if let Some(run) = &mut model.autopilot
-        && matches!(&run.pilot.phase, Phase::Waiting(wait) if wait.background)
-    {
-        let ids = model.session.agent.background.ids();
-        run.waited_for.extend(ids.map(str::to_owned));
+    if let Some(run) = &mut model.autopilot {
+        run.give_up_background(model.session.agent.background.ids());
     }
 }
 

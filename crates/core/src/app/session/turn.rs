@@ -144,7 +144,9 @@ pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, backg
 /// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
 /// made.
 pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
-    autopilot::tool_finished(model, call, output);
+    if let Some(run) = &mut model.autopilot {
+        run.tool_finished(call, output);
+    }
     let failed = output.failed && !output.interrupted;
     if failed {
         let file = call.file.as_deref().unwrap_or_default();
