@@ -3,21 +3,38 @@
 use std::{
     env,
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 use super::out::{self, complain, failed_by};
 use pitstop_base::process;
 use pitstop_core::{
+    api::{endpoint::Endpoint, wire::StatusReport},
     config::{
         Config,
         load::{self, Flags, paths::Paths},
     },
     lineage::Project,
 };
+use pitstop_server::client::ApiClient;
 use pitstop_store::{
     FilesError, Opened, PrivateDir, Store, StoreError, StoreOptions, StoreTarget,
     lock::{self, Holder},
 };
+
+/// The time for which a supervisor that ends is waited for: more than it gives an agent that ignores every signal but the last.
+const END_LIMIT: Duration = Duration::from_secs(20);
+
+/// The time for which a supervisor that does not answer is waited for.
+const SILENCE_LIMIT: Duration = Duration::from_secs(3);
+
+/// The time that a supervisor may take to say whether it ends.
+const ANSWER_LIMIT: Duration = Duration::from_millis(500);
+
+/// The pause between two questions, and the time after which a person is shown what is waited for.
+const PAUSE: Duration = Duration::from_millis(20);
+const SHOWN_AFTER: Duration = Duration::from_millis(400);
 
 /// The directory that a command was called in, and all that follows from it.
 #[derive(Debug)]
@@ -121,6 +138,42 @@ impl Here {
 pub fn holder_of(paths: &Paths, project: &Path) -> Option<Holder> {
     let hash = load::paths::project_hash(project).ok()?;
     lock::holder(paths.state_dir(), &hash).ok().flatten()
+}
+
+/// Returns the supervisor that holds the lock of the project in this directory and goes on. One that ends is waited for. So is one
+/// that does not answer: its socket is closed a moment before its end, and opened a moment after its start.
+#[must_use]
+pub fn lasting_holder(paths: &Paths, project: &Path) -> Option<Holder> {
+    let began = Instant::now();
+    let mut is_shown = false;
+    loop {
+        let holder = holder_of(paths, project)?;
+        let limit = match is_quitting(project) {
+            Some(false) => return Some(holder),
+            Some(true) => END_LIMIT,
+            None => SILENCE_LIMIT,
+        };
+        let waited = began.elapsed();
+        if waited > limit {
+            return Some(holder);
+        }
+        if waited > SHOWN_AFTER && !is_shown {
+            is_shown = true;
+            eprintln!("pitstop: waiting for the session before to end");
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Returns whether the supervisor of a project ends; `None` if it does not answer.
+fn is_quitting(project: &Path) -> Option<bool> {
+    let file = load::paths::secrets_file_of(project, "control").ok()?;
+    let client = ApiClient::from_file(&file).ok()?;
+    let deadline = Instant::now() + ANSWER_LIMIT;
+    let answer = client.get(Endpoint::Status.path(), deadline).ok()?;
+    // One of another version that says nothing of it goes on.
+    let report = serde_json::from_slice::<StatusReport>(&answer.body);
+    (answer.status == 200).then(|| report.is_ok_and(|report| report.quitting))
 }
 
 /// The environment that checkpoints are filed under.

@@ -28,7 +28,7 @@ use pitstop_demo::BRIDGE_VARIABLE;
 use super::{
     attach::{self, AttachArgs},
     demo::{DemoDirs, DemoPlace},
-    here::{Environment, Here},
+    here::{Environment, Here, lasting_holder},
     offer::{self, Choice},
     out::{self, chain, complain, style},
     run::RunRequest,
@@ -128,7 +128,7 @@ fn choice(args: &HostArgs) -> Choice {
     let Ok(here) = Here::find(&args.flags()) else {
         return Choice::New;
     };
-    if here.holder().is_none() {
+    if lasting_holder(&here.paths, &here.directory).is_none() {
         return offer::ask(&here);
     }
     // Settings and arguments are for a session that begins: the start says that one runs already.
@@ -147,7 +147,7 @@ pub(super) fn start(mut request: Request) -> i32 {
     let is_headless = request.asked.is_headless();
     let checked = if is_headless || out::has_terminal() {
         // Here, where a person sees the lines of the faults.
-        supervisor::check_system().and_then(|()| check_config(&request))
+        supervisor::check_system().and_then(|()| check_place(&request))
     } else {
         Err(StartError::NoTerminal {
             run: matches!(request.asked, Asked::Run(_)),
@@ -164,14 +164,20 @@ pub(super) fn start(mut request: Request) -> i32 {
     })
 }
 
-fn check_config(request: &Request) -> Result<(), StartError> {
-    let project = match request.demo {
+/// Checks the configuration, and waits until a supervisor of the project that is ending has ended.
+fn check_place(request: &Request) -> Result<(), StartError> {
+    let flags = request.args.flags();
+    if let Some(DemoPlace::Temporary { .. }) = request.demo {
         // The project's own file does not concern it.
-        Some(DemoPlace::Temporary { .. }) => env::temp_dir(),
-        Some(DemoPlace::Here) | None => project_here().map_err(StartError::Directory)?,
-    };
+        let paths = Paths::of_process(&env::temp_dir())?;
+        return load_config(&paths, &flags).map(drop);
+    }
+    let project = project_here().map_err(StartError::Directory)?;
     let paths = Paths::of_process(&project)?;
-    load_config(&paths, &request.args.flags()).map(drop)
+    load_config(&paths, &flags)?;
+    // The start refuses to begin beside one that goes on, and names it.
+    let _ = lasting_holder(&paths, &project);
+    Ok(())
 }
 
 /// Hosts what is asked for until it is over; returns the exit code. The loop takes the connection to the client whose terminal shows

@@ -313,6 +313,7 @@ mod tests {
             run: None,
             store_error: None,
             needs: Vec::new(),
+            quitting: false,
         }
     }
 

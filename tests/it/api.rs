@@ -322,6 +322,7 @@ fn status() -> StatusReport {
         run: None,
         store_error: None,
         needs: Vec::new(),
+        quitting: false,
     }
 }
 

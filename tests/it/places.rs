@@ -3,7 +3,7 @@
 use std::{
     cell::Cell,
     fs,
-    os::unix::fs::symlink,
+    os::unix::fs::{PermissionsExt as _, symlink},
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -14,12 +14,15 @@ use pitstop_store::{HistoryOf, RunHistory, Store, StoreOptions, StoreTarget};
 use rustix::process::Pid;
 use serde_json::Value;
 
+use crate::attach::call;
 use crate::kit::{
     client::is_at_least,
     messages_api::Answer,
     small_disk::SmallDisk,
-    supervisor::{Launch, SOON, Supervisor, group_members, key, remove, replace_by_file},
-    terminal::Exit,
+    supervisor::{
+        Launch, SOON, Supervisor, group_members, key, remove, replace_by_file, wait_for_end,
+    },
+    terminal::{Exit, Terminal},
 };
 
 /// How long nothing is to happen until a supervisor is asleep.
@@ -63,6 +66,63 @@ fn a_second_pitstop_is_refused_and_the_agent_of_the_first_goes_on() {
     // As `git clean -fdx` does.
     remove(&launch.project().join(".pitstop"));
     a_second_is_refused(&first, &launch, "pitstop is already running here (pid");
+}
+
+/// An agent that ends once this file is in its project, whatever it is sent before.
+const UNTIL: &str = "the-end";
+
+/// Has a session end whose agent does not, starts this beside it, and then lets the agent end.
+#[track_caller]
+fn is_waited_for(first: &Supervisor, second: impl FnOnce() -> Terminal) -> Terminal {
+    first.terminal.wait_for_text("READY", SOON);
+    let agent = first.agent_pid();
+    assert_eq!(first.ctl("stop").0, 0);
+    first.wait_for_status(|status| status["quitting"] == true, SOON);
+    let second = second();
+    second.wait_for_text("waiting for the session before to end", SOON);
+    assert!(!group_members(agent).is_empty(), "it goes on");
+    fs::write(first.launch.project().join(UNTIL), "").expect("a file");
+    assert_eq!(first.wait_for_exit(SOON).code, 0);
+    second
+}
+
+#[test]
+fn a_session_that_ends_is_waited_for_by_the_next_start() {
+    let slow = format!("until [ -e {UNTIL} ]; do sleep 0.1; done");
+    let agent = format!("sh -c \"trap '' HUP INT TERM; echo READY; {slow}\"");
+    let launch = Launch::generic(&agent).set("reboot.exit_timeout=\"30s\"");
+    let script = launch.the_home().path("plain.sh");
+    fs::write(&script, "#!/bin/sh\necho PLAIN\nexec cat\n").expect("a script");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).expect("a mode");
+    let config = launch.the_home().path("config/pitstop/config.toml");
+    fs::create_dir_all(config.parent().expect("a directory")).expect("a directory");
+    let command = format!("[agent]\ncommand = \"{}\"\n", script.display());
+    fs::write(config, command).expect("a configuration");
+
+    let mut first = launch.start();
+    first.check_nothing();
+    let size = (140, 45);
+    // With words of its own, and as it is called most often, where it would otherwise show what ends.
+    let demo = is_waited_for(&first, || {
+        call(
+            &launch,
+            launch.project(),
+            size,
+            &["demo", "--here", "--", "--model", "claude-demo-1"],
+        )
+    });
+    demo.wait_for_text("idle", SOON);
+    assert_eq!(first.ctl("stop").0, 0);
+    assert_eq!(demo.wait_for_exit(SOON).code, 0);
+    fs::remove_file(launch.project().join(UNTIL)).expect("removed");
+
+    let mut first = launch.start();
+    first.check_nothing();
+    let plain = is_waited_for(&first, || call(&launch, launch.project(), size, &[]));
+    plain.wait_for_text("PLAIN", SOON);
+    assert_eq!(first.ctl("stop").0, 0);
+    assert_eq!(plain.wait_for_exit(SOON).code, 0);
+    wait_for_end(launch.the_home());
 }
 
 #[test]

@@ -62,6 +62,9 @@ pub struct StatusReport {
     /// What a person is needed for, the most urgent first.
     #[serde(default)]
     pub needs: Vec<NeedReport>,
+    /// True while the agent is ended because the supervisor ends.
+    #[serde(default)]
+    pub quitting: bool,
 }
 
 /// Something that a person is needed for, as part of a [`StatusReport`].
@@ -768,6 +771,7 @@ mod tests {
             run: None,
             store_error: None,
             needs: Vec::new(),
+            quitting: false,
         }
     }
 
@@ -785,7 +789,7 @@ mod tests {
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null, "forecast": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": [], "way": null, "held": null},
-            "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "reboot_pays_in_calls": null, "prompt_cache": null, "run": null, "store_error": null, "needs": [],
+            "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "reboot_pays_in_calls": null, "prompt_cache": null, "run": null, "store_error": null, "needs": [], "quitting": false,
         });
         assert_eq!(
             serde_json::to_string(&status()).unwrap(),

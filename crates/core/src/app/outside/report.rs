@@ -97,6 +97,7 @@ pub fn status(model: &Model) -> StatusReport {
         run: autopilot::report(model),
         store_error: model.outside.store_error.clone(),
         needs: model.outside.needs.iter().map(Need::report).collect(),
+        quitting: model.outside.quitting.is_some(),
     }
 }
 
