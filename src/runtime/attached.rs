@@ -68,9 +68,6 @@ impl Shell {
             messages,
             answers,
         } = attachment;
-        if hello.take {
-            self.detach_all("another terminal has taken over");
-        }
         let looks =
             Looks::of(|name: &str| hello.environment.get(name).cloned().unwrap_or_default());
         let client = Client::new(answers);
@@ -83,6 +80,9 @@ impl Shell {
             .attach(terminal, client, looks, theme, screen)
         {
             Ok(id) => {
+                if hello.take {
+                    self.detach_all(Some(id), "another terminal has taken over");
+                }
                 tokio::spawn(listen(id, messages, self.terminals.clients.clone()));
                 if !hello.watch {
                     self.enter_herdr(id, &hello.environment);

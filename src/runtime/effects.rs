@@ -163,7 +163,7 @@ impl Shell {
             Effect::Settled(need) => self.notify(&need, "settled"),
             Effect::LogRun(event) => self.report(&event),
             Effect::Detach => self.detach_active(),
-            Effect::DetachAll => self.detach_all("by `pitstop detach`"),
+            Effect::DetachAll => self.detach_all(None, "by `pitstop detach`"),
             Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
         }
     }

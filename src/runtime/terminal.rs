@@ -525,10 +525,10 @@ impl Shell {
         }
     }
 
-    /// Lets go of all terminals.
-    pub(super) fn detach_all(&mut self, why: &str) {
+    /// Lets go of all terminals, but for this one.
+    pub(super) fn detach_all(&mut self, but: Option<TerminalId>, why: &str) {
         let ids: Vec<TerminalId> = self.terminals.all().map(|one| one.id).collect();
-        for id in ids {
+        for id in ids.into_iter().filter(|id| Some(*id) != but) {
             self.detach(id, why);
         }
     }
@@ -545,6 +545,9 @@ impl Shell {
         let released = tokio::task::spawn_blocking(move || drop(host));
         self.editor_left(id, true);
         self.look_for_focus();
+        if self.terminals.active().is_none() {
+            self.post(Event::Host(HostEvent::Left));
+        }
         self.became_active();
         Some((client, released))
     }

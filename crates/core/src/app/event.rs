@@ -168,6 +168,8 @@ pub enum HostEvent {
         /// Its height in cells.
         rows: u16,
     },
+    /// The last terminal in which a person could type is gone.
+    Left,
 }
 
 /// An event from the pane.

@@ -32,6 +32,34 @@ fn keys_in_a_panel_never_reach_the_child() {
     );
 }
 
+/// A run at night would else wait in front of a full window for an editor that no one sees.
+#[test]
+fn what_a_person_leaves_open_is_kept_and_holds_no_reboot_once_the_last_terminal_is_gone() {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    let mut bench = Bench::with(config);
+    bench.press(KeyCode::F(3));
+    bench.press(KeyCode::Char('e'));
+    bench.press(KeyCode::Char('X'));
+    bench.press(KeyCode::F(1));
+    let announced = |effects: &[Effect]| {
+        let is_clock =
+            |effect: &Effect| matches!(effect, Effect::SetTimer(TimerId::AutoDelay(_), _));
+        effects.iter().any(is_clock)
+    };
+    bench.used(155_000);
+    bench.wait(Duration::from_secs(600));
+    bench.send(Event::TimerFired(TimerId::Age));
+    let effects = bench.git();
+    assert_eq!(bench.step(), Some(Step::Review));
+    assert!(!announced(&effects), "{effects:?}");
+    let effects = bench.send(Event::Host(HostEvent::Left));
+    assert!(announced(&effects), "{effects:?}");
+    assert_eq!(bench.model.draft.notes.text, "X\n- [ ] next");
+    assert!(bench.model.draft.notes.editor.is_none());
+    assert_eq!(bench.model.view.overlay, None);
+}
+
 #[test]
 fn a_paste_is_text_in_every_focus() {
     for focus in [Focus::Scratchpad, Focus::Handoff, Focus::History] {

@@ -62,7 +62,19 @@ pub fn host(model: &mut Model, event: HostEvent) {
             model.view.host = (columns, rows);
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
         }
+        HostEvent::Left => left(model),
     }
+}
+
+/// Keeps what was being edited, and closes what lies over the screen: what a person does at the keyboard holds reboots back, and no
+/// one does it any more.
+fn left(model: &mut Model) {
+    leave_editors(model);
+    model.view.overlay = model
+        .view
+        .overlay
+        .take()
+        .filter(|over| *over == Overlay::Exited);
 }
 
 /// Reports whether what is typed goes to the hosted program.
