@@ -1,4 +1,5 @@
-//! The state that a session carries of its lineage: it is kept within a second of each change, and taken up by whatever comes back to it.
+//! The state that a session carries of its lineage: it is kept within a second of each change, and taken up by whatever comes back to
+//! it. So is what the session has cost, which counts for the caps of a run that goes on after the end of its supervisor.
 //!
 //! ```text
 //! a change ─► a moment ─► the store, under the session        resumed, restored or recovered ─► taken up from the store
@@ -16,7 +17,7 @@ use crate::{api::wire::AgentState, lineage::IterationId};
 use pitstop_transcript::SessionId;
 
 use crate::app::{
-    draft::handoff,
+    draft::{handoff, record::save_iteration},
     effect::Effect,
     event::TimerId,
     facts::unsent,
@@ -34,7 +35,8 @@ const ENDS_KEPT: usize = 64;
 pub fn watch(model: &mut Model) {
     // A reboot orders it, too.
     note_draft(model);
-    if !model.draft.keeping.due && (change(model).is_some() || new_draft(model).is_some()) {
+    let changed = || change(model).is_some() || new_draft(model).is_some() || has_cost_more(model);
+    if !model.draft.keeping.due && changed() {
         model.draft.keeping.due = true;
         model.emit(Effect::SetTimer(TimerId::KeepCarried, KEPT_AFTER));
     }
@@ -87,6 +89,21 @@ pub fn keep(model: &mut Model) {
         let (session, carried) = (model.session.id, now(model));
         model.emit(Effect::KeepCarried(session, Box::new(carried)));
     }
+    if has_cost_more(model) {
+        save_iteration(model);
+    }
+}
+
+/// Reports whether the present iteration has cost more than its record says. A turn may go on for hours, and costs with each call.
+fn has_cost_more(model: &Model) -> bool {
+    let recorded = model
+        .lineage
+        .current()
+        .map(|one| one.cost_usd.unwrap_or(0.0));
+    let now = model.session.spending.cost();
+    recorded
+        .zip(now)
+        .is_some_and(|(recorded, now)| now > recorded)
 }
 
 /// Returns the fingerprint of what the session carries, if that is to be kept. The state in the store is not overwritten before it

@@ -29,6 +29,30 @@ fn reported(bench: &mut Bench, number: u128, total: f64) {
     bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
 }
 
+/// What has been spent when its supervisor is killed counts for the caps of a run that goes on.
+#[test]
+fn what_a_turn_costs_is_recorded_while_it_is_at_work() {
+    let mut bench = Bench::new();
+    reported(&mut bench, OLD, 1.0);
+    bench.prompted(OLD, "work");
+    bench.send(Event::TimerFired(TimerId::KeepCarried));
+    let mut line = status_line(OLD);
+    line.cost_usd = Some(3.5);
+    let effects = bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
+    let timer = |effect: &Effect| matches!(effect, Effect::SetTimer(TimerId::KeepCarried, _));
+    assert!(effects.iter().any(timer), "{effects:?}");
+    let effects = bench.send(Event::TimerFired(TimerId::KeepCarried));
+    let saved = effects.iter().find_map(|effect| match effect {
+        Effect::SaveIteration(iteration, _) => iteration.cost_usd,
+        _ => None,
+    });
+    assert_eq!(saved, Some(3.5));
+    // And once.
+    let effects = bench.send(Event::TimerFired(TimerId::KeepCarried));
+    let saves = |effect: &Effect| matches!(effect, Effect::SaveIteration(..));
+    assert!(!effects.iter().any(saves), "{effects:?}");
+}
+
 fn cents(bench: &Bench) -> Option<(f64, Option<f64>)> {
     let rounded = |cost: f64| (cost * 100.0).round();
     let cost = cost::per_turn(&bench.model)?;
