@@ -1,8 +1,6 @@
 //! The recovery after a supervisor that died without notice: its record is closed, and the human is shown how
 //! to go on.
 
-use std::{path::PathBuf, time::Duration};
-
 use chrono::{DateTime, Utc};
 
 use pitstop_base::clean::chain;
@@ -14,6 +12,8 @@ use pitstop_store::{
     run_dir::{META, RunDir, runs},
 };
 use pitstop_transcript::SessionId;
+
+use super::agent::AgentPlan;
 
 /// The number of past runs among which one left open is looked for: each start closes those before it.
 const RUNS_BACK: u32 = 16;
@@ -77,7 +77,7 @@ pub async fn close_dead_runs(
     project: &Project,
     kept: Option<&RunId>,
     files: &PrivateDir,
-    can_resume: impl Fn(SessionId) -> bool,
+    plan: &AgentPlan,
     at: DateTime<Utc>,
 ) -> Option<String> {
     let runs = history(store, &HistoryOf::Project(project.clone()), RUNS_BACK).await;
@@ -89,7 +89,7 @@ pub async fn close_dead_runs(
     open.sort_by_key(|one| one.run.started_at);
     let mut last = None;
     for RunHistory { run, iterations } in open {
-        let lineage = close_iterations(store, run.run.clone(), iterations, at).await;
+        let lineage = close_iterations(store, run.run.clone(), iterations, plan, at).await;
         let meta = lineage.meta(run.task.as_deref(), Some((at, RunEnd::crashed())));
         let meta = RunDir::open(files, &run.run).and_then(|directory| directory.write_meta(&meta));
         if let Err(error) = meta {
@@ -111,7 +111,7 @@ pub async fn close_dead_runs(
         "pitstop"
     };
     let hint = match session {
-        Some(session) if can_resume(session) => format!("{command} -- --resume {session}"),
+        Some(session) if plan.can_resume(session) => format!("{command} -- --resume {session}"),
         _ => "nothing had been said in it".to_owned(),
     };
     Some(format!("the last run ended without notice: {hint}"))
@@ -127,34 +127,21 @@ pub async fn dead_run(store: &Store, project: &Project, task: &str) -> Option<(R
     Some((run.run, session?)).filter(|_| same)
 }
 
-/// Returns the time that the iterations of a run have taken. One that was closed at `closed`, because its supervisor had died before,
-/// is counted up to the last word in its session's transcript.
-pub fn worked(
-    iterations: &[Iteration],
-    closed: DateTime<Utc>,
-    transcript: impl Fn(SessionId) -> Option<PathBuf>,
-) -> Duration {
-    let last_word = |one: &Iteration| {
-        let file = transcript(one.session_id?)?.metadata().ok()?;
-        Some(DateTime::<Utc>::from(file.modified().ok()?))
-    };
-    let times = iterations.iter().map(|one| {
-        let end = match one.ended_at {
-            Some(at) if at < closed => at,
-            _ => last_word(one).unwrap_or(one.started_at),
-        };
-        end.signed_duration_since(one.started_at)
-            .to_std()
-            .unwrap_or_default()
-    });
-    times.sum()
-}
-
 /// Returns the chain of a run whose supervisor is gone, as the store has it, and closes the iterations that were left open.
-pub async fn recorded(store: &Store, run: &RunId, at: DateTime<Utc>) -> Lineage {
+pub async fn recorded(store: &Store, run: &RunId, plan: &AgentPlan, at: DateTime<Utc>) -> Lineage {
     let found = history(store, &HistoryOf::Run(run.clone()), 1).await;
     let iterations = found.into_iter().next().map(|one| one.iterations);
-    close_iterations(store, run.clone(), iterations.unwrap_or_default(), at).await
+    close_iterations(store, run.clone(), iterations.unwrap_or_default(), plan, at).await
+}
+
+/// Returns the time at which an iteration whose supervisor has died was last seen to live: that of the last word in its session's
+/// transcript, which may go on in another program later, else that of its start.
+fn last_sign(one: &Iteration, plan: &AgentPlan) -> DateTime<Utc> {
+    let transcript = one
+        .session_id
+        .and_then(|session| plan.transcript_of(session));
+    let modified = transcript.and_then(|file| file.metadata().ok()?.modified().ok());
+    modified.map_or(one.started_at, DateTime::from)
 }
 
 async fn history(store: &Store, of: &HistoryOf, limit: u32) -> Vec<RunHistory> {
@@ -168,7 +155,8 @@ async fn history(store: &Store, of: &HistoryOf, limit: u32) -> Vec<RunHistory> {
 async fn close_iterations(
     store: &Store,
     run: RunId,
-    iterations: Vec<pitstop_core::lineage::Iteration>,
+    iterations: Vec<Iteration>,
+    plan: &AgentPlan,
     at: DateTime<Utc>,
 ) -> Lineage {
     let open: Vec<_> = iterations
@@ -176,7 +164,7 @@ async fn close_iterations(
         .filter(|one| one.is_open())
         .map(|one| one.iteration)
         .collect();
-    let lineage = Lineage::recorded(run, iterations, at);
+    let lineage = Lineage::recorded(run, iterations, |one| last_sign(one, plan).min(at));
     let closed = lineage
         .iterations()
         .iter()

@@ -271,23 +271,22 @@ async fn open_store(
     // A person who restores a checkpoint has chosen how to go on.
     let instead = matches!(start.work, Work::Restore(_));
     let instead = instead.then_some("a checkpoint was restored instead");
-    let can_resume = |session| plan.can_resume(session);
     let task = start.work.task().filter(|task| !task.begins_new);
     let task = task.map(|task| task.plan.task.as_str());
-    let found = recover::open_store(
-        options, &project, files, claim.at, instead, task, can_resume,
-    )
-    .await?;
+    let found =
+        recover::open_store(options, &project, files, claim.at, instead, task, plan).await?;
     warnings.extend(found.warnings);
     let store = found.store;
     let unfinished = found.unfinished.as_ref().map(|entry| &entry.run);
     let goes_on = unfinished.or(found.resumed.as_ref().map(|dead| &dead.run));
     let (run, lineage) = match goes_on {
-        Some(run) => (run.clone(), recovery::recorded(&store, run, claim.at).await),
+        Some(run) => (
+            run.clone(),
+            recovery::recorded(&store, run, plan, claim.at).await,
+        ),
         None => (claim.run.clone(), Lineage::new(claim.run.clone())),
     };
-    let transcript = |session| plan.transcript_of(session);
-    let worked = recovery::worked(lineage.iterations(), claim.at, transcript);
+    let worked = lineage.worked();
     let record = RunRecord {
         run: run.clone(),
         project: project.clone(),

@@ -48,7 +48,7 @@ pub(super) async fn open_store(
     at: DateTime<Utc>,
     instead: Option<&str>,
     task: Option<&str>,
-    can_resume: impl Fn(SessionId) -> bool,
+    plan: &AgentPlan,
 ) -> Result<Found, StoreError> {
     let Opened { store, warnings } = Store::open(options).await?;
     let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
@@ -69,13 +69,13 @@ pub(super) async fn open_store(
     let resumed = match (&unfinished, task) {
         (None, Some(task)) => recovery::dead_run(&store, project, task)
             .await
-            .filter(|(_, session)| can_resume(*session))
+            .filter(|(_, session)| plan.can_resume(*session))
             .map(|(run, session)| DeadRun { run, session }),
         _ => None,
     };
     let kept = unfinished.as_ref().map(|entry| &entry.run);
     let kept = kept.or(resumed.as_ref().map(|one| &one.run));
-    let died = recovery::close_dead_runs(&store, project, kept, files, can_resume, at).await;
+    let died = recovery::close_dead_runs(&store, project, kept, files, plan, at).await;
     Ok(Found {
         store,
         warnings,

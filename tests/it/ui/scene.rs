@@ -216,7 +216,7 @@ pub fn earlier_run() -> (RunId, Vec<Iteration>) {
     let run: RunId = "20261120-090000-77aa00".parse().expect("a run");
     let mut iterations = lineage().iterations().to_vec();
     iterations.last_mut().expect("two").end_reason = Some(EndReason::Shutdown);
-    let iterations = Lineage::recorded(run.clone(), iterations, at(0).wall);
+    let iterations = Lineage::recorded(run.clone(), iterations, |_| at(0).wall);
     (run, iterations.iterations().to_vec())
 }
 

@@ -1,5 +1,7 @@
 //! The iterations of one run: the open one, and the parent whose work each one carries on.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
 use super::{Cause, EndReason, Iteration, IterationId, LineageError, RunId};
@@ -34,13 +36,28 @@ impl Lineage {
     }
 
     /// Returns the chain of a run whose supervisor is gone, as it was recorded: an iteration that was left open is closed
-    /// as a crash at `at`.
+    /// as a crash at its `last_sign` of life. The time for which nothing ran after that belongs to none.
     #[must_use]
-    pub fn recorded(run: RunId, mut iterations: Vec<Iteration>, at: DateTime<Utc>) -> Self {
+    pub fn recorded(
+        run: RunId,
+        mut iterations: Vec<Iteration>,
+        last_sign: impl Fn(&Iteration) -> DateTime<Utc>,
+    ) -> Self {
         for left_open in iterations.iter_mut().filter(|one| one.is_open()) {
+            let at = last_sign(left_open).max(left_open.started_at);
             left_open.close(at, EndReason::Crash);
         }
         Self { run, iterations }
+    }
+
+    /// Returns the time that the iterations that are over have taken.
+    #[must_use]
+    pub fn worked(&self) -> Duration {
+        let times = self.iterations.iter().filter_map(|one| {
+            let time = one.ended_at?.signed_duration_since(one.started_at);
+            time.to_std().ok()
+        });
+        times.sum()
     }
 
     /// Returns the run that this chain belongs to.

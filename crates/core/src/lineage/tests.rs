@@ -303,3 +303,27 @@ fn a_project_keeps_its_hash_for_good() {
     assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
     assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
 }
+
+#[test]
+fn the_time_after_a_supervisor_has_died_is_not_worked() {
+    let mut lineage = Lineage::new(run());
+    lineage.open(Some(session(7)), None, at(0)).unwrap();
+    lineage.close(at(60), EndReason::ContextLimit).unwrap();
+    lineage
+        .open(Some(session(8)), Some(Cause::Threshold), at(70))
+        .unwrap();
+    // Its last word is from then; it is found an hour later.
+    let mut lineage = Lineage::recorded(run(), lineage.iterations().to_vec(), |_| at(100));
+    assert_eq!(lineage.worked().as_secs(), 90);
+    lineage
+        .open(Some(session(8)), Some(Cause::Resume), at(3_700))
+        .unwrap();
+    // One that was killed before its first word.
+    let lineage = Lineage::recorded(run(), lineage.iterations().to_vec(), |_| at(100));
+    assert_eq!(lineage.worked().as_secs(), 90);
+    let times = lineage.iterations().iter().map(|one| {
+        let ended = one.ended_at.unwrap();
+        ended.signed_duration_since(one.started_at).num_seconds()
+    });
+    assert_eq!(times.collect::<Vec<_>>(), [60, 30, 0]);
+}
