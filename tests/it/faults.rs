@@ -22,7 +22,7 @@ mod disk;
 mod doors;
 mod files;
 mod kills;
-mod kills_at_work;
+mod kills_of_writers;
 mod store;
 mod terminal;
 mod transcript;
