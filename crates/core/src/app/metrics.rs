@@ -37,8 +37,7 @@ pub fn note(model: &mut Model, before: TurnCount) {
 /// Counts a reboot that has ended.
 pub fn reboot_ended(model: &mut Model, outcome: RebootOutcome) {
     if let Some(attempt) = &model.reboot.attempt {
-        let reboots = &mut model.outside.counters.reboots;
-        *reboots.entry((attempt.cause, outcome)).or_default() += 1;
+        model.outside.counters.count_reboot(attempt.cause, outcome);
     }
 }
 

@@ -373,9 +373,8 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
     in_place::check(model, approval)?;
     handoff::draft(model);
     let message = model.draft.handoff.current().clone();
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return Err(Refusal::NothingToApprove);
-    };
+    let attempt = model.reboot.attempt.as_mut();
+    let attempt = attempt.ok_or(Refusal::NothingToApprove)?;
     match attempt.phase {
         Phase::Armed | Phase::Drafting { .. } | Phase::Review { .. } => {
             attempt.approved = Some(approval);

@@ -95,6 +95,11 @@ impl AgentView {
         }
     }
 
+    /// Answers no compaction of this process any more, for this reason.
+    pub(in crate::app) fn leave_unanswered(&mut self, why: &str) {
+        self.unanswered = Some(why.to_owned());
+    }
+
     /// Notes a key that a person has typed into the pane.
     pub(in crate::app) fn typed(&mut self, key: &KeyEvent, at: At) {
         self.typed_at = Some(at);

@@ -59,6 +59,20 @@ impl Reboot {
         }
     }
 
+    /// Takes another way, while nothing has been done in the one before.
+    pub(in crate::app) const fn take_way(&mut self, kind: Kind) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.kind = kind;
+        }
+    }
+
+    /// Takes the approval back: the reboot is announced again.
+    pub(in crate::app) const fn withdraw_approval(&mut self) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.approved = None;
+        }
+    }
+
     /// Goes on within the phase that it is in, which is in the journal already.
     pub(in crate::app) fn go_on(&mut self, phase: Phase) {
         let attempt = self.attempt.as_mut();

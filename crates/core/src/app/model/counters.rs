@@ -23,6 +23,11 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Counts a reboot that has ended.
+    pub(in crate::app) fn count_reboot(&mut self, cause: Cause, outcome: RebootOutcome) {
+        *self.reboots.entry((cause, outcome)).or_default() += 1;
+    }
+
     /// Counts a test run.
     pub(in crate::app) const fn count_tests(&mut self, passed: bool) {
         if passed {

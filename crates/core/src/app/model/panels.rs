@@ -77,6 +77,14 @@ impl Editor {
         }
     }
 
+    /// Inserts a text that was pasted.
+    pub(in crate::app) fn paste(&mut self, text: &str) {
+        if let Some(first) = text.chars().next().filter(|_| !text.ends_with('\n')) {
+            self.make_room_above(first);
+        }
+        self.area.insert_str(text);
+    }
+
     /// Ends a note at the top without adding a line, since the line after it was opened before. Returns false if there is no such note.
     pub fn end_note_above(&mut self) -> bool {
         let (row, opened) = self.top;

@@ -55,11 +55,8 @@ pub(super) fn take_configured(model: &mut Model) {
     let in_place = model.config.reboot.way == RebootWay::InPlace;
     match replace_refusal(model).filter(|_| in_place) {
         Some(why) => take_fresh(model, &why),
-        None => {
-            if let Some(attempt) = &mut model.reboot.attempt {
-                attempt.kind = if in_place { Kind::InPlace } else { Kind::Fresh };
-            }
-        }
+        None if in_place => model.reboot.take_way(Kind::InPlace),
+        None => model.reboot.take_way(Kind::Fresh),
     }
 }
 
@@ -105,9 +102,7 @@ fn is_by_auto(model: &Model) -> bool {
 }
 
 fn take_fresh(model: &mut Model, why: &str) {
-    if let Some(attempt) = &mut model.reboot.attempt {
-        attempt.kind = Kind::Fresh;
-    }
+    model.reboot.take_way(Kind::Fresh);
     model.info(format!(
         "no reboot in place: {why}; a fresh session instead"
     ));

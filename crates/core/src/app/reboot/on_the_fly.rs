@@ -77,9 +77,7 @@ pub(super) fn turn_is_over(model: &mut Model) {
     if !by_person(model) {
         return announce(model);
     }
-    if let Some(attempt) = &mut model.reboot.attempt {
-        attempt.kind = Kind::InPlace;
-    }
+    model.reboot.take_way(Kind::InPlace);
     enter(model, waiting());
 }
 
@@ -89,9 +87,7 @@ fn by_person(model: &Model) -> bool {
 }
 
 fn announce(model: &mut Model) {
-    if let Some(attempt) = &mut model.reboot.attempt {
-        attempt.approved = None;
-    }
+    model.reboot.withdraw_approval();
     in_place::take_configured(model);
     enter(model, Phase::Armed);
 }
@@ -151,12 +147,13 @@ pub fn tool_ended(model: &mut Model) {
 pub fn passed_over(model: &mut Model) {
     if awaited(model).is_some() {
         give_up(model, PASSED_OVER);
+    } else {
+        model.session.agent.leave_unanswered(PASSED_OVER);
     }
-    model.session.agent.unanswered = Some(PASSED_OVER.to_owned());
 }
 
 fn give_up(model: &mut Model, why: &str) {
-    model.session.agent.unanswered = Some(why.to_owned());
+    model.session.agent.leave_unanswered(why);
     restore_trigger(model);
     model.emit_all(awaited(model).map(Effect::RevokeOrder));
     model

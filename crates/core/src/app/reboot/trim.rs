@@ -183,9 +183,8 @@ pub fn choose(model: &mut Model, way: Way) -> Result<(), Refusal> {
     {
         return Err(Refusal::TrimNotOffered(why));
     }
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return Err(Refusal::NoReview);
-    };
+    let attempt = model.reboot.attempt.as_mut();
+    let attempt = attempt.ok_or(Refusal::NoReview)?;
     if !attempt.is_open() {
         return Err(Refusal::WaySettled(attempt.step()));
     }

@@ -156,8 +156,8 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
         let hint = "mend its cause, then try it again";
         checkpoint::erred(model, &format!("{named}: {}", said.trim()), hint);
     }
-    let progress = &mut model.reboot.progress;
-    progress.tool_ran(&call.name, call.command.as_deref(), failed);
+    let command = call.command.as_deref();
+    model.reboot.progress.tool_ran(&call.name, command, failed);
     if !call.by_subagent {
         on_the_fly::tool_ended(model);
     }

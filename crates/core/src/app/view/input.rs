@@ -614,10 +614,7 @@ fn paste(model: &mut Model, piece: HostInput) {
                 &mut model.draft.handoff.editor
             };
             if let Some(editor) = editor {
-                if let Some(first) = text.chars().next().filter(|_| !text.ends_with('\n')) {
-                    editor.make_room_above(first);
-                }
-                editor.area.insert_str(text);
+                editor.paste(&text);
             }
             if notes {
                 scratchpad::edited(model);
