@@ -52,7 +52,7 @@ pub struct Reboot {
     /// The unsent prompt of the previous session, until it is in this one's prompt box.
     pub unsent: Option<Waiting>,
     /// A finished reboot in place, and the unsent prompt that is kept on disk until the reboot's end is on disk too.
-    pub(in crate::app) beside: Option<(uuid::Uuid, OnDisk)>,
+    pub(super) beside: Option<(uuid::Uuid, OnDisk)>,
     /// The progress of ending the agent, if it is being ended.
     pub ending: Option<Ending>,
     /// The reboot under way.

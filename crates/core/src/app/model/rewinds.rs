@@ -20,7 +20,7 @@ pub struct Before {
 #[derive(Debug, Default)]
 pub struct Rewinds {
     /// The facts before a prompt that a hook has reported and the transcript does not have yet.
-    pub(in crate::app) hooked: Option<Before>,
+    pub(super) hooked: Option<Before>,
     /// The facts before prompts of the transcript, with the prompts' names, oldest first.
     pub(in crate::app) prompts: VecDeque<(String, Before)>,
 }
