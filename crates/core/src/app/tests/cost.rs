@@ -49,8 +49,8 @@ fn what_a_turn_costs_is_recorded_while_it_is_at_work() {
     assert_eq!(saved, Some(3.5));
     // And once.
     let effects = bench.send(Event::TimerFired(TimerId::KeepCarried));
-    let saves = |effect: &Effect| matches!(effect, Effect::SaveIteration(..));
-    assert!(!effects.iter().any(saves), "{effects:?}");
+    let keeps = |effect: &Effect| matches!(effect, Effect::SaveIteration(..));
+    assert!(!effects.iter().any(keeps), "{effects:?}");
 }
 
 fn cents(bench: &Bench) -> Option<(f64, Option<f64>)> {
