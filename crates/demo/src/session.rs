@@ -101,6 +101,9 @@ pub fn run(mut start: Start) -> Result<i32, String> {
             .as_ref()
             .map(|(_, context)| split_usage(*context, *context));
         let (said, context) = resumed.unwrap_or((Vec::new(), BASE_LOAD));
+        // It goes on where it was.
+        let stories = said.iter().map(|(_, text)| Story::from_prompt(text));
+        let story = stories.max_by_key(|story| story.done).unwrap_or_default();
         let mut session = Session {
             id,
             record: Record::open(path, id, &start.model, &start.cwd)?,
@@ -116,7 +119,7 @@ pub fn run(mut start: Start) -> Result<i32, String> {
             queue: VecDeque::new(),
             turn: None,
             turns: 0,
-            story: Story::default(),
+            story,
             handed_over: false,
             context,
             usage,
