@@ -118,13 +118,17 @@ pub async fn close_dead_runs(
 }
 
 /// Returns the newest run of the project with its last session, if it was left open and had this task.
-pub async fn dead_run(store: &Store, project: &Project, task: &str) -> Option<(RunId, SessionId)> {
+pub async fn dead_run(
+    store: &Store,
+    project: &Project,
+    task: &str,
+) -> Option<(RunId, Option<SessionId>)> {
     let runs = history(store, &HistoryOf::Project(project.clone()), RUNS_BACK).await;
     // Their names have the time only to the second.
     let RunHistory { run, iterations } = runs.into_iter().max_by_key(|one| one.run.started_at)?;
     let same = run.ended_at.is_none() && run.task.as_deref() == Some(task);
-    let session = iterations.last()?.session_id;
-    Some((run.run, session?)).filter(|_| same)
+    let session = iterations.last().and_then(|one| one.session_id);
+    same.then_some((run.run, session))
 }
 
 /// Returns the chain of a run whose supervisor is gone, as the store has it, and closes the iterations that were left open.

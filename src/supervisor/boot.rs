@@ -302,9 +302,18 @@ async fn open_store(
     if let Err(error) = store.begin_run(&record).await {
         warnings.push(chain(&error));
     }
-    let resumed = found.resumed.map(|dead| dead.session);
+    let resumes = found.resumed.map(|dead| dead.session);
     let unfinished = found.unfinished.as_ref();
-    let carried = carried(&store, start, plan, &project, unfinished, resumed).await;
+    let carried = carried(
+        &store,
+        start,
+        plan,
+        &project,
+        unfinished,
+        (&lineage, resumes),
+    )
+    .await;
+    let resumed = resumes.flatten();
     let store_writer = StoreWriter {
         store,
         files: RunDir::open(files, &run)
@@ -327,29 +336,42 @@ async fn open_store(
     })
 }
 
-/// Returns what the continued session carries: that of a reboot that is finished now, of the checkpoint, or of the arguments.
+/// Returns what the continued session carries: that of a reboot that is finished now, of the run that goes on, of the checkpoint, or of
+/// the arguments.
 async fn carried(
     store: &Store,
     start: &Start,
     plan: &AgentPlan,
     project: &Project,
     unfinished: Option<&JournalEntry>,
-    resumed: Option<SessionId>,
+    (lineage, resumes): (&Lineage, Option<Option<SessionId>>),
 ) -> Result<Option<Box<Carried>>, String> {
-    let of = match (unfinished, &start.work) {
-        (Some(entry), _) => [entry.new_session, entry.old_session],
-        (None, _) if resumed.is_some() => [resumed, None],
-        (None, Work::Restore(checkpoint)) => [checkpoint.session, None],
-        (None, Work::Session | Work::Run(_)) => [claude::resumed(&plan.user_args), None],
+    let of: Vec<SessionId> = match (unfinished, &start.work) {
+        (Some(entry), _) => [entry.new_session, entry.old_session]
+            .into_iter()
+            .flatten()
+            .collect(),
+        (None, Work::Restore(checkpoint)) => checkpoint.session.into_iter().collect(),
+        (None, Work::Session | Work::Run(_)) if lineage.iterations().is_empty() => {
+            claude::resumed(&plan.user_args).into_iter().collect()
+        }
+        (None, Work::Session | Work::Run(_)) => {
+            let newest_first = lineage.iterations().iter().rev();
+            newest_first.filter_map(|one| one.session_id).collect()
+        }
     };
     let mut found = None;
-    for session in of.into_iter().flatten() {
-        if found.is_none() {
-            found = find_carried(store, session).await?;
+    for session in &of {
+        found = find_carried(store, *session).await?;
+        if let Some(carried) = &mut found {
+            if resumes.is_some_and(|resumes| resumes != Some(*session)) {
+                // The session that begins now has a transcript of its own.
+                carried.read = 0;
+            }
+            break;
         }
     }
-    let is_new = unfinished.is_none() && of == [None, None];
-    if is_new && matches!(start.work, Work::Session) {
+    if unfinished.is_none() && of.is_empty() && matches!(start.work, Work::Session) {
         let edit = unused_edit(store, project, plan).await;
         found = edit.unwrap_or_else(|error| {
             tracing::warn!(error, "no edit of the handoff can be looked for");

@@ -35,8 +35,8 @@ pub(super) struct Found {
 #[derive(Clone, Debug)]
 pub(super) struct DeadRun {
     pub run: RunId,
-    /// Its last session, which has something to resume.
-    pub session: SessionId,
+    /// Its last session, if that has something to resume.
+    pub session: Option<SessionId>,
 }
 
 /// Opens the store for a run that begins at this time, and cleans up after supervisors that died. A reboot that one left is closed
@@ -67,10 +67,13 @@ pub(super) async fn open_store(
         warnings.push(chain(&error));
     }
     let resumed = match (&unfinished, task) {
-        (None, Some(task)) => recovery::dead_run(&store, project, task)
-            .await
-            .filter(|(_, session)| plan.can_resume(*session))
-            .map(|(run, session)| DeadRun { run, session }),
+        (None, Some(task)) => {
+            let dead = recovery::dead_run(&store, project, task).await;
+            dead.map(|(run, session)| DeadRun {
+                run,
+                session: session.filter(|session| plan.can_resume(*session)),
+            })
+        }
         _ => None,
     };
     let kept = unfinished.as_ref().map(|entry| &entry.run);

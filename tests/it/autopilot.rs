@@ -746,6 +746,36 @@ fn a_run_whose_supervisor_was_killed_goes_on_with_its_counts_when_it_is_called_a
     assert_eq!(other(&["--new"], "Build tidepool with care"), 5);
 }
 
+/// Its counts do not begin again either: an agent that takes its supervisor with it, whenever that is called, reaches a cap.
+#[test]
+fn a_run_that_dies_before_the_first_word_of_its_agent_goes_on_with_its_counts() {
+    let launch = json(demo())
+        .behind("case \"$*\" in *--settings*) [ -e deadly ] && sleep 0.5 && kill -9 $PPID; esac")
+        .env("PITSTOP_DEMO_AUTO", "0")
+        .env("PITSTOP_DEMO_STOP_PHRASE", PROMISE)
+        .env("PITSTOP_DEMO_PACE_MS", "10")
+        .env("PITSTOP_DEMO_ITEMS", "2")
+        .order(["--max-iterations", "3"]);
+    let deadly = launch.project().join("deadly");
+    fs::write(&deadly, "").unwrap();
+    let mut run = launch.start_headless();
+    assert_eq!(run.wait_for_exit(SOON), None, "{:#?}", run.lines());
+    let before = meta(&launch);
+    fs::remove_file(&deadly).unwrap();
+    let (code, run) = outcome(&launch);
+    assert_eq!(code, Some(0), "{:#?}", run.lines());
+    let after = meta(&launch);
+    assert_eq!(after["run_id"], before["run_id"]);
+    assert_eq!(reasons(&after), ["crash", "promise_found"]);
+
+    // And with a cap that is reached.
+    fs::remove_dir_all(launch.project().join(".pitstop")).unwrap();
+    fs::write(&deadly, "").unwrap();
+    let codes = [(); 4].map(|()| launch.start_headless().wait_for_exit(SOON));
+    assert_eq!(codes, [None, None, None, Some(3)]);
+    assert_eq!(reasons(&meta(&launch)), ["crash"; 3]);
+}
+
 #[test]
 fn a_failing_service_is_waited_out() {
     let launch = json(scripted(&[

@@ -10,7 +10,6 @@ use crate::{
     kit::{
         poll,
         supervisor::{Launch, SOON, Supervisor, agents, key, wait_for_end},
-        terminal::Terminal,
     },
 };
 
@@ -55,7 +54,7 @@ impl Place {
 
 /// Writes there, and kills the supervisor, its terminal's client or both; what was written is there once after coming back.
 #[track_caller]
-fn kill_a_writer(launch: Launch, place: Place, round: usize, moments: &mut Moments) -> Launch {
+fn kill_a_writer(launch: &Launch, place: Place, round: usize, moments: &mut Moments) -> Launch {
     let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);
     place.open(&supervisor);
@@ -75,7 +74,7 @@ fn kill_a_writer(launch: Launch, place: Place, round: usize, moments: &mut Momen
         (launch.start(), None)
     } else {
         supervisor.wait_for_exit(SOON);
-        let attached = call(&launch, launch.project(), (140, 45), &["attach"]);
+        let attached = call(launch, launch.project(), (140, 45), &["attach"]);
         (supervisor, Some(attached))
     };
     supervisor.wait_for_state("idle", SOON);
@@ -104,7 +103,7 @@ fn what_a_person_is_writing_survives_kills_at_random_moments() {
             if round % 3 == 0 {
                 launch = demo();
             }
-            launch = kill_a_writer(launch, place, round, &mut moments);
+            launch = kill_a_writer(&launch, place, round, &mut moments);
         }
     }
 }

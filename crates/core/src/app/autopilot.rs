@@ -117,7 +117,15 @@ pub fn begin(
     clock(model);
     match first {
         Some(first) => model.emit_all(first),
-        None => iteration::begin(model, false, None, Some(start)),
+        // Those of a run that goes on may have been reached before its supervisor ended.
+        None => match caps.forbids_another(&spent(model)) {
+            Some(cap) => {
+                // None was started that would have to be ended.
+                model.session.agent.state = AgentState::Exited;
+                finish(model, End::Cap(cap));
+            }
+            None => iteration::begin(model, false, None, Some(start)),
+        },
     }
 }
 

@@ -718,3 +718,18 @@ fn a_figure_that_never_comes_does_not_hang_a_run() {
     let effects = bench.pass(Duration::from_secs(10), &mut timers);
     assert_eq!(pastes(&effects), [prompt::go_on()]);
 }
+
+#[test]
+fn a_run_that_goes_on_behind_a_cap_starts_no_agent() {
+    let begun = |worked| {
+        let mut bench = Bench::bare(Config::default());
+        autopilot::begin(&mut bench.model, plan(), false, None, worked);
+        bench.model.take_effects()
+    };
+    let quits = |effect: &Effect| matches!(effect, Effect::Quit(3));
+    let effects = begun(Duration::from_secs(59));
+    assert_eq!(starts(&effects).len(), 1, "{effects:?}");
+    let effects = begun(Duration::from_hours(1));
+    assert!(effects.iter().any(quits), "{effects:?}");
+    assert!(starts(&effects).is_empty(), "{effects:?}");
+}
