@@ -54,7 +54,7 @@ use super::{
     doors::{DoorPlan, Doors},
     farewell,
     program::{agent_config_dir, has_todo_tools},
-    recover,
+    recover::{self, DeadRun},
 };
 
 /// Checks that the system provides what we cannot do without.
@@ -302,18 +302,10 @@ async fn open_store(
     if let Err(error) = store.begin_run(&record).await {
         warnings.push(chain(&error));
     }
-    let resumes = found.resumed.map(|dead| dead.session);
+    let dead = found.resumed.as_ref();
     let unfinished = found.unfinished.as_ref();
-    let carried = carried(
-        &store,
-        start,
-        plan,
-        &project,
-        unfinished,
-        (&lineage, resumes),
-    )
-    .await;
-    let resumed = resumes.flatten();
+    let carried = carried(&store, start, plan, &project, unfinished, (&lineage, dead)).await;
+    let resumed = dead.and_then(|dead| dead.session);
     let store_writer = StoreWriter {
         store,
         files: RunDir::open(files, &run)
@@ -344,7 +336,7 @@ async fn carried(
     plan: &AgentPlan,
     project: &Project,
     unfinished: Option<&JournalEntry>,
-    (lineage, resumes): (&Lineage, Option<Option<SessionId>>),
+    (lineage, dead): (&Lineage, Option<&DeadRun>),
 ) -> Result<Option<Box<Carried>>, String> {
     let of: Vec<SessionId> = match (unfinished, &start.work) {
         (Some(entry), _) => [entry.new_session, entry.old_session]
@@ -364,7 +356,7 @@ async fn carried(
     for session in &of {
         found = find_carried(store, *session).await?;
         if let Some(carried) = &mut found {
-            if resumes.is_some_and(|resumes| resumes != Some(*session)) {
+            if dead.is_some_and(|dead| dead.session != Some(*session)) {
                 // The session that begins now has a transcript of its own.
                 carried.read = 0;
             }

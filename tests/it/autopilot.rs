@@ -750,7 +750,7 @@ fn a_run_whose_supervisor_was_killed_goes_on_with_its_counts_when_it_is_called_a
 #[test]
 fn a_run_that_dies_before_the_first_word_of_its_agent_goes_on_with_its_counts() {
     let launch = json(demo())
-        .behind("case \"$*\" in *--settings*) [ -e deadly ] && sleep 0.5 && kill -9 $PPID; esac")
+        .behind("case \"$*\" in *--settings*) [ -e deadly ] && sleep 1.5 && kill -9 $PPID; esac")
         .env("PITSTOP_DEMO_AUTO", "0")
         .env("PITSTOP_DEMO_STOP_PHRASE", PROMISE)
         .env("PITSTOP_DEMO_PACE_MS", "10")
