@@ -31,10 +31,15 @@ const KEPT_AFTER: Duration = Duration::from_millis(400);
 /// session is used.
 const ENDS_KEPT: usize = 64;
 
-/// Has a change of the carried state kept in a moment; called after each event.
+/// Has a change of the carried state kept in a moment, and what a session begins with at once: until then all of it is only under
+/// the session before, and who comes back to this one would find nothing. Called after each event.
 pub fn watch(model: &mut Model) {
     // A reboot orders it, too.
     note_draft(model);
+    let is_new = model.draft.keeping.session != Some(model.session.id);
+    if is_new && change(model).is_some() {
+        return keep(model);
+    }
     let changed = || change(model).is_some() || new_draft(model).is_some() || has_cost_more(model);
     if !model.draft.keeping.due && changed() {
         model.draft.keeping.due = true;
@@ -87,6 +92,7 @@ pub fn keep(model: &mut Model) {
     if let Some(print) = change(model) {
         model.draft.keeping.kept = Some(print);
         let (session, carried) = (model.session.id, now(model));
+        model.draft.keeping.session = Some(session);
         model.emit(Effect::KeepCarried(session, Box::new(carried)));
     }
     if has_cost_more(model) {

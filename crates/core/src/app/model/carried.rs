@@ -53,6 +53,8 @@ impl Carried {
 pub struct Keeping {
     /// A hash of the facts that were last kept.
     pub(in crate::app) kept: Option<u64>,
+    /// The session of which they were kept.
+    pub(in crate::app) session: Option<SessionId>,
     /// The session that the store was asked about and has not answered for. Nothing of it is kept until the answer comes.
     pub(in crate::app) asked: Option<SessionId>,
     /// The first session, and the offset up to which the previous process read its transcript, in bytes.

@@ -89,6 +89,22 @@ fn what_was_signalled_stands_in_the_handoff_of_a_later_process() {
     assert_eq!(bench.keeps_carried(), None, "nothing has changed since");
 }
 
+/// Whoever comes back to it finds what the session before had, though it has said nothing itself.
+#[test]
+fn what_a_session_begins_with_is_kept_at_once() {
+    let mut bench = Bench::new();
+    bench.says(OLD, "DECISION: first | a");
+    bench.keeps_carried();
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.press(KeyCode::Enter);
+    let effects = bench.exited(0);
+    let start = starts(&effects).remove(0);
+    let (of, carried) = kept(&effects).expect("with its start");
+    assert_eq!(of, start.session);
+    assert_eq!(carried.state.decisions.len(), 1);
+}
+
 #[test]
 fn leaving_keeps_what_has_changed_just_now() {
     let mut bench = Bench::new();
