@@ -188,7 +188,13 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
             app::iteration::begin(model, true, Some(Cause::Recovery), None);
             // It was a reboot after all, and can be undone as one.
             if let Some(current) = model.lineage.current_mut() {
-                current.reboot = Some(record(entry, marker));
+                let record = current.reboot.insert(record(entry, marker));
+                if record.way != Way::Trim {
+                    effects.push(Effect::SaveHandoff {
+                        iteration: current.iteration,
+                        text: entry.handoff.clone(),
+                    });
+                }
             }
         }
         Recovery::FinishDeliver { session } => {

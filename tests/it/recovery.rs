@@ -8,6 +8,7 @@ use std::{
 use pitstop_base::process;
 use pitstop_core::lineage::{Project, journal::JournalEntry};
 use pitstop_store::{Store, StoreOptions, StoreTarget};
+use serde_json::Value;
 
 use crate::{
     kit::{
@@ -176,6 +177,27 @@ fn check_history(supervisor: &Supervisor, session: &str) {
     }
     let last = iterations.last().expect("an iteration");
     assert_eq!(last["session_id"], session, "{history:#}");
+    check_files(supervisor);
+}
+
+/// Each handoff that the record names is there.
+#[track_caller]
+fn check_files(supervisor: &Supervisor) {
+    let runs = supervisor.launch.project().join(".pitstop/runs");
+    let run = supervisor.status()["run_id"]
+        .as_str()
+        .map(|run| runs.join(run));
+    let run = run.expect("a run");
+    let missing = || -> Option<Vec<String>> {
+        let meta = fs::read(run.join("meta.json")).ok()?;
+        let meta: Value = serde_json::from_slice(&meta).ok()?;
+        let named = meta["iterations"].as_array()?.iter();
+        let named = named.filter_map(|one| one["handoff"].as_str());
+        let gone = named.filter(|name| !run.join(name).is_file());
+        Some(gone.map(str::to_owned).collect())
+    };
+    let none = || missing().is_some_and(|missing| missing.is_empty());
+    supervisor.wait_until("the handoffs of the record", none, SOON);
 }
 
 /// Kills the supervisor at a border of its journal and starts it again.
