@@ -22,6 +22,7 @@ mod disk;
 mod doors;
 mod files;
 mod kills;
+mod kills_of_runs;
 mod kills_of_writers;
 mod store;
 mod terminal;

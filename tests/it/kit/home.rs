@@ -127,16 +127,25 @@ impl Home {
 
 /// The transcripts of a home, of the demo or of the real client, with the handoffs each was given.
 pub fn handoffs(home: &Home) -> BTreeMap<String, usize> {
+    let files = all_transcripts(home).into_iter();
+    files
+        .map(|path| (stem(&path), markers(&path).len()))
+        .collect()
+}
+
+/// The first lines of all handoffs that were given in a home: each names the one handoff that has it.
+pub fn handoff_markers(home: &Home) -> Vec<String> {
+    let files = all_transcripts(home);
+    files.iter().flat_map(|path| markers(path)).collect()
+}
+
+fn all_transcripts(home: &Home) -> Vec<PathBuf> {
     let demo = home.path("state/pitstop/demo/projects");
     let of_demo = fs::read_dir(demo).into_iter().flatten().flatten();
     let of_demo = of_demo
         .flat_map(|dir| fs::read_dir(dir.path()).into_iter().flatten().flatten())
         .map(|file| file.path());
-    home.transcripts()
-        .into_iter()
-        .chain(of_demo)
-        .map(|path| (stem(&path), reported(&path)))
-        .collect()
+    home.transcripts().into_iter().chain(of_demo).collect()
 }
 
 fn stem(path: &Path) -> String {
@@ -144,26 +153,28 @@ fn stem(path: &Path) -> String {
         .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
-/// How many prompts of a transcript are handoffs.
-fn reported(path: &Path) -> usize {
+/// The first lines of the prompts of a transcript that are handoffs.
+fn markers(path: &Path) -> Vec<String> {
     // What a fault has put in its place may be no file, and have no end.
     if !path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
-        return 0;
+        return Vec::new();
     }
     let Ok(file) = fs::File::open(path) else {
-        return 0;
+        return Vec::new();
     };
     let lines = BufReader::new(file.take(MOST)).split(b'\n');
-    lines
+    let prompts = lines
         .map_while(Result::ok)
         .filter_map(|line| serde_json::from_slice::<Value>(&line).ok())
-        .filter(|line| line["type"] == "user")
-        .filter(|line| {
-            let content = &line["message"]["content"];
-            let text = content.as_str().or_else(|| content[0]["text"].as_str());
-            text.is_some_and(|text| text.starts_with("pitstop handoff"))
-        })
-        .count()
+        .filter(|line| line["type"] == "user");
+    let first = prompts.filter_map(|line| {
+        let content = &line["message"]["content"];
+        let text = content.as_str().or_else(|| content[0]["text"].as_str());
+        Some(text?.lines().next()?.to_owned())
+    });
+    first
+        .filter(|line| line.starts_with("pitstop handoff"))
+        .collect()
 }
 
 /// What the real client needs to run with no account and to speak to the API at `base_url` alone.
