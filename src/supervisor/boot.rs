@@ -54,7 +54,7 @@ use super::{
     doors::{DoorPlan, Doors},
     farewell,
     program::{agent_config_dir, has_todo_tools},
-    recover::{self, DeadRun},
+    recover,
 };
 
 /// Checks that the system provides what we cannot do without.
@@ -137,7 +137,7 @@ async fn supervise(
         identity: identity(&start, &plan),
         config: start.config,
         lineage: kept.lineage,
-        session: first_session(&plan),
+        session: kept.resumed.unwrap_or_else(|| first_session(&plan)),
         new_ids: new_ids(),
         notes,
         generator: start.generator,
@@ -148,7 +148,7 @@ async fn supervise(
     });
     model.view.tour = start.tour.then(Tour::default);
     show(&mut model, warnings, kept.said, line_format.is_some());
-    app::carried::take_up(&mut model, kept.carried);
+    app::carried::take_up(&mut model, kept.carried_of, kept.carried);
     let task = start.work.task().and_then(|task| task.file.clone());
     let (work, prompt) = (start.work, start.agent.prompt);
     let unfinished = kept.unfinished.as_deref();
@@ -252,6 +252,8 @@ struct Kept {
     said: Vec<String>,
     /// The state that the continued session carries of its lineage, or the reason why that is not known.
     carried: Result<Option<Box<Carried>>, String>,
+    /// The session under which that was kept.
+    carried_of: Option<SessionId>,
 }
 
 /// Opens the database, closes the records that dead supervisors left open there, and records the run.
@@ -304,7 +306,12 @@ async fn open_store(
     }
     let dead = found.resumed.as_ref();
     let unfinished = found.unfinished.as_ref();
-    let carried = carried(&store, start, plan, &project, unfinished, (&lineage, dead)).await;
+    let carried = carried(&store, start, plan, &project, unfinished, &lineage).await;
+    let (carried_of, carried) = match carried {
+        Ok(Some((session, carried))) => (Some(session), Ok(Some(carried))),
+        Ok(None) => (None, Ok(None)),
+        Err(why) => (None, Err(why)),
+    };
     let resumed = dead.and_then(|dead| dead.session);
     let store_writer = StoreWriter {
         store,
@@ -325,6 +332,7 @@ async fn open_store(
         worked,
         said: found.died.into_iter().collect(),
         carried,
+        carried_of,
     })
 }
 
@@ -336,8 +344,8 @@ async fn carried(
     plan: &AgentPlan,
     project: &Project,
     unfinished: Option<&JournalEntry>,
-    (lineage, dead): (&Lineage, Option<&DeadRun>),
-) -> Result<Option<Box<Carried>>, String> {
+    lineage: &Lineage,
+) -> Result<Option<(SessionId, Box<Carried>)>, String> {
     let of: Vec<SessionId> = match (unfinished, &start.work) {
         (Some(entry), _) => [entry.new_session, entry.old_session]
             .into_iter()
@@ -353,13 +361,11 @@ async fn carried(
         }
     };
     let mut found = None;
-    for session in &of {
-        found = find_carried(store, *session).await?;
-        if let Some(carried) = &mut found {
-            if dead.is_some_and(|dead| dead.session != Some(*session)) {
-                // The session that begins now has a transcript of its own.
-                carried.read = 0;
-            }
+    for session in of.iter().copied() {
+        found = find_carried(store, session)
+            .await?
+            .map(|one| (session, one));
+        if found.is_some() {
             break;
         }
     }
@@ -370,7 +376,7 @@ async fn carried(
             None
         });
     }
-    if let (Work::Restore(_), Some(carried)) = (&start.work, &mut found) {
+    if let (Work::Restore(_), Some((_, carried))) = (&start.work, &mut found) {
         // A checkpoint has a state of its own.
         let args = std::mem::take(&mut carried.args);
         **carried = Carried {
@@ -387,7 +393,7 @@ async fn unused_edit(
     store: &Store,
     project: &Project,
     plan: &AgentPlan,
-) -> Result<Option<Box<Carried>>, String> {
+) -> Result<Option<(SessionId, Box<Carried>)>, String> {
     // The newest run is this one.
     let runs = store.history(&HistoryOf::Project(project.clone()), 2).await;
     let runs = runs.map_err(|error| chain(&error))?;
@@ -401,10 +407,12 @@ async fn unused_edit(
     }
     let found = find_carried(store, session).await?;
     Ok(found.map(|found| {
-        Box::new(Carried {
-            edited: found.edited,
+        let edited = found.edited;
+        let carried = Carried {
+            edited,
             ..Carried::default()
-        })
+        };
+        (session, Box::new(carried))
     }))
 }
 

@@ -20,6 +20,7 @@ use crate::{
     autopilot::{PROMISE, RUN, meta, reasons, sessions},
     kit::{
         home::{handoff_markers, handoffs},
+        poll,
         supervisor::{
             Launch, Process, SOON, Supervisor, agents, group_members, key, look, processes_of,
             wait_for_end,
@@ -436,4 +437,36 @@ fn a_watched_run_survives_kills_of_all_its_processes_at_random_moments() {
         runs += 1;
     }
     println!("{runs} runs: {tally:?}");
+}
+
+#[test]
+#[ignore = "a fault of `cargo run --example faults`"]
+fn what_the_agent_says_just_before_a_kill_is_in_the_next_handoff() {
+    let mut moments = Moments(20_261_128);
+    for round in 0..20 {
+        let launch = launch(round);
+        let supervisor = launch.start();
+        let said = || {
+            let files = launch.the_home().transcripts();
+            let texts = files
+                .iter()
+                .filter_map(|file| fs::read_to_string(file).ok());
+            texts.into_iter().any(|text| text.contains(DECISION))
+        };
+        supervisor.wait_until("it decides", said, SOON);
+        // A moment is wanted here and no condition.
+        let moment = moments.up_to(500);
+        thread::park_timeout(moment);
+        let launch = supervisor.kill();
+        wait_for_end(launch.the_home());
+        let supervisor = launch.start();
+        supervisor.wait_for_status(|status| status["agent"]["state"] == "busy", SOON);
+        // The run may be between two sessions.
+        let handoff = || String::from_utf8_lossy(&supervisor.run(&["handoff"]).stdout).into_owned();
+        let kept = || handoff().contains(DECISION);
+        let is_kept = poll::within(Duration::from_secs(20), kept);
+        let (handoff, log) = (handoff(), supervisor.log());
+        assert!(is_kept, "round {round} after {moment:?}: {handoff}\n{log}");
+        println!("round {round} after {moment:?}");
+    }
 }

@@ -196,12 +196,17 @@ fn take(model: &mut Model, mut carried: Carried) {
     model.draft.todo.restore(carried.todo);
 }
 
-/// Takes up the first session of this process, which was here before: also what a human has edited is as it was.
-pub fn take_up(model: &mut Model, mut found: Result<Option<Box<Carried>>, String>) {
+/// Takes up the first session of this process, which was here before: also what a human has edited is as it was. The state was kept
+/// under the session `of`, of whose transcript the rest is still to be read: a reboot that is found unfinished goes on in another.
+pub fn take_up(
+    model: &mut Model,
+    of: Option<SessionId>,
+    mut found: Result<Option<Box<Carried>>, String>,
+) {
     let carried = found.as_mut().ok().and_then(Option::as_mut);
     let session = model.session.id;
     let known = carried.as_ref().map_or(0, |carried| carried.read);
-    model.draft.keeping.read_before = Some((session, known));
+    model.draft.keeping.read_before = Some((of.unwrap_or(session), known));
     let edited = carried.and_then(|carried| carried.edited.take());
     wait_for(model, session);
     read(model, session, found);
@@ -226,7 +231,10 @@ fn now(model: &Model) -> Carried {
         state: draft.signalled.clone(),
         requests: draft.requests.clone(),
         todo: draft.todo.clone(),
-        read: model.session.transcript.read,
+        // What an earlier process has read is in the state that it has kept.
+        read: read_before(model, model.session.id)
+            .unwrap_or(0)
+            .max(model.session.transcript.read),
         before: draft.rewinds.carried(),
         edited: edited(draft).map(Cow::into_owned),
         args: model.identity.agent_args.clone(),

@@ -50,7 +50,7 @@ fn drafts(effects: &[Effect]) -> Vec<Option<&str>> {
 /// The same project in a process that comes later, and resumes this session.
 fn resumed(carried: Carried) -> Bench {
     let mut bench = Bench::bare(Config::default());
-    carried::take_up(&mut bench.model, Ok(Some(Box::new(carried))));
+    carried::take_up(&mut bench.model, None, Ok(Some(Box::new(carried))));
     crate::app::iteration::begin(&mut bench.model, true, None, None);
     bench.spawned(NEW);
     bench.started(OLD);
@@ -87,6 +87,27 @@ fn what_was_signalled_stands_in_the_handoff_of_a_later_process() {
         );
     }
     assert_eq!(bench.keeps_carried(), None, "nothing has changed since");
+}
+
+/// What was written there behind the last state that was kept is still to be read, in whichever session the work goes on.
+#[test]
+fn a_transcript_counts_as_read_as_far_as_the_kept_state_has_it() {
+    let mut bench = Bench::new();
+    let carried = Carried {
+        read: 500,
+        ..Carried::default()
+    };
+    let found = Ok(Some(Box::new(carried)));
+    carried::take_up(&mut bench.model, Some(session(NEW)), found);
+    let read = |number| carried::read_before(&bench.model, session(number));
+    assert_eq!((read(OLD), read(NEW)), (None, Some(500)));
+    // It is kept so until the transcript has been read here.
+    bench.model.session.id = session(NEW);
+    let again = kept(&bench.send(Event::TimerFired(TimerId::Age)));
+    assert_eq!(
+        again.map(|(of, kept)| (of, kept.read)),
+        Some((session(NEW), 500))
+    );
 }
 
 /// Whoever comes back to it finds what the session before had, though it has said nothing itself.

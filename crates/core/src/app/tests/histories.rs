@@ -533,7 +533,7 @@ impl World {
         }
         let carried = self.store.get(&session(self.session)).cloned();
         self.begins();
-        carried::take_up(&mut self.bench.model, Ok(carried.map(Box::new)));
+        carried::take_up(&mut self.bench.model, None, Ok(carried.map(Box::new)));
         crate::app::iteration::begin(&mut self.bench.model, true, None, None);
         self.spawned();
         self.bench.started(self.session);
