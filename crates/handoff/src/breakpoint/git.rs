@@ -16,6 +16,7 @@
 //! Every answer is bounded in time and size. A missing repository, a missing git and a lack of commits are answers, not errors.
 
 use std::{
+    collections::HashSet,
     env,
     ffi::{OsStr, OsString},
     io,
@@ -105,6 +106,27 @@ impl GitFacts {
         let lists = [&self.modified, &self.created, &self.deleted];
         lists.into_iter().flatten().chain(renamed)
     }
+
+    /// Returns the other work trees that a shell command, or the path of a file, names. One work tree may be inside another, whose path
+    /// does not name that.
+    #[must_use]
+    pub fn trees_named_in(&self, text: &str) -> Vec<&OtherTree> {
+        let mut tops: Vec<&String> = self.other_trees.iter().map(|tree| &tree.top).collect();
+        tops.extend(&self.work_tree);
+        tops.sort_by_key(|top| std::cmp::Reverse(top.len()));
+        let mut rest = text.to_owned();
+        let mut named = HashSet::new();
+        for top in tops {
+            let is_whole = |(at, _): (usize, &str)| ends_a_name(&rest[at + top.len()..]);
+            if !top.is_empty() && rest.match_indices(top.as_str()).any(is_whole) {
+                rest = rest.replace(top, "");
+                named.insert(top);
+            }
+        }
+        let trees = self.other_trees.iter();
+        let is_named = |tree: &&OtherTree| named.contains(&tree.top) || tree.is_named_in(&rest);
+        trees.filter(is_named).collect()
+    }
 }
 
 /// Another work tree of the same repository.
@@ -119,9 +141,8 @@ pub struct OtherTree {
 }
 
 impl OtherTree {
-    /// Reports whether a shell command, or the path of a file, names this work tree.
-    #[must_use]
-    pub fn is_named_in(&self, text: &str) -> bool {
+    /// Reports whether a shell command, or the path of a file, names the directory relative to another one.
+    fn is_named_in(&self, text: &str) -> bool {
         let name = self.top.rsplit('/').next().unwrap_or_default();
         let is_whole = |(at, _): (usize, &str)| {
             let before = &text[..at];
@@ -129,11 +150,16 @@ impl OtherTree {
                 || ["cd ", "-C ", "add "]
                     .iter()
                     .any(|word| before.ends_with(word));
-            let next = text[at + name.len()..].chars().next();
-            is_path && next.is_none_or(|next| !next.is_alphanumeric() && !"-_.".contains(next))
+            is_path && ends_a_name(&text[at + name.len()..])
         };
         !name.is_empty() && text.match_indices(name).any(is_whole)
     }
+}
+
+/// Reports whether a name that this text follows ends there.
+fn ends_a_name(rest: &str) -> bool {
+    let next = rest.chars().next();
+    next.is_none_or(|next| !next.is_alphanumeric() && !"-_.".contains(next))
 }
 
 /// The tracked files that differ between two states, relative to the top of the repository.
@@ -868,10 +894,19 @@ mod tests {
 
     #[test]
     fn a_work_tree_is_named_by_its_path_and_not_by_a_word() {
-        let tree = |top: &str| OtherTree {
-            top: top.to_owned(),
-            branch: None,
-            commits: Vec::new(),
+        let named = |own: Option<&str>, tops: &[&str], text: &str| {
+            let tree = |top: &&str| OtherTree {
+                top: (*top).to_owned(),
+                branch: None,
+                commits: Vec::new(),
+            };
+            let facts = GitFacts {
+                work_tree: own.map(str::to_owned),
+                other_trees: tops.iter().map(tree).collect(),
+                ..GitFacts::default()
+            };
+            let named = facts.trees_named_in(text).into_iter();
+            named.map(|tree| tree.top.clone()).collect::<Vec<_>>()
         };
         for (top, text, is_named) in [
             ("/w/fix", "cd ../fix && cargo test", true),
@@ -879,13 +914,21 @@ mod tests {
             ("/w/fix", "git worktree add ../fix -b x", true),
             ("/w/fix", "cat \"/w/fix/src/a.rs\"", true),
             ("/w/fix", "npm run fix", false),
-            ("/w/fix", "cd ../fix-2; cd ../fix.old; ls ../fixes", false),
+            ("/w/fix", "cd ../fix-2; cd ../fix.old; ls /w/fixes", false),
             ("/w/été 1", "cd '/w/été 1' && ls", true),
             ("/w/仕事", "cd ../仕事", true),
             ("", "cd /", false),
         ] {
-            assert_eq!(tree(top).is_named_in(text), is_named, "{top}: {text}");
+            let expected = if is_named { vec![top] } else { vec![] };
+            assert_eq!(named(None, &[top], text), expected, "{text}");
         }
+        // Inside of another one.
+        let (main, moon) = ("/w/p", "/w/p/.claude/worktrees/moon");
+        let file = "/w/p/.claude/worktrees/moon/src/p.rs";
+        assert_eq!(named(Some(moon), &[main], file), [""; 0]);
+        assert_eq!(named(Some(moon), &[main], "cd /w/p && git log"), [main]);
+        assert_eq!(named(None, &[moon], file), [moon]);
+        assert_eq!(named(Some("/w/q"), &[main, moon], file), [moon]);
     }
 
     #[test]

@@ -161,8 +161,7 @@ pub fn git_read(model: &mut Model, state: GitState) {
     if let GitState::Facts(facts) = &model.draft.git {
         let state = &mut model.draft.signalled;
         state.run_start.get_or_insert_with(|| facts.as_ref().into());
-        let trees = facts.other_trees.iter();
-        let trees = trees.filter(|tree| named.iter().any(|text| tree.is_named_in(text)));
+        let trees = named.iter().flat_map(|text| facts.trees_named_in(text));
         state.other_trees.extend(trees.map(|tree| tree.top.clone()));
     }
     handoff::read_handoff_files(model);

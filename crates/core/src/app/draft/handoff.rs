@@ -12,7 +12,7 @@ use crate::{api::wire::AgentState, config::RecentActivity, lineage::IterationId}
 use pitstop_base::clean;
 use pitstop_handoff::{
     Check, Generator, Handoff, Marker, PreservedState, Sources, TurnStanding,
-    breakpoint::git::{GitState, OtherTree},
+    breakpoint::git::{Commit, GitState, OtherTree},
     check,
     check::with_missing,
     preserved::{Item, Origin},
@@ -345,7 +345,9 @@ fn other_trees(git: &GitState, known: &BTreeSet<String>) -> Vec<String> {
     let line = |tree: &OtherTree| {
         let branch = tree.branch.as_ref();
         let branch = branch.map_or("no branch".to_owned(), |name| format!("branch {name}"));
-        let last = tree.commits.first().map_or_else(String::new, |one| {
+        let is_elsewhere = |one: &&Commit| repository.commits.iter().all(|own| own.sha != one.sha);
+        let last = tree.commits.first().filter(is_elsewhere);
+        let last = last.map_or_else(String::new, |one| {
             let sha = one.sha.get(..8).unwrap_or(&one.sha);
             format!(", last commit {sha} {}", clean::one_line(&one.subject))
         });
