@@ -915,17 +915,18 @@ impl Shell {
 
     /// Watches the head of the repository, which a commit without a hook and without output moves too.
     fn watch_head(&mut self, log: &Path) {
-        let watcher = &mut self.services.watcher;
-        if self.services.head_log.as_deref() != Some(log)
-            && let Some(old) = self.services.head_log.replace(log.to_owned())
-        {
-            watcher.forget_beside(&old);
+        // Git makes the directory with the first commit.
+        let directory = log.parent().filter(|directory| !directory.exists());
+        let watched = directory.unwrap_or(log);
+        let services = &mut self.services;
+        if services.head_log.as_deref() != Some(watched) {
+            if let Some(old) = services.head_log.replace(watched.to_owned()) {
+                services.watcher.forget_beside(&old);
+            }
+            // The head may have moved before it was watched.
+            services.git_asked = true;
         }
-        match log.parent() {
-            // Git makes the directory with the first commit.
-            Some(directory) if !directory.exists() => watcher.watch_beside(directory),
-            _ => watcher.watch_beside(log),
-        }
+        services.watcher.watch_beside(watched);
     }
 }
 

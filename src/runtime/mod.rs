@@ -513,6 +513,7 @@ impl Shell {
             self.pane.suspending.as_ref().map(|looks| looks.due),
             self.files.config_due,
             self.files.notes_due,
+            self.services.git_due,
             self.pane.listening.deadline(),
             self.quit.map(|(_, limit)| limit),
         ]
@@ -544,6 +545,9 @@ impl Shell {
         }
         if self.files.config_due.take_if(is_due).is_some() {
             self.request_file(FileRequest::ReadConfig);
+        }
+        if self.services.git_due.take_if(is_due).is_some() {
+            self.read_git();
         }
         if self.pane.estimate_due.take_if(is_due).is_some() {
             self.estimate();

@@ -45,6 +45,10 @@ use super::{
 /// otherwise have its empty intermediate state taken for a wish for the defaults.
 const CONFIG_SETTLE: Duration = Duration::from_millis(150);
 
+/// The time after which git is queried once more about a head that moves: it is logged before it moves, and on a busy machine the first
+/// answer may lie between the two.
+const HEAD_SETTLE: Duration = Duration::from_secs(1);
+
 /// The time that the scratchpad must stay unchanged before it is read: many programs write a file in place, and between
 /// truncation and text it is empty, which an open editor would merge as a deletion of everything.
 const NOTES_SETTLE: Duration = Duration::from_millis(60);
@@ -68,7 +72,10 @@ pub(super) struct Services {
     pub git_running: bool,
     /// True if git must be queried once more.
     pub git_asked: bool,
-    /// The watched file to which git appends a line whenever the head moves, if the project is a repository.
+    /// The time at which git is queried once more, if it is due.
+    pub git_due: Option<Instant>,
+    /// The watched file to which git appends a line whenever the head moves, or the directory that it will be in, if the project is a
+    /// repository.
     pub head_log: Option<PathBuf>,
 }
 
@@ -92,6 +99,7 @@ impl Services {
             herdr: Herdr::default(),
             git_running: false,
             git_asked: false,
+            git_due: None,
             head_log: None,
         }
     }
@@ -326,9 +334,9 @@ impl Shell {
             self.transcript_grown();
         }
         let head_log = self.services.head_log.as_deref();
-        let mut head_paths = head_log.into_iter().flat_map(|log| log.ancestors().take(2));
-        if head_paths.any(|path| changes.include(path)) {
+        if head_log.is_some_and(|log| changes.include(log)) {
             self.read_git();
+            self.services.git_due = Some(Instant::now() + HEAD_SETTLE);
         }
         if changes.include(&self.agent.scratchpad) {
             self.files.notes_due = Some(Instant::now() + NOTES_SETTLE);

@@ -98,6 +98,9 @@ impl Repo {
     fn start(&self) -> (Supervisor, Events) {
         let supervisor = self.launch.start();
         supervisor.wait_for_state("idle", SOON);
+        // What is there at the first look at the repository was there before.
+        let looked = || supervisor.handoff_text().contains("branch ");
+        supervisor.wait_until("the first look", looked, SOON);
         let events = Events::of(self.home());
         (supervisor, events)
     }
