@@ -749,8 +749,10 @@ fn a_run_whose_supervisor_was_killed_goes_on_with_its_counts_when_it_is_called_a
 /// Its counts do not begin again either: an agent that takes its supervisor with it, whenever that is called, reaches a cap.
 #[test]
 fn a_run_that_dies_before_the_first_word_of_its_agent_goes_on_with_its_counts() {
+    // The agent itself does not begin, or it could say its first word before it is hung up.
+    let deadly = "[ -e deadly ] && sleep 0.5 && kill -9 $PPID && exec sleep 1000";
     let launch = json(demo())
-        .behind("case \"$*\" in *--settings*) [ -e deadly ] && sleep 1.5 && kill -9 $PPID; esac")
+        .behind(&format!("case \"$*\" in *--settings*) {deadly}; esac"))
         .env("PITSTOP_DEMO_AUTO", "0")
         .env("PITSTOP_DEMO_STOP_PHRASE", PROMISE)
         .env("PITSTOP_DEMO_PACE_MS", "10")
