@@ -179,7 +179,9 @@ fn a_test_uses_each_way_and_says_how_it_went() {
 fn in_tmux_a_notification_reaches_the_terminal_around_it() {
     let launch = Launch::quiet_demo();
     let socket = launch.the_home().path("tmux");
-    let command = format!("{PITSTOP} notify --test; sleep 100");
+    // tmux passes nothing on for a terminal that is not there yet.
+    let attached = "until tmux list-clients | grep -q .; do sleep 0.1; done";
+    let command = format!("{attached}; {PITSTOP} notify --test; sleep 100");
     let args = [
         "-f".as_ref(),
         "/dev/null".as_ref(),
