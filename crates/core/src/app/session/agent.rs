@@ -97,10 +97,15 @@ fn follow(model: &mut Model, event: &AgentEvent) {
     } = event
         && *session != model.session.id
     {
-        // An event of the session that this reboot ended is late, not a move.
+        // A session that a reboot has ended comes back by a resume inside the client, once the new process has spoken; before, its
+        // event is late and no move.
         let mut iterations = model.lineage.iterations().iter();
-        let late = iterations.any(|one| !one.is_open() && one.session_id == Some(*session));
-        let moves = !late && (!model.session.agent.hooked || *source != StartSource::Startup);
+        let ended = iterations.any(|one| !one.is_open() && one.session_id == Some(*session));
+        let moves = if model.session.agent.hooked {
+            *source != StartSource::Startup
+        } else {
+            !ended
+        };
         if moves && *source == StartSource::Fork {
             daemon::forked(model, *session);
         } else if moves {
@@ -118,6 +123,10 @@ fn follow(model: &mut Model, event: &AgentEvent) {
             summary::close(model);
             model.draft.leave_session();
             reboot::session_changed(model);
+            // A cleared one has no conversation yet to which a person could come back.
+            if *source == StartSource::Resume {
+                save_iteration(model);
+            }
         }
     }
     let path = match event {

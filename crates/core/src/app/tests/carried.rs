@@ -196,6 +196,64 @@ fn another_session_that_is_resumed_in_the_client_has_its_own() {
     }
 }
 
+/// A person takes the session before the reboot from the client's own list.
+#[test]
+fn a_session_that_a_reboot_ended_may_be_resumed_in_the_client() {
+    let resumes = |bench: &mut Bench, source| {
+        bench.send(Event::Agent(AgentEvent::SessionStarted {
+            session: session(OLD),
+            source,
+            model: None,
+            transcript_path: Some("/old.jsonl".to_owned()),
+            prompt_cache: None,
+        }))
+    };
+    let mut bench = Bench::new();
+    bench.says(OLD, "DECISION: of the old one | a");
+    bench.rebooted_to_new();
+    bench.says(NEW, "DECISION: of the new one | b");
+    // A report of the ended process that comes late.
+    resumes(&mut bench, StartSource::Startup);
+    assert_eq!(bench.model.session.id, session(NEW));
+    let effects = resumes(&mut bench, StartSource::Resume);
+    assert_eq!(bench.model.session.id, session(OLD));
+    assert!(effects.contains(&Effect::FollowTranscript {
+        session: session(OLD),
+        path: "/old.jsonl".to_owned(),
+    }));
+    assert_eq!(kept(&effects).expect("the new one's").0, session(NEW));
+    assert!(effects.contains(&Effect::ReadCarried {
+        of: session(OLD),
+        session: session(OLD),
+    }));
+    assert!(!bench.handoff().contains("of the new one"));
+    let present = bench.model.lineage.current().expect("an iteration");
+    assert_eq!(present.session_id, Some(session(OLD)));
+}
+
+/// Before the new process has spoken, a report of the ended session is one that was under way.
+#[test]
+fn a_late_report_of_the_ended_session_is_no_move() {
+    for source in [StartSource::Resume, StartSource::Startup] {
+        let mut bench = Bench::new();
+        bench.says(OLD, "work");
+        bench.press(KeyCode::F(5));
+        bench.git();
+        bench.press(KeyCode::Enter);
+        bench.exited(0);
+        bench.spawned(NEW);
+        let now = bench.model.session.id;
+        bench.send(Event::Agent(AgentEvent::SessionStarted {
+            session: session(OLD),
+            source,
+            model: None,
+            transcript_path: None,
+            prompt_cache: None,
+        }));
+        assert_eq!(bench.model.session.id, now);
+    }
+}
+
 #[test]
 fn an_edit_of_the_handoff_is_offered_back() {
     let mut bench = Bench::new();
