@@ -300,14 +300,9 @@ fn read(stream: Option<&mut impl std::io::Read>) -> String {
 
 /// Shows a session of another machine in this terminal; returns only if that cannot be started.
 pub(super) fn attach(host: &str, project: &str) -> i32 {
-    let there = format!("cd -- {} && {THERE} attach", quoted(project));
+    let there = format!("cd -- {} && {THERE} attach", shell_words::quote(project));
     let error = Command::new("ssh").args(["-t", "--", host, &there]).exec();
     out::failed(&format!("ssh cannot be started: {error}"), "")
-}
-
-/// Returns a word that a shell takes as it is.
-pub(super) fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Returns the name of the file that the process that asks a host has locked; it was written when the host was last asked.
@@ -326,7 +321,7 @@ mod tests {
     #[test]
     fn a_word_reaches_the_shell_as_it_is() {
         for word in ["plain", "with blank", "it's", "$(rm -rf /)", "`a`;b", "-x"] {
-            let script = format!("printf %s {}", quoted(word));
+            let script = format!("printf %s {}", shell_words::quote(word));
             let output = Command::new("sh").args(["-c", &script]).output().unwrap();
             assert_eq!(String::from_utf8_lossy(&output.stdout), word);
         }

@@ -221,7 +221,9 @@ fn none_found(which: &Checkpoints, known: &[String]) -> i32 {
     let hint = if known.is_empty() {
         "`pitstop save` makes one".to_owned()
     } else {
-        format!("there are checkpoints of: {}", known.join(", "))
+        let known = known.iter().map(|name| shell_words::quote(name));
+        let known = known.collect::<Vec<_>>().join(", ");
+        format!("there are checkpoints of: {known}; `pitstop restore ENV` takes one up")
     };
     out::failed(&format!("there is no {wanted}"), &hint)
 }

@@ -172,7 +172,8 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
         status: "saved".to_owned(),
         checkpoint_id: id.to_string(),
         message: format!(
-            "no supervisor runs here: saved from the scratchpad and git; `pitstop restore {environment}` goes on from it"
+            "no supervisor runs here: saved from the scratchpad and git; `pitstop restore {}` goes on from it",
+            shell_words::quote(&environment)
         ),
         environment,
         session_id: None,

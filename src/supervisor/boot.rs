@@ -426,7 +426,7 @@ fn start_as_before(plan: &mut AgentPlan, kept: &mut Kept) {
         return;
     }
     plan.user_args.splice(0..0, args.iter().cloned());
-    let args = claude::words(args);
+    let args = shell_words::join(args);
     kept.said
         .push(format!("the agent has its arguments of before: {args}"));
 }

@@ -1,6 +1,6 @@
 //! The messages that are printed when a supervisor has ended.
 
-use pitstop_agent::{AgentKind, claude};
+use pitstop_agent::AgentKind;
 use pitstop_base::{clean, redact::redact};
 use pitstop_core::app::{Model, autopilot};
 
@@ -20,7 +20,7 @@ pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool, code: i32) 
     }
     if kind == AgentKind::Claude && can_resume {
         let session = model.session.id;
-        let args = claude::words(&model.identity.agent_args);
+        let args = shell_words::join(&model.identity.agent_args);
         let args = if args.is_empty() { args } else { args + " " };
         text = format!("{text}to go on: pitstop -- {args}--resume {session}\n");
     }

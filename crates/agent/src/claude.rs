@@ -414,20 +414,6 @@ pub fn lasting(args: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Returns arguments as they are typed at a shell.
-#[must_use]
-pub fn words(args: &[String]) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_=./:,@+%".contains(c);
-    let word = |arg: &String| {
-        if !arg.is_empty() && arg.chars().all(plain) {
-            arg.clone()
-        } else {
-            format!("'{}'", arg.replace('\'', r"'\''"))
-        }
-    };
-    args.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
 /// Returns the user's arguments for a start in the directory where the agent has worked: it needs no other work tree, and relative
 /// paths begin where the first agent was started.
 #[must_use]

@@ -7,10 +7,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::{
-    cli::{fleet::quoted, out},
-    supervisor::program::claude_config_dir,
-};
+use crate::{cli::out, supervisor::program::claude_config_dir};
 use pitstop_agent::bridge::{PLUGIN, place_of};
 use pitstop_store::{FilesError, PrivateDir};
 
@@ -170,7 +167,7 @@ fn command(directory: &Path) -> String {
     }
     format!(
         "claude --plugin-dir {}",
-        quoted(&directory.to_string_lossy())
+        shell_words::quote(&directory.to_string_lossy())
     )
 }
 
@@ -194,7 +191,8 @@ fn described(directory: &Path) -> String {
          whether the conversation is replaced by it. Nothing is replaced without your yes.\n\
          It cannot start a fresh process, reboot in the middle of a turn, undo a reboot, decide by itself,\n\
          keep a history, or be watched from elsewhere: `pitstop` hosts the client and does all of that.\n\
-         Claude Code before 2.1.287 ignores it without a word. `pitstop plugin remove {shown}` removes it.\n",
-        command(directory)
+         Claude Code before 2.1.287 ignores it without a word. `pitstop plugin remove {}` removes it.\n",
+        command(directory),
+        shell_words::quote(&directory.to_string_lossy())
     )
 }

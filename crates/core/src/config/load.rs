@@ -246,7 +246,10 @@ fn check_writers(file: &File, path: &Path) -> Result<(), Fault> {
         format!(
             "expected {shown} to be writable by you alone, found owner {owner}, mode {mode:03o}"
         ),
-        Some(format!("run `chmod go-w {shown}`; the file names commands")),
+        Some(format!(
+            "run `chmod go-w {}`; the file names commands",
+            shell_words::quote(&shown.to_string())
+        )),
     ))
 }
 

@@ -179,7 +179,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
         tags: checkpoint.tags.clone(),
         message: format!(
             "`pitstop restore {}` goes on from it in a new session",
-            checkpoint.environment
+            shell_words::quote(&checkpoint.environment)
         ),
     };
     let reply = Reply::Checkpoint(Box::new(reply));

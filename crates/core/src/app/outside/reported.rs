@@ -127,7 +127,7 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody, environment: Optio
     let mut tags = vec![checkpoint::AUTO_SAVE.to_owned()];
     tags.extend(usage.used.map(|used| format!("tokens-{used}")));
     let id = checkpoint::auto_saved(model, tags, &known);
-    let environment = quoted(&model.identity.environment);
+    let environment = shell_words::quote(&model.identity.environment);
     let reply = SaveReply {
         status: "saved".to_owned(),
         checkpoint_id: id.to_string(),
@@ -146,13 +146,4 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody, environment: Optio
         },
     };
     model.draft.saves.push((id, call, Reply::Saved(reply)));
-}
-
-/// Returns a text as one word for a shell.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@%+".contains(c);
-    if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
