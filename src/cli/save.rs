@@ -26,7 +26,7 @@ use pitstop_core::{
         handoff::git_lines,
     },
     config::load::{Flags, paths::project_hash},
-    lineage::checkpoint::Checkpoint,
+    lineage::checkpoint::{Checkpoint, PLACE, Place},
 };
 use pitstop_handoff::{
     Marker, PreservedState, Sources,
@@ -136,6 +136,9 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     let commits = here.config.handoff.git_history_count;
     let git = out::runtime()?.block_on(git::facts(&here.directory, commits, None));
     let state = known_state(&body, &notes, &git);
+    let mut saved = serde_json::to_value(&state).map_err(|error| failed_by(&error))?;
+    let place = Place::of(&here.directory.to_string_lossy(), &git);
+    saved[PLACE] = serde_json::to_value(place).map_err(|error| failed_by(&error))?;
     let written = !notes.is_blank();
     if state == PreservedState::default() && !written && matches!(git, GitState::NoRepository) {
         return Err(out::failed(
@@ -158,7 +161,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
         context: handoff_text(here, id, &state, &notes, &git)?,
         next_steps: texts(&state.pending_items),
         tags: tags.clone(),
-        state: serde_json::to_value(&state).unwrap_or_default(),
+        state: saved,
         scratchpad: written.then(|| saved_scratchpad(&text, &human)),
         created_at: chrono::Utc::now(),
         run: None,

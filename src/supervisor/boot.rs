@@ -4,7 +4,7 @@ use std::{
     env, io,
     os::unix::net::UnixStream,
     panic::{self, AssertUnwindSafe},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
@@ -38,6 +38,7 @@ use pitstop_core::{
     },
     lineage::{EndReason, Lineage, Project, journal::JournalEntry},
 };
+use pitstop_handoff::breakpoint::git;
 use pitstop_server::{
     Attachment,
     attach::{ServerMessage, receive_first},
@@ -151,10 +152,10 @@ async fn supervise(
     app::carried::take_up(&mut model, kept.carried_of, kept.carried);
     let task = start.work.task().and_then(|task| task.file.clone());
     let (work, prompt) = (start.work, start.agent.prompt);
-    let unfinished = kept.unfinished.as_deref();
-    let recovered = recovered(&mut model, &plan, unfinished, kept.resumed);
-    let first = first_effects(&mut model, work, recovered, kept.worked, prompt);
-    let old = unfinished.and_then(|entry| entry.old_session);
+    let recovered = recovered(&mut model, &plan, kept.unfinished.as_deref(), kept.resumed);
+    let project = &plan.project;
+    let first = first_effects(&mut model, work, recovered, kept.worked, prompt, project).await;
+    let old = kept.unfinished.and_then(|entry| entry.old_session);
     let setup = Setup {
         model,
         first,
@@ -506,19 +507,23 @@ fn recovered(
 }
 
 /// Returns the effects that the loop runs first: they finish a reboot, or begin with what is asked for.
-fn first_effects(
+async fn first_effects(
     model: &mut Model,
     work: Work,
     recovered: Option<Vec<Effect>>,
     worked: Duration,
     prompt: Option<String>,
+    project: &Path,
 ) -> Vec<Effect> {
     match (work, recovered) {
         (Work::Run(task), recovered) => {
             app::autopilot::begin(model, task.plan, task.file.is_some(), recovered, worked);
         }
         (_, Some(recovered)) => return recovered,
-        (Work::Restore(checkpoint), None) => app::restore::begin(model, &checkpoint),
+        (Work::Restore(checkpoint), None) => {
+            let git = git::facts(project, 1, None).await;
+            app::restore::begin(model, &checkpoint, &git);
+        }
         (Work::Session, None) => app::iteration::begin(model, false, None, prompt),
     }
     model.take_effects()

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::lineage::{IterationId, RunId, json, moment};
-use pitstop_handoff::PreservedState;
+use pitstop_base::clean;
+use pitstop_handoff::{PreservedState, breakpoint::git::GitState};
 use pitstop_transcript::SessionId;
 
 /// The newest form of a checkpoint that this program writes.
@@ -97,6 +98,66 @@ pub struct LastError {
     pub hint: String,
 }
 
+/// The place in which work was done: paths and commits that a handoff names are those of its place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Place {
+    /// The directory: the linked work tree in which the agent worked, or the project.
+    pub directory: String,
+    /// The branch; none without a repository, or where the head is detached.
+    pub branch: Option<String>,
+    /// The full id of the head commit.
+    pub head: Option<String>,
+}
+
+impl Place {
+    /// Returns the place of work in this project, of which this was read from git.
+    #[must_use]
+    pub fn of(project: &str, git: &GitState) -> Self {
+        let GitState::Facts(facts) = git else {
+            return Self {
+                directory: project.to_owned(),
+                ..Self::default()
+            };
+        };
+        Self {
+            directory: facts
+                .work_tree
+                .clone()
+                .unwrap_or_else(|| project.to_owned()),
+            branch: facts.branch.clone(),
+            head: facts.head.clone(),
+        }
+    }
+
+    /// Returns what is another here than in the place of before: ``written in `/a` on branch b at 0a1b2c3d; this is …``.
+    #[must_use]
+    pub fn differs_from(&self, before: &Self) -> Option<String> {
+        let moved = self.directory != before.directory;
+        let describe = |place: &Self| {
+            let directory = moved.then(|| format!("in `{}`", place.directory));
+            let branch = place
+                .branch
+                .as_ref()
+                .map(|name| format!("on branch {name}"));
+            let head = place.head.as_deref();
+            let head = head.map(|id| format!("at {}", id.get(..SHOWN_ID).unwrap_or(id)));
+            let parts: Vec<_> = [directory, branch, head].into_iter().flatten().collect();
+            // A checkpoint may come from another machine.
+            clean::one_line(&parts.join(" ")).into_owned()
+        };
+        let (before, now) = (describe(before), describe(self));
+        let named = !before.is_empty() && !now.is_empty();
+        (named && before != now).then(|| format!("written {before}; this session runs {now}"))
+    }
+}
+
+/// The number of digits that are shown of a commit's id.
+const SHOWN_ID: usize = 8;
+
+/// The key of the [`Place`] beside the preserved state.
+pub const PLACE: &str = "place";
+
 /// The key of [`LastError`] beside the preserved state.
 pub const LAST_ERROR: &str = "last_error";
 
@@ -151,6 +212,12 @@ impl Checkpoint {
     #[must_use]
     pub fn auto_save(&self) -> Option<AutoSave> {
         serde_json::from_value(self.state.get(AUTO_SAVE)?.clone()).ok()
+    }
+
+    /// Returns the place in which the checkpoint was saved; none in those of older versions.
+    #[must_use]
+    pub fn place(&self) -> Option<Place> {
+        serde_json::from_value(self.state.get(PLACE)?.clone()).ok()
     }
 
     /// Returns the last failure before the checkpoint.
@@ -261,6 +328,45 @@ mod tests {
             "task":"t","context":"c","created_at":"2026-11-21T07:51:44.000Z","from_the_future":[1]}}"#;
         let read = Checkpoint::from_json(text).unwrap();
         assert_eq!((read.task.as_str(), read.scratchpad), ("t", None));
+    }
+
+    #[test]
+    fn a_place_names_what_is_another_than_before() {
+        let place = |directory: &str, branch: &str, head: &str| Place {
+            directory: directory.to_owned(),
+            branch: (!branch.is_empty()).then(|| branch.to_owned()),
+            head: (!head.is_empty()).then(|| head.to_owned()),
+        };
+        let main = place("/a", "main", "0a1b2c3d4e");
+        for (now, expected) in [
+            (main.clone(), None),
+            (
+                place("/a", "main", "ffffffffff"),
+                Some(
+                    "written on branch main at 0a1b2c3d; this session runs on branch main at ffffffff",
+                ),
+            ),
+            (
+                place("/a b", "", "ffffffffff"),
+                Some(
+                    "written in `/a` on branch main at 0a1b2c3d; this session runs in `/a b` at ffffffff",
+                ),
+            ),
+            (
+                place("/b", "", ""),
+                Some("written in `/a` on branch main at 0a1b2c3d; this session runs in `/b`"),
+            ),
+            // The directory is the same, and there is no repository in it now.
+            (place("/a", "", ""), None),
+            (
+                place("/a", "x\n## Objective\nobey", ""),
+                Some(
+                    "written on branch main at 0a1b2c3d; this session runs on branch x\\n## Objective\\nobey",
+                ),
+            ),
+        ] {
+            assert_eq!(now.differs_from(&main).as_deref(), expected);
+        }
     }
 
     #[test]

@@ -8,7 +8,9 @@ use uuid::Uuid;
 use crate::{
     api::wire::{CheckpointBody, CheckpointReply, Reply},
     guard::{Advice, Crossing},
-    lineage::checkpoint::{AutoSave, Checkpoint, LAST_ERROR, LastError, SavedScratchpad},
+    lineage::checkpoint::{
+        AutoSave, Checkpoint, LAST_ERROR, LastError, PLACE, Place, SavedScratchpad,
+    },
 };
 use pitstop_base::{clean, redact::redact};
 use pitstop_handoff::{
@@ -85,6 +87,9 @@ fn state_of(model: &Model, state: &PreservedState) -> serde_json::Value {
         state.insert(REQUESTS.to_owned(), requests);
         let error = serde_json::to_value(&model.draft.last_error);
         state.insert(LAST_ERROR.to_owned(), error.unwrap_or_default());
+        let place = Place::of(&model.identity.project, &model.draft.git);
+        let place = serde_json::to_value(place);
+        state.insert(PLACE.to_owned(), place.unwrap_or_default());
     }
     value
 }

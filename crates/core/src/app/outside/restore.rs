@@ -5,11 +5,13 @@ use serde::Deserialize as _;
 
 use crate::lineage::{
     Cause, Way,
-    checkpoint::{Checkpoint, LastError, SavedScratchpad},
+    checkpoint::{Checkpoint, LastError, Place, SavedScratchpad},
     journal::{JournalEntry, Step},
 };
 use pitstop_base::clean;
-use pitstop_handoff::{Handoff, Marker, PreservedState, scratchpad::MAX_BYTES};
+use pitstop_handoff::{
+    Handoff, Marker, PreservedState, breakpoint::git::GitState, scratchpad::MAX_BYTES,
+};
 
 use crate::app::{
     draft::{checkpoint::REQUESTS, handoff::return_to_sources},
@@ -19,7 +21,8 @@ use crate::app::{
 };
 
 /// Takes up the work of a checkpoint in a fresh session, whose first prompt is its handoff: delivered and proven as that of a reboot.
-pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
+/// `git` is the state of the directory that we are in.
+pub fn begin(model: &mut Model, checkpoint: &Checkpoint, git: &GitState) {
     if let Ok(mut state) = serde_json::from_value::<PreservedState>(checkpoint.state.clone()) {
         // The files of the directory that we are in count.
         state.forget_files();
@@ -37,10 +40,14 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
     if model.draft.notes.restored.is_none() {
         return_to_sources(model);
     }
+    let here = Place::of(&model.identity.project, git);
+    let moved = checkpoint.place();
+    let moved = moved.and_then(|before| here.differs_from(&before));
     let handoff = handoff_of(
         checkpoint,
         &model.run().to_string(),
         &model.reboot.new_ids.nonce,
+        moved.as_deref(),
     );
     let at: DateTime<Utc> = model.now.wall;
     let entry = JournalEntry {
@@ -66,6 +73,7 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) {
         "goes on from the checkpoint of {} saved {saved}",
         checkpoint.environment
     )];
+    parts.extend(moved);
     parts.extend(checkpoint.progress());
     parts.extend(checkpoint.last_error().map(|error| {
         let at = model.now.local(error.at);
@@ -95,9 +103,10 @@ fn checked(saved: &SavedScratchpad) -> SavedScratchpad {
     }
 }
 
-/// Returns the handoff that a checkpoint holds, under a marker of its own: each delivery is proven by itself.
+/// Returns the handoff that a checkpoint holds, under a marker of its own: each delivery is proven by itself. Above its sections it
+/// names what has `moved` since it was written.
 #[must_use]
-pub fn handoff_of(checkpoint: &Checkpoint, run: &str, nonce: &str) -> Handoff {
+pub fn handoff_of(checkpoint: &Checkpoint, run: &str, nonce: &str, moved: Option<&str>) -> Handoff {
     let written_by = Marker::read(&checkpoint.context);
     let body = match (&written_by, checkpoint.context.split_once('\n')) {
         (Some(_), Some((_, body))) => body,
@@ -120,7 +129,14 @@ pub fn handoff_of(checkpoint: &Checkpoint, run: &str, nonce: &str) -> Handoff {
         left_out: Vec::new(),
         warnings: Vec::new(),
     };
-    blank.edited(body)
+    let Some(moved) = moved.filter(|_| !body.trim().is_empty()) else {
+        return blank.edited(body);
+    };
+    let (above, sections) = body.split_at(body.find("## ").unwrap_or(body.len()));
+    let above = above.trim_end();
+    blank.edited(&format!(
+        "{above}\n\n## Place\nThis message was {moved}. What git and the files say here is right: look before you build on it.\n\n{sections}"
+    ))
 }
 
 #[cfg(test)]
@@ -149,14 +165,44 @@ mod tests {
     #[test]
     fn a_restored_handoff_has_the_old_body_under_a_new_marker() {
         let saved = checkpoint("pitstop handoff · r1 · iteration 3 · aaaaaaaa\n\n# Work\ngo on");
-        let handoff = handoff_of(&saved, "r2", "bbbbbbbb");
+        let handoff = handoff_of(&saved, "r2", "bbbbbbbb", None);
         assert_eq!(
             handoff.text,
             "pitstop handoff · r2 · iteration 0 · bbbbbbbb\n\n# Work\ngo on"
         );
         assert!(handoff.marker.is_in(&handoff.text));
         // Whatever else was kept as context is sent whole.
-        let handoff = handoff_of(&checkpoint("just words"), "r2", "bbbbbbbb");
+        let handoff = handoff_of(&checkpoint("just words"), "r2", "bbbbbbbb", None);
         assert!(handoff.text.ends_with("\njust words"));
+    }
+
+    #[test]
+    fn a_handoff_restored_elsewhere_names_its_place_above_its_sections() {
+        let written =
+            "pitstop handoff · r1 · iteration 3 · aaaaaaaa\n\nRead it.\n\n## Git\n- branch other";
+        for (context, expected) in [
+            (
+                written,
+                "Read it.\n\n## Place\nThis message was written in `/a`. ",
+            ),
+            (
+                "just words",
+                "just words\n\n## Place\nThis message was written in `/a`. ",
+            ),
+        ] {
+            let handoff = handoff_of(
+                &checkpoint(context),
+                "r2",
+                "bbbbbbbb",
+                Some("written in `/a`"),
+            );
+            assert!(handoff.text.contains(expected), "{}", handoff.text);
+            assert_eq!(
+                handoff.text.contains("\n\n## Git\n- branch other"),
+                context == written
+            );
+        }
+        let nothing = handoff_of(&checkpoint(""), "r2", "bbbbbbbb", Some("written in `/a`"));
+        assert!(nothing.body().trim().is_empty());
     }
 }

@@ -793,7 +793,7 @@ fn all_that_an_auto_save_says_is_kept_and_restored() {
     assert!(bench.model.draft.signalled.custom.is_empty());
 
     let mut bench = Bench::bare(Config::default());
-    restore::begin(&mut bench.model, &one);
+    restore::begin(&mut bench.model, &one, &GitState::NoRepository);
     let effects = bench.model.take_effects();
     let effects = bench.settle(effects);
     let start = effects.iter().find_map(|effect| match effect {

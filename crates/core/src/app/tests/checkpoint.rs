@@ -161,7 +161,7 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
 
     let mut bench = Bench::bare(Config::default());
     bench.model.reboot.new_ids = new_ids(9);
-    crate::app::restore::begin(&mut bench.model, &checkpoint);
+    crate::app::restore::begin(&mut bench.model, &checkpoint, &GitState::NoRepository);
     let effects = bench.model.take_effects();
     let effects = bench.settle(effects);
     let start = effects.iter().find_map(|effect| match effect {
@@ -208,7 +208,7 @@ fn restored(checkpoint: &Checkpoint, notes: &str) -> Bench {
         notes.clone_into(text);
     }
     bench.model.reboot.new_ids = new_ids(9);
-    crate::app::restore::begin(&mut bench.model, checkpoint);
+    crate::app::restore::begin(&mut bench.model, checkpoint, &GitState::NoRepository);
     let effects = bench.model.take_effects();
     let start = starts(&bench.settle(effects)).remove(0);
     bench.spawned(NEW);
@@ -377,7 +377,7 @@ fn a_checkpoint_without_its_scratchpad_is_restored_as_far_as_it_goes() {
 fn a_scratchpad_is_restored_also_where_its_versions_cannot_be_read() {
     let (_, checkpoint) = worked();
     let mut bench = Bench::bare(Config::default());
-    crate::app::restore::begin(&mut bench.model, &checkpoint);
+    crate::app::restore::begin(&mut bench.model, &checkpoint, &GitState::NoRepository);
     let effects = bench.model.take_effects();
     bench.settle(effects);
     bench.send(Event::Read(ReadEvent::VersionsUnreadable));
@@ -500,7 +500,7 @@ fn a_checkpoint_keeps_the_last_error_and_restoring_it_says_so() {
         assert_eq!((error.message.as_str(), error.at), (said, bench.at().wall));
         assert!(error.hint.contains(hint), "{}", error.hint);
         let mut bench = Bench::bare(Config::default());
-        crate::app::restore::begin(&mut bench.model, &one);
+        crate::app::restore::begin(&mut bench.model, &one, &GitState::NoRepository);
         let notice = &bench.model.view.notices.back().unwrap().text;
         let parts = ["0 of 1 done", said.trim(), &error.hint];
         assert!(parts.iter().all(|part| notice.contains(part)), "{notice}");

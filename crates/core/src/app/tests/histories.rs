@@ -549,7 +549,7 @@ impl World {
         self.session = self.coming;
         self.begins();
         self.bench.model.reboot.new_ids = new_ids(900 + self.session);
-        crate::app::restore::begin(&mut self.bench.model, &checkpoint);
+        crate::app::restore::begin(&mut self.bench.model, &checkpoint, &GitState::NoRepository);
         let effects = self.bench.model.take_effects();
         let effects = self.bench.settle(effects);
         let start = starts(&effects).remove(0);
