@@ -26,7 +26,7 @@ use pitstop_core::{
         reboot::{Attempt, Kind},
         view::Outcome,
     },
-    lineage::journal::Step,
+    lineage::{Cause, journal::Step},
 };
 
 use super::{frame, text, theme::Theme};
@@ -183,8 +183,11 @@ fn card_lines(
                 (None, Some(after)) => format!("about {} tokens", text::rough(*after)),
                 (None, None) => "no figure yet".to_owned(),
             };
-            let before = before.map_or_else(|| "no figure".to_owned(), text::rough);
-            let mut lines = text::wrapped(format!("{before} → {after}"), theme.heading, cells);
+            let figures = match before {
+                Some(before) => format!("{} → {after}", text::rough(*before)),
+                None => after,
+            };
+            let mut lines = text::wrapped(figures, theme.heading, cells);
             let carried = items.map(|items| format!("{} carried over", text::count(items, "item")));
             let proof = match (items.is_some(), *proven) {
                 (true, true) => "handoff confirmed",
@@ -194,8 +197,17 @@ fn card_lines(
             let parts: Vec<String> = carried.into_iter().chain([proof.to_owned()]).collect();
             let style = if *proven { theme.good } else { theme.accent };
             lines.extend(text::wrapped(parts.join(" · "), style, cells));
-            lines.extend(hints(model, &[(Action::Undo, "undoes it")], cells, theme));
-            (format!("Rebooted in {}", text::short(*took_ms)), lines)
+            let record = model
+                .current_iteration()
+                .and_then(|one| one.reboot.as_ref());
+            let undo = record.and_then(|one| one.old_session);
+            let undo = undo.map(|_| (Action::Undo, "undoes it"));
+            lines.extend(hints(model, undo.as_slice(), cells, theme));
+            let did = match record.map(|one| one.cause) {
+                Some(Cause::Restore) => "Restored",
+                _ => "Rebooted",
+            };
+            (format!("{did} in {}", text::short(*took_ms)), lines)
         }
         Outcome::Failed { step, why, resumed } => {
             let when = match step {

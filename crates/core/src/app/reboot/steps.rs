@@ -583,8 +583,10 @@ fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
             *transition_time_ms.entry(*step).or_default() += ms;
         }
     }
+    // A checkpoint that was saved without a supervisor has no session.
+    let has_old = attempt.kind.replaces() || attempt.old != model.session.id;
     RebootRecord {
-        old_session: Some(attempt.old),
+        old_session: has_old.then_some(attempt.old),
         new_session: Some(model.session.id),
         way: attempt.kind.way(),
         nonce: in_place.map(|handoff| handoff.marker.nonce.clone()),

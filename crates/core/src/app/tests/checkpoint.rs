@@ -187,6 +187,19 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     assert_eq!(bench.model.draft.signalled.decisions.len(), 1);
 }
 
+/// It may have been saved by a command, without a supervisor.
+#[test]
+fn a_checkpoint_without_a_session_leaves_nothing_to_undo() {
+    for (saved_in, undone) in [(None, false), (Some(session(NEW)), true)] {
+        let (_, mut checkpoint) = worked();
+        checkpoint.session = saved_in;
+        let mut bench = restored(&checkpoint, "");
+        let result = crate::app::reboot::undo(&mut bench.model);
+        let refused = matches!(result, Err(crate::app::refusal::Refusal::NothingToUndo));
+        assert_eq!(refused, !undone);
+    }
+}
+
 /// Signals that the agent ends its turn with.
 fn said(bench: &mut Bench, text: &str) -> Vec<Effect> {
     bench.send(Event::Agent(AgentEvent::TurnEnded {
