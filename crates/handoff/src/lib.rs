@@ -6,6 +6,7 @@
 pub mod breakpoint;
 pub mod check;
 pub mod claims;
+pub mod edits;
 pub mod generate;
 #[cfg(test)]
 mod leaks;

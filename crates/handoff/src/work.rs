@@ -6,15 +6,16 @@
 use std::{collections::HashSet, fmt::Write as _};
 
 use pitstop_transcript::{
-    human::{self, Said, listed_in},
+    human::{self, Said},
     steps::{Detail, SAID_BELOW},
-    words::{on_one_line, plain_key},
+    words::on_one_line,
     work::{BRANCH, CHANGED_MARK, Failure, FileAtHand, UNCOMMITTED_MARK, WorkAtHand},
 };
 
 use super::{
     PreservedState, TurnStanding,
     check::is_whole_in,
+    preserved::Rejected,
     sections::{fenced, joined, one_line},
 };
 
@@ -32,31 +33,19 @@ pub(super) fn prompt_line(said: &Said, pinned: bool) -> String {
     human::item_line(&said, pinned)
 }
 
-/// Applies a person's edits to the list of their prompts in a message: prompts that they removed are withdrawn, prompts that
-/// they wrote are added as theirs. `made` is the message as it was generated, `body` its edited text.
-pub fn take_edited_prompts(state: &mut PreservedState, made: &str, body: &str) {
-    let key = |said: &Said| plain_key(&said.text);
-    let (before, after) = (listed_in(made), listed_in(body));
-    let (known, stays): (HashSet<_>, HashSet<_>) = (
-        before.iter().map(key).collect(),
-        after.iter().map(key).collect(),
-    );
-    for gone in before.iter().filter(|said| !stays.contains(&key(said))) {
-        state.withdraw_constraint(gone);
-    }
-    for said in after.into_iter().filter(|said| !known.contains(&key(said))) {
-        state.restate_constraint(said);
-    }
-}
-
 /// Returns the approaches that were rejected, with their reasons.
 #[must_use]
 pub fn rejected(state: &PreservedState) -> String {
-    let lines = state.rejected.iter().map(|one| match one.why.as_str() {
-        "" => format!("- {}", one_line(&one.what)),
-        why => format!("- {} (because: {})", one_line(&one.what), one_line(why)),
-    });
-    joined(lines)
+    let lines = state.rejected.iter();
+    joined(lines.map(|one| format!("- {}", rejected_text(one))))
+}
+
+/// Returns a rejected approach in one line, with its reason.
+pub(super) fn rejected_text(one: &Rejected) -> String {
+    match one.why.as_str() {
+        "" => one_line(&one.what).into_owned(),
+        why => format!("{} (because: {})", one_line(&one.what), one_line(why)),
+    }
 }
 
 /// Returns a prompt as a quotation, so that no line of it is a heading or a signal of the message.
@@ -370,28 +359,6 @@ mod tests {
         assert_eq!(report.last_failure, work.last_failure);
         assert_eq!(report.tried, work.tried);
         assert_eq!(report.plan, work.plan);
-    }
-
-    #[test]
-    fn a_prompt_that_was_taken_out_of_the_list_does_not_come_back() {
-        let mut state = PreservedState::default();
-        for rule in ["Never a.", "Never b.", "Never c."] {
-            state.add_constraint(said(rule), Origin::Human);
-        }
-        let made = handoff(&state, &WorkAtHand::default(), "");
-        let body = made
-            .replace("- 2026-11-20: Never b.\n", "")
-            .replace("Never c.", "Never c again.");
-        take_edited_prompts(&mut state, &made, &body);
-        for rule in ["Never b.", "Never c."] {
-            state.add_constraint(said(rule), Origin::Human);
-        }
-        let rules: Vec<_> = state
-            .constraints
-            .iter()
-            .map(|rule| rule.said.text.as_str())
-            .collect();
-        assert_eq!(rules, ["Never a.", "Never c again."]);
     }
 
     /// Returns the work of a session whose agent ran these commands, each with its output and whether it failed.

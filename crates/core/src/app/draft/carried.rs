@@ -207,11 +207,15 @@ pub fn take_up(
     let session = model.session.id;
     let known = carried.as_ref().map_or(0, |carried| carried.read);
     model.draft.keeping.read_before = Some((of.unwrap_or(session), known));
-    let edited = carried.and_then(|carried| carried.edited.take());
+    let edited = carried.and_then(|carried| {
+        let edits = std::mem::take(&mut carried.edits);
+        carried.edited.take().zip(Some(edits))
+    });
     wait_for(model, session);
     read(model, session, found);
-    if let Some(body) = edited {
+    if let Some((body, edits)) = edited {
         handoff::keep(model, &body);
+        model.draft.handoff.edits = edits;
         model.info("your edit of the handoff is back as you left it");
     }
 }
@@ -237,6 +241,7 @@ fn now(model: &Model) -> Carried {
             .max(model.session.transcript.read),
         before: draft.rewinds.carried(),
         edited: edited(draft).map(Cow::into_owned),
+        edits: draft.handoff.edits_so_far(),
         args: model.identity.agent_args.clone(),
     }
 }

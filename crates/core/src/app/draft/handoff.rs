@@ -15,8 +15,9 @@ use pitstop_handoff::{
     breakpoint::git::{Commit, GitState, OtherTree},
     check,
     check::with_missing,
+    edits::Edits,
     preserved::{Item, Origin},
-    quality, summary, work,
+    quality, summary,
 };
 use pitstop_transcript::{
     Tokens,
@@ -109,7 +110,8 @@ pub fn add_missing(model: &mut Model) {
         return;
     }
     let body = with_missing(model.draft.handoff.current().body(), check);
-    take_edit(model, &body);
+    // These are no words of the human's.
+    take_body(model, &body);
 }
 
 fn make(model: &mut Model) {
@@ -377,16 +379,20 @@ pub fn edit(model: &mut Model, line: usize) {
 
 /// Keeps what the editor holds as the message in the human's own words.
 pub fn save_edit(model: &mut Model) {
-    if let Some(text) = model.draft.handoff.editor.as_ref().map(Editor::text) {
-        take_text(model, &text);
-    }
+    let Some(editor) = &mut model.draft.handoff.editor else {
+        return;
+    };
+    let text = editor.text();
+    let base = std::mem::replace(&mut editor.base, text.clone());
+    take_text(model, &base, &text);
 }
 
-/// Keeps a text as the message in the human's own words, below the marker and its blank lines, which are not edited.
-pub fn take_text(model: &mut Model, text: &str) {
+/// Keeps a text, which was `base` before, as the message in the human's own words, below the marker and its blank lines, which are
+/// not edited.
+pub fn take_text(model: &mut Model, base: &str, text: &str) {
     let body = model.draft.handoff.current().body();
     let blank = body.len() - body.trim_start_matches('\n').len();
-    take_edit(model, &format!("{}{text}", "\n".repeat(blank)));
+    take_edit(model, base, &format!("{}{text}", "\n".repeat(blank)));
 }
 
 /// Keeps what the editor holds, as [`save_edit`] does, and leaves the editor.
@@ -395,14 +401,22 @@ pub fn finish_edit(model: &mut Model) {
     model.draft.handoff.editor = None;
 }
 
-/// Keeps a body that the human wrote, if it differs from what was generated.
-pub fn take_edit(model: &mut Model, body: &str) {
-    let edited = model.draft.handoff.generated.edited(body);
-    if edited.text == model.draft.handoff.current().text {
+/// Keeps a body that the human made of `base`, if it differs from what was generated.
+pub fn take_edit(model: &mut Model, base: &str, body: &str) {
+    model.draft.handoff.edits.take_in(base, body);
+    take_body(model, body);
+}
+
+fn take_body(model: &mut Model, body: &str) {
+    let panel = &mut model.draft.handoff;
+    let edited = panel.generated.edited(body);
+    if edited.text == panel.current().text {
         return;
     }
-    model.draft.handoff.edited =
-        (edited.text != model.draft.handoff.generated.text).then_some(edited);
+    panel.edited = (edited.text != panel.generated.text).then_some(edited);
+    if panel.edited.is_none() {
+        panel.edits = Edits::default();
+    }
     compare(model);
     model.info("the handoff is yours now: it is sent as you wrote it");
 }
@@ -414,12 +428,25 @@ pub fn keep(model: &mut Model, body: &str) {
     compare(model);
 }
 
-/// Takes over, for all later handoffs, what the human did to the rules in the message that a session has begun with.
+/// Takes over, for all later handoffs, what the human did to the message that a session has begun with.
 pub fn leave_edit(model: &mut Model) {
-    if let Some(edited) = model.draft.handoff.edited.take() {
-        let made = &model.draft.handoff.generated.text;
-        work::take_edited_prompts(&mut model.draft.signalled, made, &edited.text);
+    let panel = &mut model.draft.handoff;
+    let edits = std::mem::take(&mut panel.edits);
+    if let Some(edited) = panel.edited.take() {
+        let state = &mut model.draft.signalled;
+        edits.apply(&edited.text, model.now.wall, state);
     }
+}
+
+/// Takes over what the human did to a message whose session has ended meanwhile: it is not sent, their words count.
+pub fn take_late_edit(model: &mut Model, base: &str, body: &str) {
+    let mut edits = Edits::default();
+    edits.take_in(base, body);
+    edits.apply(body, model.now.wall, &mut model.draft.signalled);
+    draft(model);
+    model.info(
+        "its session has ended: what you added to the handoff counts as your words in this one",
+    );
 }
 
 /// Pins the first prompt from this line of the message on, or lets it go again.
@@ -479,6 +506,7 @@ fn prompt_in_view(model: &mut Model, from: usize) -> Option<(usize, Said)> {
 /// Drops the human's version.
 pub fn discard_edit(model: &mut Model) {
     if model.draft.handoff.edited.take().is_some() {
+        model.draft.handoff.edits = Edits::default();
         compare(model);
         model.info("your version of the handoff is dropped: it follows its sources again");
     }

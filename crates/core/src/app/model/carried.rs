@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::lineage::IterationId;
-use pitstop_handoff::PreservedState;
+use pitstop_handoff::{PreservedState, edits::Edits};
 use pitstop_transcript::SessionId;
 
 use super::{requests::Requests, rewinds::Before, todo::TodoList};
@@ -26,6 +26,8 @@ pub struct Carried {
     pub before: VecDeque<(String, Before)>,
     /// The handoff in the human's own words, below its first line, if they have edited it.
     pub edited: Option<String>,
+    /// The changes by which they did.
+    pub edits: Edits,
     /// The arguments that the agent was started with, except those that choose its session.
     pub args: Vec<String>,
 }

@@ -8,6 +8,7 @@ use crate::lineage::checkpoint::SavedScratchpad;
 use pitstop_base::clock::At;
 use pitstop_handoff::{
     Check, Handoff, Marker,
+    edits::Edits,
     scratchpad::{
         HumanLines, Parsed,
         lines::{heading, list_item},
@@ -219,6 +220,8 @@ pub struct HandoffPanel {
     pub generated: Handoff,
     /// The message in the human's own words, once edited.
     pub edited: Option<Handoff>,
+    /// The changes by which the human made it their own.
+    pub(in crate::app) edits: Edits,
     /// The editor, while the human edits in place.
     pub editor: Option<Editor>,
     /// The position of the message's reader.
@@ -240,6 +243,7 @@ impl HandoffPanel {
                 warnings: Vec::new(),
             },
             edited: None,
+            edits: Edits::default(),
             editor: None,
             reading: Reading::folded(),
             check: Check::default(),
@@ -251,6 +255,15 @@ impl HandoffPanel {
     #[must_use]
     pub fn is_worked_in(&self) -> bool {
         self.editor.is_some() || self.lists_missing || !self.reading.toggled.is_empty()
+    }
+
+    /// Returns the changes by which the human has made the message their own, with those in an open editor.
+    pub(in crate::app) fn edits_so_far(&self) -> Edits {
+        let mut edits = self.edits.clone();
+        if let Some(editor) = &self.editor {
+            edits.take_in(&editor.base, &editor.text());
+        }
+        edits
     }
 
     /// Returns the message as it would be sent now.

@@ -87,7 +87,8 @@ fn approve_as(model: &mut Model, body: &ApproveBody) -> Result<(), Refusal> {
             return Err(Refusal::NothingToApprove);
         }
         let text = clean::text(text);
-        handoff::take_text(model, text.trim_start_matches('\n'));
+        let base = handoff::editable(model).to_owned();
+        handoff::take_text(model, &base, text.trim_start_matches('\n'));
     }
     reboot::approve(model, Approval::Person)
 }

@@ -264,8 +264,9 @@ fn the_files_of_the_handoff_are_looked_at_when_it_is_drafted() {
 fn a_message_of_the_human_s_own_is_warned_of_when_the_head_moves() {
     let mut bench = Bench::new();
     bench.send(Event::Read(repository("3f786850aa", &[])));
-    let body = bench.model.draft.handoff.current().body().to_owned() + "\nmine";
-    crate::app::handoff::take_edit(&mut bench.model, &body);
+    let base = bench.model.draft.handoff.current().body().to_owned();
+    let body = format!("{base}\nmine");
+    crate::app::handoff::take_edit(&mut bench.model, &base, &body);
     bench.send(Event::Read(repository("3f786850aa", &[])));
     assert_eq!(
         bench.model.draft.handoff.current().warnings,
@@ -334,7 +335,7 @@ fn without_generate_handoff_a_message_of_the_human_s_own_is_sent() {
     let mut bench = Bench::with(config);
     bench.press(KeyCode::F(5));
     bench.git();
-    crate::app::handoff::take_edit(&mut bench.model, "\n\ngo on with the store");
+    crate::app::handoff::take_edit(&mut bench.model, "", "\n\ngo on with the store");
     bench.press(KeyCode::Enter);
     let effects = bench.exited(0);
     let prompt = effects.iter().find_map(|effect| match effect {

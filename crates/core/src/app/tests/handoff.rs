@@ -55,14 +55,14 @@ fn body(bench: &Bench) -> String {
 
 /// Takes a prompt and the identifier out.
 fn shortened(bench: &mut Bench) {
-    let body = body(bench);
-    let line = body
+    let base = body(bench);
+    let line = base
         .lines()
         .find(|line| line.ends_with(&format!(": {RULE}")));
     let line = line.expect("the prompt in its list").to_owned();
-    let body = body.replace(&format!("{line}\n"), "");
+    let body = base.replace(&format!("{line}\n"), "");
     let body = body.replace(": read_all", "");
-    take_edit(&mut bench.model, &body);
+    take_edit(&mut bench.model, &base, &body);
 }
 
 fn finding(bench: &Bench) -> String {

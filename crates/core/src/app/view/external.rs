@@ -44,9 +44,9 @@ pub fn closed(model: &mut Model, document: Document, text: Option<String>) {
         // Editors add a newline to a last line that had none.
         (_, Some(text)) if text.trim_end() == lent.base.trim_end() => {}
         (Document::Scratchpad, Some(text)) => scratchpad::write_over(model, &lent.base, &text),
-        (Document::Handoff, Some(_)) if lent.iteration != model.session.iteration() => {
-            model.error("your version of the handoff is not taken: its session has ended");
+        (Document::Handoff, Some(text)) if lent.iteration != model.session.iteration() => {
+            handoff::take_late_edit(model, &lent.base, &text);
         }
-        (Document::Handoff, Some(text)) => handoff::take_edit(model, &text),
+        (Document::Handoff, Some(text)) => handoff::take_edit(model, &lent.base, &text),
     }
 }
