@@ -298,7 +298,7 @@ fn each_breaker_ends_a_headless_run_with_its_evidence() {
     let breakers = [
         (
             scripted(&failing).set("loop.same_command_limit=1"),
-            "breaker same_command tripped: `echo broken 1; false` has failed 1 times in a row: broken 1",
+            "breaker same_command tripped: `echo broken 1; false` failed once: broken 1",
         ),
         (
             scripted(&["$ false\ta", "$ false\tb", "$ false\tc", "d"])
@@ -311,7 +311,7 @@ fn each_breaker_ends_a_headless_run_with_its_evidence() {
         ),
         (
             scripted(&["a", "stuck", "stuck", "stuck", "e"]).set("loop.same_message_limit=3"),
-            "breaker same_message tripped: 3 turns in a row have ended with the same words: stuck",
+            "breaker same_message tripped: 3 turns in a row ended with the same words: stuck",
         ),
         (
             // Two turns are wanted between two reboots, and one fills the window.

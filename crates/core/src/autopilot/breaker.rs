@@ -192,32 +192,28 @@ impl fmt::Display for Trip {
                 command,
                 times,
                 output,
-            } => write!(f, "`{command}` has failed {times} times in a row: {output}"),
+            } => write!(
+                f,
+                "`{command}` failed {}: {output}",
+                in_a_row(*times, "time")
+            ),
             Self::NoChange { turns } => {
-                write!(
-                    f,
-                    "{turns} turns in a row have changed no file, to-do or note"
-                )
+                let turns = in_a_row(*turns, "turn");
+                write!(f, "{turns} changed no file, to-do or note")
             }
             Self::SameMessage { message, times } => {
-                write!(
-                    f,
-                    "{times} turns in a row have ended with the same words: {message}"
-                )
+                let turns = in_a_row(*times, "turn");
+                write!(f, "{turns} ended with the same words: {message}")
             }
             Self::Thrash { why, cause } => write!(f, "{why}; {cause}"),
             Self::Refused { why } => write!(f, "the reboot is refused: {why}"),
             Self::Service { times, message } => {
-                write!(
-                    f,
-                    "{times} turns in a row have failed, the last one with: {message}"
-                )
+                let turns = in_a_row(*times, "turn");
+                write!(f, "{turns} failed, the last one with: {message}")
             }
             Self::Deaths { times, exit } => {
-                write!(
-                    f,
-                    "the agent has died {times} times in a row, the last time with {exit}"
-                )
+                let times = in_a_row(*times, "time");
+                write!(f, "the agent died {times}, the last time with {exit}")
             }
             Self::Dialog { about } => {
                 write!(
@@ -227,6 +223,15 @@ impl fmt::Display for Trip {
             }
             Self::NoAnswer { what } => write!(f, "{what} does not arrive at the agent"),
         }
+    }
+}
+
+/// Returns a count of things that followed one another: `once`, `1 turn`, `3 turns in a row`.
+fn in_a_row(number: u32, thing: &str) -> String {
+    match (number, thing) {
+        (1, "time") => "once".to_owned(),
+        (1, _) => format!("1 {thing}"),
+        _ => format!("{number} {thing}s in a row"),
     }
 }
 
@@ -404,7 +409,7 @@ mod tests {
         assert_eq!(trip.name(), "same_command");
         assert_eq!(
             trip.to_string(),
-            "`make test` has failed 3 times in a row: failed in 12.5 s"
+            "`make test` failed 3 times in a row: failed in 12.5 s"
         );
     }
 
