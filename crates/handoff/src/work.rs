@@ -197,14 +197,14 @@ pub fn steps(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
         }
         TurnStanding::Over => "The turn was over.",
         TurnStanding::Running => {
-            "The turn was running when this was written: go on behind its last step."
+            "The turn was running when this was written: continue after its last step."
         }
         TurnStanding::CutByUs => {
-            "pitstop ended the turn between two calls of tools. Nothing of it failed by that: go on with what comes after the last step."
+            "pitstop ended the turn between two calls of tools. Nothing failed by that: continue after the last step."
         }
     };
     let head = format!(
-        "{head} The latest step stands last; one without a mark has worked; {SAID_BELOW} stands for what is said again below."
+        "{head} The last step is the latest; a step without a mark succeeded; {SAID_BELOW} replaces what is repeated below."
     );
     // The fence around the steps takes 16 bytes.
     let mut left = room.saturating_sub(head.len() + 16);
