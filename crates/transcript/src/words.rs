@@ -10,12 +10,44 @@ pub struct Fences {
     open: Option<(char, usize)>,
 }
 
+/// The kind of a line by the fences around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    /// The line is outside of every fence.
+    Text,
+    /// The line opens or closes a fence.
+    Fence,
+    /// The line is inside a fence.
+    Code,
+}
+
 impl Fences {
+    /// Takes the next line and returns its kind.
+    pub fn kind(&mut self, line: &str) -> LineKind {
+        let line = line.trim_start();
+        let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
+        let run = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
+        let rest = line.get(run..).unwrap_or_default();
+        match (self.open, mark) {
+            // Three backticks that are closed on their own line are code within the line.
+            (None, Some(mark)) if run >= 3 && !(mark == '`' && rest.contains('`')) => {
+                self.open = Some((mark, run));
+                LineKind::Fence
+            }
+            (Some((open, least)), Some(mark))
+                if mark == open && run >= least && rest.trim().is_empty() =>
+            {
+                self.open = None;
+                LineKind::Fence
+            }
+            (Some(_), _) => LineKind::Code,
+            (None, _) => LineKind::Text,
+        }
+    }
+
     /// Takes the next line and reports whether it is outside of every fence; the lines of the marks are not.
     pub fn is_outside(&mut self, line: &str) -> bool {
-        let was_open = self.open.is_some();
-        self.open = after(self.open, line);
-        !was_open && self.open.is_none()
+        self.kind(line) == LineKind::Text
     }
 
     /// Returns the line that closes the open fence, if there is one.
@@ -23,25 +55,6 @@ impl Fences {
     pub fn closing(self) -> Option<String> {
         let (mark, length) = self.open?;
         Some(mark.to_string().repeat(length))
-    }
-}
-
-/// Returns the fence that is open after this line.
-fn after(open: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
-    let line = line.trim_start();
-    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
-    let length = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
-    let rest = line.get(length..).unwrap_or_default();
-    match (open, mark) {
-        // Three backticks that are closed on their own line are code within the line.
-        (None, Some('`')) if length >= 3 && !rest.contains('`') => Some(('`', length)),
-        (None, Some('~')) if length >= 3 => Some(('~', length)),
-        (Some((open, least)), Some(mark))
-            if mark == open && length >= least && rest.trim().is_empty() =>
-        {
-            None
-        }
-        (open, _) => open,
     }
 }
 

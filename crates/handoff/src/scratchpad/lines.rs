@@ -4,47 +4,7 @@
 //! item. A parser of whole documents reads some lines differently from the panel, such as an item that is indented by four
 //! blanks, or everything below a line that begins with a tag.
 
-/// Follows the code fences of a text, line by line.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Fences {
-    /// The mark of the open fence, and how many of it close it at least.
-    open: Option<(char, usize)>,
-}
-
-/// The kind of a line by the fences around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineKind {
-    /// The line is outside of every fence.
-    Text,
-    /// The line opens or closes a fence.
-    Fence,
-    /// The line is inside a fence.
-    Code,
-}
-
-impl Fences {
-    /// Returns the kind of the next line, given without its indentation.
-    pub fn kind(&mut self, line: &str) -> LineKind {
-        let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
-        let run = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
-        let rest = line.get(run..).unwrap_or_default();
-        match (self.open, mark) {
-            // Three backticks that are closed on their own line are code within the line.
-            (None, Some(mark)) if run >= 3 && !(mark == '`' && rest.contains('`')) => {
-                self.open = Some((mark, run));
-                LineKind::Fence
-            }
-            (Some((open, least)), Some(mark))
-                if mark == open && run >= least && rest.trim().is_empty() =>
-            {
-                self.open = None;
-                LineKind::Fence
-            }
-            (Some(_), _) => LineKind::Code,
-            (None, _) => LineKind::Text,
-        }
-    }
-}
+pub use pitstop_transcript::words::{Fences, LineKind};
 
 /// Returns the level of a heading and its text.
 #[must_use]
