@@ -17,13 +17,12 @@ use std::borrow::Cow;
 
 use super::summary::evidence::{Claim, Sought, each_claim, plain};
 use pitstop_transcript::{
-    commands::records,
     human::{
         FIRST_HEADING, LATEST_HEADING, OBJECTIVE_HEADING, PROMPTS_HEADING, by_a_human, listed,
         parse_item,
     },
     prompts,
-    record::Splitter,
+    record::{Splitter, parsed_records},
     steps::{IN_BACKGROUND, STEPS_HEADING},
     words::Fences,
     work::PLAN_HEADING,
@@ -147,7 +146,7 @@ fn take_line(said: &mut Sought, by_human: &mut Sought, line: &[u8]) {
     if said.is_found() && by_human.is_found() {
         return;
     }
-    for record in records(line) {
+    for record in parsed_records(line) {
         said.record(&record);
         for text in by_a_human(&record) {
             let own = prompts::of_human(text).unwrap_or(Cow::Borrowed(text));

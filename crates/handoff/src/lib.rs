@@ -8,8 +8,6 @@ pub mod check;
 pub mod claims;
 pub mod edits;
 pub mod generate;
-#[cfg(test)]
-mod leaks;
 pub mod preserved;
 pub mod quality;
 pub mod scratchpad;
@@ -153,6 +151,8 @@ pub fn sendable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    mod leaks;
+
     use super::*;
 
     fn marker() -> Marker {

@@ -16,7 +16,8 @@ use serde_json::Value;
 
 use super::{
     SessionId,
-    record::{Splitter, mended},
+    content::{Block, blocks, joined_text},
+    record::{Splitter, parsed_records},
     waiting::Waiting,
     words::ends,
 };
@@ -215,7 +216,7 @@ impl State {
         if !CommandReader::wants(line) {
             return;
         }
-        for record in records(line) {
+        for record in parsed_records(line) {
             self.record(&record);
         }
     }
@@ -224,33 +225,19 @@ impl State {
         if record["isSidechain"] == true {
             return;
         }
-        let content = &record["message"]["content"];
-        match record["type"].as_str() {
-            Some("assistant") => {
-                for block in content.as_array().into_iter().flatten() {
-                    self.call(block, record);
-                }
-            }
-            Some("user") => match content {
-                Value::String(text) => self.human(text, record),
-                Value::Array(blocks) => {
-                    for block in blocks {
-                        match block["type"].as_str() {
-                            Some("tool_result") => self.result(block, record),
-                            Some("text") => self.human(text_of(&block["text"]), record),
-                            _ => {}
-                        }
-                    }
-                }
+        for block in blocks(&record["message"]["content"]) {
+            match (record["type"].as_str(), block) {
+                (Some("assistant"), Block::Call(block)) => self.begin_call(block, record),
+                (Some("user"), Block::Result(block)) => self.end_call(block, record),
+                (Some("user"), Block::Text(text)) => self.take_typed(text, record),
                 _ => {}
-            },
-            _ => {}
+            }
         }
     }
 
-    fn call(&mut self, block: &Value, record: &Value) {
+    fn begin_call(&mut self, block: &Value, record: &Value) {
         let shell = matches!(block["name"].as_str(), Some("Bash" | "PowerShell"));
-        let (true, Some(id)) = (shell && block["type"] == "tool_use", block["id"].as_str()) else {
+        let Some(id) = block["id"].as_str().filter(|_| shell) else {
             return;
         };
         let call = Call {
@@ -261,7 +248,7 @@ impl State {
         self.calls.insert(id, call);
     }
 
-    fn result(&mut self, block: &Value, record: &Value) {
+    fn end_call(&mut self, block: &Value, record: &Value) {
         let id = text_of(&block["tool_use_id"]);
         let call = self.calls.take(id);
         let copy = &record["toolUseResult"];
@@ -269,7 +256,7 @@ impl State {
         if call.is_none() && !(copy["stdout"].is_string() && copy["stderr"].is_string()) {
             return;
         }
-        let said = content_text(&block["content"]);
+        let said = joined_text(&block["content"]);
         let failed = block["is_error"] == true;
         let (status, said) = exit_line(&said);
         let output = match (copy["stdout"].as_str(), copy["stderr"].as_str()) {
@@ -294,7 +281,7 @@ impl State {
     }
 
     /// Takes a text of the human: their own shell commands are recorded as text in tags of the client.
-    fn human(&mut self, text: &str, record: &Value) {
+    fn take_typed(&mut self, text: &str, record: &Value) {
         if let Some(line) = tagged(text, "bash-input") {
             self.typed = command(line);
         }
@@ -312,51 +299,8 @@ impl State {
     }
 }
 
-/// Returns the records of a stretch: usually one, or two that ran together, or one behind a torn one.
-#[must_use]
-pub fn records(stretch: &[u8]) -> Vec<Value> {
-    let mut found = Vec::new();
-    let mut rest = stretch;
-    // A hostile line is skipped after a few tries, so that it costs linear time.
-    for _ in 0..8 {
-        let Some(start) = memmem::find(rest, b"{") else {
-            break;
-        };
-        rest = &rest[start..];
-        let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Value>();
-        if let Some(Ok(value)) = stream.next() {
-            rest = &rest[stream.byte_offset()..];
-            found.push(value);
-        } else if let Ok(value) = serde_json::from_str(mended(rest).trim_end()) {
-            found.push(value);
-            break;
-        } else {
-            let behind = [b"{\"parentUuid\":".as_slice(), b"{\"type\":\""]
-                .iter()
-                .filter_map(|key| memmem::find(&rest[1..], key))
-                .min();
-            let Some(behind) = behind else { break };
-            rest = &rest[behind + 1..];
-        }
-    }
-    found
-}
-
 fn text_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
-}
-
-/// Returns the text of a tool result's content: a string, or the texts of its blocks.
-pub(super) fn content_text(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks
-            .iter()
-            .filter_map(|block| block["text"].as_str())
-            .collect::<Vec<_>>()
-            .join("\n"),
-        _ => String::new(),
-    }
 }
 
 fn command(line: &str) -> Option<String> {
@@ -610,7 +554,7 @@ mod tests {
 
         #[test]
         fn any_text_with_escapes_is_mended_or_refused(text in "(\\\\|u|d|8|3|c|\"|\\{|\\}|é){0,40}") {
-            let _ = mended(text.as_bytes());
+            let _ = crate::record::mended(text.as_bytes());
         }
     }
 }

@@ -18,9 +18,10 @@ use serde_json::Value;
 
 use super::{
     branches::Branches,
-    commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _, records},
+    commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _},
+    content::{Block, blocks},
     human::HumanWords,
-    record::{self, Record},
+    record::{self, Record, parsed_records},
     todo::{TodoCall, Todos, is_todo_tool},
     waiting::Waiting,
     work::{Work, WorkAtHand},
@@ -149,7 +150,7 @@ impl Digest {
         let answer = self.branches.awaits_answer() && has(b"\"assistant\"");
         let before = self.commands.log().total();
         if commands || todo || work || human || answer {
-            for record in records(line) {
+            for record in parsed_records(line) {
                 if work {
                     self.work.record(&record);
                     self.worked = true;
@@ -164,7 +165,7 @@ impl Digest {
                     self.commands.record(&record);
                 }
                 if todo {
-                    self.todo(&record);
+                    self.take_todo(&record);
                 }
             }
         }
@@ -272,25 +273,21 @@ impl Digest {
         }
     }
 
-    fn todo(&mut self, record: &Value) {
+    fn take_todo(&mut self, record: &Value) {
         // A subagent's list is its own.
         if record["isSidechain"] == true {
             return;
         }
-        for block in record["message"]["content"]
-            .as_array()
-            .into_iter()
-            .flatten()
-        {
-            match block["type"].as_str() {
-                Some("tool_use") => self.todo_called(block),
-                Some("tool_result") => self.todo_answered(block, &record["toolUseResult"]),
-                _ => {}
+        for block in blocks(&record["message"]["content"]) {
+            match block {
+                Block::Call(block) => self.begin_todo_call(block),
+                Block::Result(block) => self.end_todo_call(block, &record["toolUseResult"]),
+                Block::Text(_) | Block::Image => {}
             }
         }
     }
 
-    fn todo_called(&mut self, block: &Value) {
+    fn begin_todo_call(&mut self, block: &Value) {
         let (Some(id), Some(name)) = (block["id"].as_str(), block["name"].as_str()) else {
             return;
         };
@@ -301,7 +298,7 @@ impl Digest {
         self.calls.insert(id, call);
     }
 
-    fn todo_answered(&mut self, block: &Value, result: &Value) {
+    fn end_todo_call(&mut self, block: &Value, result: &Value) {
         let Some(id) = block["tool_use_id"].as_str() else {
             return;
         };

@@ -5,6 +5,7 @@
 
 pub mod branches;
 pub mod commands;
+pub mod content;
 pub mod digest;
 pub mod ending;
 pub mod facts;

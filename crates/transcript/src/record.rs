@@ -154,6 +154,27 @@ pub fn each_record<'a>(stretch: &'a [u8], sink: &mut impl FnMut(Record<'a>)) -> 
     each_of(stretch, first_record, |record, _| sink(record))
 }
 
+/// Returns the records of a stretch with all of their fields.
+#[must_use]
+pub fn parsed_records(stretch: &[u8]) -> Vec<Value> {
+    let mut found = Vec::new();
+    each_of(stretch, parse_record, |record, _| found.push(record));
+    found
+}
+
+/// Reads the whole record that `rest` begins with, and its length. One with damaged text must be alone.
+fn parse_record(rest: &[u8]) -> Option<(Value, usize)> {
+    let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Value>();
+    let (record, length) = match stream.next()? {
+        Ok(record) => (record, stream.byte_offset()),
+        Err(_) => (
+            serde_json::from_str(mended(rest).trim_end()).ok()?,
+            rest.len(),
+        ),
+    };
+    record.is_object().then_some((record, length))
+}
+
 /// Hands what `read` finds at the start of every record of a stretch to `sink`, with its byte range, and returns the faults
 /// that were met. `read` returns the length of the record, too.
 pub(super) fn each_of<'a, T>(

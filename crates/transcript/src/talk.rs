@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
+    content::{Block, blocks, joined_text},
     prompts::of_human,
     record::Splitter,
     tail::{TailError, read_pieces},
@@ -97,35 +98,33 @@ impl Talk {
         }
         let at = record["timestamp"].as_str();
         let at = at.and_then(|at| DateTime::parse_from_rfc3339(at).ok());
+        let (at, content) = (at.map(|at| at.to_utc()), &record["message"]["content"]);
         match (record["type"].as_str(), record["subtype"].as_str()) {
-            (Some("user"), _) => self.user(&record["message"]["content"], at.map(|at| at.to_utc())),
-            (Some("assistant"), _) => self.assistant(&record["message"]["content"]),
+            (Some("user"), _) => self.take_user(content, at),
+            (Some("assistant"), _) => self.take_assistant(content),
             (Some("system"), Some("compact_boundary")) => self.parts.push(Said::Compacted),
             _ => {}
         }
     }
 
-    fn user(&mut self, content: &Value, at: Option<DateTime<Utc>>) {
-        if let Some(text) = content.as_str() {
-            return self.prompt(text, at);
-        }
-        for block in content.as_array().into_iter().flatten() {
-            match block["type"].as_str() {
-                Some("text") => self.prompt(block["text"].as_str().unwrap_or_default(), at),
-                Some("tool_result") => {
-                    let text = capped(&text_of(&block["content"]), OUTPUT_LINES);
+    fn take_user(&mut self, content: &Value, at: Option<DateTime<Utc>>) {
+        for block in blocks(content) {
+            match block {
+                Block::Text(text) => self.add_prompt(text, at),
+                Block::Result(block) => {
+                    let text = first_lines(&joined_text(&block["content"]), OUTPUT_LINES);
                     let failed = block["is_error"] == true;
                     if !text.is_empty() {
                         self.parts.push(Said::Output { text, failed });
                     }
                 }
-                Some("image") => self.parts.push(Said::Given("(a picture)".to_owned())),
-                _ => {}
+                Block::Image => self.parts.push(Said::Given("(a picture)".to_owned())),
+                Block::Call(_) => {}
             }
         }
     }
 
-    fn prompt(&mut self, text: &str, at: Option<DateTime<Utc>>) {
+    fn add_prompt(&mut self, text: &str, at: Option<DateTime<Utc>>) {
         if text.trim().is_empty() {
             return;
         }
@@ -138,23 +137,20 @@ impl Talk {
         });
     }
 
-    fn assistant(&mut self, content: &Value) {
-        if let Some(text) = content.as_str() {
-            return self.words(text);
-        }
-        for block in content.as_array().into_iter().flatten() {
-            match block["type"].as_str() {
-                Some("text") => self.words(block["text"].as_str().unwrap_or_default()),
-                Some("tool_use") => self.parts.push(Said::Call {
+    fn take_assistant(&mut self, content: &Value) {
+        for block in blocks(content) {
+            match block {
+                Block::Text(text) => self.add_words(text),
+                Block::Call(block) => self.parts.push(Said::Call {
                     tool: block["name"].as_str().unwrap_or("a tool").to_owned(),
-                    with: capped(&called_with(&block["input"]), CALL_LINES),
+                    with: first_lines(&called_with(&block["input"]), CALL_LINES),
                 }),
-                _ => {}
+                Block::Result(_) | Block::Image => {}
             }
         }
     }
 
-    fn words(&mut self, text: &str) {
+    fn add_words(&mut self, text: &str) {
         let text = without_signals(text);
         if !text.trim().is_empty() {
             self.parts.push(Said::Words(text.trim().to_owned()));
@@ -177,17 +173,8 @@ fn called_with(input: &Value) -> String {
     said.or_else(first).unwrap_or_default().to_owned()
 }
 
-fn text_of(content: &Value) -> String {
-    if let Some(text) = content.as_str() {
-        return text.to_owned();
-    }
-    let blocks = content.as_array().into_iter().flatten();
-    let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
-    texts.join("\n")
-}
-
 /// Returns the first lines of a text, each cut to a length that can be read.
-fn capped(text: &str, most: usize) -> String {
+fn first_lines(text: &str, most: usize) -> String {
     let text = text.trim_end();
     let cut = |line: &str| line.chars().take(LINE).collect::<String>();
     let mut lines: Vec<String> = text.lines().take(most).map(cut).collect();

@@ -16,7 +16,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    commands::content_text,
+    content::{Block, blocks, joined_text},
     facts::{self, AND, Fact, each_fact, plain_command},
     human::section,
     prompts,
@@ -282,21 +282,13 @@ impl Work {
         if let Some(branch) = record["gitBranch"].as_str() {
             branch.clone_into(&mut self.branch);
         }
-        match &record["message"]["content"] {
-            Value::String(text) => self.text(text, by_the_model),
-            Value::Array(blocks) => {
-                for block in blocks {
-                    match block["type"].as_str() {
-                        Some("text") => {
-                            self.text(block["text"].as_str().unwrap_or_default(), by_the_model);
-                        }
-                        Some("tool_use") if by_the_model => self.call(block),
-                        Some("tool_result") => self.result(block, &record["toolUseResult"]),
-                        _ => {}
-                    }
-                }
+        for block in blocks(&record["message"]["content"]) {
+            match block {
+                Block::Text(text) => self.take_text(text, by_the_model),
+                Block::Call(block) if by_the_model => self.begin_call(block),
+                Block::Result(block) => self.end_call(block, &record["toolUseResult"]),
+                Block::Call(_) | Block::Image => {}
             }
-            _ => {}
         }
         self.forget();
     }
@@ -312,7 +304,7 @@ impl Work {
             .map(str::to_owned);
     }
 
-    fn text(&mut self, text: &str, by_the_model: bool) {
+    fn take_text(&mut self, text: &str, by_the_model: bool) {
         let text = text.trim();
         if text.is_empty() {
             return;
@@ -462,7 +454,7 @@ impl Work {
         }
     }
 
-    fn call(&mut self, block: &Value) {
+    fn begin_call(&mut self, block: &Value) {
         self.blocks += 1;
         let input = &redact::value(&block["input"]);
         let tool = block["name"].as_str().unwrap_or_default();
@@ -572,11 +564,11 @@ impl Work {
         }
     }
 
-    fn result(&mut self, block: &Value, outcome: &Value) {
+    fn end_call(&mut self, block: &Value, outcome: &Value) {
         self.blocks += 1;
         let id = block["tool_use_id"].as_str().unwrap_or_default();
         let call = self.calls.take(id);
-        let output = content_text(&block["content"]);
+        let output = joined_text(&block["content"]);
         // Colour sequences come before names without a blank.
         let output = pitstop_base::clean::without_escapes(&output);
         let output = redact::redact(&output);

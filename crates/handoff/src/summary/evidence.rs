@@ -17,9 +17,8 @@ use serde_json::Value;
 use crate::check::is_whole_in;
 use pitstop_base::{clean, redact::redact};
 use pitstop_transcript::{
-    commands::records,
     facts::{Fact, each_fact},
-    record::Splitter,
+    record::{Splitter, parsed_records},
     words::{Fences, on_one_line},
 };
 
@@ -221,7 +220,7 @@ impl Sought {
         if self.claims.is_empty() {
             return;
         }
-        for record in records(line) {
+        for record in parsed_records(line) {
             self.record(&record);
         }
     }

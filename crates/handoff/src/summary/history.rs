@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::harmless;
 use pitstop_transcript::{
-    commands::records,
+    content::{Block, blocks, joined_text},
     prompts,
-    record::Splitter,
+    record::{Splitter, parsed_records},
     words::{clipped, clipped_line},
 };
 
@@ -132,7 +132,7 @@ impl Log {
         if !spoken.iter().any(|mark| memmem::find(line, mark).is_some()) {
             return;
         }
-        for record in records(line) {
+        for record in parsed_records(line) {
             self.record(&record);
         }
         if self.bytes > 3 * HISTORY_CAP {
@@ -150,18 +150,18 @@ impl Log {
         let content = &record["message"]["content"];
         match record["type"].as_str() {
             Some("user") if record["isCompactSummary"] == true => {
-                let text = clipped(&texts(content), FIRST_CAP);
+                let text = clipped(&joined_text(content), FIRST_CAP);
                 self.add(
                     Kind::Prompt,
                     format!("The client's own summary of what came before: {text}"),
                 );
             }
-            Some("user") => self.user(record),
+            Some("user") => self.take_user(record),
             Some("assistant") if record["isApiErrorMessage"] == true => {
-                let text = clipped_line(&texts(content), ERROR_CAP);
+                let text = clipped_line(&joined_text(content), ERROR_CAP);
                 self.add(Kind::Call, format!("API error: {text}"));
             }
-            Some("assistant") => self.assistant(content),
+            Some("assistant") => self.take_assistant(content),
             Some("system") if record["subtype"] == "compact_boundary" => {
                 self.add(
                     Kind::Reply,
@@ -199,33 +199,25 @@ impl Log {
         }
     }
 
-    fn user(&mut self, record: &Value) {
-        let content = &record["message"]["content"];
-        if let Value::Array(blocks) = content {
-            for block in blocks.iter().filter(|block| block["type"] == "tool_result") {
-                self.result(block);
-            }
-        }
-        if record["isMeta"] == true {
-            return;
-        }
+    fn take_user(&mut self, record: &Value) {
         // Clients before 2.1.330 do not record the author of a prompt.
         let human = record["promptSource"] != "system"
             && record["origin"]["kind"]
                 .as_str()
                 .is_none_or(|kind| kind == "human");
-        match content {
-            Value::String(text) => self.prompt(text, human),
-            Value::Array(blocks) => {
-                for block in blocks.iter().filter(|block| block["type"] == "text") {
-                    self.prompt(block["text"].as_str().unwrap_or_default(), human);
+        for block in blocks(&record["message"]["content"]) {
+            match block {
+                Block::Text(text) if record["isMeta"] != true => self.add_prompt(text, human),
+                Block::Result(block) if block["is_error"] == true => {
+                    let error = clipped_line(&joined_text(&block["content"]), ERROR_CAP);
+                    self.add(Kind::Call, format!("  failed: {error}"));
                 }
+                _ => {}
             }
-            _ => {}
         }
     }
 
-    fn prompt(&mut self, text: &str, human: bool) {
+    fn add_prompt(&mut self, text: &str, human: bool) {
         let text = text.trim();
         if text.starts_with("[Request interrupted by user") {
             self.add(Kind::Call, "(The user interrupted.)".to_owned());
@@ -234,64 +226,37 @@ impl Log {
         if text.is_empty() || self.own.iter().any(|own| own == text) {
             return;
         }
-        if prompts::is_handoff(text) {
-            self.said(text);
-        } else if let Some(text) = prompts::of_human(text).filter(|_| human) {
-            self.said(&text);
+        let own = if prompts::is_handoff(text) {
+            Some(text.into())
+        } else {
+            prompts::of_human(text).filter(|_| human)
+        };
+        match own {
+            Some(own) if self.first.is_none() => self.first = Some(clipped(&own, FIRST_CAP)),
+            Some(own) => self.add(Kind::Prompt, format!("User: {}", clipped(&own, PROMPT_CAP))),
+            None => {}
         }
     }
 
-    /// Adds a prompt that the model will read.
-    fn said(&mut self, text: &str) {
-        if self.first.is_none() {
-            self.first = Some(clipped(text, FIRST_CAP));
-            return;
-        }
-        self.add(Kind::Prompt, format!("User: {}", clipped(text, PROMPT_CAP)));
-    }
-
-    fn assistant(&mut self, content: &Value) {
-        match content {
-            Value::String(text) => self.reply(text),
-            Value::Array(blocks) => {
-                for block in blocks {
-                    match block["type"].as_str() {
-                        Some("text") => self.reply(block["text"].as_str().unwrap_or_default()),
-                        Some("tool_use") => self.call(block),
-                        _ => {}
-                    }
+    fn take_assistant(&mut self, content: &Value) {
+        for block in blocks(content) {
+            match block {
+                Block::Text(text) if !text.trim().is_empty() => {
+                    let text = clipped(text, REPLY_CAP);
+                    self.add(Kind::Reply, format!("Assistant: {text}"));
                 }
+                Block::Call(block) => {
+                    let tool = clipped_line(block["name"].as_str().unwrap_or("a tool"), 60);
+                    let does = self.describe_call(&tool, &block["input"]);
+                    self.add(Kind::Call, format!("{tool}: {does}"));
+                }
+                _ => {}
             }
-            _ => {}
-        }
-    }
-
-    fn reply(&mut self, text: &str) {
-        let text = text.trim();
-        if text.is_empty() {
-            return;
-        }
-        self.add(
-            Kind::Reply,
-            format!("Assistant: {}", clipped(text, REPLY_CAP)),
-        );
-    }
-
-    fn call(&mut self, block: &Value) {
-        let tool = clipped_line(block["name"].as_str().unwrap_or("a tool"), 60);
-        let does = self.described(&tool, &block["input"]);
-        self.add(Kind::Call, format!("{tool}: {does}"));
-    }
-
-    fn result(&mut self, block: &Value) {
-        if block["is_error"] == true {
-            let error = clipped_line(&texts(&block["content"]), ERROR_CAP);
-            self.add(Kind::Call, format!("  failed: {error}"));
         }
     }
 
     /// Returns a description of a call in one line.
-    fn described(&self, tool: &str, input: &Value) -> String {
+    fn describe_call(&self, tool: &str, input: &Value) -> String {
         let lines = |name: &str| input[name].as_str().map_or(0, |text| text.lines().count());
         let path = self.path_in(input);
         let text = match (tool, path) {
@@ -362,19 +327,6 @@ fn field(value: &Value, names: &[&str]) -> Option<String> {
     let text = names.iter().find_map(|name| value[*name].as_str())?;
     let text = clipped_line(text, ERROR_CAP);
     (!text.is_empty()).then_some(text)
-}
-
-/// Returns the text of a content, which is a string or blocks of which the texts count.
-fn texts(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks
-            .iter()
-            .filter_map(|block| block["text"].as_str())
-            .collect::<Vec<_>>()
-            .join("\n"),
-        _ => String::new(),
-    }
 }
 
 #[cfg(test)]

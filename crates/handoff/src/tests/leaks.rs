@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    Generator, IncludedFile, Marker, PreservedState, Sources, TurnStanding, signal,
-    summary::fallback,
+use crate::{
+    Generator, IncludedFile, Marker, PreservedState, Sources, TurnStanding, scratchpad::Parsed,
+    signal, summary::fallback,
 };
-use crate::scratchpad::Parsed;
 use pitstop_base::redact::planted::planted;
 use pitstop_transcript::{human::HumanWords, work::Work};
 

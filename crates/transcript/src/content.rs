@@ -1,0 +1,40 @@
+//! The content of a message in its parsed form: one text, or a list of blocks.
+
+use serde_json::Value;
+
+/// A block of a message.
+#[derive(Clone, Copy, Debug)]
+pub enum Block<'a> {
+    /// A text that was said.
+    Text(&'a str),
+    /// The call of a tool.
+    Call(&'a Value),
+    /// The result of a call.
+    Result(&'a Value),
+    /// A picture.
+    Image,
+}
+
+/// Returns the blocks of a message's content, of which a string is one text; blocks of other kinds are left out.
+pub fn blocks(content: &Value) -> impl Iterator<Item = Block<'_>> {
+    let listed = content.as_array().into_iter().flatten();
+    let listed = listed.filter_map(|block| match block["type"].as_str()? {
+        "text" => Some(Block::Text(block["text"].as_str().unwrap_or_default())),
+        "tool_use" => Some(Block::Call(block)),
+        "tool_result" => Some(Block::Result(block)),
+        "image" => Some(Block::Image),
+        _ => None,
+    });
+    content.as_str().map(Block::Text).into_iter().chain(listed)
+}
+
+/// Returns the text of a content: a string, or the texts of its blocks, one below the other.
+#[must_use]
+pub fn joined_text(content: &Value) -> String {
+    if let Some(text) = content.as_str() {
+        return text.to_owned();
+    }
+    let blocks = content.as_array().into_iter().flatten();
+    let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
+    texts.join("\n")
+}
