@@ -333,16 +333,12 @@ fn prompt_argument(prompt: &str) -> Result<OsString, LaunchError> {
 /// Returns the user's arguments without those that we merge or that belong to the first start only.
 fn user_arguments(launch: &Launch) -> Vec<String> {
     let keeps_session = launch.first && launch.way == Start::Fresh;
-    Arguments(&launch.user_args)
-        .iter()
-        .filter(|arg| {
-            let session_flag = is_session_flag(arg.name) && !keeps_session;
-            // A prompt of the user belongs to the first start, too.
-            let prompt = arg.name.is_empty() && !launch.first;
-            arg.name != "--settings" && arg.name != "--" && !session_flag && !prompt
-        })
-        .flat_map(|arg| arg.raw.iter().cloned())
-        .collect()
+    Arguments(&launch.user_args).without(|name| {
+        let session_flag = is_session_flag(name) && !keeps_session;
+        // A prompt of the user belongs to the first start, too.
+        let prompt = name.is_empty() && !launch.first;
+        matches!(name, "--settings" | "--") || session_flag || prompt
+    })
 }
 
 /// Reports whether an option chooses the session.
@@ -376,10 +372,9 @@ pub fn user_session(args: &[String]) -> UserSession {
 /// Reports whether the user's own arguments leave no choice of a session: they name one, or ask for something that is none.
 #[must_use]
 pub fn chooses(args: &[String]) -> bool {
-    let none = |arg: &Argument<'_>| matches!(arg.name, "--help" | "-h" | "--version" | "-v");
     user_session(args) != UserSession::Ours
         || prints(args)
-        || Arguments(args).iter().any(|arg| none(&arg))
+        || Arguments(args).has(&["--help", "-h", "--version", "-v"])
 }
 
 /// Returns the role that the user's arguments give the agent by `--agent`.
@@ -399,38 +394,27 @@ pub fn resumed(args: &[String]) -> Option<SessionId> {
 /// Reports whether the session that they resume goes on under an id of its own.
 #[must_use]
 pub fn forks(args: &[String]) -> bool {
-    let mut args = Arguments(args).iter();
-    args.any(|arg| arg.name == "--fork-session")
+    Arguments(args).has(&["--fork-session"])
 }
 
 /// Returns those of the user's arguments that hold for every session: none that chooses one, and no prompt.
 #[must_use]
 pub fn lasting(args: &[String]) -> Vec<String> {
-    let lasts = |name: &str| !is_session_flag(name) && !matches!(name, "" | "--");
-    Arguments(args)
-        .iter()
-        .filter(|arg| lasts(arg.name))
-        .flat_map(|arg| arg.raw.iter().cloned())
-        .collect()
+    Arguments(args).without(|name| is_session_flag(name) || matches!(name, "" | "--"))
 }
 
 /// Returns the user's arguments for a start in the directory where the agent has worked: it needs no other work tree, and relative
 /// paths begin where the first agent was started.
 #[must_use]
 pub fn elsewhere(args: &[String], project: &Path) -> Vec<String> {
-    let of_tree = |name: &str| matches!(name, "--worktree" | "-w" | "--tmux");
-    let args = Arguments(args).iter().filter(|arg| !of_tree(arg.name));
-    let words = args.flat_map(|arg| arg.raw);
-    let whole = words.map(|word| {
-        let place = project.join(word);
-        let is_path = word.starts_with('.') && place.exists();
-        if is_path {
-            place.display().to_string()
-        } else {
-            word.clone()
+    let mut words = Arguments(args).without(|name| matches!(name, "--worktree" | "-w" | "--tmux"));
+    for word in words.iter_mut().filter(|word| word.starts_with('.')) {
+        let place = project.join(&*word);
+        if place.exists() {
+            *word = place.display().to_string();
         }
-    });
-    whole.collect()
+    }
+    words
 }
 
 /// Returns the user's own `--settings`, to be merged by [`settings()`].
@@ -456,38 +440,25 @@ pub fn user_append_file(args: &[String]) -> Option<PathBuf> {
 /// Reports whether the user's arguments ask for one answer on stdout (`-p`), which needs no pane.
 #[must_use]
 pub fn prints(args: &[String]) -> bool {
-    Arguments(args)
-        .iter()
-        .any(|arg| matches!(arg.name, "-p" | "--print"))
+    Arguments(args).has(&["-p", "--print"])
 }
 
 /// Returns the first of the user's flags that switches hooks off, so that the gauge stays blind.
 #[must_use]
 pub fn blinding_flag(args: &[String]) -> Option<&'static str> {
-    BLINDING
-        .into_iter()
-        .find(|flag| Arguments(args).iter().any(|arg| arg.name == *flag))
+    let mut flags = BLINDING.into_iter();
+    flags.find(|flag| Arguments(args).has(&[flag]))
 }
 
 /// Returns our appended prompt joined with the user's own, and the arguments without theirs.
 fn append_prompt(args: &[String], file_text: Option<&str>) -> (String, Vec<String>) {
-    let is_append = |name: &str| {
-        matches!(
-            name,
-            "--append-system-prompt" | "--append-system-prompt-file"
-        )
-    };
+    const APPEND: [&str; 2] = ["--append-system-prompt", "--append-system-prompt-file"];
     let mut prompt = SYSTEM_PROMPT.trim_end().to_owned();
     let arguments = Arguments(args);
     if let Some(text) = arguments.last("--append-system-prompt").or(file_text) {
         prompt = format!("{text}\n\n{prompt}");
     }
-    let rest = arguments
-        .iter()
-        .filter(|arg| !is_append(arg.name))
-        .flat_map(|arg| arg.raw.iter().cloned())
-        .collect();
-    (prompt, rest)
+    (prompt, arguments.without(|name| APPEND.contains(&name)))
 }
 
 /// The command-line arguments, read as the client reads them.
@@ -533,6 +504,18 @@ impl<'a> Arguments<'a> {
             let value = glued.or_else(|| raw.get(1).map(String::as_str));
             Some(Argument { name, value, raw })
         })
+    }
+
+    /// Reports whether one of these options is among them.
+    #[must_use]
+    pub fn has(&self, names: &[&str]) -> bool {
+        self.iter().any(|arg| names.contains(&arg.name))
+    }
+
+    /// Returns the words of all but those whose name is left out.
+    fn without(&self, is_left_out: impl Fn(&str) -> bool) -> Vec<String> {
+        let kept = self.iter().filter(|arg| !is_left_out(arg.name));
+        kept.flat_map(|arg| arg.raw).cloned().collect()
     }
 
     /// Returns the value of the last option called `name`, which is the one that counts.

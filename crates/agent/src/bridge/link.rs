@@ -12,6 +12,7 @@ use super::{
     FIRST_VERSION, PROTOCOL,
     message::{Category, UnsentPrompt, Usage},
 };
+use crate::claude::is_at_least;
 use pitstop_base::clock::At;
 use pitstop_transcript::{SessionId, Tokens};
 
@@ -54,11 +55,10 @@ impl Absence {
 /// client ignores the flag (measured with 2.1.197).
 #[must_use]
 pub fn too_old(version: Option<&str>) -> Option<Absence> {
-    let version = version?;
-    let mut numbers = version.split(['.', '-', ' ']).map(str::parse::<u32>);
-    let mut next = || numbers.next().and_then(Result::ok).unwrap_or(0);
-    let is_old = [next(), next(), next()] < FIRST_VERSION;
-    is_old.then(|| Absence::TooOld(version.to_owned()))
+    let is_old = !is_at_least(version, FIRST_VERSION);
+    version
+        .filter(|_| is_old)
+        .map(|version| Absence::TooOld(version.to_owned()))
 }
 
 impl fmt::Display for Absence {
