@@ -21,7 +21,7 @@ use pitstop_core::{
 use pitstop_handoff::strategy::{self, MAX_COMMANDS};
 use pitstop_store::{
     FilesError, PrivateDir,
-    run_dir::{META, RECORDING, RunDir, runs},
+    run_dir::{META, RECORDING, RunDir, list_runs},
 };
 use pitstop_transcript::commands::{
     CommandLog, CommandReader, CommandRecord, OutputReader as _, cast,
@@ -81,7 +81,7 @@ fn sessions(all: bool) -> Result<Vec<Session>, ContextError> {
     let places = sessions::places(Paths::of_process(&project).ok().as_ref());
     let mut found = Vec::new();
     if let Some(private) = PrivateDir::find_project(&project)? {
-        let mut runs = runs(&private)?;
+        let mut runs = list_runs(&private)?;
         runs.reverse();
         for run in runs {
             let Some(run) = RunDir::find(&private, &run)? else {
@@ -150,7 +150,7 @@ fn recorded(run: &PrivateDir, iteration: IterationId) -> Result<Option<CommandLo
         return Ok(None);
     };
     let bytes = directory.read(RECORDING, RECORDING_LIMIT)?;
-    Ok(bytes.map(|bytes| cast::commands(&bytes, MAX_COMMANDS)))
+    Ok(bytes.map(|bytes| cast::read_commands(&bytes, MAX_COMMANDS)))
 }
 
 fn from_transcript(id: String, path: &Path) -> Result<Session, ContextError> {
@@ -179,7 +179,7 @@ fn from_transcript(id: String, path: &Path) -> Result<Session, ContextError> {
 fn as_text(sessions: &[Session], heads: bool) -> String {
     let texts = sessions
         .iter()
-        .map(|one| (&one.id, strategy::commands(&one.log).join("\n")))
+        .map(|one| (&one.id, strategy::shown_commands(&one.log).join("\n")))
         .filter(|(_, text)| !text.is_empty());
     if !heads {
         return texts.map(|(_, text)| text).collect();
@@ -195,7 +195,7 @@ fn as_json(sessions: &[Session]) -> Value {
             "exit": record.exit,
             "at": record.at,
             "duration_ms": record.duration.map(|duration| duration.as_millis() as u64),
-            "output": strategy::shortened(&log.read(record)),
+            "output": strategy::shorten_output(&log.read(record)),
         })
     };
     let sessions = sessions.iter().map(|one| {

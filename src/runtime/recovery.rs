@@ -9,7 +9,7 @@ use pitstop_core::lineage::{
 };
 use pitstop_store::{
     HistoryOf, PrivateDir, RunHistory, RunRecord, Store,
-    run_dir::{META, RunDir, runs},
+    run_dir::{META, RunDir, list_runs},
 };
 use pitstop_transcript::SessionId;
 
@@ -31,7 +31,7 @@ const NOT_KNOWN: &str = "not known";
 /// cannot be read is left out.
 #[must_use]
 pub fn from_records(files: &PrivateDir, project: &Project) -> Vec<RunHistory> {
-    let mut found = runs(files).unwrap_or_default();
+    let mut found = list_runs(files).unwrap_or_default();
     found.drain(..found.len().saturating_sub(RUNS_READ));
     let read = |run: &RunId| -> Option<RunHistory> {
         let bytes = RunDir::find(files, run)

@@ -86,7 +86,7 @@ impl Store {
                 warnings.extend(set_aside.map(|kept| StoreWarning::SetAside { kept }));
                 (Some(db), None)
             }
-            Err(DbError::Newer(found)) => return Err(newer(found, &options.target)),
+            Err(DbError::Newer(found)) => return Err(newer_schema(found, &options.target)),
             Err(error) => {
                 let reason = chain(&error);
                 tracing::warn!(place = %options.target.place(), %reason, "history is kept in memory");
@@ -128,7 +128,11 @@ impl Store {
     /// known of it is to be [put back](Self::put_back).
     pub async fn was_removed(&self) -> bool {
         // A server that is silent holds the turn for long: it is not waited for without need.
-        if self.shared.db().is_some_and(|db| db.removed().is_some()) {
+        if self
+            .shared
+            .db()
+            .is_some_and(|db| db.removed_file().is_some())
+        {
             let _turn = self.shared.turn.lock().await;
             self.shared.notice_removed().await;
         }
@@ -192,10 +196,10 @@ impl Store {
         // Only the journal is worth a try while it is unavailable: a reboot waits for it.
         let urgent = matches!(write, Write::Journal(_));
         if shared.is_unavailable() && !(urgent && shared.flush().await) {
-            return Ok(shared.queue(write));
+            return Ok(shared.queue_write(write));
         }
         let Some(db) = shared.db() else {
-            return Ok(shared.queue(write));
+            return Ok(shared.queue_write(write));
         };
         match db.execute(write.statement(), Patience::Full).await {
             Ok(()) => Ok(Written::Durable),
@@ -205,8 +209,8 @@ impl Store {
             }),
             Err(error) => {
                 tracing::warn!(%error, "the database takes no writes; they wait in memory");
-                shared.waiting().failed(&error);
-                Ok(shared.queue(write))
+                shared.waiting().note_failure(&error);
+                Ok(shared.queue_write(write))
             }
         }
     }
@@ -257,7 +261,7 @@ impl Shared {
         waiting.error.is_some() || !waiting.pending.is_empty()
     }
 
-    fn queue(&self, write: Write) -> Written {
+    fn queue_write(&self, write: Write) -> Written {
         let mut waiting = self.waiting();
         waiting.pending.push(write);
         let reason = waiting
@@ -299,7 +303,7 @@ impl Shared {
                     waiting.refused += 1;
                 }
                 Err(error) => {
-                    self.waiting().failed(&error);
+                    self.waiting().note_failure(&error);
                     return false;
                 }
             }
@@ -309,7 +313,9 @@ impl Shared {
     /// Gives up connections to a file that is not there any more. The caller holds the turn.
     async fn notice_removed(&self) {
         let Some(db) = self.db() else { return };
-        let Some(path) = db.removed() else { return };
+        let Some(path) = db.removed_file() else {
+            return;
+        };
         let reason = format!("{} was removed", path.display());
         tracing::error!(%reason, "the database is made again");
         self.waiting().begin_again(Some(reason));
@@ -375,7 +381,7 @@ impl Waiting {
         }
     }
 
-    fn failed(&mut self, error: &DbError) {
+    fn note_failure(&mut self, error: &DbError) {
         self.error = Some(chain(error));
         let weight = match error {
             DbError::Corrupt(_) => SUSPECT,
@@ -420,7 +426,7 @@ async fn try_again(shared: Weak<Shared>, wake: Arc<Notify>) {
     }
 }
 
-fn newer(found: i64, target: &StoreTarget) -> StoreError {
+fn newer_schema(found: i64, target: &StoreTarget) -> StoreError {
     StoreError::NewerSchema {
         found,
         known: db::SCHEMA,

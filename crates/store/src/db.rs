@@ -130,7 +130,7 @@ pub(super) struct DbFile {
 }
 
 impl DbFile {
-    fn at(path: &Path) -> Option<Self> {
+    fn find_at(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
         let found = path.symlink_metadata().ok()?;
         Some(Self {
@@ -178,7 +178,7 @@ impl From<sqlx::Error> for DbError {
             | sqlx::Error::BeginFailed => return Self::Unavailable(error.to_string()),
             _ => return Self::Refused(error),
         };
-        match kind(&code) {
+        match code_kind(&code) {
             CodeKind::Unavailable => Self::Unavailable(error.to_string()),
             CodeKind::Corrupt => Self::Corrupt(error.to_string()),
             CodeKind::Refusal => Self::Refused(error),
@@ -201,7 +201,7 @@ enum CodeKind {
 
 /// Returns the meaning of an error code: five characters from Postgres, a number from `SQLite` whose low byte is
 /// the primary code.
-fn kind(code: &str) -> CodeKind {
+fn code_kind(code: &str) -> CodeKind {
     if code.len() == 5 && code.is_ascii() {
         // Connection, transaction rollback, insufficient resources, limits, operator intervention,
         // system error; wrong password and no such database, which an operator can mend.
@@ -274,14 +274,14 @@ impl Db {
             .max_lifetime(None)
             .connect_with(options)
             .await?;
-        let file = DbFile::at(&path)
+        let file = DbFile::find_at(&path)
             .ok_or_else(|| DbError::Unavailable(format!("{} was removed", path.display())))?;
         let db = Self::Sqlite { pool, busy, file };
         let ready = async {
             if size <= CHECKED_BYTES {
-                db.check().await?;
+                db.check_file().await?;
             }
-            db.migrate().await
+            db.migrate_schema().await
         };
         match ready.await {
             Ok(()) => Ok(db),
@@ -296,7 +296,7 @@ impl Db {
     #[cfg(feature = "postgres")]
     pub(super) async fn open_postgres(url: &str, busy: Duration) -> Result<OpenedDb, DbError> {
         let place = postgres_place(url);
-        let named = |error| naming(&place, error);
+        let named = |error| with_place(&place, error);
         let options = postgres_options(url)
             .map_err(|error| DbError::Unavailable(error.to_string()))?
             .application_name("pitstop")
@@ -312,7 +312,7 @@ impl Db {
             .await
             .map_err(|error| named(error.into()))?;
         let db = Self::Postgres { pool, busy, place };
-        match db.migrate().await {
+        match db.migrate_schema().await {
             Ok(()) => Ok(OpenedDb {
                 db,
                 set_aside: None,
@@ -324,8 +324,8 @@ impl Db {
         }
     }
 
-    async fn check(&self) -> Result<(), DbError> {
-        match self.ask("PRAGMA quick_check(1)").await? {
+    async fn check_file(&self) -> Result<(), DbError> {
+        match self.ask_one("PRAGMA quick_check(1)").await? {
             Some(Cell::Text(verdict)) if verdict == "ok" => Ok(()),
             verdict => Err(DbError::Corrupt(format!(
                 "expected a sound database, found {verdict:?}"
@@ -334,14 +334,14 @@ impl Db {
     }
 
     /// Returns the first value of the answer to a question without values.
-    async fn ask(&self, sql: &'static str) -> Result<Option<Cell>, DbError> {
+    async fn ask_one(&self, sql: &'static str) -> Result<Option<Cell>, DbError> {
         let binds = Vec::new();
         let rows = self.query(Statement { sql, binds }).await?;
         Ok(rows.into_iter().flatten().next())
     }
 
     /// Brings the schema to the version we know; one that is newer is left as it is.
-    async fn migrate(&self) -> Result<(), DbError> {
+    async fn migrate_schema(&self) -> Result<(), DbError> {
         // Read first: the usual case must not wait for a writer elsewhere.
         match self.version().await {
             Ok(SCHEMA) => return Ok(()),
@@ -356,7 +356,7 @@ impl Db {
                 let found: Option<i64> = sqlx::query_scalar(READ_VERSION)
                     .fetch_one(&mut *change)
                     .await?;
-                for (version, sql) in missing(found)? {
+                for (version, sql) in missing_steps(found)? {
                     sqlx::raw_sql(sql).execute(&mut *change).await?;
                     sqlx::query(WRITE_VERSION)
                         .bind(version)
@@ -377,7 +377,7 @@ impl Db {
                 let found: Option<i64> = sqlx::query_scalar(READ_VERSION)
                     .fetch_one(&mut *change)
                     .await?;
-                for (version, sql) in missing(found)? {
+                for (version, sql) in missing_steps(found)? {
                     sqlx::raw_sql(sql).execute(&mut *change).await?;
                     sqlx::query(WRITE_VERSION)
                         .bind(version)
@@ -393,7 +393,7 @@ impl Db {
 
     /// Returns the schema version of the database as it is.
     pub(super) async fn version(&self) -> Result<i64, DbError> {
-        match self.ask(READ_VERSION).await? {
+        match self.ask_one(READ_VERSION).await? {
             Some(Cell::Int(version)) => Ok(version),
             _ => Ok(0),
         }
@@ -413,7 +413,7 @@ impl Db {
         tokio::time::timeout(limit, self.execute_patiently(statement, patience))
             .await
             .unwrap_or_else(|_| Err(DbError::Unavailable(format!("no answer within {limit:?}"))))
-            .map_err(|error| self.named(error))
+            .map_err(|error| self.name_server(error))
     }
 
     async fn execute_patiently(
@@ -453,22 +453,22 @@ impl Db {
         tokio::time::timeout(limit, self.query_patiently(statement))
             .await
             .unwrap_or_else(|_| Err(DbError::Unavailable(format!("no answer within {limit:?}"))))
-            .map_err(|error| self.named(error))
+            .map_err(|error| self.name_server(error))
     }
 
-    fn named(&self, error: DbError) -> DbError {
+    fn name_server(&self, error: DbError) -> DbError {
         match self {
             #[cfg(feature = "postgres")]
-            Self::Postgres { place, .. } => naming(place, error),
+            Self::Postgres { place, .. } => with_place(place, error),
             Self::Sqlite { .. } => error,
         }
     }
 
     /// Returns the path of the file, if it is gone or another one is there.
-    pub(super) fn removed(&self) -> Option<&Path> {
+    pub(super) fn removed_file(&self) -> Option<&Path> {
         match self {
             Self::Sqlite { file, .. } => {
-                let there = DbFile::at(&file.path).is_some_and(|found| found.id == file.id);
+                let there = DbFile::find_at(&file.path).is_some_and(|found| found.id == file.id);
                 (!there).then_some(&file.path)
             }
             #[cfg(feature = "postgres")]
@@ -482,14 +482,14 @@ impl Db {
                 let rows: Vec<SqliteRow> = bind_all(sqlx::query(statement.sql), statement.binds)
                     .fetch_all(pool)
                     .await?;
-                Ok(rows.iter().map(cells).collect::<Result<_, _>>()?)
+                Ok(rows.iter().map(read_cells).collect::<Result<_, _>>()?)
             }
             #[cfg(feature = "postgres")]
             Self::Postgres { pool, .. } => {
                 let rows: Vec<PgRow> = bind_all(sqlx::query(statement.sql), statement.binds)
                     .fetch_all(pool)
                     .await?;
-                Ok(rows.iter().map(cells).collect::<Result<_, _>>()?)
+                Ok(rows.iter().map(read_cells).collect::<Result<_, _>>()?)
             }
         }
     }
@@ -530,7 +530,7 @@ const READ_VERSION: &str = "SELECT MAX(version) FROM pitstop_schema";
 const WRITE_VERSION: &str = "INSERT INTO pitstop_schema (version, applied_at) VALUES ($1, $2)";
 
 /// Returns the steps that a database of version `found` still has to take, with their numbers.
-fn missing(found: Option<i64>) -> Result<impl Iterator<Item = (i64, &'static str)>, DbError> {
+fn missing_steps(found: Option<i64>) -> Result<impl Iterator<Item = (i64, &'static str)>, DbError> {
     let found = found.unwrap_or(0);
     if found > SCHEMA {
         return Err(DbError::Newer(found));
@@ -562,7 +562,7 @@ pub(super) fn postgres_place(url: &str) -> String {
 
 /// Names the server in its error.
 #[cfg(feature = "postgres")]
-fn naming(place: &str, error: DbError) -> DbError {
+fn with_place(place: &str, error: DbError) -> DbError {
     match error {
         DbError::Unavailable(reason) if !reason.starts_with(place) => {
             DbError::Unavailable(format!("{place}: {reason}"))
@@ -590,7 +590,7 @@ where
 }
 
 /// Reduces a row to text, integers and reals, by the type each value has.
-fn cells<'r, R>(row: &'r R) -> Result<Cells, sqlx::Error>
+fn read_cells<'r, R>(row: &'r R) -> Result<Cells, sqlx::Error>
 where
     R: Row,
     usize: sqlx::ColumnIndex<R>,
@@ -680,13 +680,13 @@ mod tests {
         for code in [
             "5", "6", "13", "10", "8", "14", "1034", "517", "08006", "57P01", "53100",
         ] {
-            assert_eq!(kind(code), CodeKind::Unavailable, "{code}");
+            assert_eq!(code_kind(code), CodeKind::Unavailable, "{code}");
         }
         for code in ["11", "26", "267"] {
-            assert_eq!(kind(code), CodeKind::Corrupt, "{code}");
+            assert_eq!(code_kind(code), CodeKind::Corrupt, "{code}");
         }
         for code in ["1", "787", "1555", "23505", "42P01", "", "x", "héé"] {
-            assert_eq!(kind(code), CodeKind::Refusal, "{code}");
+            assert_eq!(code_kind(code), CodeKind::Refusal, "{code}");
         }
     }
 

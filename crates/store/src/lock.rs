@@ -44,7 +44,7 @@ pub struct Holder {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another supervisor has it.
-    #[error("{}", held(.0.as_ref()))]
+    #[error("{}", held_by(.0.as_ref()))]
     Held(Option<Holder>),
     /// The lock file cannot be used.
     #[error("cannot use the lock file")]
@@ -59,7 +59,7 @@ pub enum LockError {
     },
 }
 
-fn held(holder: Option<&Holder>) -> String {
+fn held_by(holder: Option<&Holder>) -> String {
     match holder {
         Some(holder) => format!(
             "pitstop is already running here (pid {}, run {}, since {})",
@@ -91,7 +91,7 @@ impl Lock {
                 // It was removed between the two steps: the lock of a file that others cannot find keeps no one out.
                 Ok(()) => file = dir.open_or_create(LOCK)?,
                 Err(Errno::WOULDBLOCK) => {
-                    let held = read(&mut file);
+                    let held = read_holder(&mut file);
                     // A holder that was killed while it forked leaves the lock to the child until that child becomes
                     // its program: a matter of milliseconds.
                     let dead = held
@@ -113,7 +113,7 @@ impl Lock {
         }
         let written = serde_json::to_vec(holder)
             .map_err(std::io::Error::other)
-            .and_then(|text| write(&mut file, &text));
+            .and_then(|text| write_holder(&mut file, &text));
         if let Err(error) = written {
             // A full disk must not keep the only supervisor out; the lock itself holds.
             tracing::warn!(%error, path = %path.display(), "could not write who holds the lock");
@@ -158,23 +158,23 @@ pub fn holder(state: &Path, project_hash: &str) -> Result<Option<Holder>, FilesE
         return Ok(None);
     };
     let text = dir.read(LOCK, HOLDER_BYTES as usize)?;
-    let holder = text.as_deref().and_then(parse);
+    let holder = text.as_deref().and_then(parse_holder);
     Ok(holder.filter(|holder| process::alive(&holder.process)))
 }
 
 /// Reads the holder from the file; `None` while the file is being written, or if it is nonsense.
-fn read(file: &mut File) -> Option<Holder> {
+fn read_holder(file: &mut File) -> Option<Holder> {
     let mut text = Vec::new();
     file.seek(SeekFrom::Start(0)).ok()?;
     file.take(HOLDER_BYTES).read_to_end(&mut text).ok()?;
-    parse(&text)
+    parse_holder(&text)
 }
 
-fn parse(text: &[u8]) -> Option<Holder> {
+fn parse_holder(text: &[u8]) -> Option<Holder> {
     serde_json::from_slice(text).ok()
 }
 
-fn write(file: &mut File, text: &[u8]) -> std::io::Result<()> {
+fn write_holder(file: &mut File, text: &[u8]) -> std::io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     file.write_all(text)?;
     // The file is cut only now: giving its block back before, and asking for another, would take the disk's time.

@@ -71,11 +71,11 @@ impl Pending {
     /// Lets `write` wait. A newer state of the same record takes the place of the older one, which
     /// keeps the order in which records first appeared: a run before its iterations.
     pub(super) fn push(&mut self, write: Write) {
-        let size = size(&write);
+        let size = size_of(&write);
         if let Some(place) = self
             .writes
             .iter()
-            .position(|(old, _)| replaces(&write, old))
+            .position(|(old, _)| is_newer_state(&write, old))
         {
             self.bytes = self.bytes - self.writes[place].1 + size;
             self.writes[place] = (write, size);
@@ -90,7 +90,7 @@ impl Pending {
     fn make_room(&mut self) {
         while self.bytes > self.max_bytes || self.writes.len() > self.max_writes {
             let spared = (0..self.writes.len())
-                .min_by_key(|place| (worth(&self.writes[*place].0), *place))
+                .min_by_key(|place| (worth_of(&self.writes[*place].0), *place))
                 .and_then(|place| self.writes.remove(place));
             let Some((_, size)) = spared else {
                 return;
@@ -172,7 +172,7 @@ impl Pending {
     }
 
     /// Returns the state that a session carries, if that waits.
-    pub(super) fn carried(&self, of: SessionId) -> Option<serde_json::Value> {
+    pub(super) fn carried_state(&self, of: SessionId) -> Option<serde_json::Value> {
         // A newer write has replaced the older one.
         self.writes().find_map(|write| match write {
             Write::Carried { session, state, .. } if *session == of => Some((**state).clone()),
@@ -258,7 +258,7 @@ impl Pending {
     pub(super) fn begin_again(&mut self, runs: Vec<RunRecord>) {
         for run in runs.into_iter().rev() {
             let write = Write::Run(Box::new(run));
-            let size = size(&write);
+            let size = size_of(&write);
             self.writes.push_front((write, size));
             self.bytes += size;
         }
@@ -273,7 +273,7 @@ fn put_iteration(iterations: &mut Vec<Iteration>, new: &Iteration) {
 }
 
 /// Reports whether `new` is a later state of the record `old`.
-fn replaces(new: &Write, old: &Write) -> bool {
+fn is_newer_state(new: &Write, old: &Write) -> bool {
     match (new, old) {
         (Write::Run(new), Write::Run(old)) => new.run == old.run,
         (Write::RunEnd { run: new, .. }, Write::RunEnd { run: old, .. }) => new == old,
@@ -291,7 +291,7 @@ fn replaces(new: &Write, old: &Write) -> bool {
 }
 
 /// Returns the worth of a write; the highest is dropped last: the runs that all else refers to, before them what recovery needs.
-const fn worth(write: &Write) -> u8 {
+const fn worth_of(write: &Write) -> u8 {
     match write {
         Write::Metric { .. } | Write::ForgetRun(_) | Write::ForgetCheckpoint(_) => 0,
         Write::Checkpoint { .. } => 1,
@@ -304,7 +304,7 @@ const fn worth(write: &Write) -> u8 {
 }
 
 /// Returns the number of bytes of memory that a write takes, roughly: its texts, and a share for all else.
-fn size(write: &Write) -> usize {
+fn size_of(write: &Write) -> usize {
     512 + write
         .statement()
         .binds
@@ -370,7 +370,7 @@ mod tests {
         pending.push(iteration("newer and longer"));
         assert_eq!(pending.len(), 2);
         assert_eq!(pending.front(), Some(&iteration("newer and longer")));
-        let expected = size(&iteration("newer and longer")) + size(&metric(1));
+        let expected = size_of(&iteration("newer and longer")) + size_of(&metric(1));
         assert_eq!(pending.bytes(), expected);
         pending.pop();
         pending.pop();

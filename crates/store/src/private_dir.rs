@@ -238,7 +238,7 @@ impl PrivateDir {
         name: &str,
         create: bool,
     ) -> Result<Self, FilesError> {
-        let path = above_path.join(plain(name)?);
+        let path = above_path.join(checked_name(name)?);
         if create {
             match rustix::fs::mkdirat(above, name, PRIVATE_DIR) {
                 Ok(()) | Err(Errno::EXIST) => {}
@@ -293,12 +293,12 @@ impl PrivateDir {
         if self.read(name, bytes.len() + 1)?.as_deref() == Some(bytes) {
             return Ok(());
         }
-        let (path, aside) = (self.path.join(plain(name)?), aside_name(name));
+        let (path, aside) = (self.path.join(checked_name(name)?), aside_name(name));
         let written = self.write_aside(&aside, bytes).and_then(|_| {
             rustix::fs::renameat(&self.handle, &aside, &self.handle, name)
                 .map_err(|error| io_error("replace", &path, error))
         });
-        written.inspect_err(|_| self.forget(&aside))
+        written.inspect_err(|_| self.remove_aside(&aside))
     }
 
     /// Writes as [`PrivateDir::write_private`] does, for a text that repeats other texts: its secrets are masked.
@@ -309,27 +309,27 @@ impl PrivateDir {
     /// Writes as [`PrivateDir::write_private`] does; `watch` is called at both edges of each step, and an error
     /// from it stops the write as a crash would, without cleaning up.
     fn write_watched(&self, name: &str, bytes: &[u8], watch: Watch<'_>) -> Result<(), FilesError> {
-        let path = self.path.join(plain(name)?);
+        let path = self.path.join(checked_name(name)?);
         let aside = aside_name(name);
         let stopped = |error| io_error("write", &path, error);
 
         watch(WriteStep::WriteAside, Edge::Before).map_err(stopped)?;
         let file = self
             .write_aside(&aside, bytes)
-            .inspect_err(|_| self.forget(&aside))?;
+            .inspect_err(|_| self.remove_aside(&aside))?;
         watch(WriteStep::WriteAside, Edge::After).map_err(stopped)?;
 
         watch(WriteStep::SyncFile, Edge::Before).map_err(stopped)?;
         hold_sync();
         file.sync_all()
             .map_err(|error| io_error("sync", &path, error))
-            .inspect_err(|_| self.forget(&aside))?;
+            .inspect_err(|_| self.remove_aside(&aside))?;
         watch(WriteStep::SyncFile, Edge::After).map_err(stopped)?;
 
         watch(WriteStep::Rename, Edge::Before).map_err(stopped)?;
         rustix::fs::renameat(&self.handle, &aside, &self.handle, name)
             .map_err(|error| io_error("replace", &path, error))
-            .inspect_err(|_| self.forget(&aside))?;
+            .inspect_err(|_| self.remove_aside(&aside))?;
         watch(WriteStep::Rename, Edge::After).map_err(stopped)?;
 
         watch(WriteStep::SyncDirectory, Edge::Before).map_err(stopped)?;
@@ -356,7 +356,7 @@ impl PrivateDir {
 
     /// Reads the file `name` of at most `limit` bytes; `None` when there is none.
     pub fn read(&self, name: &str, limit: usize) -> Result<Option<Vec<u8>>, FilesError> {
-        let path = self.path.join(plain(name)?);
+        let path = self.path.join(checked_name(name)?);
         let Some(file) = absent_is_none(self.open_file(name, &path, OFlags::RDONLY))? else {
             return Ok(None);
         };
@@ -372,7 +372,7 @@ impl PrivateDir {
 
     /// Opens the file `name` for appending, creating it: for recordings, which grow.
     pub fn append(&self, name: &str) -> Result<File, FilesError> {
-        let path = self.path.join(plain(name)?);
+        let path = self.path.join(checked_name(name)?);
         self.open_file(
             name,
             &path,
@@ -382,7 +382,7 @@ impl PrivateDir {
 
     /// Opens the file `name` for reading and writing without cutting it, creating it: for locks.
     pub(super) fn open_or_create(&self, name: &str) -> Result<File, FilesError> {
-        let path = self.path.join(plain(name)?);
+        let path = self.path.join(checked_name(name)?);
         self.open_file(name, &path, OFlags::RDWR | OFlags::CREATE)
     }
 
@@ -405,7 +405,7 @@ impl PrivateDir {
 
     /// Removes the file `name`; it is no error when there is none.
     pub fn remove(&self, name: &str) -> Result<(), FilesError> {
-        match rustix::fs::unlinkat(&self.handle, plain(name)?, AtFlags::empty()) {
+        match rustix::fs::unlinkat(&self.handle, checked_name(name)?, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(io_error("remove", &self.path.join(name), error)),
         }
@@ -417,13 +417,13 @@ impl PrivateDir {
         let Some(dir) = self.find_dir(name)? else {
             return Ok(0);
         };
-        let bytes = dir.empty(0)?;
+        let bytes = dir.remove_entries(0)?;
         rustix::fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR)
             .map_err(|error| io_error("remove", &dir.path, error))?;
         Ok(bytes)
     }
 
-    fn empty(&self, depth: usize) -> Result<u64, FilesError> {
+    fn remove_entries(&self, depth: usize) -> Result<u64, FilesError> {
         let mut bytes = 0;
         let list = Dir::read_from(&self.handle);
         for entry in list.map_err(|error| io_error("list", &self.path, error))? {
@@ -440,7 +440,7 @@ impl PrivateDir {
             let removed = match name.to_str() {
                 Ok(text) if is_dir && depth < MAX_DEPTH => {
                     let below = Self::open_below(&self.handle, &self.path, text, false)?;
-                    bytes += below.empty(depth + 1)?;
+                    bytes += below.remove_entries(depth + 1)?;
                     rustix::fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR)
                 }
                 _ => {
@@ -509,7 +509,7 @@ impl PrivateDir {
         Ok(())
     }
 
-    fn forget(&self, aside: &str) {
+    fn remove_aside(&self, aside: &str) {
         if let Err(error) = self.remove(aside) {
             tracing::warn!(%error, "a half-written file is left aside");
         }
@@ -535,7 +535,7 @@ pub fn is_at(open: impl AsFd, path: &Path) -> bool {
     })
 }
 
-fn plain(name: &str) -> Result<&str, FilesError> {
+fn checked_name(name: &str) -> Result<&str, FilesError> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
         return Err(FilesError::Name(name.chars().take(64).collect()));
     }
@@ -605,7 +605,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::run_dir::{HANDOFF, META, RunDir, runs};
+    use crate::run_dir::{HANDOFF, META, RunDir, list_runs};
     use pitstop_core::lineage::{IterationId, RunId};
 
     fn mode(path: &Path) -> u32 {
@@ -633,7 +633,7 @@ mod tests {
         for dir in [&pitstop, &pitstop.join("runs"), &iteration] {
             assert_eq!(mode(dir), 0o700);
         }
-        assert_eq!(runs(&dir).unwrap(), [run]);
+        assert_eq!(list_runs(&dir).unwrap(), [run]);
     }
 
     #[test]

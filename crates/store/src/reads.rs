@@ -22,7 +22,7 @@ impl Store {
     pub async fn metrics(&self, run: &RunId) -> Result<Vec<Metric>, StoreError> {
         const WHAT: &str = "the metrics";
         let read = rows::read_metrics(run);
-        let mut found = self.records(read, rows::metric, WHAT).await?;
+        let mut found = self.read_records(read, rows::metric_in, WHAT).await?;
         found.reverse();
         self.waiting().pending.over_metrics(run, &mut found);
         Ok(found)
@@ -31,7 +31,7 @@ impl Store {
     /// Returns all figures of these runs, taken together by name.
     pub async fn totals(&self, of: &HistoryOf) -> Result<Vec<Total>, StoreError> {
         let read = rows::read_totals(of);
-        self.records(read, rows::total, "the metrics").await
+        self.read_records(read, rows::total_in, "the metrics").await
     }
 
     /// Returns the runs asked for with their iterations, newest run first, at most `limit` runs.
@@ -62,9 +62,9 @@ impl Store {
         what: &'static str,
     ) -> Result<Vec<RunHistory>, StoreError> {
         let mut histories = Vec::new();
-        for run in self.records(read, rows::run, what).await? {
+        for run in self.read_records(read, rows::run_in, what).await? {
             let read = rows::read_iterations(&run.run);
-            let iterations = self.records(read, rows::iteration, what).await?;
+            let iterations = self.read_records(read, rows::iteration_in, what).await?;
             histories.push(RunHistory { run, iterations });
         }
         Ok(histories)
@@ -73,7 +73,9 @@ impl Store {
     /// Returns a session of any run, with the handoffs that it got and gave; none if the store knows no such session.
     pub async fn session(&self, session: SessionId) -> Result<Option<PastSession>, StoreError> {
         let read = rows::read_session(session);
-        let found = self.record(read, rows::place, "the session").await?;
+        let found = self
+            .read_record(read, rows::place_in, "the session")
+            .await?;
         let waiting = self.waiting().pending.place_of(session);
         match waiting.max(found) {
             Some((run, iteration)) => self.past(&run, iteration).await,
@@ -91,9 +93,9 @@ impl Store {
         const WHAT: &str = "the session";
         let of = HistoryOf::Run(run.clone());
         let read = rows::read_runs(&of, 1);
-        let begun = self.record(read, rows::run, WHAT).await?;
+        let begun = self.read_record(read, rows::run_in, WHAT).await?;
         let read = rows::read_iteration(run, iteration);
-        let iterations = self.records(read, rows::iteration, WHAT).await?;
+        let iterations = self.read_records(read, rows::iteration_in, WHAT).await?;
         let begun = begun.map(|run| RunHistory { run, iterations });
         let mut found: Vec<_> = begun.into_iter().collect();
         let waiting = || self.waiting();
@@ -118,7 +120,7 @@ impl Store {
             return Ok(Some(past));
         };
         let read = rows::read_iterations_after(&run.run, session);
-        let after = self.records(read, rows::iteration, WHAT).await?;
+        let after = self.read_records(read, rows::iteration_in, WHAT).await?;
         // What waits is newer than what was read.
         let reboots = iterations.iter().rev().chain(&after);
         let mut of_it = reboots
@@ -126,9 +128,11 @@ impl Store {
             .filter(|record| record.old_session == Some(session));
         past.state = of_it.find_map(|record| record.preserved_state.clone());
         let read = rows::read_reboots(&run.run, session);
-        let mut entries = self.records(read, rows::journal_entry, WHAT).await?;
+        let mut entries = self
+            .read_records(read, rows::journal_entry_in, WHAT)
+            .await?;
         let read = rows::read_checkpoint_of(&run.project, iteration, session);
-        past.checkpoint = self.record(read, rows::checkpoint, WHAT).await?;
+        past.checkpoint = self.read_record(read, rows::checkpoint_in, WHAT).await?;
         let waiting = waiting();
         let pending = &waiting.pending;
         pending.over_reboots(&run.run, &mut entries);
@@ -143,12 +147,12 @@ impl Store {
         &self,
         session: SessionId,
     ) -> Result<Option<serde_json::Value>, StoreError> {
-        let waiting = self.waiting().pending.carried(session);
+        let waiting = self.waiting().pending.carried_state(session);
         if waiting.is_some() {
             return Ok(waiting);
         }
         let read = rows::read_carried(session);
-        self.record(read, rows::carried, "what the session carries")
+        self.read_record(read, rows::carried_in, "what the session carries")
             .await
     }
 
@@ -161,7 +165,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<(RunId, Iteration)>, StoreError> {
         let read = rows::read_earlier(project, but, limit);
-        self.records(read, rows::iteration_of_run, "earlier runs")
+        self.read_records(read, rows::iteration_of_run, "earlier runs")
             .await
     }
 
@@ -183,14 +187,14 @@ impl Store {
             let statement = rows::search(project, wanted, behind.as_ref(), limit);
             let rows = self.read(statement, WHAT).await?;
             for row in &rows {
-                let Some((run, iteration)) = known(rows::place(row), WHAT) else {
+                let Some((run, iteration)) = log_unknown(rows::place_in(row), WHAT) else {
                     continue;
                 };
                 let is_it = match &small {
                     None => true,
                     Some(small) => {
                         let past = self.past(&run, iteration).await?;
-                        past.is_some_and(|past| says(&past, small))
+                        past.is_some_and(|past| holds_text(&past, small))
                     }
                 };
                 behind = Some((run.clone(), iteration));
@@ -216,7 +220,7 @@ impl Store {
         before: DateTime<Utc>,
     ) -> Result<Vec<RunRecord>, StoreError> {
         let read = rows::read_runs_before(host, project, before);
-        self.records(read, rows::run, "the runs").await
+        self.read_records(read, rows::run_in, "the runs").await
     }
 
     /// Returns every checkpoint of this machine (of this project alone, if one is given), newest first.
@@ -226,7 +230,8 @@ impl Store {
         project: Option<&Project>,
     ) -> Result<Vec<Saved>, StoreError> {
         let read = rows::read_saved(host, project);
-        self.records(read, rows::saved, "the checkpoints").await
+        self.read_records(read, rows::saved_in, "the checkpoints")
+            .await
     }
 
     /// Returns the latest reboot of the project that was begun and is not over.
@@ -236,7 +241,7 @@ impl Store {
     ) -> Result<Option<JournalEntry>, StoreError> {
         let read = rows::read_journal(project);
         let open = self
-            .record(read, rows::journal_entry, "the journal")
+            .read_record(read, rows::journal_entry_in, "the journal")
             .await?;
         let waiting = self.waiting();
         Ok(waiting
@@ -248,7 +253,7 @@ impl Store {
     pub async fn checkpoints(&self, which: &Checkpoints) -> Result<Vec<Checkpoint>, StoreError> {
         let read = rows::read_checkpoints(which);
         let mut found = self
-            .records(read, rows::checkpoint, "the checkpoints")
+            .read_records(read, rows::checkpoint_in, "the checkpoints")
             .await?;
         // The database compares letters without their case.
         if let Some(tag) = &which.tag {
@@ -263,7 +268,9 @@ impl Store {
     /// supervisor ends after one that crashed.
     pub async fn last_agents(&self, project: &Project) -> Result<Vec<AgentRecord>, StoreError> {
         let read = rows::read_agents(project);
-        let mut found = self.records(read, rows::agent, "the agents").await?;
+        let mut found = self
+            .read_records(read, rows::agent_in, "the agents")
+            .await?;
         let waiting = self.waiting();
         waiting
             .pending
@@ -274,31 +281,31 @@ impl Store {
 
 impl Store {
     /// Returns the records in the rows of a statement; the log names them `what`.
-    async fn records<T>(
+    async fn read_records<T>(
         &self,
         statement: Statement,
         record: fn(&Cells) -> Option<T>,
         what: &'static str,
     ) -> Result<Vec<T>, StoreError> {
         let rows = self.read(statement, what).await?;
-        let found = rows.iter().filter_map(|row| known(record(row), what));
+        let found = rows.iter().filter_map(|row| log_unknown(record(row), what));
         Ok(found.collect())
     }
 
     /// Returns the record in the first row.
-    async fn record<T>(
+    async fn read_record<T>(
         &self,
         statement: Statement,
         record: fn(&Cells) -> Option<T>,
         what: &'static str,
     ) -> Result<Option<T>, StoreError> {
         let rows = self.read(statement, what).await?;
-        Ok(rows.first().and_then(|row| known(record(row), what)))
+        Ok(rows.first().and_then(|row| log_unknown(record(row), what)))
     }
 }
 
 /// Logs a row that could not be read: it was written by something else, and is left out.
-fn known<T>(record: Option<T>, what: &'static str) -> Option<T> {
+fn log_unknown<T>(record: Option<T>, what: &'static str) -> Option<T> {
     if record.is_none() {
         tracing::warn!(
             what,
@@ -309,7 +316,7 @@ fn known<T>(record: Option<T>, what: &'static str) -> Option<T> {
 }
 
 /// Reports whether one of the texts of a session holds this one, which is in lower case.
-fn says(past: &PastSession, wanted: &str) -> bool {
+fn holds_text(past: &PastSession, wanted: &str) -> bool {
     let handoff = |entry: &Option<JournalEntry>| entry.as_ref().map(|one| one.handoff.clone());
     let texts = [
         past.task.clone(),

@@ -69,7 +69,7 @@ impl Write {
             Self::Run(run) => write_run(run),
             Self::RunEnd { run, at, reason } => Statement {
                 sql: "UPDATE runs SET ended_at = $2, end_reason = $3 WHERE run_id = $1",
-                binds: vec![text(run), time(*at), text(reason)],
+                binds: vec![bind_text(run), bind_time(*at), bind_text(reason)],
             },
             Self::Iteration { run, iteration } => write_iteration(run, iteration),
             Self::Journal(entry) => write_journal(entry),
@@ -80,7 +80,7 @@ impl Write {
             } => Statement {
                 sql: "UPDATE journal SET closed_at = $2, outcome = $3 \
                       WHERE reboot_id = $1 AND closed_at IS NULL",
-                binds: vec![text(reboot_id), time(*at), text(outcome)],
+                binds: vec![bind_text(reboot_id), bind_time(*at), bind_text(outcome)],
             },
             Self::Checkpoint {
                 project,
@@ -91,23 +91,27 @@ impl Write {
                       VALUES ($1, $2, $3, $4, 0) \
                       ON CONFLICT (run_id, pid, pid_started) DO UPDATE SET iteration = excluded.iteration",
                 binds: vec![
-                    text(&agent.run),
-                    number(agent.iteration.get()),
-                    number(agent.process.pid),
-                    text(&agent.process.start_time),
+                    bind_text(&agent.run),
+                    bind_number(agent.iteration.get()),
+                    bind_number(agent.process.pid),
+                    bind_text(&agent.process.start_time),
                 ],
             },
             Self::AgentGone { run, process } => Statement {
                 sql: "UPDATE agents SET gone = 1 WHERE run_id = $1 AND pid = $2 AND pid_started = $3",
-                binds: vec![text(run), number(process.pid), text(&process.start_time)],
+                binds: vec![
+                    bind_text(run),
+                    bind_number(process.pid),
+                    bind_text(&process.start_time),
+                ],
             },
             Self::ForgetRun(run) => Statement {
                 sql: "DELETE FROM runs WHERE run_id = $1",
-                binds: vec![text(run)],
+                binds: vec![bind_text(run)],
             },
             Self::ForgetCheckpoint(id) => Statement {
                 sql: "DELETE FROM checkpoints WHERE id = $1",
-                binds: vec![text(id)],
+                binds: vec![bind_text(id)],
             },
             Self::Carried {
                 run,
@@ -120,10 +124,10 @@ impl Write {
                       written_at = excluded.written_at, state = excluded.state \
                       WHERE carried.written_at <= excluded.written_at",
                 binds: vec![
-                    text(session),
-                    text(run),
-                    time(*at),
-                    Bind::Text(Some(json(state))),
+                    bind_text(session),
+                    bind_text(run),
+                    bind_time(*at),
+                    Bind::Text(Some(masked_json(state))),
                 ],
             },
             Self::Metric { run, metric } => Statement {
@@ -131,10 +135,10 @@ impl Write {
                       VALUES ($1, $2, $3, $4, $5) \
                       ON CONFLICT (run_id, iteration, name, measured_at) DO UPDATE SET value = excluded.value",
                 binds: vec![
-                    text(run),
-                    number(metric.iteration.map_or(0, IterationId::get)),
-                    text(&metric.name),
-                    time(metric.at),
+                    bind_text(run),
+                    bind_number(metric.iteration.map_or(0, IterationId::get)),
+                    bind_text(&metric.name),
+                    bind_time(metric.at),
                     Bind::Real(Some(metric.value)),
                 ],
             },
@@ -151,18 +155,18 @@ fn write_run(run: &RunRecord) -> Statement {
               agent = excluded.agent, version = excluded.version, \
               task = excluded.task, ended_at = excluded.ended_at, end_reason = excluded.end_reason",
         binds: vec![
-            text(&run.run),
-            text(&run.project.hash),
-            text(&run.project.path),
-            text(&run.project.host),
-            number(run.process.pid),
-            text(&run.process.start_time),
-            text(&run.agent),
-            text(&run.version),
-            maybe_text(run.task.as_ref()),
-            time(run.started_at),
+            bind_text(&run.run),
+            bind_text(&run.project.hash),
+            bind_text(&run.project.path),
+            bind_text(&run.project.host),
+            bind_number(run.process.pid),
+            bind_text(&run.process.start_time),
+            bind_text(&run.agent),
+            bind_text(&run.version),
+            bind_maybe(run.task.as_ref()),
+            bind_time(run.started_at),
             Bind::Text(run.ended_at.map(moment::text)),
-            maybe_text(run.end_reason),
+            bind_maybe(run.end_reason),
         ],
     }
 }
@@ -183,26 +187,26 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
               compactions = excluded.compactions, summary_made = excluded.summary_made, \
               turns = excluded.turns, signal = excluded.signal, in_turn = excluded.in_turn",
         binds: vec![
-            text(run),
-            number(iteration.iteration.get()),
-            maybe_text(iteration.session_id),
-            time(iteration.started_at),
+            bind_text(run),
+            bind_number(iteration.iteration.get()),
+            bind_maybe(iteration.session_id),
+            bind_time(iteration.started_at),
             Bind::Text(iteration.ended_at.map(moment::text)),
-            maybe_text(iteration.end_reason),
-            number(iteration.tokens.input.0),
-            number(iteration.tokens.output.0),
-            maybe_text(iteration.summary.as_ref()),
-            maybe_number(iteration.parent.map(IterationId::get)),
-            maybe_number(iteration.tokens_at_birth.map(|tokens| tokens.0)),
-            maybe_number(iteration.tokens_at_end.map(|tokens| tokens.0)),
+            bind_maybe(iteration.end_reason),
+            bind_number(iteration.tokens.input.0),
+            bind_number(iteration.tokens.output.0),
+            bind_maybe(iteration.summary.as_ref()),
+            bind_count(iteration.parent.map(IterationId::get)),
+            bind_count(iteration.tokens_at_birth.map(|tokens| tokens.0)),
+            bind_count(iteration.tokens_at_end.map(|tokens| tokens.0)),
             Bind::Real(iteration.cost_usd),
-            maybe_text(iteration.cause),
-            Bind::Text(iteration.reboot.as_ref().map(json)),
-            number(iteration.compactions),
-            Bind::Text(iteration.summary_made.as_ref().map(json)),
-            maybe_number(iteration.turns.map(u64::from)),
+            bind_maybe(iteration.cause),
+            Bind::Text(iteration.reboot.as_ref().map(masked_json)),
+            bind_number(iteration.compactions),
+            Bind::Text(iteration.summary_made.as_ref().map(masked_json)),
+            bind_count(iteration.turns.map(u64::from)),
             Bind::Text(iteration.signal.clone()),
-            maybe_number(iteration.in_turn.then_some(1)),
+            bind_count(iteration.in_turn.then_some(1)),
         ],
     }
 }
@@ -216,14 +220,14 @@ fn write_journal(entry: &JournalEntry) -> Statement {
               written_at = excluded.written_at, closed_at = excluded.closed_at, outcome = excluded.outcome \
               WHERE journal.closed_at IS NULL",
         binds: vec![
-            text(&entry.reboot_id),
-            text(&entry.run),
-            number(entry.iteration.get()),
-            text(&entry.step),
-            Bind::Text(Some(json(entry))),
-            time(entry.at),
+            bind_text(&entry.reboot_id),
+            bind_text(&entry.run),
+            bind_number(entry.iteration.get()),
+            bind_text(&entry.step),
+            Bind::Text(Some(masked_json(entry))),
+            bind_time(entry.at),
             Bind::Text(entry.step.is_final().then(|| moment::text(entry.at))),
-            maybe_text(entry.outcome.as_ref()),
+            bind_maybe(entry.outcome.as_ref()),
         ],
     }
 }
@@ -248,24 +252,24 @@ fn write_checkpoint(project: &Project, checkpoint: &Checkpoint) -> Statement {
               run_id = excluded.run_id, iteration = excluded.iteration, session_id = excluded.session_id \
               WHERE checkpoints.created_at <= excluded.created_at",
         binds: vec![
-            text(&checkpoint.id),
-            text(&checkpoint.environment),
-            text(&checkpoint.task),
-            text(&checkpoint.context),
-            Bind::Text(Some(json(&checkpoint.next_steps))),
-            Bind::Text(Some(json(&checkpoint.tags))),
-            Bind::Text(Some(json(&SavedState {
+            bind_text(&checkpoint.id),
+            bind_text(&checkpoint.environment),
+            bind_text(&checkpoint.task),
+            bind_text(&checkpoint.context),
+            Bind::Text(Some(masked_json(&checkpoint.next_steps))),
+            Bind::Text(Some(masked_json(&checkpoint.tags))),
+            Bind::Text(Some(masked_json(&SavedState {
                 state: checkpoint.state.clone(),
                 scratchpad: checkpoint.scratchpad.clone(),
             }))),
-            number(FORMAT),
-            time(checkpoint.created_at),
-            text(&project.hash),
-            text(&project.path),
-            text(&project.host),
-            maybe_text(checkpoint.run.as_ref()),
-            maybe_number(checkpoint.iteration.map(IterationId::get)),
-            maybe_text(checkpoint.session),
+            bind_number(FORMAT),
+            bind_time(checkpoint.created_at),
+            bind_text(&project.hash),
+            bind_text(&project.path),
+            bind_text(&project.host),
+            bind_maybe(checkpoint.run.as_ref()),
+            bind_count(checkpoint.iteration.map(IterationId::get)),
+            bind_maybe(checkpoint.session),
         ],
     }
 }
@@ -276,13 +280,17 @@ pub(super) fn read_runs(of: &HistoryOf, limit: u32) -> Statement {
         HistoryOf::Run(run) => Statement {
             sql: "SELECT run_id, project_hash, project_path, host, pid, pid_started, agent, version, task, \
                   started_at, ended_at, end_reason FROM runs WHERE run_id = $1 LIMIT $2",
-            binds: vec![text(run), number(limit)],
+            binds: vec![bind_text(run), bind_number(limit)],
         },
         HistoryOf::Project(project) => Statement {
             sql: "SELECT run_id, project_hash, project_path, host, pid, pid_started, agent, version, task, \
                   started_at, ended_at, end_reason FROM runs \
                   WHERE project_hash = $1 AND host = $2 ORDER BY run_id DESC LIMIT $3",
-            binds: vec![text(&project.hash), text(&project.host), number(limit)],
+            binds: vec![
+                bind_text(&project.hash),
+                bind_text(&project.host),
+                bind_number(limit),
+            ],
         },
     }
 }
@@ -293,26 +301,26 @@ pub(super) fn read_open_elsewhere(host: &str, limit: u32) -> Statement {
         sql: "SELECT run_id, project_hash, project_path, host, pid, pid_started, agent, version, task, \
               started_at, ended_at, end_reason FROM runs \
               WHERE host <> $1 AND ended_at IS NULL ORDER BY run_id DESC LIMIT $2",
-        binds: vec![text(&host), number(limit)],
+        binds: vec![bind_text(&host), bind_number(limit)],
     }
 }
 
-pub(super) fn run(row: &Cells) -> Option<RunRecord> {
+pub(super) fn run_in(row: &Cells) -> Option<RunRecord> {
     let mut row = Reader::new(row);
     Some(RunRecord {
-        run: row.word()?,
+        run: row.next_word()?,
         project: Project {
-            hash: row.text()?,
-            path: row.text()?,
-            host: row.text()?,
+            hash: row.next_text()?,
+            path: row.next_text()?,
+            host: row.next_text()?,
         },
-        process: row.process()?,
-        agent: row.text()?,
-        version: row.text()?,
-        task: row.text(),
-        started_at: row.word()?,
-        ended_at: row.word(),
-        end_reason: row.word(),
+        process: row.next_process()?,
+        agent: row.next_text()?,
+        version: row.next_text()?,
+        task: row.next_text(),
+        started_at: row.next_word()?,
+        ended_at: row.next_word(),
+        end_reason: row.next_word(),
     })
 }
 
@@ -328,9 +336,9 @@ pub(super) fn read_runs_before(
               WHERE host = $1 AND ($2 IS NULL OR project_hash = $2) AND started_at < $3 \
               ORDER BY run_id LIMIT 100000",
         binds: vec![
-            text(&host),
-            maybe_text(project.map(|project| &project.hash)),
-            time(before),
+            bind_text(&host),
+            bind_maybe(project.map(|project| &project.hash)),
+            bind_time(before),
         ],
     }
 }
@@ -342,19 +350,19 @@ pub(super) fn read_saved(host: &str, project: Option<&Project>) -> Statement {
               WHERE host = $1 AND ($2 IS NULL OR project_hash = $2) \
               ORDER BY created_at DESC, id DESC LIMIT 1000000",
         binds: vec![
-            text(&host),
-            maybe_text(project.map(|project| &project.hash)),
+            bind_text(&host),
+            bind_maybe(project.map(|project| &project.hash)),
         ],
     }
 }
 
-pub(super) fn saved(row: &Cells) -> Option<Saved> {
+pub(super) fn saved_in(row: &Cells) -> Option<Saved> {
     let mut row = Reader::new(row);
     Some(Saved {
-        id: row.word()?,
-        environment: row.text()?,
-        project: row.text()?,
-        created_at: row.word()?,
+        id: row.next_word()?,
+        environment: row.next_text()?,
+        project: row.next_text()?,
+        created_at: row.next_word()?,
     })
 }
 
@@ -364,7 +372,7 @@ pub(super) fn read_iterations(run: &RunId) -> Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
               compactions, summary_made, turns, signal, in_turn FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
-        binds: vec![text(run)],
+        binds: vec![bind_text(run)],
     }
 }
 
@@ -374,7 +382,7 @@ pub(super) fn read_iteration(run: &RunId, iteration: IterationId) -> Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
               compactions, summary_made, turns, signal, in_turn FROM iterations WHERE run_id = $1 AND iteration = $2",
-        binds: vec![text(run), number(iteration.get())],
+        binds: vec![bind_text(run), bind_number(iteration.get())],
     }
 }
 
@@ -385,7 +393,7 @@ pub(super) fn read_iterations_after(run: &RunId, session: SessionId) -> Statemen
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
               compactions, summary_made, turns, signal, in_turn FROM iterations WHERE run_id = $1 AND reboot LIKE $2 \
               ORDER BY iteration DESC LIMIT 4",
-        binds: vec![text(run), as_written("old_session", session)],
+        binds: vec![bind_text(run), as_written("old_session", session)],
     }
 }
 
@@ -402,10 +410,10 @@ pub(super) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
               WHERE runs.project_hash = $1 AND runs.host = $2 AND runs.run_id <> $3 \
               ORDER BY iterations.run_id DESC, iterations.iteration DESC LIMIT $4",
         binds: vec![
-            text(&project.hash),
-            text(&project.host),
-            text(but),
-            number(limit),
+            bind_text(&project.hash),
+            bind_text(&project.host),
+            bind_text(but),
+            bind_number(limit),
         ],
     }
 }
@@ -421,8 +429,8 @@ pub(super) fn search(
     limit: u32,
 ) -> Statement {
     let wanted = wanted.to_ascii_lowercase();
-    let quoted = json(&wanted);
-    let within = |text: &str| Bind::Text(Some(format!("%{}%", like(text))));
+    let quoted = masked_json(&wanted);
+    let within = |text: &str| Bind::Text(Some(format!("%{}%", like_pattern(text))));
     Statement {
         sql: "SELECT iterations.run_id, iterations.iteration \
               FROM iterations JOIN runs ON runs.run_id = iterations.run_id \
@@ -437,13 +445,13 @@ pub(super) fn search(
               OR (iterations.run_id = $5 AND iterations.iteration < $6)) \
               ORDER BY iterations.run_id DESC, iterations.iteration DESC LIMIT $7",
         binds: vec![
-            text(&project.hash),
-            text(&project.host),
+            bind_text(&project.hash),
+            bind_text(&project.host),
             within(&wanted),
             within(quoted.trim_matches('"')),
-            maybe_text(behind.map(|(run, _)| run)),
-            maybe_number(behind.map(|(_, iteration)| iteration.get())),
-            number(limit),
+            bind_maybe(behind.map(|(run, _)| run)),
+            bind_count(behind.map(|(_, iteration)| iteration.get())),
+            bind_number(limit),
         ],
     }
 }
@@ -451,39 +459,41 @@ pub(super) fn search(
 /// Reads a row that begins with the run.
 pub(super) fn iteration_of_run(row: &Cells) -> Option<(RunId, Iteration)> {
     let mut row = Reader::new(row);
-    Some((row.word()?, iteration_in(row)?))
+    Some((row.next_word()?, read_iteration_from(row)?))
 }
 
-pub(super) fn iteration(row: &Cells) -> Option<Iteration> {
-    iteration_in(Reader::new(row))
+pub(super) fn iteration_in(row: &Cells) -> Option<Iteration> {
+    read_iteration_from(Reader::new(row))
 }
 
-fn iteration_in(mut row: Reader<'_>) -> Option<Iteration> {
+fn read_iteration_from(mut row: Reader<'_>) -> Option<Iteration> {
     Some(Iteration {
-        iteration: IterationId::new(row.number()?)?,
-        session_id: row.word(),
-        started_at: row.word()?,
-        ended_at: row.word(),
-        end_reason: row.word(),
+        iteration: IterationId::new(row.next_number()?)?,
+        session_id: row.next_word(),
+        started_at: row.next_word()?,
+        ended_at: row.next_word(),
+        end_reason: row.next_word(),
         tokens: TokenTotals {
-            input: Tokens(row.number()?),
-            output: Tokens(row.number()?),
+            input: Tokens(row.next_number()?),
+            output: Tokens(row.next_number()?),
         },
-        summary: row.text(),
-        parent: row.number().and_then(IterationId::new),
-        tokens_at_birth: row.number().map(Tokens),
-        tokens_at_end: row.number().map(Tokens),
-        cost_usd: row.real(),
-        cause: row.word(),
-        reboot: row.json(),
+        summary: row.next_text(),
+        parent: row.next_number().and_then(IterationId::new),
+        tokens_at_birth: row.next_number().map(Tokens),
+        tokens_at_end: row.next_number().map(Tokens),
+        cost_usd: row.next_real(),
+        cause: row.next_word(),
+        reboot: row.next_json(),
         compactions: row
-            .number()
+            .next_number()
             .and_then(|count| u32::try_from(count).ok())
             .unwrap_or(0),
-        summary_made: row.json(),
-        turns: row.number().and_then(|count| u32::try_from(count).ok()),
-        signal: row.text(),
-        in_turn: row.number() == Some(1),
+        summary_made: row.next_json(),
+        turns: row
+            .next_number()
+            .and_then(|count| u32::try_from(count).ok()),
+        signal: row.next_text(),
+        in_turn: row.next_number() == Some(1),
     })
 }
 
@@ -492,13 +502,13 @@ pub(super) fn read_session(session: SessionId) -> Statement {
     Statement {
         sql: "SELECT run_id, iteration FROM iterations WHERE session_id = $1 \
               ORDER BY run_id DESC, iteration DESC LIMIT 1",
-        binds: vec![text(&session)],
+        binds: vec![bind_text(&session)],
     }
 }
 
-pub(super) fn place(row: &Cells) -> Option<(RunId, IterationId)> {
+pub(super) fn place_in(row: &Cells) -> Option<(RunId, IterationId)> {
     let mut row = Reader::new(row);
-    Some((row.word()?, IterationId::new(row.number()?)?))
+    Some((row.next_word()?, IterationId::new(row.next_number()?)?))
 }
 
 /// Reads the reboots of a run that a session began with or ended with, newest first.
@@ -507,7 +517,7 @@ pub(super) fn read_reboots(run: &RunId, session: SessionId) -> Statement {
         sql: "SELECT entry FROM journal WHERE run_id = $1 AND (entry LIKE $2 OR entry LIKE $3) \
               ORDER BY written_at DESC, iteration DESC LIMIT 64",
         binds: vec![
-            text(run),
+            bind_text(run),
             as_written("old_session", session),
             as_written("new_session", session),
         ],
@@ -533,12 +543,12 @@ pub(super) fn read_checkpoint_of(
               AND ($4 IS NULL OR created_at <= $4) AND session_id = $5 AND format <= $6 \
               ORDER BY created_at DESC, id DESC LIMIT 1",
         binds: vec![
-            text(&project.hash),
-            text(&project.host),
-            time(iteration.started_at),
+            bind_text(&project.hash),
+            bind_text(&project.host),
+            bind_time(iteration.started_at),
             Bind::Text(iteration.ended_at.map(moment::text)),
-            text(&session),
-            number(FORMAT),
+            bind_text(&session),
+            bind_number(FORMAT),
         ],
     }
 }
@@ -547,12 +557,12 @@ pub(super) fn read_checkpoint_of(
 pub(super) fn read_carried(session: SessionId) -> Statement {
     Statement {
         sql: "SELECT state FROM carried WHERE session_id = $1",
-        binds: vec![text(&session)],
+        binds: vec![bind_text(&session)],
     }
 }
 
-pub(super) fn carried(row: &Cells) -> Option<serde_json::Value> {
-    serde_json::from_str(&Reader::new(row).text()?).ok()
+pub(super) fn carried_in(row: &Cells) -> Option<serde_json::Value> {
+    serde_json::from_str(&Reader::new(row).next_text()?).ok()
 }
 
 /// Reads the latest reboot of the project that is not over, unless a later run went on without it: that happens where this
@@ -564,12 +574,12 @@ pub(super) fn read_journal(project: &Project) -> Statement {
               AND NOT EXISTS (SELECT 1 FROM runs AS later WHERE later.project_hash = $1 AND later.host = $2 \
               AND later.run_id <> journal.run_id AND later.started_at > journal.written_at) \
               ORDER BY journal.run_id DESC, journal.iteration DESC, journal.written_at DESC LIMIT 1",
-        binds: vec![text(&project.hash), text(&project.host)],
+        binds: vec![bind_text(&project.hash), bind_text(&project.host)],
     }
 }
 
-pub(super) fn journal_entry(row: &Cells) -> Option<JournalEntry> {
-    Reader::new(row).json()
+pub(super) fn journal_entry_in(row: &Cells) -> Option<JournalEntry> {
+    Reader::new(row).next_json()
 }
 
 /// Reads the checkpoints asked for, newest first.
@@ -584,30 +594,30 @@ pub(super) fn read_checkpoints(which: &Checkpoints) -> Statement {
               AND ($6 IS NULL OR id LIKE $6 ESCAPE '!') \
               AND format <= $4 ORDER BY created_at DESC, id DESC LIMIT $7",
         binds: vec![
-            maybe_text(which.environment.as_ref()),
-            maybe_text(which.project.as_ref().map(|project| &project.hash)),
-            maybe_text(which.project.as_ref().map(|project| &project.host)),
-            number(FORMAT),
-            maybe_text(tag.map(|tag| format!("%{}%", like(&json(tag))))),
-            maybe_text(which.id.as_ref().map(|id| format!("{}%", like(id)))),
-            number(which.limit),
+            bind_maybe(which.environment.as_ref()),
+            bind_maybe(which.project.as_ref().map(|project| &project.hash)),
+            bind_maybe(which.project.as_ref().map(|project| &project.host)),
+            bind_number(FORMAT),
+            bind_maybe(tag.map(|tag| format!("%{}%", like_pattern(&masked_json(tag))))),
+            bind_maybe(which.id.as_ref().map(|id| format!("{}%", like_pattern(id)))),
+            bind_number(which.limit),
         ],
     }
 }
 
-pub(super) fn checkpoint(row: &Cells) -> Option<Checkpoint> {
+pub(super) fn checkpoint_in(row: &Cells) -> Option<Checkpoint> {
     let mut row = Reader::new(row);
-    let format = row.number()?;
-    let (id, environment) = (row.word()?, row.text()?);
-    let (task, context) = (row.text()?, row.text()?);
-    let (next_steps, tags) = (row.json()?, row.json()?);
+    let format = row.next_number()?;
+    let (id, environment) = (row.next_word()?, row.next_text()?);
+    let (task, context) = (row.next_text()?, row.next_text()?);
+    let (next_steps, tags) = (row.next_json()?, row.next_json()?);
     let saved = if format < 2 {
         SavedState {
-            state: row.json()?,
+            state: row.next_json()?,
             scratchpad: None,
         }
     } else {
-        row.json()?
+        row.next_json()?
     };
     Some(Checkpoint {
         id,
@@ -618,10 +628,10 @@ pub(super) fn checkpoint(row: &Cells) -> Option<Checkpoint> {
         tags,
         state: saved.state,
         scratchpad: saved.scratchpad,
-        created_at: row.word()?,
-        run: row.word(),
-        iteration: row.number().and_then(IterationId::new),
-        session: row.word(),
+        created_at: row.next_word()?,
+        run: row.next_word(),
+        iteration: row.next_number().and_then(IterationId::new),
+        session: row.next_word(),
     })
 }
 
@@ -632,16 +642,16 @@ pub(super) fn read_agents(project: &Project) -> Statement {
               FROM agents JOIN runs ON runs.run_id = agents.run_id \
               WHERE runs.project_hash = $1 AND runs.host = $2 AND agents.gone = 0 \
               ORDER BY agents.run_id DESC, agents.iteration DESC LIMIT 64",
-        binds: vec![text(&project.hash), text(&project.host)],
+        binds: vec![bind_text(&project.hash), bind_text(&project.host)],
     }
 }
 
-pub(super) fn agent(row: &Cells) -> Option<AgentRecord> {
+pub(super) fn agent_in(row: &Cells) -> Option<AgentRecord> {
     let mut row = Reader::new(row);
     Some(AgentRecord {
-        run: row.word()?,
-        iteration: IterationId::new(row.number()?)?,
-        process: row.process()?,
+        run: row.next_word()?,
+        iteration: IterationId::new(row.next_number()?)?,
+        process: row.next_process()?,
     })
 }
 
@@ -650,17 +660,17 @@ pub(super) fn read_metrics(run: &RunId) -> Statement {
     Statement {
         sql: "SELECT iteration, name, measured_at, value FROM metrics WHERE run_id = $1 \
               ORDER BY measured_at DESC, iteration DESC, name DESC LIMIT 10000",
-        binds: vec![text(run)],
+        binds: vec![bind_text(run)],
     }
 }
 
-pub(super) fn metric(row: &Cells) -> Option<Metric> {
+pub(super) fn metric_in(row: &Cells) -> Option<Metric> {
     let mut row = Reader::new(row);
     Some(Metric {
-        iteration: IterationId::new(row.number()?),
-        name: row.text()?,
-        at: row.word()?,
-        value: row.real()?,
+        iteration: IterationId::new(row.next_number()?),
+        name: row.next_text()?,
+        at: row.next_word()?,
+        value: row.next_real()?,
     })
 }
 
@@ -670,30 +680,30 @@ pub(super) fn read_totals(of: &HistoryOf) -> Statement {
         HistoryOf::Run(run) => Statement {
             sql: "SELECT name, COUNT(*), SUM(value), MAX(value) FROM metrics WHERE run_id = $1 \
                   GROUP BY name ORDER BY name LIMIT 10000",
-            binds: vec![text(run)],
+            binds: vec![bind_text(run)],
         },
         HistoryOf::Project(project) => Statement {
             sql: "SELECT metrics.name, COUNT(*), SUM(metrics.value), MAX(metrics.value) FROM metrics \
                   JOIN runs ON runs.run_id = metrics.run_id \
                   WHERE runs.project_hash = $1 AND runs.host = $2 \
                   GROUP BY metrics.name ORDER BY metrics.name LIMIT 10000",
-            binds: vec![text(&project.hash), text(&project.host)],
+            binds: vec![bind_text(&project.hash), bind_text(&project.host)],
         },
     }
 }
 
-pub(super) fn total(row: &Cells) -> Option<Total> {
+pub(super) fn total_in(row: &Cells) -> Option<Total> {
     let mut row = Reader::new(row);
     Some(Total {
-        name: row.text()?,
-        count: row.number()?,
-        sum: row.real()?,
-        max: row.real()?,
+        name: row.next_text()?,
+        count: row.next_number()?,
+        sum: row.next_real()?,
+        max: row.next_real()?,
     })
 }
 
 /// Returns a text in the form for a pattern of `LIKE … ESCAPE '!'`.
-fn like(text: &str) -> String {
+fn like_pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
         let has_case = || c.to_lowercase().ne([c]) || c.to_uppercase().ne([c]);
@@ -717,36 +727,36 @@ impl<'a> Reader<'a> {
         Self(row.iter())
     }
 
-    fn text(&mut self) -> Option<String> {
+    fn next_text(&mut self) -> Option<String> {
         match self.0.next()? {
             Cell::Text(text) => Some(text.clone()),
             _ => None,
         }
     }
 
-    fn word<T: FromStr>(&mut self) -> Option<T> {
-        self.text()?.parse().ok()
+    fn next_word<T: FromStr>(&mut self) -> Option<T> {
+        self.next_text()?.parse().ok()
     }
 
-    fn json<T: serde::de::DeserializeOwned>(&mut self) -> Option<T> {
-        serde_json::from_str(&self.text()?).ok()
+    fn next_json<T: serde::de::DeserializeOwned>(&mut self) -> Option<T> {
+        serde_json::from_str(&self.next_text()?).ok()
     }
 
-    fn process(&mut self) -> Option<ProcessStamp> {
+    fn next_process(&mut self) -> Option<ProcessStamp> {
         Some(ProcessStamp {
-            pid: self.number()?.try_into().ok()?,
-            start_time: self.text()?,
+            pid: self.next_number()?.try_into().ok()?,
+            start_time: self.next_text()?,
         })
     }
 
-    fn number(&mut self) -> Option<u64> {
+    fn next_number(&mut self) -> Option<u64> {
         match self.0.next()? {
             Cell::Int(number) => u64::try_from(*number).ok(),
             _ => None,
         }
     }
 
-    fn real(&mut self) -> Option<f64> {
+    fn next_real(&mut self) -> Option<f64> {
         match self.0.next()? {
             Cell::Real(number) => Some(*number),
             Cell::Int(number) => Some(*number as f64),
@@ -757,27 +767,27 @@ impl<'a> Reader<'a> {
 
 /// Binds a text without its secrets. Every text that comes from elsewhere gets into the database by `text`, `maybe_text` or
 /// `json`, which mask secrets; a text that is searched for passes them too.
-fn text(value: &impl ToString) -> Bind {
-    maybe_text(Some(value.to_string()))
+fn bind_text(value: &impl ToString) -> Bind {
+    bind_maybe(Some(value.to_string()))
 }
 
-fn maybe_text(value: Option<impl ToString>) -> Bind {
+fn bind_maybe(value: Option<impl ToString>) -> Bind {
     Bind::Text(value.map(|value| redact::redact(&value.to_string()).into_owned()))
 }
 
-fn time(at: DateTime<Utc>) -> Bind {
+fn bind_time(at: DateTime<Utc>) -> Bind {
     Bind::Text(Some(moment::text(at)))
 }
 
-fn number(value: impl Into<u64>) -> Bind {
-    maybe_number(Some(value.into()))
+fn bind_number(value: impl Into<u64>) -> Bind {
+    bind_count(Some(value.into()))
 }
 
 /// Binds a count. One beyond 63 bits is nonsense from outside: it is kept as the largest that fits.
-fn maybe_number(value: Option<u64>) -> Bind {
+fn bind_count(value: Option<u64>) -> Bind {
     Bind::Int(value.map(|value| i64::try_from(value).unwrap_or(i64::MAX)))
 }
 
-fn json(value: &impl serde::Serialize) -> String {
+fn masked_json(value: &impl serde::Serialize) -> String {
     redact::json(&lineage::json(value).to_string()).into_owned()
 }

@@ -122,7 +122,7 @@ impl KeptRunDir {
 }
 
 /// Returns the runs that have a directory in `project`, oldest first.
-pub fn runs(project: &PrivateDir) -> Result<Vec<RunId>, FilesError> {
+pub fn list_runs(project: &PrivateDir) -> Result<Vec<RunId>, FilesError> {
     let Some(runs) = project.find_dir("runs")? else {
         return Ok(Vec::new());
     };

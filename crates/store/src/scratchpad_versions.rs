@@ -37,9 +37,9 @@ impl VersionFile {
 
     /// Adds a version; `all` are the versions that are kept, this one among them.
     pub fn add(&mut self, version: &Version, all: &Versions) -> Result<(), FilesError> {
-        let line = line(version);
+        let line = version_line(version);
         if self.bytes + line.len() > MAX_FILE {
-            let text: Vec<u8> = all.iter().flat_map(self::line).collect();
+            let text: Vec<u8> = all.iter().flat_map(self::version_line).collect();
             self.directory.write_private(FILE, &text)?;
             self.bytes = text.len();
             return Ok(());
@@ -53,7 +53,7 @@ impl VersionFile {
 }
 
 /// Returns a version as it is written. It begins with a line end: a line that was cut off, on a full disk, must not swallow it.
-fn line(version: &Version) -> Vec<u8> {
+fn version_line(version: &Version) -> Vec<u8> {
     let mut line = vec![b'\n'];
     // A map of texts and numbers always can be written.
     let written = serde_json::to_writer(&mut line, version);
