@@ -133,16 +133,16 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         directory: Some(&directory),
         failed: false,
     };
-    let mut outcomes = shell.recognise(&printed);
+    let mut outcomes = shell.recognise_runs(&printed);
     if outcomes.is_empty() {
         // A command that looks as if it only showed a text was given as a test run, and is one.
         let unnamed = test_run::Shell {
             command: None,
             ..shell
         };
-        outcomes = unnamed.recognise(&printed);
+        outcomes = unnamed.recognise_runs(&printed);
     }
-    let total = test_run::total(&outcomes);
+    let total = test_run::sum_up(&outcomes);
     // With several runs it is not known which test belongs to which.
     let runner = match &outcomes[..] {
         [only] => Some(only.runner.word().to_owned()),

@@ -11,7 +11,7 @@ use pitstop_handoff::{
     Generator, Marker, PreservedState, Sources,
     breakpoint::git::{self, GitFacts, GitState, Renamed},
 };
-use pitstop_transcript::human::section;
+use pitstop_transcript::human::section_lines;
 use tempfile::TempDir;
 
 /// A repository of its own, made by the real git with no config but ours.
@@ -319,7 +319,7 @@ fn described(dir: &Path, start: &GitFacts) -> (Vec<String>, Vec<String>) {
         .generate(&sources, 50_000)
         .unwrap()
         .text;
-    let lines = section(&text, "## Modified files").into_iter();
+    let lines = section_lines(&text, "## Modified files").into_iter();
     let files = lines.filter_map(|line| line.strip_prefix("- "));
     (git, files.map(str::to_owned).collect())
 }

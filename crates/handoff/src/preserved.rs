@@ -321,7 +321,7 @@ pub struct ReportedRun<'a> {
 }
 
 /// Returns the note that represents, among the failing tests, those that a report did not name.
-fn unnamed(command: &str) -> String {
+fn unnamed_note(command: &str) -> String {
     match command {
         "" => format!("(failing tests {UNNAMED}"),
         command => format!("(failing tests of `{command}` {UNNAMED}"),
@@ -370,19 +370,19 @@ fn take_group(groups: &mut Vec<Group>, run: &Verdicts<'_>) -> Group {
 }
 
 impl TestState {
-    /// Applies the outcome of one test run; see [`Self::update_all`].
-    pub fn update(&mut self, outcome: &TestOutcome) {
-        self.update_all(std::slice::from_ref(outcome));
+    /// Applies the outcome of one test run; see [`Self::apply_outcomes`].
+    pub fn apply_outcome(&mut self, outcome: &TestOutcome) {
+        self.apply_outcomes(std::slice::from_ref(outcome));
     }
 
     /// Applies the outcomes of the test runs of one command. `fixed` and `regressed` compare with the runs before it; a run of some
     /// tests, or of another owner's tests, does not change the results of the others. A run that could not be built shows nothing
     /// about any test: it is listed in `failing` by the runner's name until one of that owner can be built again.
-    pub fn update_all(&mut self, outcomes: &[TestOutcome]) {
+    pub fn apply_outcomes(&mut self, outcomes: &[TestOutcome]) {
         let Some(command) = outcomes.first().map(|one| one.command.as_str()) else {
             return;
         };
-        let again = self.begin(command);
+        let again = self.begin_command(command);
         for outcome in outcomes {
             let known: BTreeSet<&str> = outcome.passing.iter().map(String::as_str).collect();
             let failing: BTreeSet<&str> = outcome.failing.iter().map(String::as_str).collect();
@@ -396,7 +396,7 @@ impl TestState {
             let ended = built && outcome.complete && !outcome.spoilt;
             let covers = |name: &str| {
                 let same = ended && again.iter().any(|named| named == name);
-                built && (outcome.covers(name) || same)
+                built && (outcome.covers_test(name) || same)
             };
             let verdicts = Verdicts {
                 owner: &outcome.owner,
@@ -410,7 +410,7 @@ impl TestState {
                 failing,
                 note: (!built).then_some(broken),
             };
-            self.take(
+            self.apply_verdicts(
                 &verdicts,
                 &outcome.failing,
                 &outcome.passing,
@@ -422,13 +422,13 @@ impl TestState {
 
     /// Applies a test run that was reported. A test that failed before and is not named now has passed if the run is of the same
     /// command, or of one that requests all tests of the owner, and every failure has a name.
-    pub fn report(&mut self, run: &ReportedRun<'_>) {
+    pub fn apply_report(&mut self, run: &ReportedRun<'_>) {
         let names = |names: &[String]| -> Vec<String> {
-            let names = names.iter().map(|name| test_run::name(name));
+            let names = names.iter().map(|name| test_run::kept_name(name));
             names.filter(|name| !name.is_empty()).collect()
         };
         let (failing, passing) = (names(run.failing), names(run.passing));
-        let again = self.begin(run.command);
+        let again = self.begin_command(run.command);
         let (owner, whole) = test_run::owner_of(run.command, run.runner, run.directory);
         let by_command = owner.command.is_some() && !run.command.is_empty();
         let failed: BTreeSet<&str> = failing.iter().map(String::as_str).collect();
@@ -440,19 +440,19 @@ impl TestState {
             failing: failed,
             all_named,
             unnamed: true,
-            note: (!all_named).then(|| unnamed(run.command)),
+            note: (!all_named).then(|| unnamed_note(run.command)),
         };
         let covers = |name: &str| {
             whole
                 || by_command
                 || again.iter().any(|named| named == name)
-                || name == unnamed(run.command)
+                || name == unnamed_note(run.command)
         };
-        self.take(&verdicts, &failing, &passing, |_| false, covers);
+        self.apply_verdicts(&verdicts, &failing, &passing, |_| false, covers);
     }
 
     /// Begins to apply a command's runs: returns the failing tests that it named last time, if the previous command was the same.
-    fn begin(&mut self, command: &str) -> Vec<String> {
+    fn begin_command(&mut self, command: &str) -> Vec<String> {
         (self.fixed, self.regressed) = (Vec::new(), Vec::new());
         let same = !command.is_empty() && self.command.as_deref() == Some(command);
         self.command = (!command.is_empty()).then(|| command.to_owned());
@@ -461,7 +461,7 @@ impl TestState {
     }
 
     /// Applies a run's verdicts; `in_group` selects tests that passed together, and `covers` those that it ran or dropped.
-    fn take(
+    fn apply_verdicts(
         &mut self,
         run: &Verdicts<'_>,
         failing: &[String],
@@ -469,7 +469,7 @@ impl TestState {
         in_group: impl Fn(&str) -> bool,
         covers: impl Fn(&str) -> bool,
     ) {
-        let mut groups = self.groups();
+        let mut groups = self.take_groups();
         let before = take_group(&mut groups, run);
         let mut now = Group {
             owner: before.owner,
@@ -505,11 +505,11 @@ impl TestState {
         self.named.extend(failing.iter().cloned());
         let at = if now.owner.is_some() { groups.len() } else { 0 };
         groups.insert(at, now);
-        self.join(groups);
+        self.put_groups(groups);
     }
 
     /// Removes and returns the tests, grouped by their owners: those without a known owner come first.
-    fn groups(&mut self) -> Vec<Group> {
+    fn take_groups(&mut self) -> Vec<Group> {
         let (mut passing, mut failing) = (
             std::mem::take(&mut self.passing),
             std::mem::take(&mut self.failing),
@@ -535,7 +535,7 @@ impl TestState {
     }
 
     /// Puts the tests back; if there are too many, the oldest ones are left out.
-    fn join(&mut self, groups: Vec<Group>) {
+    fn put_groups(&mut self, groups: Vec<Group>) {
         let (mut passing, mut failing) = (KEPT_NAMES, KEPT_NAMES);
         let mut kept: Vec<Group> = groups.into_iter().rev().collect();
         for group in &mut kept {
@@ -749,7 +749,7 @@ impl PreservedState {
     }
 
     /// Admits prompts again that were removed before.
-    pub fn readmit(&mut self, words: &HumanWords) {
+    pub fn readmit_prompts(&mut self, words: &HumanWords) {
         for said in &words.prompts {
             self.withdrawn.remove(&plain_key(&said.text));
         }
@@ -767,7 +767,11 @@ impl PreservedState {
         if what.is_empty() {
             return;
         }
-        if let Some(have) = self.rejected.iter_mut().find(|have| same(&have.what, what)) {
+        if let Some(have) = self
+            .rejected
+            .iter_mut()
+            .find(|have| is_same_item(&have.what, what))
+        {
             if have.why.is_empty() {
                 why.clone_into(&mut have.why);
             }
@@ -796,14 +800,14 @@ impl PreservedState {
             return;
         }
         for have in &mut self.decisions {
-            if !same(&have.description, description) {
+            if !is_same_item(&have.description, description) {
                 continue;
             }
             if have.rationale.is_empty() {
                 rationale.clone_into(&mut have.rationale);
                 return;
             }
-            if rationale.is_empty() || same(&have.rationale, rationale) {
+            if rationale.is_empty() || is_same_item(&have.rationale, rationale) {
                 return;
             }
         }
@@ -876,7 +880,7 @@ impl PreservedState {
     /// Adds an item to do, unless it is already listed as to do; one that was done becomes to do again.
     pub fn add_pending(&mut self, item: &str, origin: Origin) {
         let item = Item::new(item, origin);
-        let is_it = |have: &Item| same(&have.text, &item.text);
+        let is_it = |have: &Item| is_same_item(&have.text, &item.text);
         if item.text.is_empty()
             || self.pending_items.len() >= KEPT_ITEMS
             || self.pending_items.iter().any(is_it)
@@ -891,8 +895,8 @@ impl PreservedState {
     pub fn mark_completed(&mut self, item: &str, origin: Origin) {
         let item = Item::new(item, origin);
         self.pending_items
-            .retain(|have| !same(&have.text, &item.text));
-        let listed = |have: &Item| same(&have.text, &item.text);
+            .retain(|have| !is_same_item(&have.text, &item.text));
+        let listed = |have: &Item| is_same_item(&have.text, &item.text);
         if item.text.is_empty() || self.completed_items.iter().any(listed) {
             return;
         }
@@ -945,7 +949,7 @@ impl PreservedState {
         }
         for blocker in notes.blockers.iter().take(FED_ITEMS) {
             let (severity, text) = Severity::of_blocker(&blocker.text);
-            let known = |issue: &Issue| same(&issue.description, text);
+            let known = |issue: &Issue| is_same_item(&issue.description, text);
             if blocker.resolved {
                 self.resolve_issue(text, Origin::Scratchpad);
             } else if !self.known_issues.iter().any(known) {
@@ -964,7 +968,7 @@ impl PreservedState {
     /// not known, all uncommitted files count as the run's.
     pub fn feed_git(&mut self, git: &GitFacts) {
         (self.branch, self.head) = (git.branch.clone(), git.head.clone());
-        let uncommitted: BTreeSet<&String> = git.uncommitted().collect();
+        let uncommitted: BTreeSet<&String> = git.uncommitted_files().collect();
         let start = git.since_start.as_ref().and(self.run_start.as_ref());
         let before = start.map_or(&[][..], |start| &start.uncommitted);
         let before: HashSet<&String> = before.iter().collect();
@@ -1003,7 +1007,7 @@ impl PreservedState {
             .cloned()
             .collect();
         let item = |file: &String| Item::new(file, Origin::Git);
-        self.uncommitted_files = git.uncommitted().map(item).collect();
+        self.uncommitted_files = git.uncommitted_files().map(item).collect();
     }
 
     /// Clears all files and the start of the run, because another run begins.
@@ -1041,27 +1045,27 @@ impl PreservedState {
         let mut done: HashSet<String> = self
             .completed_items
             .iter()
-            .map(|have| key(&have.text))
+            .map(|have| item_key(&have.text))
             .collect();
         for item in completed
             .take(KEPT_ITEMS)
             .map(|text| Item::new(text, origin))
         {
-            if !item.text.is_empty() && done.insert(key(&item.text)) {
+            if !item.text.is_empty() && done.insert(item_key(&item.text)) {
                 self.completed_items.push(item);
             }
         }
         let over = self.completed_items.len().saturating_sub(KEPT_ITEMS);
         self.completed_items.drain(..over);
         self.pending_items
-            .retain(|have| !done.contains(&key(&have.text)));
+            .retain(|have| !done.contains(&item_key(&have.text)));
         let mut open: HashSet<String> = self
             .pending_items
             .iter()
-            .map(|have| key(&have.text))
+            .map(|have| item_key(&have.text))
             .collect();
         for item in pending.take(KEPT_ITEMS).map(|text| Item::new(text, origin)) {
-            let key = key(&item.text);
+            let key = item_key(&item.text);
             if !item.text.is_empty() && !done.contains(&key) && open.insert(key) {
                 self.pending_items.push(item);
             }
@@ -1137,7 +1141,7 @@ pub fn texts(items: &[Item]) -> Vec<String> {
 }
 
 /// Returns the characters by which two wordings of an item are compared: lower case, without marks of Markdown or a full stop.
-fn plain(item: &str) -> impl Iterator<Item = char> {
+fn plain_chars(item: &str) -> impl Iterator<Item = char> {
     item.trim()
         .trim_end_matches('.')
         .chars()
@@ -1147,14 +1151,14 @@ fn plain(item: &str) -> impl Iterator<Item = char> {
 
 /// Reports whether two wordings are of the same item.
 #[must_use]
-pub fn same(one: &str, other: &str) -> bool {
-    plain(one).eq(plain(other))
+pub fn is_same_item(one: &str, other: &str) -> bool {
+    plain_chars(one).eq(plain_chars(other))
 }
 
 /// Returns the key that all wordings of an item have in common.
 #[must_use]
-pub fn key(text: &str) -> String {
-    plain(text).collect()
+pub fn item_key(text: &str) -> String {
+    plain_chars(text).collect()
 }
 
 #[cfg(test)]
@@ -1189,7 +1193,7 @@ mod tests {
     fn prompts_taken_in_at_once_are_those_taken_in_one_by_one() {
         let mut words = HumanWords::default();
         for number in 0..300 {
-            words.prompt(&format!("Never do number {number}."), None);
+            words.take_prompt(&format!("Never do number {number}."), None);
         }
         let mut at_once = PreservedState::default();
         for rule in ["Never do number 7!", "Never do that."] {
@@ -1226,7 +1230,7 @@ mod tests {
             directory: Some("/p"),
             failed: false,
         };
-        let mut found = shell.recognise(output);
+        let mut found = shell.recognise_runs(output);
         assert_eq!(found.len(), 1, "{output}");
         found.remove(0)
     }
@@ -1251,11 +1255,11 @@ mod tests {
     #[test]
     fn fixed_and_regressed_come_from_the_run_before() {
         let mut state = PreservedState::default();
-        state.test_state.update(&cargo(
+        state.test_state.apply_outcome(&cargo(
             "cargo test",
             &[("a", "ok"), ("b", "FAILED"), ("c", "ok")],
         ));
-        state.test_state.update(&cargo(
+        state.test_state.apply_outcome(&cargo(
             "cargo test",
             &[("a", "FAILED"), ("b", "ok"), ("c", "ok")],
         ));
@@ -1268,7 +1272,7 @@ mod tests {
             (tests.failing.as_slice(), tests.passing.len()),
             (&["a".to_owned()][..], 2)
         );
-        state.test_state.update(&cargo(
+        state.test_state.apply_outcome(&cargo(
             "cargo test",
             &[("a", "FAILED"), ("b", "ok"), ("c", "ok")],
         ));
@@ -1278,19 +1282,19 @@ mod tests {
     #[test]
     fn a_run_of_some_tests_leaves_what_is_known_of_the_others() {
         let mut state = PreservedState::default();
-        state.test_state.update(&cargo(
+        state.test_state.apply_outcome(&cargo(
             "cargo test",
             &[("a", "FAILED"), ("b", "FAILED"), ("c", "ok")],
         ));
         state
             .test_state
-            .update(&cargo("cargo test a", &[("a", "ok")]));
+            .apply_outcome(&cargo("cargo test a", &[("a", "ok")]));
         assert_eq!(state.test_state.failing, ["b"]);
         assert_eq!(state.test_state.fixed, ["a"]);
         // A whole run drops tests that no longer exist.
         state
             .test_state
-            .update(&cargo("cargo test", &[("a", "ok"), ("c", "ok")]));
+            .apply_outcome(&cargo("cargo test", &[("a", "ok"), ("c", "ok")]));
         assert!(state.test_state.failing.is_empty());
         assert_eq!(state.test_state.passing, ["a", "c"]);
     }
@@ -1300,9 +1304,9 @@ mod tests {
         let mut state = PreservedState::default();
         state
             .test_state
-            .update(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+            .apply_outcome(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
         let broken = "error: could not compile `x` (lib test) due to 1 previous error";
-        state.test_state.update(&run("cargo test", broken));
+        state.test_state.apply_outcome(&run("cargo test", broken));
         assert_eq!(
             state.test_state.failing,
             ["a", "(cargo test could not be built)"]
@@ -1310,7 +1314,7 @@ mod tests {
         assert_eq!(state.test_state.passing, ["b"]);
         state
             .test_state
-            .update(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
+            .apply_outcome(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
         assert!(state.test_state.failing.is_empty());
         assert_eq!(state.test_state.fixed, ["a"]);
     }
@@ -1320,18 +1324,18 @@ mod tests {
         let mut state = PreservedState::default();
         state
             .test_state
-            .update(&cargo("cargo test", &[("of_cargo", "FAILED")]));
+            .apply_outcome(&cargo("cargo test", &[("of_cargo", "FAILED")]));
         let failed = "FAILED t.py::x - E\nFAILED t.py::y\n2 failed, 3 passed in 0.1s\n";
         let failed = format!("=== short test summary info ===\n{failed}");
-        state.test_state.update(&run("pytest -q", &failed));
+        state.test_state.apply_outcome(&run("pytest -q", &failed));
         assert_eq!(state.test_state.failing, ["of_cargo", "t.py::x", "t.py::y"]);
         state
             .test_state
-            .update(&run("pytest -q other.py", "4 passed in 0.1s\n"));
+            .apply_outcome(&run("pytest -q other.py", "4 passed in 0.1s\n"));
         assert_eq!(state.test_state.failing.len(), 3);
         state
             .test_state
-            .update(&run("pytest -q", "5 passed in 0.1s\n"));
+            .apply_outcome(&run("pytest -q", "5 passed in 0.1s\n"));
         assert_eq!(state.test_state.failing, ["of_cargo"]);
         assert_eq!(state.test_state.fixed, ["t.py::x", "t.py::y"]);
     }
@@ -1339,24 +1343,24 @@ mod tests {
     #[test]
     fn a_package_that_passes_fixes_its_tests() {
         let mut state = PreservedState::default();
-        state.test_state.update(&run(
+        state.test_state.apply_outcome(&run(
             "go test ./a",
             "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n",
         ));
         assert_eq!(state.test_state.failing, ["m/a.TestX"]);
         state
             .test_state
-            .update(&run("go test ./ab", "ok  \tm/ab\t0.1s\n"));
+            .apply_outcome(&run("go test ./ab", "ok  \tm/ab\t0.1s\n"));
         assert_eq!(state.test_state.failing, ["m/a.TestX"]);
         state
             .test_state
-            .update(&run("go test ./a", "ok  \tm/a\t0.1s\n"));
+            .apply_outcome(&run("go test ./a", "ok  \tm/a\t0.1s\n"));
         assert_eq!(state.test_state.fixed, ["m/a.TestX"]);
     }
 
     fn reported(state: &mut TestState, command: &str, failed: u64, failing: &[&str]) {
         let failing: Vec<String> = failing.iter().map(|name| (*name).to_owned()).collect();
-        state.report(&ReportedRun {
+        state.apply_report(&ReportedRun {
             command,
             runner: None,
             directory: Some("/p"),
@@ -1370,7 +1374,7 @@ mod tests {
     #[test]
     fn a_reported_run_keeps_the_names_and_the_command() {
         let mut state = TestState::default();
-        state.update(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
+        state.apply_outcome(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
         reported(&mut state, "cargo test", 2, &["b", "c", "c"]);
         assert_eq!(
             (&*state.passing, &*state.failing),
@@ -1405,9 +1409,9 @@ mod tests {
                 directory: Some("/p"),
                 failed: false,
             };
-            let found = shell.recognise(output);
+            let found = shell.recognise_runs(output);
             assert!(!found.is_empty(), "{command}");
-            state.update_all(&found);
+            state.apply_outcomes(&found);
         }
         state
     }
@@ -1518,7 +1522,7 @@ mod tests {
             directory: Some("/p"),
             failed: true,
         };
-        state.update_all(&shell.recognise(output));
+        state.apply_outcomes(&shell.recognise_runs(output));
         assert_eq!(state.failing, ["a", "m/a.TestX"]);
         reported(&mut state, "./check", 1, &["b"]);
         reported(&mut state, "cd sub; ./check", 1, &["b"]);
@@ -1558,10 +1562,10 @@ mod tests {
                 directory: Some(directory),
                 failed: false,
             };
-            shell.recognise(output)
+            shell.recognise_runs(output)
         };
         let output = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n";
-        state.update_all(&cargo("/p/x", output));
+        state.apply_outcomes(&cargo("/p/x", output));
         assert_eq!(
             (&*state.fixed, &*state.regressed),
             (&["a".to_owned()][..], &["b".to_owned()][..])
@@ -1570,13 +1574,13 @@ mod tests {
         let again: TestState =
             serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
         assert_eq!(again, state);
-        state.update_all(&cargo("/p/y", "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n"));
+        state.apply_outcomes(&cargo("/p/y", "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n"));
         assert_eq!((state.failing.len(), state.passing.len()), (3, 1));
         // Shares that do not match must not lose a test.
         let json = r#"{"passing": [], "failing": ["a"], "fixed": [], "regressed": [], "owners": [{"runner": "jest", "passing": 9, "failing": 7}]}"#;
         let mut state: TestState = serde_json::from_str(json).unwrap();
         assert_eq!(state.failures().count(), 1);
-        state.update_all(&cargo("/p", output));
+        state.apply_outcomes(&cargo("/p", output));
         assert_eq!(state.failing, ["a", "b"]);
     }
 
@@ -1603,14 +1607,14 @@ mod tests {
     #[test]
     fn a_run_that_is_seen_twice_keeps_what_it_changed() {
         let mut state = TestState::default();
-        state.update(&cargo("cargo test", &[("a", "ok"), ("b", "FAILED")]));
+        state.apply_outcome(&cargo("cargo test", &[("a", "ok"), ("b", "FAILED")]));
         reported(&mut state, "cargo test", 1, &["a"]);
         assert_eq!(
             (&*state.fixed, &*state.regressed),
             (&["b".to_owned()][..], &["a".to_owned()][..])
         );
         let before = state.clone();
-        state.update(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+        state.apply_outcome(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
         assert!(state.fixed.is_empty() && state.regressed.is_empty());
         state.keep_changes(before);
         assert_eq!(

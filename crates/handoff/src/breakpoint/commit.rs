@@ -32,7 +32,7 @@ pub struct Made {
 impl Made {
     /// Creates a commit from the data that an external caller reports, shortened and made safe to show.
     #[must_use]
-    pub fn reported(sha: &str, branch: Option<&str>, message: &str, files: Option<u64>) -> Self {
+    pub fn from_report(sha: &str, branch: Option<&str>, message: &str, files: Option<u64>) -> Self {
         let branch = branch.map(str::trim).filter(|name| !name.is_empty());
         let message = message.trim();
         let whole = clean::text(message);
@@ -47,7 +47,7 @@ impl Made {
 
     /// Returns the id in the short form of seven digits that people write.
     #[must_use]
-    pub fn short(&self) -> &str {
+    pub fn short_id(&self) -> &str {
         self.sha.get(..7).unwrap_or(&self.sha)
     }
 
@@ -60,8 +60,8 @@ impl Made {
 
 /// Returns the commits that a shell command line has made, in order, according to its output.
 #[must_use]
-pub fn seen(command: &str, printed: &str) -> Vec<Made> {
-    if !commits(command) {
+pub fn find_commits(command: &str, printed: &str) -> Vec<Made> {
+    if !makes_commits(command) {
         return Vec::new();
     }
     let start = printed.ceil_char_boundary(printed.len().saturating_sub(OUTPUT_CAP));
@@ -79,7 +79,7 @@ pub fn seen(command: &str, printed: &str) -> Vec<Made> {
 
 /// Reports whether the line runs git with a verb that makes commits. Quotes are not parsed: a wrong guess costs no more than
 /// one search of the output.
-fn commits(line: &str) -> bool {
+fn makes_commits(line: &str) -> bool {
     const VERBS: [&str; 6] = ["commit", "merge", "cherry-pick", "revert", "rebase", "am"];
     line.split(['&', '|', ';', '\n', '(', ')', '`'])
         .any(|part| {
@@ -100,7 +100,7 @@ fn read_line(line: &str) -> Option<Made> {
     let place = place.strip_suffix(" (root-commit)").unwrap_or(place);
     // A branch's name has no space in it.
     let branch = (!place.contains(' ')).then_some(place);
-    Some(Made::reported(sha, branch, subject, None))
+    Some(Made::from_report(sha, branch, subject, None))
 }
 
 /// Returns the number of files in ` 2 files changed, 3 insertions(+)`.
@@ -115,14 +115,14 @@ mod tests {
     use super::*;
 
     fn made(sha: &str, branch: Option<&str>, subject: &str, files: Option<u64>) -> Made {
-        Made::reported(sha, branch, subject, files)
+        Made::from_report(sha, branch, subject, files)
     }
 
     #[test]
     fn a_commit_is_read_with_its_branch_and_size() {
         let printed = "[main 1a2b3c4] parser: read dates\n 2 files changed, 3 insertions(+)\n create mode 100644 a\n";
         assert_eq!(
-            seen(
+            find_commits(
                 "cd x && git add -A && git commit -m 'parser: read dates'",
                 printed
             ),
@@ -130,11 +130,11 @@ mod tests {
         );
         let printed = "[feature/a-b (root-commit) 1a2b3c4d5e] first\n 1 file changed, 0 insertions(+), 0 deletions(-)\n";
         assert_eq!(
-            seen("/usr/bin/git -c x=y commit", printed),
+            find_commits("/usr/bin/git -c x=y commit", printed),
             [made("1a2b3c4d5e", Some("feature/a-b"), "first", Some(1))]
         );
         assert_eq!(
-            seen(
+            find_commits(
                 "git commit --amend",
                 "[detached HEAD 1a2b3c4] x]] y\n Date: now\n"
             ),
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn several_commits_of_one_line_are_distinguished() {
         let printed = "[main 1111111] a\n 1 file changed\n[main 2222222] b\n 4 files changed\n";
-        let shas = seen("git commit -m a; git commit -m b", printed);
-        let found: Vec<_> = shas.iter().map(|one| (one.short(), one.files)).collect();
+        let shas = find_commits("git commit -m a; git commit -m b", printed);
+        let found: Vec<_> = shas.iter().map(|one| (one.short_id(), one.files)).collect();
         assert_eq!(found, [("1111111", Some(1)), ("2222222", Some(4))]);
     }
 
@@ -160,7 +160,7 @@ mod tests {
             "gitk commit",
             "git status",
         ] {
-            assert_eq!(seen(command, line), [], "{command}");
+            assert_eq!(find_commits(command, line), [], "{command}");
         }
         for printed in [
             "",
@@ -170,17 +170,17 @@ mod tests {
             "[1a2b3c4] x",
             "[main 1a2b3c4]x",
         ] {
-            assert_eq!(seen("git commit", printed), [], "{printed}");
+            assert_eq!(find_commits("git commit", printed), [], "{printed}");
         }
     }
 
     #[test]
     fn what_others_wrote_is_made_safe_to_show() {
-        let one = Made::reported("ABCDEF1", Some(" "), "a\u{1b}]0;x\u{7}b\nc", None);
+        let one = Made::from_report("ABCDEF1", Some(" "), "a\u{1b}]0;x\u{7}b\nc", None);
         assert_eq!((one.sha.as_str(), one.branch.as_deref()), ("abcdef1", None));
         assert_eq!(one.subject, "a]0;xb");
         assert_eq!(one.message, "a\\u{1b}]0;x\\u{7}b\nc");
-        let long = Made::reported(
+        let long = Made::from_report(
             "abcdef1",
             Some(&"b".repeat(9_000)),
             &"s".repeat(9_000),

@@ -101,7 +101,7 @@ pub struct GitFacts {
 
 impl GitFacts {
     /// Returns the files that git reports as having uncommitted changes, including those that are gone.
-    pub fn uncommitted(&self) -> impl Iterator<Item = &String> {
+    pub fn uncommitted_files(&self) -> impl Iterator<Item = &String> {
         let renamed = self.renamed.iter().map(|one| &one.to);
         let lists = [&self.modified, &self.created, &self.deleted];
         lists.into_iter().flatten().chain(renamed)
@@ -188,7 +188,7 @@ impl From<&GitFacts> for RunStart {
     fn from(facts: &GitFacts) -> Self {
         Self {
             head: facts.head.clone(),
-            uncommitted: facts.uncommitted().cloned().collect(),
+            uncommitted: facts.uncommitted_files().cloned().collect(),
         }
     }
 }
@@ -227,7 +227,7 @@ pub async fn facts(dir: &Path, commits: usize, start: Option<&RunStart>) -> GitS
         deadline: Instant::now() + TIME_LIMIT,
         filters: Vec::new(),
     };
-    match runner.facts(commits, start).await {
+    match runner.query_facts(commits, start).await {
         Ok(facts) => GitState::Facts(Box::new(facts)),
         Err(GitError::NoRepository) => GitState::NoRepository,
         Err(fault) => {
@@ -279,18 +279,20 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    async fn facts(
+    async fn query_facts(
         &mut self,
         commits: usize,
         start: Option<&RunStart>,
     ) -> Result<GitFacts, GitError> {
-        let config = self.run(&["config", "--list", "--name-only", "-z"]).await?;
+        let config = self
+            .run_git(&["config", "--list", "--name-only", "-z"])
+            .await?;
         self.filters = filters_in(&config.stdout);
         if config.truncated || self.filters.len() > FILTERS_CAP {
             return Err(GitError::Untamable);
         }
         let status = self
-            .run(&[
+            .run_git(&[
                 "status",
                 "--porcelain=v2",
                 "--branch",
@@ -302,7 +304,7 @@ impl Runner<'_> {
             .await?;
         let mut facts = parse_status(&status.stdout);
         facts.truncated |= status.truncated;
-        let directory = self.run(&["rev-parse", "--absolute-git-dir"]).await?;
+        let directory = self.run_git(&["rev-parse", "--absolute-git-dir"]).await?;
         let directory = directory.stdout.trim_ascii_end();
         let directory = Path::new(OsStr::from_bytes(directory));
         facts.operation = operation_in(directory);
@@ -312,7 +314,7 @@ impl Runner<'_> {
         if let Some(head) = facts.head.as_deref().filter(|_| commits > 0) {
             let count = format!("--max-count={commits}");
             let log = self
-                .run(&[
+                .run_git(&[
                     "log",
                     "-z",
                     &count,
@@ -338,7 +340,7 @@ impl Runner<'_> {
     /// Returns the changes since the run began. Git refuses if that commit is not known: in another repository, or after pruning.
     async fn changes_since(&self, start: &RunStart) -> Result<Option<Changes>, GitError> {
         let head = start.head.as_deref().unwrap_or(EMPTY_TREE);
-        let Some(head) = sha(head.as_bytes()) else {
+        let Some(head) = parse_id(head.as_bytes()) else {
             return Ok(None);
         };
         let args = [
@@ -351,15 +353,15 @@ impl Runner<'_> {
             &head,
             "--",
         ];
-        match self.run(&args).await {
+        match self.run_git(&args).await {
             Ok(diff) => Ok(Some(parse_diff(&diff.stdout))),
             Err(GitError::Refused(_)) => Ok(None),
             Err(fault) => Err(fault),
         }
     }
 
-    async fn run(&self, args: &[&str]) -> Result<Printed, GitError> {
-        let mut child = self.command(args).spawn()?;
+    async fn run_git(&self, args: &[&str]) -> Result<Printed, GitError> {
+        let mut child = self.git_command(args).spawn()?;
         let mut printed = Printed {
             stdout: Vec::new(),
             truncated: false,
@@ -383,7 +385,7 @@ impl Runner<'_> {
         };
         let read = timeout_at(self.deadline, reading).await;
         if !matches!(read, Ok(Ok(_))) {
-            kill(&mut child).await;
+            kill_group(&mut child).await;
         }
         match read {
             Ok(Ok(_)) => {}
@@ -395,7 +397,7 @@ impl Runner<'_> {
             Err(_) => return Err(GitError::TimedOut),
         }
         let Ok(status) = timeout_at(self.deadline, child.wait()).await else {
-            kill(&mut child).await;
+            kill_group(&mut child).await;
             return Err(GitError::TimedOut);
         };
         if status?.success() {
@@ -411,7 +413,7 @@ impl Runner<'_> {
         ))
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    fn git_command(&self, args: &[&str]) -> Command {
         const SETTINGS: [&str; 11] = [
             "core.fsmonitor=",
             "core.hooksPath=/dev/null",
@@ -497,7 +499,7 @@ pub async fn read_all(
     Ok(())
 }
 
-async fn kill(child: &mut Child) {
+async fn kill_group(child: &mut Child) {
     let group = child
         .id()
         .and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
@@ -624,7 +626,7 @@ fn logged_commits(log: &[u8]) -> Vec<Commit> {
     let commit = |line: &[u8]| {
         let tab = line.iter().position(|&byte| byte == b'\t')?;
         let mut fields = line[..tab].split(|&byte| byte == b' ');
-        let sha = sha(fields.nth(1)?)?;
+        let sha = parse_id(fields.nth(1)?)?;
         let seconds = str::from_utf8(fields.nth_back(1)?).ok()?.parse().ok()?;
         let said = clean::name(&line[tab + 1..]);
         let (what, subject) = said.split_once(": ")?;
@@ -696,27 +698,27 @@ fn parse_status(printed: &[u8]) -> GitFacts {
     while let Some(entry) = entries.next() {
         let (kind, rest) = entry.split_at(entry.len().min(2));
         match kind {
-            b"# " => header(rest, &mut facts),
-            b"1 " => changed(rest, &mut facts),
-            b"2 " => moved(rest, entries.next().unwrap_or_default(), &mut facts),
+            b"# " => take_header(rest, &mut facts),
+            b"1 " => take_changed(rest, &mut facts),
+            b"2 " => take_moved(rest, entries.next().unwrap_or_default(), &mut facts),
             b"u " => {
-                if let Some(path) = field(rest, 9) {
-                    note(&mut facts.modified, path, &mut facts.truncated);
-                    note(&mut facts.conflicts, path, &mut facts.truncated);
+                if let Some(path) = skip_words(rest, 9) {
+                    note_path(&mut facts.modified, path, &mut facts.truncated);
+                    note_path(&mut facts.conflicts, path, &mut facts.truncated);
                 }
             }
             // Another repository or work tree is not a file of this one.
             b"? " if rest.ends_with(b"/") => {}
-            b"? " => note(&mut facts.created, rest, &mut facts.truncated),
+            b"? " => note_path(&mut facts.created, rest, &mut facts.truncated),
             _ => {}
         }
     }
     facts
 }
 
-fn header(rest: &[u8], facts: &mut GitFacts) {
+fn take_header(rest: &[u8], facts: &mut GitFacts) {
     if let Some(oid) = rest.strip_prefix(b"branch.oid ") {
-        facts.head = sha(oid);
+        facts.head = parse_id(oid);
     } else if let Some(name) = rest.strip_prefix(b"branch.head ") {
         // This is never taken for a branch: names may have parentheses, but git itself prints this name when there is no branch.
         facts.detached = name == b"(detached)";
@@ -724,8 +726,8 @@ fn header(rest: &[u8], facts: &mut GitFacts) {
     }
 }
 
-fn changed(rest: &[u8], facts: &mut GitFacts) {
-    let (Some(&[index, tree]), Some(path)) = (rest.first_chunk(), field(rest, 7)) else {
+fn take_changed(rest: &[u8], facts: &mut GitFacts) {
+    let (Some(&[index, tree]), Some(path)) = (rest.first_chunk(), skip_words(rest, 7)) else {
         return;
     };
     let list = match (index, tree) {
@@ -735,14 +737,16 @@ fn changed(rest: &[u8], facts: &mut GitFacts) {
         (b'D', _) | (_, b'D') => &mut facts.deleted,
         _ => &mut facts.modified,
     };
-    note(list, path, &mut facts.truncated);
+    note_path(list, path, &mut facts.truncated);
 }
 
-fn moved(rest: &[u8], from: &[u8], facts: &mut GitFacts) {
-    let Some(path) = field(rest, 8) else { return };
-    let score = field(rest, 7).unwrap_or_default();
+fn take_moved(rest: &[u8], from: &[u8], facts: &mut GitFacts) {
+    let Some(path) = skip_words(rest, 8) else {
+        return;
+    };
+    let score = skip_words(rest, 7).unwrap_or_default();
     if score.first() == Some(&b'C') {
-        note(&mut facts.created, path, &mut facts.truncated);
+        note_path(&mut facts.created, path, &mut facts.truncated);
     } else if facts.renamed.len() >= FILES_CAP {
         facts.truncated = true;
     } else {
@@ -754,11 +758,11 @@ fn moved(rest: &[u8], from: &[u8], facts: &mut GitFacts) {
 }
 
 /// Returns the rest after the first `skipped` words; it may itself contain spaces.
-fn field(rest: &[u8], skipped: usize) -> Option<&[u8]> {
+fn skip_words(rest: &[u8], skipped: usize) -> Option<&[u8]> {
     rest.splitn(skipped + 1, |&byte| byte == b' ').nth(skipped)
 }
 
-fn note(list: &mut Vec<String>, path: &[u8], truncated: &mut bool) {
+fn note_path(list: &mut Vec<String>, path: &[u8], truncated: &mut bool) {
     if list.len() >= FILES_CAP {
         *truncated = true;
     } else {
@@ -789,7 +793,7 @@ fn parse_diff(printed: &[u8]) -> Changes {
             }
             _ => &mut changes.modified,
         };
-        note(list, path, &mut false);
+        note_path(list, path, &mut false);
     }
     changes
 }
@@ -801,7 +805,7 @@ fn parse_log(printed: &[u8]) -> Vec<Commit> {
         let seconds: i64 = str::from_utf8(fields[1]).ok()?.parse().ok()?;
         let subject: String = clean::name(fields[2]).chars().take(500).collect();
         Some(Commit {
-            sha: sha(fields[0])?,
+            sha: parse_id(fields[0])?,
             subject,
             at: DateTime::from_timestamp(seconds, 0)?,
         })
@@ -810,7 +814,7 @@ fn parse_log(printed: &[u8]) -> Vec<Commit> {
 }
 
 /// Returns the text if it is an object id: 40 hexadecimal digits, or 64 in newer repositories.
-fn sha(text: &[u8]) -> Option<String> {
+fn parse_id(text: &[u8]) -> Option<String> {
     let plausible = matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit);
     plausible.then(|| String::from_utf8_lossy(text).into_owned())
 }

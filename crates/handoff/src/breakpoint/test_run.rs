@@ -70,7 +70,7 @@ pub enum Runner {
 }
 
 impl Runner {
-    fn row(self) -> &'static Row {
+    fn table_row(self) -> &'static Row {
         let row = ROWS.iter().find(|row| row.runner == self);
         row.expect("every runner has a row, as a test shows")
     }
@@ -78,7 +78,7 @@ impl Runner {
     /// Returns the command that people know it by.
     #[must_use]
     pub fn word(self) -> &'static str {
-        self.row().word
+        self.table_row().word
     }
 }
 
@@ -192,14 +192,14 @@ impl TestOutcome {
 
     /// Returns the number of tests that ran, as far as reported.
     #[must_use]
-    pub fn ran(&self) -> u64 {
+    pub fn count_tests(&self) -> u64 {
         let known = |reported: Option<u64>, names: usize| reported.unwrap_or(0).max(names as u64);
         known(self.passed, self.passing.len()) + known(self.failed, self.failing.len())
     }
 
     /// Reports whether a complete run would include the test of this name.
     #[must_use]
-    pub fn covers(&self, name: &str) -> bool {
+    pub fn covers_test(&self, name: &str) -> bool {
         let name = name.trim_start_matches("./");
         let begins = |path: &String| {
             let rest = name.strip_prefix(path.as_str());
@@ -209,11 +209,11 @@ impl TestOutcome {
     }
 
     fn passed_one(&mut self, name: &str) {
-        keep(&mut self.passing, name);
+        keep_name(&mut self.passing, name);
     }
 
     fn failed_one(&mut self, name: &str) {
-        keep(&mut self.failing, name);
+        keep_name(&mut self.failing, name);
     }
 
     /// Removes duplicates, and lets a failure take precedence over a pass of the same name.
@@ -238,7 +238,7 @@ pub struct Total {
 
 /// Sums up the runs of one command; returns `None` if none of them passed or failed.
 #[must_use]
-pub fn total(outcomes: &[TestOutcome]) -> Option<Total> {
+pub fn sum_up(outcomes: &[TestOutcome]) -> Option<Total> {
     let settled: Vec<&TestOutcome> = outcomes
         .iter()
         .filter(|one| one.is_failure() || one.is_success())
@@ -248,7 +248,7 @@ pub fn total(outcomes: &[TestOutcome]) -> Option<Total> {
         (sum > 0).then_some(sum)
     };
     let failed = |one: &TestOutcome| one.failed.unwrap_or(0).max(one.failing.len() as u64);
-    let count = sum(TestOutcome::ran);
+    let count = sum(TestOutcome::count_tests);
     (!settled.is_empty()).then(|| Total {
         passed: settled.iter().all(|one| one.is_success()),
         count,
@@ -256,8 +256,8 @@ pub fn total(outcomes: &[TestOutcome]) -> Option<Total> {
     })
 }
 
-fn keep(names: &mut Vec<String>, text: &str) {
-    let name = name(text);
+fn keep_name(names: &mut Vec<String>, text: &str) {
+    let name = kept_name(text);
     if !name.is_empty() && names.len() < NAMES_CAP {
         names.push(name);
     }
@@ -265,7 +265,7 @@ fn keep(names: &mut Vec<String>, text: &str) {
 
 /// Returns a test's name as it is kept: on one line, safe to show and of a bounded length.
 #[must_use]
-pub fn name(text: &str) -> String {
+pub fn kept_name(text: &str) -> String {
     let name = clean::one_line(text.trim());
     name[..name.floor_char_boundary(NAME_CAP)].to_owned()
 }
@@ -275,8 +275,8 @@ pub fn name(text: &str) -> String {
 /// The runner may be given by its word. The directory is that of the shell.
 #[must_use]
 pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) -> (Owner, bool) {
-    let commands = command::read(command, directory);
-    let asked = |runner: &Runner| commands.iter().any(|one| one.asks(*runner).0 == 2);
+    let commands = command::read_commands(command, directory);
+    let asked = |runner: &Runner| commands.iter().any(|one| one.asks_of(*runner).0 == 2);
     let runners = ROWS.iter().map(|row| row.runner);
     let mut named =
         runners.filter(|one| runner.map_or_else(|| asked(one), |word| word == one.word()));
@@ -289,7 +289,7 @@ pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) ->
         let first = commands.first().and_then(|one| one.directory.clone());
         (first, Scope::Some)
     } else {
-        place(&runs, runner, false)
+        place_of_runs(&runs, runner, false)
     };
     let place = place.as_deref();
     (
@@ -301,19 +301,19 @@ pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) ->
 /// Returns the commands that are most certainly runs of this runner.
 fn runs_of(commands: &[Command], runner: Runner) -> Vec<&Command> {
     let acting = commands.iter().filter(|command| !command.only_shows());
-    let surest = acting.clone().map(|one| one.asks(runner).0).max();
+    let surest = acting.clone().map(|one| one.asks_of(runner).0).max();
     acting
-        .filter(|one| Some(one.asks(runner).0) == surest)
+        .filter(|one| Some(one.asks_of(runner).0) == surest)
         .collect()
 }
 
 /// Returns the directory that these commands run in, if it is a single one, and the tests that they request.
-fn place(runs: &[&Command], runner: Runner, failed: bool) -> (Option<String>, Scope) {
+fn place_of_runs(runs: &[&Command], runner: Runner, failed: bool) -> (Option<String>, Scope) {
     let Some(first) = runs.first() else {
         return (None, Scope::Some);
     };
     let one_place = runs.iter().all(|one| one.directory == first.directory);
-    let mut scopes = runs.iter().map(|one| one.asks(runner).1);
+    let mut scopes = runs.iter().map(|one| one.asks_of(runner).1);
     // A failure may have kept the later commands from running.
     let is_all = |scope: Scope| scope == Scope::All;
     let all = if failed {
@@ -323,7 +323,7 @@ fn place(runs: &[&Command], runner: Runner, failed: bool) -> (Option<String>, Sc
     };
     let scope = match runs {
         _ if all => Scope::All,
-        [only] => only.asks(runner).1,
+        [only] => only.asks_of(runner).1,
         _ => Scope::Some,
     };
     (first.directory.clone().filter(|_| one_place), scope)
@@ -331,18 +331,18 @@ fn place(runs: &[&Command], runner: Runner, failed: bool) -> (Option<String>, Sc
 
 /// Returns a command line as it is kept and quoted.
 #[must_use]
-pub fn quote(command: &str) -> String {
+pub fn quote_command(command: &str) -> String {
     clean::stripped(command, COMMAND_CAP)
 }
 
 /// Returns the outcomes of the test runs in the output of a command whose directory is not known.
 #[must_use]
-pub fn recognise(command: Option<&str>, output: &str) -> Vec<TestOutcome> {
+pub fn recognise_runs(command: Option<&str>, output: &str) -> Vec<TestOutcome> {
     let shell = Shell {
         command,
         ..Shell::default()
     };
-    shell.recognise(output)
+    shell.recognise_runs(output)
 }
 
 impl Shell<'_> {
@@ -350,16 +350,16 @@ impl Shell<'_> {
     ///
     /// `output` is its standard output followed by its standard error.
     #[must_use]
-    pub fn recognise(&self, output: &str) -> Vec<TestOutcome> {
+    pub fn recognise_runs(&self, output: &str) -> Vec<TestOutcome> {
         let line = self.command.unwrap_or_default();
-        let commands = command::read(line, self.directory);
+        let commands = command::read_commands(line, self.directory);
         if !commands.is_empty() && commands.iter().all(Command::only_shows) {
             return Vec::new();
         }
         let start = output.ceil_char_boundary(output.len().saturating_sub(OUTPUT_CAP));
         let text = clean::without_escapes(&output[start..]);
         let lines: Vec<&str> = text.lines().collect();
-        let mut found = reader::read(&lines);
+        let mut found = reader::read_runs(&lines);
         let mut counts: BTreeMap<Runner, usize> = BTreeMap::new();
         for one in &found {
             *counts.entry(one.runner).or_default() += 1;
@@ -377,8 +377,8 @@ impl Shell<'_> {
                 Some(own) if runs.len() == counts[&one.runner] => own,
                 _ => &runs[..],
             };
-            let (place, scope) = place(own, one.runner, one.is_failure());
-            one.command = quote(line);
+            let (place, scope) = place_of_runs(own, one.runner, one.is_failure());
+            one.command = quote_command(line);
             one.owner = Owner::new(one.runner.word(), place.as_deref(), line);
             one.spoilt = spoilt;
             if !std::mem::take(&mut one.whole) || spoilt {

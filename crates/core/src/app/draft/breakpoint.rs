@@ -25,7 +25,7 @@ use pitstop_handoff::breakpoint::{
     Breakpoint, BreakpointKind,
     commit::{self, Made},
     git::GitState,
-    test_run::{self, TestOutcome, Total, quote},
+    test_run::{self, TestOutcome, Total, quote_command},
 };
 
 use crate::app::{
@@ -100,14 +100,21 @@ pub fn tool_finished(model: &mut Model, call: &ToolCall, printed: &str, outcomes
         return;
     };
     take_outcomes(model, outcomes);
-    if let Some(total) = test_run::total(outcomes) {
+    if let Some(total) = test_run::sum_up(outcomes) {
         let failing: Vec<String> = outcomes
             .iter()
             .flat_map(|one| one.failing.iter().cloned())
             .collect();
-        tested(model, SeenBy::Shell, total, &quote(command), None, &failing);
+        tested(
+            model,
+            SeenBy::Shell,
+            total,
+            &quote_command(command),
+            None,
+            &failing,
+        );
     }
-    for made in commit::seen(command, printed) {
+    for made in commit::find_commits(command, printed) {
         committed(model, &made);
     }
 }
@@ -117,11 +124,11 @@ fn take_outcomes(model: &mut Model, outcomes: &[TestOutcome]) {
     if outcomes.is_empty() {
         return;
     }
-    let total = test_run::total(outcomes);
+    let total = test_run::sum_up(outcomes);
     let again = total.is_some_and(|total| is_known(model, SeenBy::Shell, total));
     let before = model.draft.signalled.test_state.clone();
     let tests = &mut model.draft.signalled.test_state;
-    tests.update_all(outcomes);
+    tests.apply_outcomes(outcomes);
     if again {
         tests.keep_changes(before);
     }
@@ -228,7 +235,7 @@ fn take_new_heads(model: &mut Model) -> Vec<Made> {
         .iter()
         .take_while(|one| head.as_ref() != Some(&one.sha) && one.at >= since);
     let mut made: Vec<Made> = new_here
-        .map(|one| Made::reported(&one.sha, facts.branch.as_deref(), &one.subject, None))
+        .map(|one| Made::from_report(&one.sha, facts.branch.as_deref(), &one.subject, None))
         .collect();
     made.reverse();
     let known = &model.draft.signalled.other_trees;
@@ -239,7 +246,7 @@ fn take_new_heads(model: &mut Model) -> Vec<Made> {
     {
         let new = tree.commits.iter().rev().filter(|one| one.at >= since);
         made.extend(
-            new.map(|one| Made::reported(&one.sha, tree.branch.as_deref(), &one.subject, None)),
+            new.map(|one| Made::from_report(&one.sha, tree.branch.as_deref(), &one.subject, None)),
         );
     }
     made
@@ -261,7 +268,7 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<bool> 
     model.outside.counters.commits += 1;
     let mut tags = vec!["git-commit".to_owned()];
     tags.extend(made.branch.clone());
-    tags.push(made.short().to_owned());
+    tags.push(made.short_id().to_owned());
     tags.extend(made.files.map(|files| format!("files-{files}")));
     let about = json!({
         "commit_sha": made.sha, "branch": made.branch, "commit_message": made.message,
@@ -274,7 +281,7 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<bool> 
     let what = described(&kind);
     model.info(what.clone());
     let subject = Some(made.subject.as_str()).filter(|subject| !subject.is_empty());
-    let task = format!("Commit: {}", subject.unwrap_or(made.short()));
+    let task = format!("Commit: {}", subject.unwrap_or(made.short_id()));
     let saved = seen(model, kind, task, tags, about, Some(made.sha.clone()));
     if model.autopilot.is_some() {
         model.emit(run_event(RunEvent::Committed {
@@ -317,7 +324,7 @@ pub(in crate::app) fn tested(
     let about = json!({
         "passed": total.passed, "test_count": total.count, "failed_count": total.failed,
         "duration_seconds": seconds, "test_command": command,
-        "failing_tests": failing.iter().take(NAMES_LISTED).map(|name| test_run::name(name)).collect::<Vec<_>>(),
+        "failing_tests": failing.iter().take(NAMES_LISTED).map(|name| test_run::kept_name(name)).collect::<Vec<_>>(),
     });
     let kind = if total.passed {
         BreakpointKind::TestsPassed { count: total.count }

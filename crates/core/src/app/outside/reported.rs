@@ -8,7 +8,7 @@ use pitstop_base::format::percent;
 use pitstop_handoff::{
     breakpoint::{
         commit::Made,
-        test_run::{Total, quote},
+        test_run::{Total, quote_command},
     },
     preserved::ReportedRun,
 };
@@ -27,7 +27,7 @@ use crate::app::{
 /// Takes in the report of a program outside, and answers it.
 pub fn reported(model: &mut Model, call: CallId, report: Report) {
     // A script may give any name: the name is kept with its report, which is filed under our own.
-    let named = report.environment().map(quote);
+    let named = report.environment().map(quote_command);
     let named = named.filter(|named| !named.trim().is_empty());
     let noted = match report {
         Report::Commit(body) => commit_reported(model, &body, named),
@@ -40,7 +40,7 @@ pub fn reported(model: &mut Model, call: CallId, report: Report) {
 fn commit_reported(model: &mut Model, body: &CommitBody, named: Option<String>) -> NotedReply {
     let message = body.commit_message.as_deref().unwrap_or_default();
     let branch = body.branch.as_deref();
-    let made = Made::reported(&body.commit_sha, branch, message, body.files_changed);
+    let made = Made::from_report(&body.commit_sha, branch, message, body.files_changed);
     let saved = committed(model, &made);
     NotedReply {
         commit: body
@@ -58,13 +58,13 @@ fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> 
         count: body.test_count,
         failed: body.failed_count,
     };
-    let command = quote(body.test_command.as_deref().unwrap_or_default());
+    let command = quote_command(body.test_command.as_deref().unwrap_or_default());
     let failing = body.failing_tests.as_deref().unwrap_or_default();
     let passing = body.passing_tests.as_deref().unwrap_or_default();
     let again = is_known(model, SeenBy::Report, total);
     let tests = &mut model.draft.signalled.test_state;
     let before = tests.clone();
-    tests.report(&ReportedRun {
+    tests.apply_report(&ReportedRun {
         command: &command,
         runner: body.runner.as_deref(),
         directory: body.directory.as_deref(),

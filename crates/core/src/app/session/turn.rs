@@ -177,7 +177,7 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
         directory: directory.as_deref(),
         failed: output.failed,
     };
-    let outcomes = shell.recognise(&printed);
+    let outcomes = shell.recognise_runs(&printed);
     breakpoint::tool_finished(model, call, &printed, &outcomes);
 }
 

@@ -59,12 +59,12 @@ pub(super) enum Scope {
 }
 
 /// Reads the commands of a line that the shell runs in `directory`.
-pub(super) fn read(line: &str, directory: Option<&str>) -> Vec<Command> {
+pub(super) fn read_commands(line: &str, directory: Option<&str>) -> Vec<Command> {
     let mut reader = Reader {
-        directory: directory.and_then(|base| joined(None, base)),
+        directory: directory.and_then(|base| join_path(None, base)),
         ..Reader::default()
     };
-    reader.line(line);
+    reader.read_line(line);
     reader.commands
 }
 
@@ -88,7 +88,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn line(&mut self, line: &str) {
+    fn read_line(&mut self, line: &str) {
         let mut quote = None;
         let mut signs = line.chars().peekable();
         while let Some(sign) = signs.next() {
@@ -105,7 +105,7 @@ impl Reader {
                 (None, '#') if self.word.is_none() => {
                     while signs.next_if(|sign| *sign != '\n').is_some() {}
                 }
-                (None, '&') if signs.peek() == Some(&'>') || self.redirects() => {
+                (None, '&') if signs.peek() == Some(&'>') || self.is_redirecting() => {
                     self.word.get_or_insert_default().push(sign);
                 }
                 (None, ' ' | '\t' | '\r') => self.word_ends(),
@@ -124,7 +124,7 @@ impl Reader {
         self.command_ends();
     }
 
-    fn redirects(&self) -> bool {
+    fn is_redirecting(&self) -> bool {
         self.word.as_ref().is_some_and(|word| word.ends_with('>'))
     }
 
@@ -140,7 +140,7 @@ impl Reader {
                 || word.split_once('=').is_some_and(|(name, _)| is_name(name))
         };
         words.drain(..words.iter().take_while(|word| opens(word)).count());
-        let Some(program) = words.first().map(|word| base(word).to_owned()) else {
+        let Some(program) = words.first().map(|word| base_name(word).to_owned()) else {
             return;
         };
         let here = self.directory.clone();
@@ -149,7 +149,7 @@ impl Reader {
                 let target = words[1..]
                     .iter()
                     .find(|word| !word.starts_with('-') || word.as_str() == "-");
-                self.directory = target.and_then(|target| joined(here.as_deref(), target));
+                self.directory = target.and_then(|target| join_path(here.as_deref(), target));
             }
             "popd" => self.directory = None,
             "sh" | "bash" | "zsh" => {
@@ -157,7 +157,7 @@ impl Reader {
                 if let Some(line) = at.and_then(|at| words.get(at + 1)) {
                     self.outer.push(here.clone());
                     let (line, doubtful) = (line.clone(), self.doubtful);
-                    self.line(&line);
+                    self.read_line(&line);
                     self.doubtful = doubtful;
                     self.directory = self.outer.pop().unwrap_or_default();
                     return;
@@ -185,18 +185,18 @@ impl Command {
         is_among(SHOW, &self.words[0])
     }
 
-    fn calls(&self, program: &str) -> bool {
-        self.words.iter().any(|word| base(word) == program)
+    fn calls_program(&self, program: &str) -> bool {
+        self.words.iter().any(|word| base_name(word) == program)
     }
 
     /// Removes the flags that change the directory, and applies them.
     fn take_directory(&mut self) {
-        let packages = is_among(PACKAGE_MANAGERS, base(&self.words[0]));
+        let packages = is_among(PACKAGE_MANAGERS, base_name(&self.words[0]));
         let elsewhere = |word: &String| {
             let flag = word.split('=').next().unwrap_or_default();
             packages && is_among(WORKSPACE_WORDS, flag)
         };
-        if is_among(FOREIGN, base(&self.words[0])) || self.words.iter().any(elsewhere) {
+        if is_among(FOREIGN, base_name(&self.words[0])) || self.words.iter().any(elsewhere) {
             self.directory = None;
             return;
         }
@@ -215,7 +215,7 @@ impl Command {
                 "--manifest-path" => path.rsplit_once('/').map_or(".", |(parent, _)| parent),
                 _ => &path,
             };
-            self.directory = joined(self.directory.as_deref(), path);
+            self.directory = join_path(self.directory.as_deref(), path);
         }
     }
 
@@ -224,13 +224,13 @@ impl Command {
         let word = &self.words[at];
         DIRECTORY_FLAGS.iter().find_map(|(program, flag)| {
             let fits = if *flag == "-C" {
-                !self.calls("ctest")
+                !self.calls_program("ctest")
             } else {
                 program.is_empty()
                     || self
                         .words
                         .iter()
-                        .any(|word| base(word).starts_with(program))
+                        .any(|word| base_name(word).starts_with(program))
             };
             let rest = word.strip_prefix(flag).filter(|_| fits)?;
             match rest.strip_prefix('=') {
@@ -243,27 +243,27 @@ impl Command {
     }
 
     /// Returns the certainty, 0 to 2, that it runs this runner, and the tests that it requests; 0 is a script that may run anything.
-    pub(super) fn asks(&self, runner: Runner) -> (u8, Scope) {
+    pub(super) fn asks_of(&self, runner: Runner) -> (u8, Scope) {
         if self.only_shows() {
             return (0, Scope::Some);
         }
-        let row = runner.row();
+        let row = runner.table_row();
         let (program, name) = row.called;
         let at = (0..self.words.len()).find(|at| {
             let before = &self.words[..*at];
-            base(&self.words[*at]) == name
-                && (program.is_empty() || before.iter().any(|word| base(word) == program))
+            base_name(&self.words[*at]) == name
+                && (program.is_empty() || before.iter().any(|word| base_name(word) == program))
                 && !before.iter().any(|word| is_among(NO_RUN, word))
         });
         if let Some(at) = at {
-            return (2, self.scope(&self.words[at + 1..], row.plain));
+            return (2, self.scope_of(&self.words[at + 1..], row.plain));
         }
         // `npm test` and similar commands run what the project defines as all tests.
         let last = self
             .words
             .last()
             .is_some_and(|word| word.starts_with("test"));
-        let known = match base(&self.words[0]) {
+        let known = match base_name(&self.words[0]) {
             "make" | "just" => true,
             manager => is_among(PACKAGE_MANAGERS, manager) && row.by_script,
         };
@@ -278,7 +278,7 @@ impl Command {
         (0, Scope::Some)
     }
 
-    fn scope(&self, rest: &[String], plain: &[&str]) -> Scope {
+    fn scope_of(&self, rest: &[String], plain: &[&str]) -> Scope {
         let mut paths = Vec::new();
         for word in rest {
             let flag = word.split('=').next().unwrap_or_default();
@@ -305,7 +305,7 @@ impl Command {
 }
 
 /// Returns `path` relative to `base`, without `.`, `..` and a trailing slash; `None` if it is not plain or `base` is not known.
-fn joined(base: Option<&str>, path: &str) -> Option<String> {
+fn join_path(base: Option<&str>, path: &str) -> Option<String> {
     if path.is_empty() || path.contains(['$', '`', '*', '?', '[', '{', '~']) || path == "-" {
         return None;
     }
@@ -326,7 +326,7 @@ fn joined(base: Option<&str>, path: &str) -> Option<String> {
 }
 
 /// Returns the name of a program without its directories.
-fn base(word: &str) -> &str {
+fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
 
@@ -346,7 +346,7 @@ mod tests {
 
     /// Returns the directory of each command of a line that does more than show text.
     fn places(line: &str) -> Vec<String> {
-        read(line, Some("/p"))
+        read_commands(line, Some("/p"))
             .into_iter()
             .filter(|command| !command.only_shows())
             .map(|command| command.directory.unwrap_or_else(|| "?".to_owned()))
@@ -405,7 +405,7 @@ mod tests {
         ] {
             assert_eq!(places(line), expected, "{line}");
         }
-        let unknown = read("cd x && pytest; cd /y && pytest", None);
+        let unknown = read_commands("cd x && pytest; cd /y && pytest", None);
         let places: Vec<_> = unknown.iter().map(|one| one.directory.as_deref()).collect();
         assert_eq!(places, [None, None, None, Some("/y")]);
     }

@@ -33,7 +33,7 @@ const FAILED: [&str; 9] = [
 ];
 
 /// Returns the runs in these lines, in order of the runners.
-pub(super) fn read(lines: &[&str]) -> Vec<TestOutcome> {
+pub(super) fn read_runs(lines: &[&str]) -> Vec<TestOutcome> {
     let fits = lines
         .iter()
         .map(|line| ALL.matches(line).into_iter().collect());
@@ -55,10 +55,10 @@ pub(super) fn read(lines: &[&str]) -> Vec<TestOutcome> {
             if let Some(fit) = fit {
                 let first = own.map_or(at, |(first, _)| first);
                 own = Some((first, at));
-                reader.line(*fit, line);
+                reader.take_line(*fit, line);
             }
         }
-        reader.close();
+        reader.close_run();
         // A test that nextest runs prints the same lines as `cargo test`.
         if let (Runner::Nextest, Some((first, last))) = (row.runner, own) {
             let built = reader.found.iter().all(|one| one.built);
@@ -99,7 +99,7 @@ struct Run {
 }
 
 impl Reader {
-    fn line(&mut self, at: usize, line: &str) {
+    fn take_line(&mut self, at: usize, line: &str) {
         let pattern = &PATTERNS[at];
         let regex = EACH[at].get_or_init(|| Regex::new(pattern.4).expect("it is in the set, too"));
         let Some(groups) = regex.captures(line) else {
@@ -113,19 +113,19 @@ impl Reader {
         };
         match pattern.2 {
             Meaning::Start => {
-                self.begin();
+                self.begin_run();
                 (self.run.seen, self.run.ended) = (true, false);
             }
             Meaning::Seen => {
-                self.begin();
+                self.begin_run();
                 self.run.seen = true;
             }
             Meaning::Summary => {
-                self.begin();
+                self.begin_run();
                 (self.run.seen, self.run.ended) = (true, true);
-                self.count(line);
+                self.count_tests(line);
             }
-            Meaning::More => self.count(line),
+            Meaning::More => self.count_tests(line),
             Meaning::Ended => (self.run.seen, self.run.ended) = (true, true),
             Meaning::Broken => {
                 (self.run.seen, self.now.built) = (true, false);
@@ -145,13 +145,13 @@ impl Reader {
             Meaning::Said => self.run.said.push(format!("{} › {name}", self.run.file)),
             Meaning::Listed => self.run.listed.push(name.to_owned()),
             Meaning::OnePassed | Meaning::OneFailed => {
-                self.one(pattern.2 == Meaning::OnePassed, group("package"), name);
+                self.count_one(pattern.2 == Meaning::OnePassed, group("package"), name);
             }
             Meaning::PackagePassed | Meaning::PackageFailed | Meaning::PackageEnded => {
-                self.package(pattern.2, name);
+                self.take_package(pattern.2, name);
             }
-            Meaning::FilePassed | Meaning::FileFailed => self.file(pattern.2, name),
-            Meaning::Tree => self.tree(&groups, line),
+            Meaning::FilePassed | Meaning::FileFailed => self.take_file(pattern.2, name),
+            Meaning::Tree => self.take_tree_line(&groups, line),
             Meaning::Nothing => {}
         }
         if pattern.3 != Part::Any {
@@ -160,13 +160,13 @@ impl Reader {
     }
 
     /// Closes a run that has ended before another one begins.
-    fn begin(&mut self) {
+    fn begin_run(&mut self) {
         if self.run.ended && !self.row.many && self.found.len() + 1 < RUNS_CAP {
-            self.close();
+            self.close_run();
         }
     }
 
-    fn count(&mut self, line: &str) {
+    fn count_tests(&mut self, line: &str) {
         let all = self.run.all.get_or_insert(0);
         let failed = self.now.failed.get_or_insert(0);
         for pattern in &*COUNTS {
@@ -174,7 +174,9 @@ impl Reader {
             for found in pattern.captures_iter(line) {
                 let count = found["count"].parse().unwrap_or(0);
                 match found["word"].to_ascii_lowercase().as_str() {
-                    "passed" | "xpassed" | "passing" | "pass" => add(&mut self.now.passed, count),
+                    "passed" | "xpassed" | "passing" | "pass" => {
+                        add_count(&mut self.now.passed, count)
+                    }
                     "test" | "tests" | "example" | "examples" | "doctests" => {
                         *all = all.saturating_add(count);
                     }
@@ -191,10 +193,10 @@ impl Reader {
     }
 
     /// Counts one test by its line; its package may be named on a later line.
-    fn one(&mut self, passed: bool, package: &str, name: &str) {
+    fn count_one(&mut self, passed: bool, package: &str, name: &str) {
         self.run.seen = true;
         let outcome = &mut self.now;
-        add(
+        add_count(
             if passed {
                 &mut outcome.passed
             } else {
@@ -211,7 +213,7 @@ impl Reader {
         }
     }
 
-    fn package(&mut self, meaning: Meaning, package: &str) {
+    fn take_package(&mut self, meaning: Meaning, package: &str) {
         (self.run.seen, self.run.ended) = (true, true);
         for (passed, name) in std::mem::take(&mut self.run.waiting) {
             let name = format!("{package}.{name}");
@@ -233,8 +235,8 @@ impl Reader {
     }
 
     /// Records a file with its outcome; a tree of its tests may follow.
-    fn file(&mut self, meaning: Meaning, file: &str) {
-        self.begin();
+    fn take_file(&mut self, meaning: Meaning, file: &str) {
+        self.begin_run();
         self.run.path.clear();
         if meaning == Meaning::FilePassed {
             self.now.passing_groups.push(file.to_owned());
@@ -244,7 +246,7 @@ impl Reader {
         }
     }
 
-    fn tree(&mut self, groups: &Captures<'_>, line: &str) {
+    fn take_tree_line(&mut self, groups: &Captures<'_>, line: &str) {
         let indentation = line.len() - line.trim_start().len();
         self.run.path.retain(|(have, _)| *have < indentation);
         let verdict =
@@ -267,7 +269,7 @@ impl Reader {
     }
 
     /// Ends the run that is being read, and begins the next.
-    fn close(&mut self) {
+    fn close_run(&mut self) {
         let mut run = std::mem::take(&mut self.run);
         let mut now = std::mem::replace(&mut self.now, TestOutcome::new(self.row.runner));
         if !run.seen {
@@ -297,6 +299,6 @@ impl Reader {
     }
 }
 
-fn add(total: &mut Option<u64>, more: u64) {
+fn add_count(total: &mut Option<u64>, more: u64) {
     *total = Some(total.unwrap_or(0).saturating_add(more));
 }

@@ -57,7 +57,7 @@ fn real_output_of_every_runner_is_recognised() {
     let mut text = String::new();
     for (name, output) in fixtures() {
         writeln!(text, "# {name}").unwrap();
-        for outcome in recognise(None, &output) {
+        for outcome in recognise_runs(None, &output) {
             writeln!(text, "{}", shown(&outcome)).unwrap();
         }
         text.push('\n');
@@ -82,7 +82,7 @@ fn colours_do_not_change_what_is_recognised() {
         ("vitest-verbose", "vitest-verbose-coloured"),
     ] {
         let told_of = |name| {
-            recognise(None, &find(name))
+            recognise_runs(None, &find(name))
                 .iter()
                 .map(shown)
                 .collect::<Vec<_>>()
@@ -94,12 +94,12 @@ fn colours_do_not_change_what_is_recognised() {
 #[test]
 fn output_cut_anywhere_never_invents_a_failure_or_a_success() {
     for (name, output) in fixtures() {
-        let whole = recognise(None, &output);
+        let whole = recognise_runs(None, &output);
         for cut in (0..output.len()).filter(|cut| output.is_char_boundary(*cut)) {
             if cut % 7 != 0 {
                 continue;
             }
-            for outcome in recognise(None, &output[..cut]) {
+            for outcome in recognise_runs(None, &output[..cut]) {
                 let full = whole.iter().find(|one| one.runner == outcome.runner);
                 // The start of a broken build can look like the runner below it.
                 let Some(full) = full else { continue };
@@ -111,7 +111,7 @@ fn output_cut_anywhere_never_invents_a_failure_or_a_success() {
                     let by_a_test = failing == "talk::in_stdout";
                     assert!(known || by_a_test, "{name} cut at {cut}: {failing}");
                 }
-                let _ = recognise(None, &output[cut..]);
+                let _ = recognise_runs(None, &output[cut..]);
             }
         }
     }
@@ -121,14 +121,14 @@ fn output_cut_anywhere_never_invents_a_failure_or_a_success() {
 fn a_log_that_is_only_shown_is_no_test_run() {
     let output =
         "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
-    assert!(recognise(Some("cat test.log"), output).is_empty());
-    assert!(recognise(Some("cd x && git show HEAD | head -20"), output).is_empty());
+    assert!(recognise_runs(Some("cat test.log"), output).is_empty());
+    assert!(recognise_runs(Some("cd x && git show HEAD | head -20"), output).is_empty());
     assert_eq!(
-        recognise(Some("cargo test 2>&1 | tail -5"), output).len(),
+        recognise_runs(Some("cargo test 2>&1 | tail -5"), output).len(),
         1
     );
-    assert_eq!(recognise(None, output).len(), 1);
-    assert!(recognise(None, "test results are fine: 3 passed\nTests: none\n").is_empty());
+    assert_eq!(recognise_runs(None, output).len(), 1);
+    assert!(recognise_runs(None, "test results are fine: 3 passed\nTests: none\n").is_empty());
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn several_runs_in_one_output_are_distinguished() {
         find("cargo-passed"),
         find("jest-plain")
     );
-    let runners: Vec<_> = recognise(None, &both)
+    let runners: Vec<_> = recognise_runs(None, &both)
         .iter()
         .map(|one| one.runner)
         .collect();
@@ -179,7 +179,11 @@ fn a_filter_or_a_path_makes_a_run_partial() {
         (Runner::Vitest, "npx vitest run -t name", false),
         (Runner::Cargo, "", false),
     ] {
-        let (_, scope) = place(&runs_of(&command::read(line, None), runner), runner, false);
+        let (_, scope) = place_of_runs(
+            &runs_of(&command::read_commands(line, None), runner),
+            runner,
+            false,
+        );
         assert_eq!(scope == Scope::All, all, "{line}");
     }
 }
@@ -187,7 +191,7 @@ fn a_filter_or_a_path_makes_a_run_partial() {
 #[test]
 fn a_run_counts_once_it_has_ended() {
     let of = |output: &str| {
-        let total = total(&recognise(None, output));
+        let total = sum_up(&recognise_runs(None, output));
         total.map(|total| (total.passed, total.count, total.failed))
     };
     assert_eq!(of("running 2 tests\n"), None);
@@ -208,7 +212,7 @@ fn names_are_bounded_and_clean() {
     for n in 0..5_000 {
         writeln!(text, "test t{n} ... ok").unwrap();
     }
-    let outcome = &recognise(None, &text)[0];
+    let outcome = &recognise_runs(None, &text)[0];
     assert!(outcome.passing.len() <= NAMES_CAP && outcome.passing[0].len() == NAME_CAP);
     assert_eq!(outcome.failing, ["a\\u{202e}b"]);
 }
@@ -216,7 +220,7 @@ fn names_are_bounded_and_clean() {
 proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "(running |[0-9]| tests?|\ntest |test result: |ok|FAILED|\\. |; | passed| failed|failures:\n|    | --- FAIL: |\\(0\\.0s\\)|\t|ok  \t|=== |in 1s|\\[gw0\\] |\\] | PASSED | FAIL  |PASS \\[|Summary \\[|s\\]| run: |  ● |✓|✕|×| > |a\\.js|Tests:  |RUN v|Test Files  |\n|é|\x1b\\[1m|\\{\"Action\":){0,60}") {
-        let _ = recognise(None, &text);
+        let _ = recognise_runs(None, &text);
     }
 
     #[test]
@@ -224,7 +228,7 @@ proptest! {
         let mut fixture = fixtures().swap_remove(at % 36).1;
         let cut = fixture.floor_char_boundary(cut.min(fixture.len()));
         fixture.insert_str(cut, &text);
-        let _ = recognise(Some(&text), &fixture);
+        let _ = recognise_runs(Some(&text), &fixture);
     }
 }
 
@@ -313,7 +317,7 @@ fn runners_of_which_there_is_no_recording_are_recognised_by_their_documented_out
             r#"mix test 6 1 ["adds (BasketTest)"]"#,
         ),
     ] {
-        let found = recognise(Some(command), output);
+        let found = recognise_runs(Some(command), output);
         assert_eq!(found.len(), 1, "{output}: {found:?}");
         let one = &found[0];
         let (passed, failed) = (one.passed.unwrap(), one.failed.unwrap());
@@ -372,7 +376,7 @@ fn two_runs_of_a_runner_in_one_command_have_each_their_directory() {
             directory: Some("/p"),
             failed: false,
         };
-        let found = shell.recognise(&output);
+        let found = shell.recognise_runs(&output);
         let asked: Vec<_> = found
             .iter()
             .map(|one| (one.owner.directory.as_deref(), one.is_success()))
@@ -439,9 +443,9 @@ fn a_failed_command_has_no_run_that_passed_unless_another_one_failed() {
             directory: Some("/p"),
             failed,
         };
-        let found = shell.recognise(output);
+        let found = shell.recognise_runs(output);
         let whole = found.iter().any(|one| one.whole && one.is_success());
-        (total(&found).map(|total| total.passed), whole)
+        (sum_up(&found).map(|total| total.passed), whole)
     };
     assert_eq!(run("cargo test", passed, false), (Some(true), true));
     for command in ["cargo test", "cargo test && ./lint", "./ci.sh; exit 3"] {
@@ -464,7 +468,7 @@ fn a_failed_command_has_no_run_that_passed_unless_another_one_failed() {
 
 #[test]
 fn output_of_very_many_runs_is_taken_for_few() {
-    let found = recognise(Some("pytest"), &"3 passed in 0.1s\n".repeat(5_000));
+    let found = recognise_runs(Some("pytest"), &"3 passed in 0.1s\n".repeat(5_000));
     assert_eq!(found.len(), reader::RUNS_CAP);
     let sum: u64 = found.iter().filter_map(|one| one.passed).sum();
     assert_eq!(sum, 15_000);
