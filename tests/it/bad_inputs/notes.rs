@@ -22,12 +22,12 @@ fn whatever_stands_in_the_scratchpad_is_read_and_no_line_of_a_person_s_is_lost()
         let mine = format!("{text}\n- [ ] mine.\n");
         let theirs = format!("- [ ] theirs.\n{text}");
         let mut human = HumanLines::default();
-        human.edited(&text, &mine);
-        let merged = human.kept(&mine, &merge(&text, &mine, &theirs));
+        human.record_edit(&text, &mine);
+        let merged = human.restore_lost(&mine, &merge(&text, &mine, &theirs));
         for line in ["- [ ] mine.", "- [ ] theirs."] {
             assert!(merged.lines().any(|one| one == line), "{line} is lost");
         }
-        let signals = signal::parse(&text).len();
+        let signals = signal::parse_signals(&text).len();
         let empty = if notes.is_blank() { ", blank" } else { "" };
         format!(
             "{} items, {} decisions, {} blockers, {signals} signals{empty}{}{}",

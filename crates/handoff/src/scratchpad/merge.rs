@@ -27,7 +27,7 @@ pub fn merge(base: &str, mine: &str, theirs: &str) -> String {
     }
     let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
     if lines(base) + lines(mine) + lines(theirs) > COMPARED_LINES {
-        return both(&[base], &[mine], &[theirs]);
+        return join_sides(&[base], &[mine], &[theirs]);
     }
     // A last line without its end would differ from the same line with one.
     let ended = |text: &str| {
@@ -44,7 +44,7 @@ pub fn merge(base: &str, mine: &str, theirs: &str) -> String {
         .merge(&ended(base), &ended(mine), &ended(theirs));
     let mut text = match merged {
         Ok(text) => text,
-        Err(marked) => resolved(&marked),
+        Err(marked) => resolve_conflicts(&marked),
     };
     if !mine.ends_with('\n') && !theirs.ends_with('\n') && text.ends_with('\n') {
         text.pop();
@@ -70,7 +70,7 @@ pub fn difference(before: &str, after: &str) -> String {
 }
 
 /// Returns a merge's text with both versions in the place of each conflict.
-fn resolved(marked: &str) -> String {
+fn resolve_conflicts(marked: &str) -> String {
     let mark = |c: char| String::from(c).repeat(MARK);
     let (open, middle, half, close) = (mark('<'), mark('|'), mark('='), mark('>'));
     let mut text = String::with_capacity(marked.len());
@@ -85,7 +85,7 @@ fn resolved(marked: &str) -> String {
             Some(1) if line.starts_with(&half) => side = Some(2),
             Some(2) if line.starts_with(&close) => {
                 let [mine, base, theirs] = std::mem::take(&mut sides);
-                text.push_str(&both(&base, &mine, &theirs));
+                text.push_str(&join_sides(&base, &mine, &theirs));
                 side = None;
             }
             Some(at) => sides[at].push(line),
@@ -95,7 +95,7 @@ fn resolved(marked: &str) -> String {
 }
 
 /// Returns the lines of `theirs`, and those that `mine` has added, without those of `base` that either has removed.
-fn both(base: &[&str], mine: &[&str], theirs: &[&str]) -> String {
+fn join_sides(base: &[&str], mine: &[&str], theirs: &[&str]) -> String {
     fn lines<'a>(texts: &[&'a str]) -> Vec<&'a str> {
         texts.iter().flat_map(|text| text.lines()).collect()
     }
@@ -132,7 +132,7 @@ impl HumanLines {
             Some(version) => (Self::new(version.human.clone()), version.text.as_str()),
             None => (Self::default(), super::TEMPLATE),
         };
-        human.edited(before, text);
+        human.record_edit(before, text);
         human
     }
 
@@ -142,14 +142,14 @@ impl HumanLines {
     }
 
     /// Records that a person has made `new` of `old`: the added lines are theirs, and the removed ones belong to none.
-    pub fn edited(&mut self, old: &str, new: &str) {
+    pub fn record_edit(&mut self, old: &str, new: &str) {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
-        for words in old.lines().filter_map(words) {
+        for words in old.lines().filter_map(line_words) {
             *known.entry(words).or_default() += 1;
         }
-        let present = Present::of(new);
+        let present = Present::in_text(new);
         self.0.retain(|line| present.has(line));
-        for words in new.lines().filter_map(words) {
+        for words in new.lines().filter_map(line_words) {
             match known.get_mut(&words) {
                 Some(count) if *count > 0 => *count -= 1,
                 // The headings of the template have no author.
@@ -164,19 +164,19 @@ impl HumanLines {
     /// Returns the text `new`, which another author made of `old`, with each of these lines that got lost put back behind
     /// the line that it followed.
     #[must_use]
-    pub fn kept(&self, old: &str, new: &str) -> String {
-        let missing: Vec<&str> = self.missing(new).collect();
+    pub fn restore_lost(&self, old: &str, new: &str) -> String {
+        let missing: Vec<&str> = self.missing_in(new).collect();
         if missing.is_empty() {
             return new.to_owned();
         }
         let lost = |line: &str| {
-            let is_in = |words: String| missing.iter().any(|lost| holds(&words, lost));
-            words(line).is_some_and(is_in)
+            let is_in = |words: String| missing.iter().any(|lost| holds_line(&words, lost));
+            line_words(line).is_some_and(is_in)
         };
         // The line of `new` behind which a lost line is put, from 1, or 0 for the place before all of them.
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         for (at, line) in new.lines().enumerate() {
-            if let Some(words) = words(line) {
+            if let Some(words) = line_words(line) {
                 places.entry(words).or_insert(at + 1);
             }
         }
@@ -189,7 +189,7 @@ impl HumanLines {
             after_lost = lost(line);
             if after_lost || blank {
                 put.entry(place).or_default().push(line);
-            } else if let Some(at) = words(line).and_then(|words| places.get(&words)) {
+            } else if let Some(at) = line_words(line).and_then(|words| places.get(&words)) {
                 place = *at;
             }
         }
@@ -207,8 +207,8 @@ impl HumanLines {
     }
 
     /// Returns those of these lines that a text does not have.
-    pub fn missing<'a>(&'a self, text: &str) -> impl Iterator<Item = &'a str> {
-        let present = Present::of(text);
+    pub fn missing_in<'a>(&'a self, text: &str) -> impl Iterator<Item = &'a str> {
+        let present = Present::in_text(text);
         self.iter().filter(move |line| !present.has(line))
     }
 }
@@ -226,8 +226,8 @@ struct Present {
 }
 
 impl Present {
-    fn of(text: &str) -> Self {
-        let lines: Vec<String> = text.lines().filter_map(words).collect();
+    fn in_text(text: &str) -> Self {
+        let lines: Vec<String> = text.lines().filter_map(line_words).collect();
         Self {
             all: lines.join("\n"),
             lines: lines.into_iter().collect(),
@@ -240,12 +240,12 @@ impl Present {
 }
 
 /// Reports whether the words of a line are those of a person's line, or hold them.
-fn holds(words: &str, line: &str) -> bool {
+fn holds_line(words: &str, line: &str) -> bool {
     words == line || (line.len() >= PART && words.contains(line))
 }
 
 /// Returns a line by its words: without bullet, tick and the blanks between them. `None` for a blank line.
-fn words(line: &str) -> Option<String> {
+fn line_words(line: &str) -> Option<String> {
     let item = list_item(line.trim_start()).map_or(line, |item| item.text);
     let words: Vec<&str> = item.split_whitespace().collect();
     (!words.is_empty()).then(|| words.join(" "))
@@ -306,20 +306,23 @@ mod tests {
         let old = "## Plan\n- [ ] one\n- [ ] two\n\n## Notes\nagent\n";
         let edited =
             "## Plan\n- [ ] one\n- [ ] mine\n  - a part of it\n- [ ] two\n\n## Notes\nagent\n";
-        human.edited(old, edited);
+        human.record_edit(old, edited);
         let lines: Vec<&str> = human.iter().collect();
         assert_eq!(lines, ["a part of it", "mine"]);
         let new = "## Plan\n- [x] one\n- [ ] three\n\n## Notes\nother\n";
         assert_eq!(
-            human.kept(edited, new),
+            human.restore_lost(edited, new),
             "## Plan\n- [x] one\n- [ ] mine\n  - a part of it\n- [ ] three\n\n## Notes\nother\n"
         );
-        assert_eq!(human.kept(edited, ""), "- [ ] mine\n  - a part of it\n");
+        assert_eq!(
+            human.restore_lost(edited, ""),
+            "- [ ] mine\n  - a part of it\n"
+        );
         let mut human = HumanLines::default();
         let old = "## Objective\nship it\n\n## Current Plan\n- [ ] mine\n";
-        human.edited("", old);
+        human.record_edit("", old);
         assert_eq!(
-            human.kept(old, "## Current Plan\n- [ ] theirs\n"),
+            human.restore_lost(old, "## Current Plan\n- [ ] theirs\n"),
             "## Objective\nship it\n\n## Current Plan\n- [ ] mine\n- [ ] theirs\n"
         );
     }
@@ -327,29 +330,29 @@ mod tests {
     #[test]
     fn a_line_is_kept_where_its_words_are() {
         let mut human = HumanLines::default();
-        human.edited("", "- [ ] fix the fuzz test\n1. short\n");
+        human.record_edit("", "- [ ] fix the fuzz test\n1. short\n");
         for kept in [
             "* [x] fix the  fuzz test\n- short",
             "- fix the fuzz test (in b1c2)\nshort\n",
         ] {
             assert_eq!(
-                human.kept("- [ ] fix the fuzz test\n1. short\n", kept),
+                human.restore_lost("- [ ] fix the fuzz test\n1. short\n", kept),
                 kept
             );
         }
         // A short one may be a part of anything.
-        let lost = human.kept("1. short\n", "- fix the fuzz test shortly\n");
+        let lost = human.restore_lost("1. short\n", "- fix the fuzz test shortly\n");
         assert_eq!(lost, "1. short\n- fix the fuzz test shortly\n");
     }
 
     #[test]
     fn a_line_that_the_person_removes_is_gone() {
         let mut human = HumanLines::default();
-        human.edited("a\n", "a\nmine\n");
-        human.edited("a\nmine\n", "a\n");
+        human.record_edit("a\n", "a\nmine\n");
+        human.record_edit("a\nmine\n", "a\n");
         assert_eq!(human.iter().count(), 0);
         // Ticking a line of another author's does not make it the person's.
-        human.edited("- [ ] a\n", "- [x] a\n");
+        human.record_edit("- [ ] a\n", "- [x] a\n");
         assert_eq!(human.iter().count(), 0);
     }
 
@@ -378,9 +381,9 @@ mod tests {
         ) {
             let merged = merge(&base, &mine, &theirs);
             let mut human = HumanLines::default();
-            human.edited(&base, &mine);
-            let kept = human.kept(&mine, &merged);
-            proptest::prop_assert_eq!(human.missing(&kept).count(), 0);
+            human.record_edit(&base, &mine);
+            let kept = human.restore_lost(&mine, &merged);
+            proptest::prop_assert_eq!(human.missing_in(&kept).count(), 0);
         }
     }
 }

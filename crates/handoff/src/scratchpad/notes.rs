@@ -10,15 +10,15 @@ const LEVEL: usize = 2;
 
 /// Reports whether an item of the scratchpad has this text in the same words.
 #[must_use]
-pub fn has(text: &str, fact: &str) -> bool {
-    let fact = plain(fact);
+pub fn has_fact(text: &str, fact: &str) -> bool {
+    let fact = plain_words(fact);
     let mut items = text.lines().filter_map(|line| list_item(line.trim()));
-    items.any(|item| plain(item.text) == fact)
+    items.any(|item| plain_words(item.text) == fact)
 }
 
 /// Returns the scratchpad with this fact at the end of the list, which is made if it is not there.
 #[must_use]
-pub fn with(text: &str, fact: &str) -> String {
+pub fn with_fact(text: &str, fact: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     let item = format!("- {fact}");
     if let Some(at) = end_of_list(&lines) {
@@ -46,7 +46,7 @@ fn end_of_list(lines: &[&str]) -> Option<usize> {
     Some(begin + filled.map_or(0, |last| last + 1))
 }
 
-fn plain(text: &str) -> String {
+fn plain_words(text: &str) -> String {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
     words.join(" ").trim_end_matches('.').to_owned()
 }
@@ -57,15 +57,15 @@ mod tests {
 
     #[test]
     fn the_list_is_made_once_and_grows_at_its_end() {
-        let one = with("", "the port is 7000");
+        let one = with_fact("", "the port is 7000");
         assert_eq!(one, "## Facts\n- the port is 7000\n");
-        let two = with(&one, "CI needs a login");
+        let two = with_fact(&one, "CI needs a login");
         assert_eq!(two, "## Facts\n- the port is 7000\n- CI needs a login\n");
         let among = "# Facts\n\n## Facts\n- a\n\n## Current Plan\n- [ ] b\n";
         let expected = "# Facts\n\n## Facts\n- a\n- c\n\n## Current Plan\n- [ ] b\n";
-        assert_eq!(with(among, "c"), expected);
+        assert_eq!(with_fact(among, "c"), expected);
         assert_eq!(
-            with("# Notes\ntext\n", "c"),
+            with_fact("# Notes\ntext\n", "c"),
             "# Notes\ntext\n\n## Facts\n- c\n"
         );
     }
@@ -73,8 +73,8 @@ mod tests {
     #[test]
     fn a_fact_in_the_same_words_is_there_already() {
         let text = "## Facts\n- The  port is 7000.\n## Current Plan\n- [x] write the store\n";
-        assert!(has(text, "the port is 7000"));
-        assert!(has(text, "write the store"));
-        assert!(!has(text, "the port is 7001"));
+        assert!(has_fact(text, "the port is 7000"));
+        assert!(has_fact(text, "write the store"));
+        assert!(!has_fact(text, "the port is 7001"));
     }
 }

@@ -48,7 +48,7 @@ pub fn read(model: &mut Model, disk: Option<String>) {
         if by_agent && let Some(foreign) = notes.foreign.take() {
             disk.clone_into(&mut notes.agent_base);
             notes.human = foreign.human;
-            let text = notes.human.kept(&foreign.before, &notes.text);
+            let text = notes.human.restore_lost(&foreign.before, &notes.text);
             take(model, Author::Agent, &text);
         }
         return;
@@ -57,14 +57,14 @@ pub fn read(model: &mut Model, disk: Option<String>) {
     let mut text = merge(&notes.disk, &before, &disk);
     if by_agent {
         disk.clone_into(&mut notes.agent_base);
-        text = notes.human.kept(&before, &text);
+        text = notes.human.restore_lost(&before, &text);
         notes.foreign = None;
     } else {
         notes.foreign = Some(Foreign {
             before: before.clone(),
             human: notes.human.clone(),
         });
-        notes.human.edited(&before, &text);
+        notes.human.record_edit(&before, &text);
     }
     notes.disk = disk;
     let by = if by_agent {
@@ -87,7 +87,7 @@ pub fn signalled(model: &mut Model, text: &str) {
     let text = clean::typed(text);
     let merged = merge(&notes.agent_base, &notes.text, &text);
     notes.agent_base = text;
-    let merged = notes.human.kept(&notes.text, &merged);
+    let merged = notes.human.restore_lost(&notes.text, &merged);
     if merged == notes.text {
         return;
     }
@@ -99,10 +99,10 @@ pub fn signalled(model: &mut Model, text: &str) {
 /// cannot be kept.
 pub fn noted(model: &mut Model, fact: &str) -> Result<bool, Refusal> {
     let text = &model.draft.notes.text;
-    if notes::has(text, fact) {
+    if notes::has_fact(text, fact) {
         return Ok(false);
     }
-    let text = notes::with(text, fact);
+    let text = notes::with_fact(text, fact);
     if text.len() > NOTED_LIMIT {
         return Err(Refusal::ScratchpadFull(NOTED_LIMIT as u64));
     }
@@ -127,8 +127,8 @@ fn take(model: &mut Model, by: Author, text: &str) {
         let now = &model.draft.notes.text;
         let mut merged = merge(&editor.base, &mine, now);
         let mut typed = HumanLines::default();
-        typed.edited(&editor.base, &mine);
-        merged = typed.kept(&mine, &merged);
+        typed.record_edit(&editor.base, &mine);
+        merged = typed.restore_lost(&mine, &merged);
         now.clone_into(&mut editor.base);
         if merged != mine {
             let base = editor.base.clone();
@@ -147,7 +147,7 @@ fn take(model: &mut Model, by: Author, text: &str) {
 fn put(model: &mut Model, text: &str) {
     let notes = &mut model.draft.notes;
     let text = clean::typed(text);
-    notes.human.edited(&notes.text, &text);
+    notes.human.record_edit(&notes.text, &text);
     notes.foreign = None;
     notes.text = text;
     let mut goes_on = false;
@@ -250,7 +250,7 @@ fn restore_saved(model: &mut Model) {
         return;
     };
     let notes = &mut model.draft.notes;
-    let merged = notes.human.kept(&notes.text, &text);
+    let merged = notes.human.restore_lost(&notes.text, &text);
     if merged != text {
         model.info("the checkpoint's scratchpad is back; lines of yours that it did not have stay");
     }
@@ -280,7 +280,7 @@ fn take_versions(model: &mut Model, mut versions: Versions) {
     if let Some(over) = &last.unsaved_over {
         let human = HumanLines::new(last.human);
         let text = merge(over, &last.text, &notes.text);
-        let text = human.kept(&last.text, &text);
+        let text = human.restore_lost(&last.text, &text);
         notes.human = human;
         model.info("the scratchpad of last time could not be saved then: it is back");
         return take(model, Author::Human, &text);
@@ -324,9 +324,9 @@ pub fn save(model: &mut Model) {
 /// Takes a text that a person made of `base`; what has been written since is merged with it.
 pub fn write_over(model: &mut Model, base: &str, text: &str) {
     let mut typed = HumanLines::default();
-    typed.edited(base, text);
+    typed.record_edit(base, text);
     let merged = merge(base, text, &model.draft.notes.text);
-    put(model, &typed.kept(text, &merged));
+    put(model, &typed.restore_lost(text, &merged));
 }
 
 /// Saves and leaves the editor.

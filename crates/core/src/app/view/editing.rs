@@ -46,7 +46,7 @@ fn is_review(model: &Model) -> bool {
 fn shown(model: &Model) -> String {
     let panel = &model.draft.handoff;
     if panel.lists_missing {
-        panel.check.list()
+        panel.check.to_document()
     } else if is_review(model) {
         panel.current().text.clone()
     } else {

@@ -368,7 +368,7 @@ fn review_key(model: &mut Model, key: KeyEvent) {
         return handoff_key(model, key);
     }
     let panel = &model.draft.handoff;
-    let listed = panel.lists_missing.then(|| panel.check.list());
+    let listed = panel.lists_missing.then(|| panel.check.to_document());
     let text = listed.unwrap_or_else(|| panel.current().text.clone());
     // A pattern that is being typed has every key.
     if model.view.reading.typing.is_some() {
@@ -475,7 +475,7 @@ fn handoff_key(model: &mut Model, key: KeyEvent) {
 /// Handles a key that reads what the handoff panel shows.
 fn read_handoff(model: &mut Model, key: KeyEvent) {
     let panel = &mut model.draft.handoff;
-    let listed = panel.lists_missing.then(|| panel.check.list());
+    let listed = panel.lists_missing.then(|| panel.check.to_document());
     let text = listed.unwrap_or_else(|| glance(panel.current().body()));
     panel.reading.key(key, &text);
 }

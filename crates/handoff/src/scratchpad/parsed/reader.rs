@@ -3,13 +3,13 @@
 use super::{
     super::lines::{Fences, LineKind, ListItem, heading, is_rule, list_item},
     Id, Item, Parsed, Role,
-    titles::{LABEL, Section, is_rejection, label, titled},
-    words::{blocker, decision, is_placeholder, next_in},
+    titles::{LABEL, Section, is_rejection, section_labelled, section_titled},
+    words::{is_placeholder, next_in, read_blocker, read_decision},
 };
 
 /// Returns the kind of each line, and the least indentation of the fence that it belongs to. A fence that is never closed
 /// goes to the end, as it is drawn.
-fn kinds(lines: &[&str]) -> Vec<(LineKind, usize)> {
+fn line_kinds(lines: &[&str]) -> Vec<(LineKind, usize)> {
     let mut fences = Fences::default();
     let mut begun = None;
     let mut kinds: Vec<(LineKind, usize)> = Vec::with_capacity(lines.len());
@@ -18,7 +18,7 @@ fn kinds(lines: &[&str]) -> Vec<(LineKind, usize)> {
         let indent = if line.trim().is_empty() {
             usize::MAX
         } else {
-            indentation(line)
+            indent_of(line)
         };
         kinds.push((kind, indent));
         match (kind, begun) {
@@ -39,7 +39,7 @@ fn kinds(lines: &[&str]) -> Vec<(LineKind, usize)> {
     kinds
 }
 
-fn indentation(line: &str) -> usize {
+fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
@@ -89,14 +89,14 @@ impl Reader {
         let notes = notes.strip_prefix('\u{feff}').unwrap_or(notes);
         let mut reader = Self::default();
         let lines: Vec<&str> = notes.lines().collect();
-        for (line, (kind, indent)) in lines.iter().zip(kinds(&lines)) {
-            let role = reader.line(line, kind, indent);
+        for (line, (kind, indent)) in lines.iter().zip(line_kinds(&lines)) {
+            let role = reader.take_line(line, kind, indent);
             reader.lines.push(((*line).to_owned(), role));
         }
-        reader.finished()
+        reader.finish()
     }
 
-    fn line(&mut self, line: &str, kind: LineKind, indent: usize) -> Role {
+    fn take_line(&mut self, line: &str, kind: LineKind, indent: usize) -> Role {
         let text = line.trim();
         let row = self.row.take();
         if text.is_empty() {
@@ -104,21 +104,21 @@ impl Reader {
                 owner.goes_on = false;
             }
             if matches!(self.section, Some((_, _, true))) {
-                self.open(None);
+                self.open_section(None);
             }
-            self.raw(line);
+            self.keep_raw(line);
             return Role::Blank;
         }
         if kind != LineKind::Text {
-            return self.code(line, indent);
+            return self.take_code(line, indent);
         }
         if let Some((level, words)) = heading(line) {
-            return self.heading(line, level, words);
+            return self.take_heading(line, level, words);
         }
         if indent == 0
-            && let Some((section, rest)) = label(text)
+            && let Some((section, rest)) = section_labelled(text)
         {
-            self.open(Some((section, LABEL, !rest.is_empty())));
+            self.open_section(Some((section, LABEL, !rest.is_empty())));
             if rest.is_empty() {
                 let known = true;
                 return Role::Heading {
@@ -126,7 +126,7 @@ impl Reader {
                     known,
                 };
             }
-            return self.body(rest, rest, 0, None);
+            return self.take_body(rest, rest, 0, None);
         }
         if is_rule(text) {
             self.owner = None;
@@ -135,26 +135,26 @@ impl Reader {
         match list_item(text) {
             Some(item) if item.text.is_empty() => Role::Empty,
             Some(item) => self.list_item(line, indent, &item),
-            None => self.body(line, text, indent, row),
+            None => self.take_body(line, text, indent, row),
         }
     }
 
     /// Opens a section, or none.
-    fn open(&mut self, section: Option<(Section, usize, bool)>) {
+    fn open_section(&mut self, section: Option<(Section, usize, bool)>) {
         self.has_objective |= self.objective.iter().any(|line| !line.trim().is_empty());
         self.owner = None;
         self.section = section;
     }
 
-    fn kind(&self) -> Option<Section> {
+    fn open_kind(&self) -> Option<Section> {
         self.section.map(|(section, ..)| section)
     }
 
-    fn heading(&mut self, line: &str, level: usize, words: &str) -> Role {
-        if let Some((section, rest)) = titled(words) {
-            self.open(Some((section, level, false)));
+    fn take_heading(&mut self, line: &str, level: usize, words: &str) -> Role {
+        if let Some((section, rest)) = section_titled(words) {
+            self.open_section(Some((section, level, false)));
             if !rest.is_empty() {
-                return self.body(rest, rest, 0, None);
+                return self.take_body(rest, rest, 0, None);
             }
             // The handoff and the panel have that name themselves.
             return match section {
@@ -166,16 +166,16 @@ impl Reader {
         let inside = self.section.is_some_and(|(_, above, _)| level > above);
         self.owner = None;
         if !inside {
-            self.open(None);
+            self.open_section(None);
             return Role::Heading { level, known };
         }
-        match self.kind() {
+        match self.open_kind() {
             Some(Section::Objective) if !self.has_objective => {
                 self.objective.push(line.to_owned());
                 Role::Fact(Id::Objective)
             }
             Some(Section::Decisions) if is_rejection(words) => {
-                self.open(None);
+                self.open_section(None);
                 Role::Heading { level, known }
             }
             Some(Section::Decisions) => {
@@ -185,18 +185,18 @@ impl Reader {
                     below: Vec::new(),
                     heading: Some(self.lines.len()),
                 });
-                self.owns(id, 0);
+                self.set_owner(id, 0);
                 Role::Fact(id)
             }
             _ => {
-                self.raw(line);
+                self.keep_raw(line);
                 Role::Heading { level, known }
             }
         }
     }
 
     /// Reads a line in a code fence, or a mark of one; all of a fence is indented at least so far.
-    fn code(&mut self, line: &str, indent: usize) -> Role {
+    fn take_code(&mut self, line: &str, indent: usize) -> Role {
         if let Some(Owner { id, indent: of, .. }) = self.owner
             && let Id::Item(at) = id
             && indent > of
@@ -205,17 +205,17 @@ impl Reader {
             return Role::Fact(id);
         }
         self.owner = None;
-        if self.kind() == Some(Section::Objective) && !self.has_objective {
+        if self.open_kind() == Some(Section::Objective) && !self.has_objective {
             self.objective.push(line.to_owned());
             return Role::Fact(Id::Objective);
         }
-        self.raw(line);
+        self.keep_raw(line);
         Role::Code
     }
 
     /// Keeps a line of a section that is a text.
-    fn raw(&mut self, line: &str) {
-        match self.kind() {
+    fn keep_raw(&mut self, line: &str) {
+        match self.open_kind() {
             Some(Section::Objective) if !self.has_objective && line.trim().is_empty() => {
                 self.objective.push(String::new());
             }
@@ -225,9 +225,9 @@ impl Reader {
     }
 
     fn list_item(&mut self, line: &str, indent: usize, item: &ListItem<'_>) -> Role {
-        self.raw(line);
+        self.keep_raw(line);
         self.end_group();
-        let section = self.kind();
+        let section = self.open_kind();
         // The items under the heading *Next* are open, with a box or without.
         let open = section == Some(Section::Next) && self.is_outermost(indent);
         if let Some(done) = item.done.or(open.then_some(false)) {
@@ -243,7 +243,7 @@ impl Reader {
                 done,
                 notes: Vec::new(),
             });
-            self.owns(id, indent);
+            self.set_owner(id, indent);
             return Role::Fact(id);
         }
         if let Some(owner) = self.owner
@@ -269,7 +269,7 @@ impl Reader {
                 Role::Fact(Id::Objective)
             }
             Some(Section::Decisions | Section::Blockers) => {
-                self.entry(item.text, indent).unwrap_or(Role::Empty)
+                self.add_entry(item.text, indent).unwrap_or(Role::Empty)
             }
             Some(_) if is_placeholder(item.text) => Role::Empty,
             _ => Role::Text,
@@ -281,7 +281,7 @@ impl Reader {
         self.owner.is_none_or(|owner| indent <= owner.indent)
     }
 
-    fn owns(&mut self, id: Id, indent: usize) {
+    fn set_owner(&mut self, id: Id, indent: usize) {
         self.owner = Some(Owner {
             id,
             indent,
@@ -314,11 +314,11 @@ impl Reader {
     }
 
     /// Adds an entry to the section that is open, unless it only holds a place.
-    fn entry(&mut self, text: &str, indent: usize) -> Option<Role> {
+    fn add_entry(&mut self, text: &str, indent: usize) -> Option<Role> {
         if is_placeholder(text) {
             return None;
         }
-        let (entries, id) = match self.kind() {
+        let (entries, id) = match self.open_kind() {
             Some(Section::Blockers) => (&mut self.blockers, Id::Blocker as fn(usize) -> Id),
             _ => (&mut self.decisions, Id::Decision as fn(usize) -> Id),
         };
@@ -327,24 +327,24 @@ impl Reader {
             text: text.to_owned(),
             ..Entry::default()
         });
-        self.owns(id, indent);
+        self.set_owner(id, indent);
         Some(Role::Fact(id))
     }
 
     /// Reads a line that is no heading and no list item.
-    fn body(&mut self, line: &str, text: &str, indent: usize, row: Option<Id>) -> Role {
-        self.raw(line);
+    fn take_body(&mut self, line: &str, text: &str, indent: usize, row: Option<Id>) -> Role {
+        self.keep_raw(line);
         if let Some(owner) = self.owner
-            && let Some(role) = self.belongs(owner, line, text, indent)
+            && let Some(role) = self.continue_fact(owner, line, text, indent)
         {
             return role;
         }
         self.owner = None;
-        let Some(section) = self.kind() else {
+        let Some(section) = self.open_kind() else {
             return Role::Text;
         };
         if matches!(section, Section::Decisions | Section::Blockers) && text.starts_with('|') {
-            return self.row(text, row);
+            return self.take_row(text, row);
         }
         if section == Section::Objective && !self.has_objective {
             if is_placeholder(text) {
@@ -361,11 +361,11 @@ impl Reader {
             Section::Decisions | Section::Blockers if text.ends_with(':') => Role::Text,
             Section::Decisions | Section::Blockers if text.starts_with('>') => Role::Text,
             Section::Decisions | Section::Blockers => {
-                self.entry(text, PARAGRAPH).unwrap_or(Role::Empty)
+                self.add_entry(text, PARAGRAPH).unwrap_or(Role::Empty)
             }
             Section::Next if self.next.is_none() => {
                 self.next = Some(text.to_owned());
-                self.owns(Id::Next, PARAGRAPH);
+                self.set_owner(Id::Next, PARAGRAPH);
                 Role::Fact(Id::Next)
             }
             _ => Role::Text,
@@ -373,7 +373,13 @@ impl Reader {
     }
 
     /// Adds a line that goes on with the fact that the lines above it began.
-    fn belongs(&mut self, owner: Owner, line: &str, text: &str, indent: usize) -> Option<Role> {
+    fn continue_fact(
+        &mut self,
+        owner: Owner,
+        line: &str,
+        text: &str,
+        indent: usize,
+    ) -> Option<Role> {
         let below_heading = self.is_heading(owner.id);
         if !(owner.goes_on || below_heading || indent > owner.indent) {
             return None;
@@ -405,7 +411,7 @@ impl Reader {
     }
 
     /// Reads a row of a table; the line below its head takes the head back.
-    fn row(&mut self, text: &str, before: Option<Id>) -> Role {
+    fn take_row(&mut self, text: &str, before: Option<Id>) -> Role {
         let cells = text
             .split('|')
             .map(str::trim)
@@ -427,7 +433,7 @@ impl Reader {
             return Role::Empty;
         }
         let joined: Vec<&str> = cells.collect();
-        let role = self.entry(&joined.join(" | "), PARAGRAPH);
+        let role = self.add_entry(&joined.join(" | "), PARAGRAPH);
         self.owner = None;
         match role {
             Some(Role::Fact(id)) => {
@@ -438,7 +444,7 @@ impl Reader {
         }
     }
 
-    fn finished(mut self) -> Parsed {
+    fn finish(mut self) -> Parsed {
         let mut out = std::mem::take(&mut self.out);
         out.objective = of_lines(&self.objective).map(|text| only_item(&text));
         let last_action = of_lines(&self.last_action);
@@ -448,12 +454,12 @@ impl Reader {
         out.decisions = self
             .decisions
             .iter()
-            .map(|one| decision(&one.text, &one.below))
+            .map(|one| read_decision(&one.text, &one.below))
             .collect();
         out.blockers = self
             .blockers
             .iter()
-            .map(|one| blocker(&one.text, &one.below))
+            .map(|one| read_blocker(&one.text, &one.below))
             .collect();
         out.lines = self.lines;
         out

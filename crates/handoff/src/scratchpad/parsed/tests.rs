@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{titles::label, *};
+use super::{titles::section_labelled, *};
 use crate::scratchpad::lines::heading;
 
 const NOTES: &str = "\
@@ -443,7 +443,7 @@ proptest! {
                 && below.contains('-')
                 && below.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
             let head = is_rule && line.trim().starts_with('|');
-            if words && !head && heading(line).is_none() && label(line.trim()).is_none() {
+            if words && !head && heading(line).is_none() && section_labelled(line.trim()).is_none() {
                 let at = rest.find(line.trim());
                 prop_assert!(at.is_some(), "{:?} is not in {:?}", line, left);
                 rest = &rest[at.unwrap_or_default() + line.trim().len()..];

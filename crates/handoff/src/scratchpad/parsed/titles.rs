@@ -20,7 +20,7 @@ pub(super) enum Section {
 pub(super) const LABEL: usize = 7;
 
 /// Returns the section with this heading, and the text behind a colon on its line.
-pub(super) fn titled(words: &str) -> Option<(Section, &str)> {
+pub(super) fn section_titled(words: &str) -> Option<(Section, &str)> {
     if let Some(section) = section_of(words) {
         return Some((section, ""));
     }
@@ -56,7 +56,7 @@ fn by_title(title: &str) -> Option<Section> {
 }
 
 /// Returns the section whose head is this line without being a heading, and the text behind it.
-pub(super) fn label(line: &str) -> Option<(Section, &str)> {
+pub(super) fn section_labelled(line: &str) -> Option<(Section, &str)> {
     let mark = ["**", "__"].into_iter().find(|mark| line.starts_with(mark));
     let Some(mark) = mark else {
         let (title, rest) = line.split_once(':')?;

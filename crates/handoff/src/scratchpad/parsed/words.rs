@@ -71,8 +71,8 @@ pub(super) fn is_placeholder(text: &str) -> bool {
     WORDS.contains(&bare.to_lowercase().as_str())
 }
 
-pub(super) fn decision(text: &str, below: &[String]) -> Decision {
-    let (at, text) = dated(text);
+pub(super) fn read_decision(text: &str, below: &[String]) -> Decision {
+    let (at, text) = split_date(text);
     let (text, mut reason) = split_reason(text);
     for below in below {
         let below = without_because(below);
@@ -88,7 +88,7 @@ pub(super) fn decision(text: &str, below: &[String]) -> Decision {
 #[must_use]
 pub fn split_reason(text: &str) -> (String, String) {
     let text = text.trim();
-    let whole = || (unmarked(text).to_owned(), String::new());
+    let whole = || (without_bold(text).to_owned(), String::new());
     // `**What**: why`, and `**What**: what exactly | why`.
     if let Some((head, rest)) = text
         .strip_prefix("**")
@@ -103,7 +103,7 @@ pub fn split_reason(text: &str) -> (String, String) {
             return whole();
         }
         if colon && !behind.is_empty() {
-            return match split(behind) {
+            return match split_at_mark(behind) {
                 Some((what, why)) if !what.is_empty() => {
                     (format!("{head}: {what}"), why.to_owned())
                 }
@@ -114,14 +114,14 @@ pub fn split_reason(text: &str) -> (String, String) {
             return (head.to_owned(), String::new());
         }
     }
-    match split(text) {
-        Some((what, why)) if !what.is_empty() => (unmarked(what).to_owned(), why.to_owned()),
+    match split_at_mark(text) {
+        Some((what, why)) if !what.is_empty() => (without_bold(what).to_owned(), why.to_owned()),
         _ => whole(),
     }
 }
 
 /// Returns the parts around the first mark, of the clearest kind, that a reason follows; not within code.
-fn split(text: &str) -> Option<(&str, &str)> {
+fn split_at_mark(text: &str) -> Option<(&str, &str)> {
     // Of the same length as the text, byte for byte.
     let lower = text.to_ascii_lowercase();
     for mark in [
@@ -181,7 +181,7 @@ fn without_because(text: &str) -> &str {
 }
 
 /// Returns a text without the marks of bold print around the whole of it.
-fn unmarked(text: &str) -> &str {
+fn without_bold(text: &str) -> &str {
     let inner = text
         .strip_prefix("**")
         .and_then(|text| text.strip_suffix("**"));
@@ -192,7 +192,7 @@ fn unmarked(text: &str) -> &str {
 }
 
 /// Returns the date that a text begins with, and the rest: a day is its first moment, UTC.
-fn dated(text: &str) -> (Option<DateTime<Utc>>, &str) {
+fn split_date(text: &str) -> (Option<DateTime<Utc>>, &str) {
     let bare = text.trim_start_matches(['[', '(', '*', ' ']);
     let day = bare
         .get(..10)
@@ -218,7 +218,7 @@ fn dated(text: &str) -> (Option<DateTime<Utc>>, &str) {
     (Some(NaiveDateTime::new(day, time).and_utc()), behind)
 }
 
-pub(super) fn blocker(text: &str, below: &[String]) -> Blocker {
+pub(super) fn read_blocker(text: &str, below: &[String]) -> Blocker {
     let mut text = text.trim();
     let mut resolved = false;
     if let Some(struck) = text
