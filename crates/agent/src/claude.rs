@@ -371,9 +371,9 @@ pub fn user_session(args: &[String]) -> UserSession {
 
 /// Reports whether the user's own arguments leave no choice of a session: they name one, or ask for something that is none.
 #[must_use]
-pub fn chooses(args: &[String]) -> bool {
+pub fn chooses_session(args: &[String]) -> bool {
     user_session(args) != UserSession::Ours
-        || prints(args)
+        || prints_answer(args)
         || Arguments(args).has(&["--help", "-h", "--version", "-v"])
 }
 
@@ -385,7 +385,7 @@ pub fn role(args: &[String]) -> Option<String> {
 
 /// Returns the session that the user's own arguments resume, if they name it.
 #[must_use]
-pub fn resumed(args: &[String]) -> Option<SessionId> {
+pub fn resumed_session(args: &[String]) -> Option<SessionId> {
     let arguments = Arguments(args);
     let named = arguments.last("--resume").or_else(|| arguments.last("-r"));
     named?.parse().ok()
@@ -393,20 +393,20 @@ pub fn resumed(args: &[String]) -> Option<SessionId> {
 
 /// Reports whether the session that they resume goes on under an id of its own.
 #[must_use]
-pub fn forks(args: &[String]) -> bool {
+pub fn forks_session(args: &[String]) -> bool {
     Arguments(args).has(&["--fork-session"])
 }
 
 /// Returns those of the user's arguments that hold for every session: none that chooses one, and no prompt.
 #[must_use]
-pub fn lasting(args: &[String]) -> Vec<String> {
+pub fn lasting_arguments(args: &[String]) -> Vec<String> {
     Arguments(args).without(|name| is_session_flag(name) || matches!(name, "" | "--"))
 }
 
 /// Returns the user's arguments for a start in the directory where the agent has worked: it needs no other work tree, and relative
 /// paths begin where the first agent was started.
 #[must_use]
-pub fn elsewhere(args: &[String], project: &Path) -> Vec<String> {
+pub fn arguments_elsewhere(args: &[String], project: &Path) -> Vec<String> {
     let mut words = Arguments(args).without(|name| matches!(name, "--worktree" | "-w" | "--tmux"));
     for word in words.iter_mut().filter(|word| word.starts_with('.')) {
         let place = project.join(&*word);
@@ -439,7 +439,7 @@ pub fn user_append_file(args: &[String]) -> Option<PathBuf> {
 
 /// Reports whether the user's arguments ask for one answer on stdout (`-p`), which needs no pane.
 #[must_use]
-pub fn prints(args: &[String]) -> bool {
+pub fn prints_answer(args: &[String]) -> bool {
     Arguments(args).has(&["-p", "--print"])
 }
 

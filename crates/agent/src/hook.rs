@@ -14,9 +14,9 @@ use serde_json::{Map, Value};
 use super::{
     AgentEvent, Background, BackgroundTask, CacheLifetime, EndReason, Failure, PermissionRequest,
     PromptCache, RateLimit, StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput,
-    claude::projects::work_place, clip,
+    claude::projects::work_place, clip_text,
 };
-use pitstop_transcript::{SessionId, Tokens, record::mended, todo::TodoCall, usage::in_window};
+use pitstop_transcript::{SessionId, Tokens, record::mend_json, todo::TodoCall, usage::in_window};
 
 /// The largest body that is read, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
@@ -74,7 +74,7 @@ pub enum HookError {
 
 /// Reads the payload of the hook `event`.
 pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
-    let body = object(body)?;
+    let body = parse_object(body)?;
     let at = Payload(&body);
     let session = at.session()?;
     Ok(match event {
@@ -111,11 +111,11 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
         "Stop" => AgentEvent::TurnEnded {
             session,
             last_message: at.text("last_assistant_message", MESSAGE),
-            background: background(at),
+            background: read_background(at),
             transcript_path: at.transcript_path(),
         },
         "StopFailure" => turn_failed(session, at),
-        "Notification" => notification(session, at),
+        "Notification" => read_notification(session, at),
         "PermissionRequest" => AgentEvent::DialogOpened {
             session,
             about: at.text("tool_name", SHORT).unwrap_or_default(),
@@ -135,7 +135,7 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
         "SubagentStart" => AgentEvent::SubagentStarted { session },
         "SubagentStop" => AgentEvent::SubagentStopped { session },
         other => AgentEvent::Unknown {
-            name: clip(other, SHORT),
+            name: clip_text(other, SHORT),
         },
     })
 }
@@ -143,7 +143,7 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
 /// Reads the permission that the payload of a `PermissionRequest` hook asks for.
 #[must_use]
 pub fn parse_permission(body: &[u8]) -> Option<PermissionRequest> {
-    let body = object(body).ok()?;
+    let body = parse_object(body).ok()?;
     let at = Payload(&body);
     let tool = at.text("tool_name", SHORT)?;
     let input = at.inner("tool_input");
@@ -159,7 +159,7 @@ pub fn parse_permission(body: &[u8]) -> Option<PermissionRequest> {
         // The answer to a question and to a plan is more than a yes.
         is_plain: !matches!(tool.as_str(), "AskUserQuestion" | "ExitPlanMode"),
         whole: shown.len() <= MAX_INPUT,
-        input: clip(&shown, MAX_INPUT),
+        input: clip_text(&shown, MAX_INPUT),
         tool,
         by_subagent: is_of_subagent(at),
     })
@@ -168,7 +168,7 @@ pub fn parse_permission(body: &[u8]) -> Option<PermissionRequest> {
 /// Returns the permission mode that a hook's payload names beside its event.
 #[must_use]
 pub fn parse_mode(body: &[u8]) -> Option<AgentEvent> {
-    let body = object(body).ok()?;
+    let body = parse_object(body).ok()?;
     let at = Payload(&body);
     let (session, mode) = (at.session().ok()?, at.text("permission_mode", SHORT)?);
     Some(AgentEvent::ModeSeen { session, mode })
@@ -178,7 +178,7 @@ pub fn parse_mode(body: &[u8]) -> Option<AgentEvent> {
 /// place of its own.
 #[must_use]
 pub fn parse_place(body: &[u8]) -> Option<(SessionId, PathBuf)> {
-    let body = object(body).ok()?;
+    let body = parse_object(body).ok()?;
     let at = Payload(&body);
     let cwd = at.path("cwd").filter(|_| !is_of_subagent(at))?;
     let place = work_place(Path::new(&cwd), Path::new(&at.path("transcript_path")?))?;
@@ -187,7 +187,7 @@ pub fn parse_place(body: &[u8]) -> Option<(SessionId, PathBuf)> {
 
 /// Reads the payload of the status line command.
 pub fn parse_status_line(body: &[u8]) -> Result<StatusLine, HookError> {
-    let body = object(body)?;
+    let body = parse_object(body)?;
     let at = Payload(&body);
     let model = at.inner("model");
     let context = at.inner("context_window");
@@ -217,18 +217,18 @@ pub fn parse_status_line(body: &[u8]) -> Result<StatusLine, HookError> {
 }
 
 /// Reads the body as an object, if it keeps to the limits. Bytes in it that are no characters are replaced; the rest is kept.
-fn object(body: &[u8]) -> Result<Map<String, Value>, HookError> {
+fn parse_object(body: &[u8]) -> Result<Map<String, Value>, HookError> {
     if body.len() > MAX_BODY {
         return Err(HookError::TooLarge(body.len()));
     }
-    if depth(body) > MAX_DEPTH {
+    if nesting_depth(body) > MAX_DEPTH {
         return Err(HookError::TooDeep);
     }
-    Ok(serde_json::from_str(&mended(body))?)
+    Ok(serde_json::from_str(&mend_json(body))?)
 }
 
 /// Returns the depth to which brackets nest outside of strings.
-fn depth(body: &[u8]) -> usize {
+fn nesting_depth(body: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
     for byte in body {
         match byte {
@@ -256,7 +256,7 @@ impl<'a> Payload<'a> {
         text.parse().map_err(|_| HookError::Field {
             field: "session_id",
             expected: "a UUID",
-            found: format!("`{}`", clip(&text, 64).escape_debug()),
+            found: format!("`{}`", clip_text(&text, 64).escape_debug()),
         })
     }
 
@@ -271,14 +271,17 @@ impl<'a> Payload<'a> {
     }
 
     fn text(self, field: &str, limit: usize) -> Option<String> {
-        self.0.get(field)?.as_str().map(|text| clip(text, limit))
+        self.0
+            .get(field)?
+            .as_str()
+            .map(|text| clip_text(text, limit))
     }
 
     fn need_text(self, field: &'static str, limit: usize) -> Result<String, HookError> {
         self.text(field, limit).ok_or_else(|| HookError::Field {
             field,
             expected: "a text",
-            found: kind(self.0.get(field)).to_owned(),
+            found: value_kind(self.0.get(field)).to_owned(),
         })
     }
 
@@ -318,7 +321,7 @@ impl<'a> Payload<'a> {
                     .ok_or_else(|| HookError::Field {
                         field,
                         expected: "a number from 0 to 10^12",
-                        found: clip(&value.to_string(), 64),
+                        found: clip_text(&value.to_string(), 64),
                     })
             }
         }
@@ -326,7 +329,7 @@ impl<'a> Payload<'a> {
 }
 
 /// Names the type of a value in words.
-fn kind(value: Option<&Value>) -> &'static str {
+fn value_kind(value: Option<&Value>) -> &'static str {
     match value {
         None => "nothing",
         Some(Value::Null) => "null",
@@ -379,7 +382,7 @@ fn is_of_subagent(at: Payload<'_>) -> bool {
 }
 
 /// Reads the background work, without the tasks that the client lists as over.
-fn background(at: Payload<'_>) -> Background {
+fn read_background(at: Payload<'_>) -> Background {
     let text =
         |one: &Map<String, Value>, field| Payload(one).text(field, SHORT).unwrap_or_default();
     let runs = |status: &str| !matches!(status, "completed" | "failed" | "killed" | "stopped");
@@ -443,13 +446,13 @@ fn turn_failed(session: SessionId, at: Payload<'_>) -> AgentEvent {
         .unwrap_or_default();
     AgentEvent::TurnFailed {
         session,
-        failure: failure(&word, &message),
+        failure: failure_kind(&word, &message),
         message,
     }
 }
 
 /// Classifies a failure by its word; the context limit has no word of its own and is recognised by its text.
-fn failure(word: &str, message: &str) -> Failure {
+fn failure_kind(word: &str, message: &str) -> Failure {
     let lower = message.to_ascii_lowercase();
     match word {
         "rate_limit" | "billing_error" => Failure::UsageLimit,
@@ -475,7 +478,7 @@ const HARMLESS: [&str; 9] = [
     "push_notification",
 ];
 
-fn notification(session: SessionId, at: Payload<'_>) -> AgentEvent {
+fn read_notification(session: SessionId, at: Payload<'_>) -> AgentEvent {
     let message = at.text("message", OUTPUT).unwrap_or_default();
     let kind = at.text("notification_type", SHORT).unwrap_or_default();
     if HARMLESS.contains(&kind.as_str()) {

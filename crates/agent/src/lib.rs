@@ -214,7 +214,7 @@ pub fn child_env(
 
 /// Cuts `text` to at most `limit` bytes, on a character boundary.
 #[must_use]
-pub(crate) fn clip(text: &str, limit: usize) -> String {
+pub(crate) fn clip_text(text: &str, limit: usize) -> String {
     text[..text.floor_char_boundary(limit)].to_owned()
 }
 
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn clipping_keeps_characters_whole() {
-        assert_eq!(clip("aé", 2), "a");
-        assert_eq!(clip("aé", 3), "aé");
+        assert_eq!(clip_text("aé", 2), "a");
+        assert_eq!(clip_text("aé", 3), "aé");
     }
 }

@@ -29,7 +29,7 @@ use pitstop_agent::bridge::{
     OutcomeBody, Owner, PROTOCOL, PromptBody, QuestionId, Rejection, Report, Said, Sender, Trigger,
 };
 use pitstop_core::api::wire::Request;
-use pitstop_transcript::{SessionId, record::mended};
+use pitstop_transcript::{SessionId, record::mend_json};
 
 /// The longest wait of a poll for an order: below the client's limit of 30 s for one call, and below a connection's limit.
 const HOLD: Duration = Duration::from_secs(10);
@@ -95,7 +95,7 @@ impl Mailbox {
 
     /// Notes that the agent runs as this process from now on.
     pub fn owned_by(&self, process: u32) {
-        self.lock().owner.becomes(process);
+        self.lock().owner.set_process(process);
     }
 
     fn lock(&self) -> MutexGuard<'_, Orders> {
@@ -137,11 +137,11 @@ pub(super) async fn bridge(
     let connection = connection_of(&request);
     let body = read_body(request).await?;
     // The client may cut a prompt between the halves of a surrogate pair.
-    let body = mended(&body);
+    let body = mend_json(&body);
     let body = body.as_bytes();
     let sender = parse::<Sender>(body)?.check()?;
     let (session, mailbox) = (sender.session, &state.requests.mailbox);
-    mailbox.lock().owner.hears(connection.process)?;
+    mailbox.lock().owner.check_process(connection.process)?;
     match message.as_str() {
         "hello" => hello(&state, &sender, parse(body)?).await,
         "fact" => {
@@ -193,7 +193,7 @@ pub(super) async fn bridge(
 async fn hello(state: &ServerState, sender: &Sender, hello: HelloBody) -> Answered {
     let hello = hello.check()?;
     let mailbox = &state.requests.mailbox;
-    let what = match mailbox.change(|orders| orders.hello(sender, &hello)) {
+    let what = match mailbox.change(|orders| orders.register_instance(sender, &hello)) {
         Err(Rejection::WrongProtocol(found)) => Said::WrongProtocol(found),
         greeted => greeted.map(|()| Said::Hello)?,
     };

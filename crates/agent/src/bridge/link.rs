@@ -127,7 +127,7 @@ impl Link {
     }
 
     /// Notes a report for our session; returns true if the bridge came into force by it.
-    pub fn received(&mut self, client: &str, at: At) -> bool {
+    pub fn note_report(&mut self, client: &str, at: At) -> bool {
         let before = std::mem::replace(
             self,
             Self::InForce {
@@ -148,7 +148,7 @@ impl Link {
     }
 
     /// Checks whether it has been silent for too long; returns true if it is lost by that.
-    pub fn look(&mut self, at: At) -> bool {
+    pub fn check_silence(&mut self, at: At) -> bool {
         let Self::InForce { reported, .. } = self else {
             return false;
         };
@@ -192,7 +192,7 @@ pub struct Reported {
 impl Reported {
     /// Returns the tokens in the window before a word was said: all in use but the messages.
     #[must_use]
-    pub fn base(&self) -> Option<Tokens> {
+    pub fn base_tokens(&self) -> Option<Tokens> {
         let rows = &self.usage.as_ref()?.categories;
         let base = |row: &&Category| row.kind == super::CategoryKind::Used && row.name != MESSAGES;
         (!rows.is_empty()).then(|| {
@@ -220,14 +220,14 @@ mod tests {
     #[test]
     fn it_is_in_force_from_its_first_word_until_it_is_silent_for_long() {
         let mut link = Link::Awaited;
-        assert!(link.received("2.1.330", at(0)));
-        assert!(!link.received("2.1.330", at(10)));
-        assert!(!link.look(at(55)));
-        assert!(link.look(at(56)));
+        assert!(link.note_report("2.1.330", at(0)));
+        assert!(!link.note_report("2.1.330", at(10)));
+        assert!(!link.check_silence(at(55)));
+        assert!(link.check_silence(at(56)));
         assert_eq!(link, Link::Absent(Absence::Silent));
-        assert!(!link.look(at(99)));
+        assert!(!link.check_silence(at(99)));
         assert!(link.loads_mods(), "it may be reading them again");
-        assert!(link.received("2.1.330", at(100)), "it may come back");
+        assert!(link.note_report("2.1.330", at(100)), "it may come back");
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
         assert!(link.give_up(Absence::NoHello));
         assert!(!link.give_up(Absence::TooOld("2.1.197".into())));
         assert!(link.loads_mods() && !Link::Absent(Absence::SwitchedOff).loads_mods());
-        assert!(link.received("2.1.330", at(0)));
+        assert!(link.note_report("2.1.330", at(0)));
         assert!(!link.give_up(Absence::NoHello));
         assert!(link.is_in_force());
     }

@@ -49,7 +49,7 @@ impl Invalid {
     }
 }
 
-fn within(field: &'static str, text: &str, most: usize) -> Result<(), Invalid> {
+fn check_length(field: &'static str, text: &str, most: usize) -> Result<(), Invalid> {
     if text.len() > most {
         let expected = format!("a text of at most {most} bytes");
         return Err(Invalid::new(field, expected));
@@ -58,7 +58,7 @@ fn within(field: &'static str, text: &str, most: usize) -> Result<(), Invalid> {
 }
 
 /// Checks for a word of letters, digits, `-`, `_` and `.`, which can be shown in a log or on a screen as it is.
-fn word(field: &'static str, text: &str) -> Result<(), Invalid> {
+fn check_word(field: &'static str, text: &str) -> Result<(), Invalid> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !(1..=WORD_LIMIT).contains(&text.len()) || !text.bytes().all(plain) {
         let expected = format!("a word of 1 to {WORD_LIMIT} letters, digits, -, _ and .");
@@ -67,7 +67,7 @@ fn word(field: &'static str, text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn tokens(field: &'static str, count: Tokens) -> Result<(), Invalid> {
+fn check_tokens(field: &'static str, count: Tokens) -> Result<(), Invalid> {
     if count.0 > TOKENS_LIMIT {
         let expected = format!("a whole number of 0 to {TOKENS_LIMIT}");
         return Err(Invalid::new(field, expected));
@@ -98,7 +98,7 @@ pub struct Sender {
 impl Sender {
     /// Returns it as it was parsed, if it is valid.
     pub fn check(self) -> Result<Self, Invalid> {
-        word("instance", &self.instance.0)?;
+        check_word("instance", &self.instance.0)?;
         Ok(self)
     }
 }
@@ -115,7 +115,7 @@ pub struct HelloBody {
 impl HelloBody {
     /// Returns it as it was parsed, if it is valid.
     pub fn check(self) -> Result<Self, Invalid> {
-        word("client", &self.client)?;
+        check_word("client", &self.client)?;
         Ok(self)
     }
 }
@@ -174,7 +174,7 @@ pub struct PromptBody {
 impl PromptBody {
     /// Returns it as it was parsed, if it is valid.
     pub fn check(self) -> Result<Self, Invalid> {
-        within("text", &self.text, DRAFT_LIMIT)?;
+        check_length("text", &self.text, DRAFT_LIMIT)?;
         Ok(self)
     }
 }
@@ -210,7 +210,7 @@ pub struct UnsentPrompt {
 
 impl UnsentPrompt {
     fn check(&self) -> Result<(), Invalid> {
-        within("text", &self.text, DRAFT_LIMIT)?;
+        check_length("text", &self.text, DRAFT_LIMIT)?;
         let length = self.text.encode_utf16().count();
         if self.cursor > length {
             let expected = format!("a whole number of 0 to {length}, the text's length,");
@@ -243,9 +243,9 @@ fn rows_if_any<'de, D: Deserializer<'de>>(rows: D) -> Result<Vec<Category>, D::E
 impl Usage {
     /// Checks its fields; names are made safe to show.
     fn check(&mut self) -> Result<(), Invalid> {
-        tokens("used", self.used.unwrap_or_default())?;
-        tokens("window", self.window)?;
-        tokens("compacts_at", self.compacts_at.unwrap_or_default())?;
+        check_tokens("used", self.used.unwrap_or_default())?;
+        check_tokens("window", self.window)?;
+        check_tokens("compacts_at", self.compacts_at.unwrap_or_default())?;
         if !(0.0..=COST_LIMIT).contains(&self.cost_usd.unwrap_or_default()) {
             let expected = format!("a number of 0 to {COST_LIMIT}");
             return Err(Invalid::new("cost_usd", expected));
@@ -257,7 +257,7 @@ impl Usage {
         }
         for row in &mut self.categories {
             row.name = clean::stripped(&row.name, longest);
-            tokens("categories", row.tokens)?;
+            check_tokens("categories", row.tokens)?;
             let (most, longest) = PART_LIMITS;
             if row.parts.len() > most {
                 let expected = format!("rows of at most {most} parts");
@@ -265,7 +265,7 @@ impl Usage {
             }
             for part in &mut row.parts {
                 part.name = clean::stripped(&part.name, longest);
-                tokens("categories", part.tokens)?;
+                check_tokens("categories", part.tokens)?;
             }
         }
         Ok(())
@@ -378,11 +378,11 @@ impl Fact {
     /// Returns it as it was parsed, if it is valid.
     pub fn check(mut self) -> Result<Self, Invalid> {
         match &mut self {
-            Self::SessionStarted { source } => word("source", source)?,
-            Self::TurnStarted { turn } | Self::TurnEnded { turn, .. } => word("turn", turn)?,
+            Self::SessionStarted { source } => check_word("source", source)?,
+            Self::TurnStarted { turn } | Self::TurnEnded { turn, .. } => check_word("turn", turn)?,
             Self::PromptSubmitted { origin, text } => {
-                word("origin", origin)?;
-                within("text", text, PROMPT_LIMIT)?;
+                check_word("origin", origin)?;
+                check_length("text", text, PROMPT_LIMIT)?;
             }
             Self::DraftChanged(draft) => draft.check()?,
             Self::Usage(usage) => usage.check()?,

@@ -141,12 +141,12 @@ pub struct Owner {
 
 impl Owner {
     /// Notes that the agent that was just started is this process, which may have reported before its number was known here.
-    pub const fn becomes(&mut self, process: u32) {
+    pub const fn set_process(&mut self, process: u32) {
         self.process = Some(process);
     }
 
     /// Checks that this process may report; none if the system does not tell which one it is.
-    pub fn hears(&mut self, process: Option<u32>) -> Result<(), Rejection> {
+    pub fn check_process(&mut self, process: Option<u32>) -> Result<(), Rejection> {
         self.has_spoken |= process.is_some() && process == self.process;
         if self.has_spoken && process != self.process {
             return Err(Rejection::OtherProcess);
@@ -190,7 +190,11 @@ pub struct Orders {
 
 impl Orders {
     /// Registers a process that says hello.
-    pub fn hello(&mut self, sender: &Sender, hello: &HelloBody) -> Result<(), Rejection> {
+    pub fn register_instance(
+        &mut self,
+        sender: &Sender,
+        hello: &HelloBody,
+    ) -> Result<(), Rejection> {
         if hello.protocol != PROTOCOL {
             self.instances.remove(&sender.instance);
             return Err(Rejection::WrongProtocol(hello.protocol));
@@ -430,7 +434,7 @@ mod tests {
     fn greeted(names: &[(&str, u128)]) -> Orders {
         let mut orders = Orders::default();
         for (name, number) in names {
-            let said = orders.hello(&sender(name, *number), &hello(PROTOCOL));
+            let said = orders.register_instance(&sender(name, *number), &hello(PROTOCOL));
             said.unwrap();
         }
         orders
@@ -559,22 +563,22 @@ mod tests {
     #[test]
     fn once_the_agent_s_own_process_has_spoken_no_other_is_accepted() {
         let mut owner = Owner::default();
-        assert_eq!(owner.hears(Some(1)), Ok(()));
+        assert_eq!(owner.check_process(Some(1)), Ok(()));
         // The mods of a fast agent may report before its number is known.
         owner.answers = true;
-        owner.becomes(7);
+        owner.set_process(7);
         assert!(owner.answers);
         // Started by a program in between it would never speak itself.
-        assert_eq!(owner.hears(Some(8)), Ok(()));
-        assert_eq!(owner.hears(Some(7)), Ok(()));
-        assert_eq!(owner.hears(Some(8)), Err(Rejection::OtherProcess));
-        assert_eq!(owner.hears(None), Err(Rejection::OtherProcess));
-        assert_eq!(owner.hears(Some(7)), Ok(()));
+        assert_eq!(owner.check_process(Some(8)), Ok(()));
+        assert_eq!(owner.check_process(Some(7)), Ok(()));
+        assert_eq!(owner.check_process(Some(8)), Err(Rejection::OtherProcess));
+        assert_eq!(owner.check_process(None), Err(Rejection::OtherProcess));
+        assert_eq!(owner.check_process(Some(7)), Ok(()));
         // The next agent begins with nothing.
         owner = Owner::default();
         assert!(!owner.answers);
-        owner.becomes(9);
-        assert_eq!(owner.hears(Some(8)), Ok(()));
+        owner.set_process(9);
+        assert_eq!(owner.check_process(Some(8)), Ok(()));
     }
 
     #[test]
@@ -582,10 +586,12 @@ mod tests {
         let mut orders = Orders::default();
         let stranger = sender("a", 1);
         assert_eq!(orders.identify(&stranger), Err(Rejection::NoHello));
-        let wrong = orders.hello(&stranger, &hello(PROTOCOL + 1));
+        let wrong = orders.register_instance(&stranger, &hello(PROTOCOL + 1));
         assert_eq!(wrong, Err(Rejection::WrongProtocol(PROTOCOL + 1)));
         assert_eq!(orders.begin_poll(&stranger), Err(Rejection::NoHello));
-        orders.hello(&stranger, &hello(PROTOCOL)).unwrap();
+        orders
+            .register_instance(&stranger, &hello(PROTOCOL))
+            .unwrap();
         assert_eq!(orders.identify(&stranger), Ok("2.1.330"));
     }
 
@@ -607,7 +613,9 @@ mod tests {
         let mut orders = greeted(&[("first", 1)]);
         for number in 0..INSTANCE_COUNT * 2 {
             let name = format!("i{number}");
-            orders.hello(&sender(&name, 1), &hello(PROTOCOL)).unwrap();
+            orders
+                .register_instance(&sender(&name, 1), &hello(PROTOCOL))
+                .unwrap();
         }
         assert_eq!(orders.instances.len(), INSTANCE_COUNT);
         assert_eq!(

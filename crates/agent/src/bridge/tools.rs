@@ -88,8 +88,8 @@ impl Tool {
     /// Returns the tool of that name with its input, if that is valid; none if there is no such tool.
     #[must_use]
     pub fn read(name: &str, input: &Map<String, Value>) -> Option<Result<Self, Invalid>> {
-        let given = |field| said(input, field);
-        let needed = |field| given(field).and_then(|text| text.ok_or_else(|| missing(field)));
+        let given = |field| text_in(input, field);
+        let needed = |field| given(field).and_then(|text| text.ok_or_else(|| missing_text(field)));
         Some(match name {
             "context" => Ok(Self::Context),
             "note" => needed("text").map(|text| Self::Note { text }),
@@ -107,16 +107,16 @@ impl Tool {
     }
 }
 
-fn missing(field: &'static str) -> Invalid {
+fn missing_text(field: &'static str) -> Invalid {
     Invalid::new(field, "some text")
 }
 
 /// Returns a text of the input on one line, without control characters for a terminal; none if it is not there, or blank.
-fn said(input: &Map<String, Value>, field: &'static str) -> Result<Option<String>, Invalid> {
+fn text_in(input: &Map<String, Value>, field: &'static str) -> Result<Option<String>, Invalid> {
     let text = match input.get(field) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) => text,
-        Some(_) => return Err(missing(field)),
+        Some(_) => return Err(missing_text(field)),
     };
     if text.len() > TEXT_LIMIT {
         let expected = format!("a text of at most {TEXT_LIMIT} bytes");

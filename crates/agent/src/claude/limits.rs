@@ -162,17 +162,17 @@ impl CompactionSettings {
         };
         let mut set = Map::new();
         let mut switch = state
-            .and_then(object)
+            .and_then(parse_object)
             .and_then(|state| state.get("autoCompactEnabled")?.as_bool())
             .map(|on| (on, ".claude.json"));
         for file in files {
-            let Some(mut root) = object(file.text) else {
+            let Some(mut root) = parse_object(file.text) else {
                 continue;
             };
             if let Some(on) = root.get("autoCompactEnabled").and_then(Value::as_bool) {
                 switch = Some((on, file.name));
             }
-            found.add(file.name, &root);
+            found.add_file(file.name, &root);
             if let Some(Value::Object(env)) = root.remove("env") {
                 set.extend(env);
             }
@@ -184,7 +184,7 @@ impl CompactionSettings {
             Some(other) => Some(other.to_string()),
         };
         found.variable = variable(WINDOW_VARIABLE)
-            .and_then(|text| size(&text))
+            .and_then(|text| parse_size(&text))
             .map(|tokens| Tokens(tokens.max(SMALLEST)));
         found.percent = variable(PERCENT_VARIABLE)
             .and_then(|text| text.trim().parse().ok())
@@ -200,7 +200,7 @@ impl CompactionSettings {
         found
     }
 
-    fn add(&mut self, name: &'static str, root: &Map<String, Value>) {
+    fn add_file(&mut self, name: &'static str, root: &Map<String, Value>) {
         let origin = Origin::Settings(name);
         if let Some(window) = root.get("autoCompactWindow").and_then(set_window) {
             self.by_model.clear();
@@ -210,7 +210,7 @@ impl CompactionSettings {
         for (model, settings) in models.into_iter().flatten() {
             if let Some(window) = settings.get("autoCompactWindow").and_then(set_window) {
                 self.by_model
-                    .push((canonical(model), window, origin.clone()));
+                    .push((canonical_model(model), window, origin.clone()));
             }
         }
     }
@@ -256,7 +256,7 @@ impl CompactionSettings {
         if let Some(tokens) = self.variable {
             return Some((tokens, Origin::Variable(WINDOW_VARIABLE)));
         }
-        let of_model = model.map(canonical).and_then(|model| {
+        let of_model = model.map(canonical_model).and_then(|model| {
             let mut entries = self.by_model.iter().rev();
             entries.find(|(named, ..)| *named == model)
         });
@@ -272,12 +272,12 @@ impl CompactionSettings {
     }
 }
 
-fn object(text: &str) -> Option<Map<String, Value>> {
+fn parse_object(text: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(text).ok()
 }
 
 /// Reads a size such as `200k`, `0.5m`, `200000` or `200_000`, in tokens.
-fn size(text: &str) -> Option<u64> {
+fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase().replace(['_', ','], "");
     let (number, unit) = match text.strip_suffix('k') {
         Some(number) => (number, 1e3),
@@ -289,12 +289,12 @@ fn size(text: &str) -> Option<u64> {
     (1.0..=1e12).contains(&tokens).then_some(tokens as u64)
 }
 
-/// Reads a window as [`size`] does, but a bare number of up to a thousand is one of thousands.
+/// Reads a window as [`parse_size`] does, but a bare number of up to a thousand is one of thousands.
 fn flag_window(text: &str) -> Option<Window> {
     if text.trim().eq_ignore_ascii_case("auto") {
         return Some(Window::Auto);
     }
-    let tokens = size(text)?;
+    let tokens = parse_size(text)?;
     let tokens = if tokens <= 1_000 {
         tokens * 1_000
     } else {
@@ -312,7 +312,7 @@ fn set_window(value: &Value) -> Option<Window> {
 }
 
 /// Returns a model's name without cloud prefix, date, revision and window mark.
-fn canonical(id: &str) -> String {
+fn canonical_model(id: &str) -> String {
     let id = id.strip_suffix("[1m]").unwrap_or(id);
     let name = id.rsplit_once("claude-").map_or(id, |(_, name)| name);
     let is_date = |part: &str| part.len() == 8 && part.bytes().all(|byte| byte.is_ascii_digit());

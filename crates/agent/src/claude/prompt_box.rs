@@ -93,7 +93,7 @@ impl ShownPrompt {
         // Two neighbouring rows of a line hold more than one has room for, else the first word of the second would be in the first.
         let rows = |line: &str| {
             let most = 1 + 2 * line.replace('\t', "    ").width() / (room - 2);
-            (letters(line).width().div_ceil(room).max(1), most)
+            (comparable_letters(line).width().div_ceil(room).max(1), most)
         };
         let (least, most) = text.split('\n').map(rows).fold((0, 0), |sum, of_line| {
             (sum.0 + of_line.0, sum.1 + of_line.1)
@@ -122,7 +122,7 @@ const STROKES: usize = 3;
 impl PromptBox {
     /// Returns the box with the text that the client itself reports.
     #[must_use]
-    pub fn said(text: &str) -> Self {
+    pub fn from_report(text: &str) -> Self {
         Self::Holds(ShownPrompt {
             rows: text.split('\n').map(str::to_owned).collect(),
             whole: true,
@@ -166,7 +166,7 @@ impl PromptBox {
             return Self::Absent;
         }
         let suggested = inside.iter().any(|row| row.solid != row.text);
-        let mut texts: Vec<String> = inside.iter().map(|row| content(&row.solid)).collect();
+        let mut texts: Vec<String> = inside.iter().map(|row| row_content(&row.solid)).collect();
         // The cursor is on the first character of the suggestion, which is therefore not drawn faint.
         let first_cell = above.is_some_and(|above| (column, row) == (2, above + 1));
         if suggested && first_cell && texts[0].trim().chars().count() == 1 {
@@ -202,7 +202,10 @@ impl PromptBox {
         let Self::Holds(draft) = self else {
             return false;
         };
-        let (seen, wanted) = (letters(&draft.rows.concat()), letters(text));
+        let (seen, wanted) = (
+            comparable_letters(&draft.rows.concat()),
+            comparable_letters(text),
+        );
         let lines = text.matches('\n').count();
         let rows = draft.rows.len() + draft.scrolled.map_or(0, |(above, _)| above);
         match left_out(&seen) {
@@ -224,7 +227,8 @@ impl PromptBox {
             return false;
         };
         self.holds(text)
-            || (draft.whole && letters(text).starts_with(&letters(&draft.rows.concat())))
+            || (draft.whole
+                && comparable_letters(text).starts_with(&comparable_letters(&draft.rows.concat())))
     }
 }
 
@@ -240,7 +244,7 @@ fn left_out(letters: &str) -> Option<(&str, usize, &str)> {
 
 /// Returns the characters of a text that can be compared: no blanks, for lines are broken and indented, and none that terminals
 /// and clients draw in different ways or not at all.
-fn letters(text: &str) -> String {
+fn comparable_letters(text: &str) -> String {
     let plain = |c: &char| c.is_alphanumeric() || c.is_ascii_punctuation();
     let letters: String = clean::composed(text).chars().filter(plain).collect();
     if letters.is_empty() {
@@ -277,7 +281,7 @@ fn is_further(text: &str) -> bool {
 }
 
 /// Returns a row without its mark or indent.
-fn content(text: &str) -> String {
+fn row_content(text: &str) -> String {
     text.chars()
         .skip(2)
         .collect::<String>()

@@ -39,7 +39,10 @@ pub fn arguments(question: Question<'_>) -> Vec<OsString> {
         "--max-budget-usd".to_owned(),
         question.max_cost_usd.to_string(),
     ]);
-    args.extend(["--settings".to_owned(), settings(question.user_settings)]);
+    args.extend([
+        "--settings".to_owned(),
+        merged_settings(question.user_settings),
+    ]);
     args.extend(["--permission-mode".to_owned(), "default".to_owned()]);
     if let Some(model) = question.model {
         args.extend(["--model".to_owned(), model.to_owned()]);
@@ -81,7 +84,7 @@ fn name_of(rule: &str) -> &str {
 
 /// Returns the user's own settings without hooks and status line. Settings that cannot be read would have kept the hosted agent
 /// from starting, so nothing is lost with them.
-fn settings(user: Option<&str>) -> String {
+fn merged_settings(user: Option<&str>) -> String {
     let user = user.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
     let mut settings = user.unwrap_or_default();
     settings.remove("hooks");
@@ -189,9 +192,12 @@ mod tests {
         let user =
             r#"{"apiKeyHelper":"k","hooks":{"Stop":[]},"statusLine":{},"disableAllHooks":false}"#;
         assert_eq!(
-            settings(Some(user)),
+            merged_settings(Some(user)),
             r#"{"apiKeyHelper":"k","disableAllHooks":true}"#
         );
-        assert_eq!(settings(Some("[broken")), r#"{"disableAllHooks":true}"#);
+        assert_eq!(
+            merged_settings(Some("[broken")),
+            r#"{"disableAllHooks":true}"#
+        );
     }
 }

@@ -112,11 +112,11 @@ pub fn mcp_config(exe: &Path, observe: &Path, iteration: u64) -> Result<String, 
         "--iteration",
         &iteration,
         "--observe",
-        utf8(observe)?,
+        path_text(observe)?,
     ];
     // Its tools are in the first request, and not only announced.
     let server =
-        json!({ "type": "stdio", "command": utf8(exe)?, "args": args, "alwaysLoad": true });
+        json!({ "type": "stdio", "command": path_text(exe)?, "args": args, "alwaysLoad": true });
     Ok(json!({ "mcpServers": { SERVER: server } }).to_string())
 }
 
@@ -127,14 +127,21 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     let user_status_line = root.get("statusLine").and_then(status_line_command);
 
     let env = inner_object(&mut root, "env")?;
-    env.insert(PROGRAM_VARIABLE.into(), utf8(injection.exe)?.into());
-    env.insert(OBSERVE_VARIABLE.into(), utf8(injection.observe)?.into());
-    let bridge: Result<Vec<&str>, _> = injection.bridge.iter().map(|file| utf8(file)).collect();
+    env.insert(PROGRAM_VARIABLE.into(), path_text(injection.exe)?.into());
+    env.insert(
+        OBSERVE_VARIABLE.into(),
+        path_text(injection.observe)?.into(),
+    );
+    let bridge: Result<Vec<&str>, _> = injection
+        .bridge
+        .iter()
+        .map(|file| path_text(file))
+        .collect();
     env.insert(BRIDGE_VARIABLE.into(), bridge?.join("\n").into());
 
     let hooks = inner_object(&mut root, "hooks")?;
     for event in EVENTS {
-        let command = command(&format!("hook {event}"));
+        let command = pitstop_command(&format!("hook {event}"));
         let timeout = if event == "PermissionRequest" {
             PERMISSION_SECONDS
         } else {
@@ -161,7 +168,7 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
 
     root.insert(
         "statusLine".into(),
-        json!({ "type": "command", "command": command("statusline") }),
+        json!({ "type": "command", "command": pitstop_command("statusline") }),
     );
     if injection.no_compaction {
         root.extend(EARLY_COMPACTION.map(|name| (name.to_owned(), Value::from(false))));
@@ -202,11 +209,11 @@ fn inner_list<'a>(
 }
 
 /// Returns one shell command that calls `pitstop` with `words`. If the variable is lost, it does nothing and succeeds.
-fn command(words: &str) -> String {
+fn pitstop_command(words: &str) -> String {
     format!(r#""${{{PROGRAM_VARIABLE}:-:}}" {words}"#)
 }
 
-fn utf8(path: &Path) -> Result<&str, SettingsError> {
+fn path_text(path: &Path) -> Result<&str, SettingsError> {
     path.to_str()
         .ok_or_else(|| SettingsError::Path(path.to_owned()))
 }
@@ -214,7 +221,7 @@ fn utf8(path: &Path) -> Result<&str, SettingsError> {
 /// Writes an absolute path for a permission rule: a second slash in front, pattern characters escaped.
 fn rule_path(path: &Path) -> Result<String, SettingsError> {
     let mut rule = String::from("/");
-    for c in utf8(path)?.chars() {
+    for c in path_text(path)?.chars() {
         if matches!(
             c,
             '\\' | '*' | '?' | '[' | ']' | '{' | '}' | '(' | ')' | '!'
@@ -291,7 +298,9 @@ mod tests {
     /// Runs the command with `program` as the executable; returns its success and the text that it prints.
     fn run(program: Option<&str>) -> (bool, String) {
         let mut shell = std::process::Command::new("/bin/sh");
-        shell.args(["-c", &command("hook Stop")]).env_clear();
+        shell
+            .args(["-c", &pitstop_command("hook Stop")])
+            .env_clear();
         shell.envs(program.map(|program| (PROGRAM_VARIABLE, program)));
         let output = shell.output().unwrap();
         let text = [output.stdout, output.stderr].concat();

@@ -207,8 +207,8 @@ fn flags_that_blind_us_or_need_no_pane_are_found() {
     let args = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(blinding_flag(&args(&["--safe-mode"])), Some("--safe-mode"));
     assert_eq!(blinding_flag(&args(&["--", "--safe-mode"])), None);
-    assert!(prints(&args(&["x", "-p"])));
-    assert!(!prints(&args(&["--model", "-p"])));
+    assert!(prints_answer(&args(&["x", "-p"])));
+    assert!(!prints_answer(&args(&["--model", "-p"])));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_start_elsewhere_makes_no_work_tree_and_finds_what_relative_paths_name() {
     ] {
         let given: Vec<_> = given.split(' ').map(str::to_owned).collect();
         let project = env!("CARGO_MANIFEST_DIR");
-        let args = elsewhere(&given, Path::new(project)).join(" ");
+        let args = arguments_elsewhere(&given, Path::new(project)).join(" ");
         assert_eq!(args, left.replace('P', project));
     }
 }

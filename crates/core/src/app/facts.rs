@@ -503,7 +503,14 @@ pub fn reads_task(model: &Model) -> Option<Effect> {
 /// been seen, and the handoff.
 #[must_use]
 pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
-    let by_client = || model.session.agent.bridge.of(model.session.id)?.base();
+    let by_client = || {
+        model
+            .session
+            .agent
+            .bridge
+            .of(model.session.id)?
+            .base_tokens()
+    };
     let base = fresh_load(model).or_else(by_client)?;
     let handoff = model.draft.handoff.current().tokens();
     Some(Tokens(base.0.saturating_add(handoff.0)))

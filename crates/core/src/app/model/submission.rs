@@ -95,7 +95,7 @@ impl PromptFacts<'_> {
     /// Reports whether the prompt box is on the screen and holds this text, as far as the screen shows it or by the client's report.
     fn shows(&self, text: &str) -> bool {
         let agent = self.agent;
-        let said = |draft: &UnsentPrompt| PromptBox::said(&draft.text).holds(text);
+        let said = |draft: &UnsentPrompt| PromptBox::from_report(&draft.text).holds(text);
         agent.prompt_box.holds(text)
             || (matches!(agent.prompt_box, PromptBox::Holds(_))
                 && agent.bridge.draft(self.session).is_some_and(said))

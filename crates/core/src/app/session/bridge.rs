@@ -137,7 +137,7 @@ fn said(model: &mut Model, report: Report) {
         };
     }
     let link = &mut model.session.agent.bridge.link;
-    if link.received(&report.client, model.now) {
+    if link.note_report(&report.client, model.now) {
         tracing::info!(client = %report.client, "the bridge is in force");
         model.session.agent.without_mods = false;
         model.session.agent.version = Some(report.client);
@@ -236,7 +236,7 @@ pub fn look(model: &mut Model, of: crate::lineage::IterationId) {
             }
         }
         Link::InForce { .. } => {
-            if !model.session.agent.bridge.link.look(model.now) {
+            if !model.session.agent.bridge.link.check_silence(model.now) {
                 return model.emit(again(SILENCE));
             }
             model.session.guard.forget(Source::Bridge);
@@ -297,7 +297,7 @@ pub fn report(model: &Model) -> BridgeReport {
             .draft
             .as_ref()
             .map(|draft| draft.text.chars().count() as u64),
-        base_tokens: reported.base().map(|base| base.0),
+        base_tokens: reported.base_tokens().map(|base| base.0),
         categories: usage.map_or_else(Vec::new, |usage| usage.categories.clone()),
         ..stands
     }

@@ -18,7 +18,7 @@ pub fn calls(model: &Model) -> Option<u32> {
     let agent = &model.session.agent;
     // What the client says is in use without a message is what the running session has in the cache of any other.
     let reported = agent.bridge.of(model.session.id);
-    let cached = reported.and_then(Reported::base);
+    let cached = reported.and_then(Reported::base_tokens);
     let asks = model.config.summary.generate_summaries;
     let payoff = Payoff {
         used: deciding_figure(model)?.used,
