@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use pitstop_base::redact::redact;
-use pitstop_transcript::human::{OBJECTIVE_HEADING, PROMPTS_HEADING, Said, listed, parse_item};
+use pitstop_transcript::human::{OBJECTIVE_HEADING, PROMPTS_HEADING, Said, as_listed, parse_item};
 use serde::{Deserialize, Serialize};
 
 use crate::{PreservedState, preserved::Origin, sections::decision_text, work::rejected_text};
@@ -103,7 +103,7 @@ impl Edits {
         }
         for text in self.added {
             let kept = text.lines().filter(|line| is_there(line));
-            let text = listed(&redact(&kept.collect::<Vec<_>>().join("\n")));
+            let text = as_listed(&redact(&kept.collect::<Vec<_>>().join("\n")));
             state.restate_constraint(Said { text, at: Some(at) });
         }
         if let Some(objective) = self.objective {

@@ -57,7 +57,7 @@ impl Branches {
     }
 
     /// Takes the next line; returns whether it is not taken back.
-    pub(super) fn line(&mut self, line: &[u8]) -> bool {
+    pub(super) fn take_line(&mut self, line: &[u8]) -> bool {
         let number = self.lines;
         self.lines += 1;
         if number < self.known {
@@ -68,7 +68,7 @@ impl Branches {
             let name = &line[at + NAME.len()..];
             let end = memchr::memchr(b'"', &name[..name.len().min(NAME_CAP + 1)]);
             if let Some(end) = end {
-                self.remember(hashed(&name[..end]), number);
+                self.remember_record(hash_name(&name[..end]), number);
             }
         }
         true
@@ -84,7 +84,7 @@ impl Branches {
         self.lines.saturating_sub(1)
     }
 
-    fn remember(&mut self, record: u64, line: u64) {
+    fn remember_record(&mut self, record: u64, line: u64) {
         if self.records.contains_key(&record) {
             return;
         }
@@ -98,14 +98,14 @@ impl Branches {
     }
 
     /// Takes a record of the line that was taken last.
-    pub(super) fn record(&mut self, record: &Value) {
+    pub(super) fn take_record(&mut self, record: &Value) {
         let line = self.line_number();
         if self.lines != self.known || record["isSidechain"] == true {
             return;
         }
         if record["type"] == "assistant" {
-            self.answered(record["parentUuid"].as_str());
-        } else if let Some((name, parent)) = prompt(record) {
+            self.note_answer(record["parentUuid"].as_str());
+        } else if let Some((name, parent)) = prompt_names(record) {
             let from = parent.and_then(|parent| self.line_of(parent));
             let first = from.and_then(|from| self.prompts.iter().position(|(at, _)| *at > from));
             let goes_on = |(line, _): &(u64, usize)| from.is_some_and(|from| from >= *line);
@@ -125,12 +125,12 @@ impl Branches {
     }
 
     fn line_of(&self, name: &str) -> Option<u64> {
-        self.records.get(&hashed(name.as_bytes())).copied()
+        self.records.get(&hash_name(name.as_bytes())).copied()
     }
 
     /// Notes that the agent has answered the record of this name: if that is the unanswered prompt, or a record behind it, the
     /// lines between the earlier prompt and it are taken back.
-    fn answered(&mut self, parent: Option<&str>) {
+    fn note_answer(&mut self, parent: Option<&str>) {
         let Some((line, first)) = self.unanswered.take() else {
             return;
         };
@@ -155,7 +155,7 @@ impl Branches {
 
     /// Returns the name of the newest prompt.
     #[must_use]
-    pub fn newest(&self) -> Option<&str> {
+    pub fn newest_prompt(&self) -> Option<&str> {
         self.prompts.back().map(|(_, name)| name.as_str())
     }
 
@@ -165,14 +165,14 @@ impl Branches {
     }
 }
 
-fn hashed(name: &[u8]) -> u64 {
+fn hash_name(name: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
     hasher.finish()
 }
 
 /// Returns the name of a prompt, and of its parent record; none for any other record, and where the file has no names.
-fn prompt(record: &Value) -> Option<(&str, Option<&str>)> {
+fn prompt_names(record: &Value) -> Option<(&str, Option<&str>)> {
     let marked = ["isMeta", "isCompactSummary"];
     if record["type"] != "user" || marked.iter().any(|mark| record[mark] == true) {
         return None;
@@ -224,16 +224,16 @@ mod tests {
         let (mut branches, mut rewound) = (Branches::default(), Vec::new());
         for one in &lines {
             let one = line(one);
-            assert!(branches.line(one.to_string().as_bytes()));
-            branches.record(&one);
+            assert!(branches.take_line(one.to_string().as_bytes()));
+            branches.take_record(&one);
             rewound.extend(branches.take_rewound());
         }
         branches.begin_again();
         let mut stands = Vec::new();
         for one in lines {
             let value = line(one);
-            if branches.line(value.to_string().as_bytes()) {
-                branches.record(&value);
+            if branches.take_line(value.to_string().as_bytes()) {
+                branches.take_record(&value);
                 stands.push(one.split_once('<').unwrap().0);
             }
         }
@@ -300,10 +300,10 @@ mod tests {
         let mut branches = Branches::default();
         for text in ["one", "two", "größe"] {
             let record = json!({"type": "user", "message": {"content": text}});
-            branches.line(record.to_string().as_bytes());
-            branches.record(&record);
+            branches.take_line(record.to_string().as_bytes());
+            branches.take_record(&record);
         }
         assert_eq!(branches.take_rewound(), None);
-        assert_eq!(branches.newest(), None);
+        assert_eq!(branches.newest_prompt(), None);
     }
 }

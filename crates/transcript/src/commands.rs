@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use super::{
     SessionId,
-    content::{Block, blocks, joined_text},
+    content::{Block, each_block, joined_text},
     record::{Splitter, parsed_records},
     waiting::Waiting,
-    words::ends,
+    words::split_ends,
 };
 
 /// The most output kept of one command, in bytes: half from its start and half from its end. The client itself
@@ -129,9 +129,9 @@ impl OutputReader for CommandLog {
 
 /// Returns the start and the end of a text in at most [`OUTPUT_CAP`] bytes, with a gap for what was left out between them.
 #[must_use]
-pub fn capped(text: &str) -> Vec<Chunk> {
+pub fn cap_output(text: &str) -> Vec<Chunk> {
     let bytes = |text: &str| Chunk::Bytes(Direction::Output, text.as_bytes().to_vec());
-    let Some((start, end)) = ends(text, OUTPUT_CAP) else {
+    let Some((start, end)) = split_ends(text, OUTPUT_CAP) else {
         return vec![bytes(text)];
     };
     let between = &text[start.len()..text.len() - end.len()];
@@ -178,12 +178,12 @@ impl CommandReader {
 
     /// Takes the next bytes of the transcript.
     pub fn push(&mut self, piece: &[u8]) {
-        self.splitter.push(piece, |line| self.state.line(line));
+        self.splitter.push(piece, |line| self.state.take_line(line));
     }
 
     /// Reports whether a line could hold a command: most are prompts, thoughts and other tools' calls.
     #[must_use]
-    pub(super) fn wants(line: &[u8]) -> bool {
+    pub(super) fn may_hold_command(line: &[u8]) -> bool {
         const MARKS: [&[u8]; 4] = [
             b"\"tool_result\"",
             b"\"Bash\"",
@@ -194,8 +194,8 @@ impl CommandReader {
     }
 
     /// Takes one record from a caller that has split and parsed the lines already.
-    pub(super) fn record(&mut self, record: &Value) {
-        self.state.record(record);
+    pub(super) fn take_record(&mut self, record: &Value) {
+        self.state.take_record(record);
     }
 
     /// Returns the commands so far.
@@ -206,26 +206,26 @@ impl CommandReader {
     /// Ends the reading: a last line without its line feed counts if it is whole.
     #[must_use]
     pub fn finish(mut self) -> CommandLog {
-        self.state.line(self.splitter.pending());
+        self.state.take_line(self.splitter.pending());
         self.state.log
     }
 }
 
 impl State {
-    fn line(&mut self, line: &[u8]) {
-        if !CommandReader::wants(line) {
+    fn take_line(&mut self, line: &[u8]) {
+        if !CommandReader::may_hold_command(line) {
             return;
         }
         for record in parsed_records(line) {
-            self.record(&record);
+            self.take_record(&record);
         }
     }
 
-    fn record(&mut self, record: &Value) {
+    fn take_record(&mut self, record: &Value) {
         if record["isSidechain"] == true {
             return;
         }
-        for block in blocks(&record["message"]["content"]) {
+        for block in each_block(&record["message"]["content"]) {
             match (record["type"].as_str(), block) {
                 (Some("assistant"), Block::Call(block)) => self.begin_call(block, record),
                 (Some("user"), Block::Result(block)) => self.end_call(block, record),
@@ -241,9 +241,9 @@ impl State {
             return;
         };
         let call = Call {
-            command: command(text_of(&block["input"]["command"])),
+            command: trimmed_command(text_of(&block["input"]["command"])),
             directory: record["cwd"].as_str().map(str::to_owned),
-            at: moment(record),
+            at: record_time(record),
         };
         self.calls.insert(id, call);
     }
@@ -260,11 +260,11 @@ impl State {
         let failed = block["is_error"] == true;
         let (status, said) = exit_line(&said);
         let output = match (copy["stdout"].as_str(), copy["stderr"].as_str()) {
-            (Some(out), err) => joined(out, err.unwrap_or_default()),
+            (Some(out), err) => join_streams(out, err.unwrap_or_default()),
             (None, _) => said.to_owned(),
         };
         let directory = call.as_ref().and_then(|call| call.directory.clone());
-        let (began, at) = (call.as_ref().and_then(|call| call.at), moment(record));
+        let (began, at) = (call.as_ref().and_then(|call| call.at), record_time(record));
         let done = !failed && copy["interrupted"] != true && copy["backgroundTaskId"].is_null();
         let known = CommandRecord {
             id: 0,
@@ -277,25 +277,25 @@ impl State {
                 .zip(at)
                 .and_then(|(began, at)| (at - began).to_std().ok()),
         };
-        self.log.push(known, capped(&output));
+        self.log.push(known, cap_output(&output));
     }
 
     /// Takes a text of the human: their own shell commands are recorded as text in tags of the client.
     fn take_typed(&mut self, text: &str, record: &Value) {
-        if let Some(line) = tagged(text, "bash-input") {
-            self.typed = command(line);
+        if let Some(line) = text_in_tag(text, "bash-input") {
+            self.typed = trimmed_command(line);
         }
-        let Some(out) = tagged(text, "bash-stdout") else {
+        let Some(out) = text_in_tag(text, "bash-stdout") else {
             return;
         };
         let known = CommandRecord {
             session: record["sessionId"].as_str().and_then(|id| id.parse().ok()),
             command: self.typed.take(),
-            at: moment(record),
+            at: record_time(record),
             ..CommandRecord::default()
         };
-        let output = joined(out, tagged(text, "bash-stderr").unwrap_or_default());
-        self.log.push(known, capped(&output));
+        let output = join_streams(out, text_in_tag(text, "bash-stderr").unwrap_or_default());
+        self.log.push(known, cap_output(&output));
     }
 }
 
@@ -303,12 +303,12 @@ fn text_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn command(line: &str) -> Option<String> {
+fn trimmed_command(line: &str) -> Option<String> {
     let line = line.trim();
     (!line.is_empty()).then(|| line[..line.floor_char_boundary(COMMAND_CAP)].to_owned())
 }
 
-fn joined(out: &str, err: &str) -> String {
+fn join_streams(out: &str, err: &str) -> String {
     match (out, err) {
         (out, "") => out.to_owned(),
         ("", err) => err.to_owned(),
@@ -329,7 +329,7 @@ fn exit_line(said: &str) -> (Option<i32>, &str) {
         .map_or((None, said), |code| (Some(code), output))
 }
 
-fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+fn text_in_tag<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     let (_, inner) = text.split_once(&format!("<{tag}>"))?;
     inner
         .split_once(&format!("</{tag}>"))
@@ -337,7 +337,7 @@ fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
 }
 
 /// Returns the time when a record was written.
-pub(super) fn moment(record: &Value) -> Option<DateTime<Utc>> {
+pub(super) fn record_time(record: &Value) -> Option<DateTime<Utc>> {
     record["timestamp"].as_str()?.parse().ok()
 }
 
@@ -494,7 +494,7 @@ mod tests {
     fn huge_output_keeps_its_two_ends() {
         let line = "0123456789\n";
         let text = line.repeat(OUTPUT_CAP / line.len() * 3);
-        let chunks = capped(&text);
+        let chunks = cap_output(&text);
         let [
             Chunk::Bytes(_, start),
             Chunk::Gap { lines },
@@ -554,7 +554,7 @@ mod tests {
 
         #[test]
         fn any_text_with_escapes_is_mended_or_refused(text in "(\\\\|u|d|8|3|c|\"|\\{|\\}|é){0,40}") {
-            let _ = crate::record::mended(text.as_bytes());
+            let _ = crate::record::mend_json(text.as_bytes());
         }
     }
 }

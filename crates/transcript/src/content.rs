@@ -16,7 +16,7 @@ pub enum Block<'a> {
 }
 
 /// Returns the blocks of a message's content, of which a string is one text; blocks of other kinds are left out.
-pub fn blocks(content: &Value) -> impl Iterator<Item = Block<'_>> {
+pub fn each_block(content: &Value) -> impl Iterator<Item = Block<'_>> {
     let listed = content.as_array().into_iter().flatten();
     let listed = listed.filter_map(|block| match block["type"].as_str()? {
         "text" => Some(Block::Text(block["text"].as_str().unwrap_or_default())),

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{
     branches::Branches,
     commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _},
-    content::{Block, blocks},
+    content::{Block, each_block},
     human::HumanWords,
     record::{self, Record, parsed_records},
     todo::{TodoCall, Todos, is_todo_tool},
@@ -134,35 +134,35 @@ impl Digest {
     }
 
     /// Takes one stretch of the file (a line without its end).
-    pub fn line(&mut self, line: &[u8], age: Age) {
-        if !self.branches.line(line) {
+    pub fn take_line(&mut self, line: &[u8], age: Age) {
+        if !self.branches.take_line(line) {
             return;
         }
         let has = |mark: &[u8]| memmem::find(line, mark).is_some();
-        let commands = age.behind <= COMMANDS_REACH && CommandReader::wants(line);
+        let commands = age.behind <= COMMANDS_REACH && CommandReader::may_hold_command(line);
         let todo = has(b"\"TodoWrite\"")
             || has(b"\"Task")
             || (!self.calls.is_empty() && has(b"\"tool_result\""));
         // Longer lines hold images and pasted files.
         let short = line.len() <= LINE_CAP;
         let work = short && age.behind <= WORK_REACH && (has(b"\"user\"") || has(b"\"assistant\""));
-        let human = short && HumanWords::wants(line);
+        let human = short && HumanWords::may_hold_words(line);
         let answer = self.branches.awaits_answer() && has(b"\"assistant\"");
         let before = self.commands.log().total();
         if commands || todo || work || human || answer {
             for record in parsed_records(line) {
                 if work {
-                    self.work.record(&record);
+                    self.work.take_record(&record);
                     self.worked = true;
                 }
                 if human || answer {
-                    self.branches.record(&record);
+                    self.branches.take_record(&record);
                 }
                 if human {
-                    self.spoken |= self.human.record(&record);
+                    self.spoken |= self.human.take_record(&record);
                 }
                 if commands {
-                    self.commands.record(&record);
+                    self.commands.take_record(&record);
                 }
                 if todo {
                     self.take_todo(&record);
@@ -174,7 +174,7 @@ impl Digest {
         }
         self.note_ran(before);
         if has(b"\"assistant\"") {
-            record::each_record(line, &mut |record| self.hear(&record));
+            record::each_record(line, &mut |record| self.take_words(&record));
         }
         if self.calls_open > 0 && !has(b"\"isSidechain\":true") {
             // A result may be of any size, and its mark shows that it is one; a prompt ends what was open.
@@ -198,7 +198,7 @@ impl Digest {
             }
             let output = log.read(&record);
             self.ran.push_back(Ran {
-                output: printed(&output),
+                output: printed_text(&output),
                 failed: record.exit.is_some_and(|code| code != 0),
                 command: record.command.unwrap_or_default(),
                 directory: record.directory,
@@ -253,7 +253,7 @@ impl Digest {
         self.said.drain(..).map(|(_, text)| text).collect()
     }
 
-    fn hear(&mut self, record: &Record<'_>) {
+    fn take_words(&mut self, record: &Record<'_>) {
         let Record::Assistant(message) = record else {
             return;
         };
@@ -278,7 +278,7 @@ impl Digest {
         if record["isSidechain"] == true {
             return;
         }
-        for block in blocks(&record["message"]["content"]) {
+        for block in each_block(&record["message"]["content"]) {
             match block {
                 Block::Call(block) => self.begin_todo_call(block),
                 Block::Result(block) => self.end_todo_call(block, &record["toolUseResult"]),
@@ -315,7 +315,7 @@ impl Digest {
 }
 
 /// Returns the printed text, with a line feed in place of each gap.
-fn printed(output: &[Chunk]) -> String {
+fn printed_text(output: &[Chunk]) -> String {
     let mut text = String::new();
     for chunk in output {
         match chunk {
@@ -363,7 +363,7 @@ mod tests {
     fn digest(lines: &[(String, Age)]) -> Digest {
         let mut digest = Digest::new(3);
         for (line, age) in lines {
-            digest.line(line.as_bytes(), *age);
+            digest.take_line(line.as_bytes(), *age);
         }
         digest
     }
@@ -385,7 +385,7 @@ mod tests {
             };
             let line = json!({"parentUuid": parent, "type": kind, "uuid": name,
                 "message": {"role": kind, "id": name, "model": "m", "content": content}});
-            digest.line(line.to_string().as_bytes(), NEW);
+            digest.take_line(line.to_string().as_bytes(), NEW);
         }
         assert_eq!(digest.branches().take_rewound().as_deref(), Some("u2"));
         digest.begin_again();
@@ -452,12 +452,12 @@ mod tests {
         let mut digest = Digest::new(3);
         let line = said(&"x".repeat(1024 * 1024), &json!({}));
         for _ in 0..10 {
-            digest.line(line.as_bytes(), NEW);
+            digest.take_line(line.as_bytes(), NEW);
         }
         assert!(digest.take_said().len() <= 4);
         for n in 0..1_000 {
             let call = called(&format!("t{n}"), "TaskCreate", &json!({"subject": "a"}));
-            digest.line(call.as_bytes(), NEW);
+            digest.take_line(call.as_bytes(), NEW);
         }
         assert!(digest.calls.len() <= CALLS_CAP);
     }
@@ -466,7 +466,7 @@ mod tests {
         #[test]
         fn any_line_is_read_without_a_panic(line in "(\"assistant\"|\"TaskCreate\"|\"tool_result\"|\\{|\\}|\\[|\\]|:|,|\"type\"|\"message\"|\"content\"|x|\\\\u|d800){0,60}") {
             let mut digest = Digest::new(3);
-            digest.line(line.as_bytes(), NEW);
+            digest.take_line(line.as_bytes(), NEW);
         }
     }
 
@@ -484,9 +484,9 @@ mod tests {
             (called("2", "Bash", &shell("cargo test")), NEW),
         ]);
         assert_eq!((digest.take_ran(), digest.calls_open()), (vec![], 1));
-        digest.line(called("3", "Read", &json!({})).as_bytes(), NEW);
+        digest.take_line(called("3", "Read", &json!({})).as_bytes(), NEW);
         assert_eq!(digest.calls_open(), 2);
-        digest.line(answered("2", &out("ok")).as_bytes(), NEW);
+        digest.take_line(answered("2", &out("ok")).as_bytes(), NEW);
         let ran = Ran {
             command: "cargo test".to_owned(),
             directory: None,
@@ -497,7 +497,7 @@ mod tests {
         assert!(digest.take_ran().is_empty());
         // A prompt ends what was open: the human has interrupted it.
         let prompt = json!({"type": "user", "message": {"content": "stop"}}).to_string();
-        digest.line(prompt.as_bytes(), NEW);
+        digest.take_line(prompt.as_bytes(), NEW);
         assert_eq!(digest.calls_open(), 0);
     }
 

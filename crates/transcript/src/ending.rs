@@ -45,11 +45,11 @@ impl Ending {
 
     fn take_line(&mut self, line: &[u8]) {
         if !record::is_blank(line) {
-            let _ = record::each_record(line, &mut |record| self.take(&record));
+            let _ = record::each_record(line, &mut |record| self.take_record(&record));
         }
     }
 
-    fn take(&mut self, record: &Record<'_>) {
+    fn take_record(&mut self, record: &Record<'_>) {
         match record {
             Record::User(user) if !user.sidechain => {
                 let stopped = user.texts.first();

@@ -354,7 +354,7 @@ fn is_issue(word: &str) -> bool {
 
 /// Returns the identifiers of a text, each once.
 #[must_use]
-pub fn names(text: &str) -> BTreeSet<&str> {
+pub fn names_in(text: &str) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();
     each_fact(text, &mut |fact| {
         if let Fact::Name(name) = fact {
@@ -482,7 +482,7 @@ mod tests {
     #[test]
     fn names_have_several_words() {
         let names: Vec<_> =
-            names("build_index Foo.BarBaz.do_it/2 self.maxRetries MAX_SIZE hello World")
+            names_in("build_index Foo.BarBaz.do_it/2 self.maxRetries MAX_SIZE hello World")
                 .into_iter()
                 .collect();
         assert_eq!(names, ["BarBaz", "MAX_SIZE", "build_index", "maxRetries"]);

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    commands::moment,
+    commands::record_time,
     prompts, prose,
     record::STOPPED,
-    words::{ends, plain_key},
+    words::{plain_key, split_ends},
 };
 use pitstop_base::redact;
 
@@ -77,7 +77,7 @@ pub struct HumanWords {
 impl HumanWords {
     /// Reports whether a line of a transcript can hold words of the human, without parsing it.
     #[must_use]
-    pub fn wants(line: &[u8]) -> bool {
+    pub fn may_hold_words(line: &[u8]) -> bool {
         let has = |mark: &[u8]| memchr::memmem::find(line, mark).is_some();
         (has(b"\"user\"") && (!has(b"\"tool_result\"") || has(REFUSED.as_bytes())))
             || has(b"\"queued_command\"")
@@ -85,13 +85,13 @@ impl HumanWords {
     }
 
     /// Takes one record; returns whether it held words of the human.
-    pub fn record(&mut self, record: &Value) -> bool {
-        let at = moment(record);
+    pub fn take_record(&mut self, record: &Value) -> bool {
+        let at = record_time(record);
         let queue = record["type"] == "queue-operation" && record["isSidechain"] != true;
         match record["operation"].as_str().filter(|_| queue) {
             Some("enqueue") => {
                 let text = record["content"].as_str();
-                text.is_some_and(|text| self.enqueue(text, at))
+                text.is_some_and(|text| self.enqueue_prompt(text, at))
             }
             // The arrow key brings the queue back into the prompt box.
             Some("popAll") => {
@@ -101,7 +101,7 @@ impl HumanWords {
             _ => {
                 let mut any = false;
                 for text in by_a_human(record) {
-                    any |= self.prompt(text, at);
+                    any |= self.take_prompt(text, at);
                 }
                 any
             }
@@ -109,10 +109,10 @@ impl HumanWords {
     }
 
     /// Takes a prompt that was given at the time `at`; returns whether it held words of the human.
-    pub fn prompt(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
+    pub fn take_prompt(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
         let prompt = prompt.trim();
         if prompts::is_handoff(prompt) {
-            self.carried(prompt);
+            self.carry_over(prompt);
             return true;
         }
         let Some(prompt) = without_command(prompt) else {
@@ -125,12 +125,12 @@ impl HumanWords {
         if says_nothing(own) {
             return true;
         }
-        self.list(Said {
-            text: listed(own),
+        self.list_prompt(Said {
+            text: as_listed(own),
             at,
         });
         let whole = Said {
-            text: kept(own, PROMPT_CAP),
+            text: cap_both_ends(own, PROMPT_CAP),
             at,
         };
         if self.first.is_none() {
@@ -146,10 +146,10 @@ impl HumanWords {
     }
 
     /// Takes a prompt that waits while the agent works; returns whether it held words of the human.
-    fn enqueue(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
+    fn enqueue_prompt(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
         let key = key_of(prompt);
         let is_new = !self.keys.contains(&key);
-        let any = self.prompt(prompt, at);
+        let any = self.take_prompt(prompt, at);
         if is_new && self.keys.contains(&key) {
             self.queued.insert(key);
         }
@@ -157,7 +157,7 @@ impl HumanWords {
     }
 
     /// Adds a prompt to the list, unless it is known.
-    fn list(&mut self, said: Said) {
+    fn list_prompt(&mut self, said: Said) {
         let key = plain_key(&said.text);
         self.taken_back.remove(&key);
         self.queued.remove(&key);
@@ -179,7 +179,7 @@ impl HumanWords {
             return false;
         }
         self.keys.remove(&key);
-        let is_it = |said: &Said| plain_key(&listed(&said.text)) == key;
+        let is_it = |said: &Said| plain_key(&as_listed(&said.text)) == key;
         self.prompts.retain(|said| !is_it(said));
         self.first = self.first.take().filter(|said| !is_it(said));
         if self.latest.as_ref().is_some_and(is_it) {
@@ -190,9 +190,9 @@ impl HumanWords {
     }
 
     /// Takes over the human's words from a handoff.
-    fn carried(&mut self, handoff: &str) {
+    fn carry_over(&mut self, handoff: &str) {
         let text_of = |heading: &str| {
-            let lines = section(handoff, heading);
+            let lines = section_lines(handoff, heading);
             let lines = lines.iter().map(|line| {
                 line.strip_prefix("> ")
                     .or_else(|| line.strip_prefix('>'))
@@ -206,14 +206,14 @@ impl HumanWords {
         self.carried_first = self.carried_first.take().or(first);
         self.carried_latest = text_of(LATEST_HEADING).or(self.carried_latest.take());
         for said in listed_in(handoff) {
-            self.list(said);
+            self.list_prompt(said);
         }
         for request in [FIRST_HEADING, LATEST_HEADING]
             .into_iter()
             .filter_map(text_of)
         {
-            self.list(Said {
-                text: listed(&request.text),
+            self.list_prompt(Said {
+                text: as_listed(&request.text),
                 at: None,
             });
         }
@@ -263,7 +263,7 @@ pub fn by_a_human(record: &Value) -> Vec<&str> {
 /// Returns the prompts in a handoff's list.
 #[must_use]
 pub fn listed_in(handoff: &str) -> Vec<Said> {
-    let lines = section(handoff, PROMPTS_HEADING).into_iter();
+    let lines = section_lines(handoff, PROMPTS_HEADING).into_iter();
     lines.filter_map(parse_item).collect()
 }
 
@@ -363,7 +363,7 @@ fn without_command(prompt: &str) -> Option<&str> {
 
 /// Returns the lines below a heading, up to the next one of its level.
 #[must_use]
-pub fn section<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
+pub fn section_lines<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
     text.lines()
         .skip_while(|line| line.trim_end() != heading)
         .skip(1)
@@ -374,18 +374,20 @@ pub fn section<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
 /// Returns the key by which two prompts are equal; empty for one that holds no words of the human.
 fn key_of(prompt: &str) -> String {
     let own = without_command(prompt.trim()).and_then(prompts::of_human);
-    own.map_or_else(String::new, |own| plain_key(&listed(&redact::redact(&own))))
+    own.map_or_else(String::new, |own| {
+        plain_key(&as_listed(&redact::redact(&own)))
+    })
 }
 
 /// Returns a prompt without what was pasted into it, as the list shows it.
 #[must_use]
-pub fn listed(prompt: &str) -> String {
-    kept(&prose::own_text(prompt), LISTED_CAP)
+pub fn as_listed(prompt: &str) -> String {
+    cap_both_ends(&prose::own_text(prompt), LISTED_CAP)
 }
 
 /// Returns a text, or its start and its end with a mark where something is missing.
-fn kept(text: &str, cap: usize) -> String {
-    ends(text, cap).map_or_else(
+fn cap_both_ends(text: &str, cap: usize) -> String {
+    split_ends(text, cap).map_or_else(
         || text.to_owned(),
         |(head, tail)| format!("{head}\n…\n{tail}"),
     )
@@ -443,13 +445,13 @@ mod tests {
                 json!({}),
             ),
         ] {
-            assert!(!words.record(&user(text, &more)), "{text}");
+            assert!(!words.take_record(&user(text, &more)), "{text}");
         }
         assert_eq!(words, HumanWords::default());
         let human = json!({ "origin": { "kind": "human" }, "promptSource": "typed" });
-        assert!(words.record(&user("Build it. Never push to main.", &human)));
-        assert!(words.record(&user("Never push to main!", &human)));
-        assert!(words.record(&user("Build it: never push to main!", &human)));
+        assert!(words.take_record(&user("Build it. Never push to main.", &human)));
+        assert!(words.take_record(&user("Never push to main!", &human)));
+        assert!(words.take_record(&user("Build it: never push to main!", &human)));
         assert_eq!(
             listed_of(&words),
             ["Build it. Never push to main.", "Never push to main!"]
@@ -472,7 +474,7 @@ mod tests {
             "See:\n```\nalways\n```\nwhat is wrong?",
             "<pasted_content id=\"2\">\n2026-11-22 10:00:00 ERROR only\n2026-11-22 10:00:01 INFO never\n</pasted_content>",
         ] {
-            words.prompt(prompt, None);
+            words.take_prompt(prompt, None);
         }
         assert_eq!(
             listed_of(&words),
@@ -484,7 +486,7 @@ mod tests {
             ]
         );
         let long = format!("{} The end counts.", "a word ".repeat(1_000));
-        words.prompt(&long, None);
+        words.take_prompt(&long, None);
         let last = listed_of(&words).pop().unwrap().to_owned();
         assert!(last.len() <= LISTED_CAP + 8 && last.ends_with("The end counts."));
     }
@@ -493,7 +495,7 @@ mod tests {
     fn a_prompt_that_only_says_go_on_is_no_request() {
         let mut words = HumanWords::default();
         for prompt in ["Port the parser", "Now its tests", "Continue.", "yes"] {
-            words.prompt(prompt, None);
+            words.take_prompt(prompt, None);
         }
         assert_eq!(words.first.unwrap().text, "Port the parser");
         assert_eq!(words.latest.unwrap().text, "Now its tests");
@@ -508,20 +510,20 @@ mod tests {
         let mut record = json!({ "type": "user", "message": { "content": [result] } });
         let mut words = HumanWords::default();
         // A tool of someone else's can say so, too.
-        assert!(!words.record(&record));
+        assert!(!words.take_record(&record));
         record["toolDenialKind"] = json!("user-rejected");
-        assert!(HumanWords::wants(record.to_string().as_bytes()));
-        assert!(words.record(&record));
+        assert!(HumanWords::may_hold_words(record.to_string().as_bytes()));
+        assert!(words.take_record(&record));
         assert_eq!(listed_of(&words), ["Never edit that file."]);
     }
 
     #[test]
     fn the_words_behind_a_command_count() {
         let mut words = HumanWords::default();
-        words.prompt("/fix the importer. Never touch b.rs", None);
-        words.prompt("/model opus", None);
-        words.prompt("/etc/hosts must never change, leave it", None);
-        words.prompt("2", None);
+        words.take_prompt("/fix the importer. Never touch b.rs", None);
+        words.take_prompt("/model opus", None);
+        words.take_prompt("/etc/hosts must never change, leave it", None);
+        words.take_prompt("2", None);
         assert_eq!(
             listed_of(&words),
             [
@@ -535,12 +537,12 @@ mod tests {
     #[test]
     fn a_prompt_that_waited_counts() {
         let mut words = HumanWords::default();
-        words.record(&json!({
+        words.take_record(&json!({
             "type": "attachment",
             "attachment": { "type": "queued_command", "prompt": "Only use tabs.", "origin": { "kind": "human" } },
         }));
-        words.record(&json!({ "type": "queue-operation", "operation": "enqueue", "content": "Always ask me first." }));
-        words.record(
+        words.take_record(&json!({ "type": "queue-operation", "operation": "enqueue", "content": "Always ask me first." }));
+        words.take_record(
             &json!({ "type": "queue-operation", "operation": "dequeue", "content": "Never this." }),
         );
         assert_eq!(
@@ -555,11 +557,11 @@ mod tests {
         let queue = |words: &mut HumanWords, operation: &str, text: &str| {
             let record =
                 json!({ "type": "queue-operation", "operation": operation, "content": text });
-            assert!(HumanWords::wants(record.to_string().as_bytes()));
-            words.record(&record)
+            assert!(HumanWords::may_hold_words(record.to_string().as_bytes()));
+            words.take_record(&record)
         };
-        words.prompt("Build it", None);
-        words.prompt("Use tabs", None);
+        words.take_prompt("Build it", None);
+        words.take_prompt("Use tabs", None);
         queue(&mut words, "enqueue", "Delete the tests");
         queue(&mut words, "enqueue", "Use tabs");
         assert_eq!(words.latest.clone().unwrap().text, "Use tabs");
@@ -570,7 +572,7 @@ mod tests {
         assert_eq!(words.latest.clone().unwrap().text, "Use tabs");
         assert!(words.taken_back.contains("delete the tests"));
         // Sent after all.
-        words.prompt("Delete the tests", None);
+        words.take_prompt("Delete the tests", None);
         assert_eq!(listed_of(&words)[2], "Delete the tests");
         assert!(words.taken_back.is_empty());
         // The agent has it: it is no longer in the queue.
@@ -585,7 +587,7 @@ mod tests {
              {PROMPTS_HEADING}\n\n- 2026-11-20, pinned: Never touch main: it is live\n- Prefer tabs\n\n\
              {LATEST_HEADING}\n\n> Go on\n> - and on\n\n## Git\n\n- always"
         );
-        words.prompt(&handoff, None);
+        words.take_prompt(&handoff, None);
         assert_eq!(words.carried_first.clone().unwrap().text, "Port the parser");
         assert_eq!(
             words.carried_latest.clone().unwrap().text,
@@ -612,8 +614,8 @@ mod tests {
         let start = include_str!("../../../assets/run/start.md")
             .replace("{task}", "Port it. Never delete a test.")
             .replace("{stop_phrase}", "ALL DONE");
-        words.prompt(&start, None);
-        assert!(!words.prompt(include_str!("../../../assets/run/go-on.md"), None));
+        words.take_prompt(&start, None);
+        assert!(!words.take_prompt(include_str!("../../../assets/run/go-on.md"), None));
         assert_eq!(listed_of(&words), ["Port it. Never delete a test."]);
         assert_eq!(words.latest, None);
     }

@@ -43,7 +43,7 @@ const CLIENT_TAGS: [&str; 2] = ["tick", "channel"];
 pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
     let prompt = prompt.trim();
     let text = if prompt.contains(PASTED) {
-        Cow::Owned(unwrapped(prompt))
+        Cow::Owned(unwrap_pastes(prompt))
     } else {
         Cow::Borrowed(prompt)
     };
@@ -51,7 +51,7 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
         return None;
     }
     if is_clients_tag(&text) {
-        return arguments(&text).map(|own| Cow::Owned(own.to_owned()));
+        return command_arguments(&text).map(|own| Cow::Owned(own.to_owned()));
     }
     match task_in(&text) {
         Some(task) => (!task.is_empty()).then(|| Cow::Owned(task.to_owned())),
@@ -73,7 +73,7 @@ fn is_clients_tag(text: &str) -> bool {
 }
 
 /// Returns the text behind the name of a command, where it is more than a word or two: `/fix never touch the schema`.
-fn arguments(text: &str) -> Option<&str> {
+fn command_arguments(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("<command-args>")?;
     if !text.starts_with("<command-") {
         return None;
@@ -111,7 +111,7 @@ fn task_in(text: &str) -> Option<&str> {
 /// Returns a text without the marks of pastes, and without the line ends that the client puts around them: it takes a quick
 /// burst of keys for a paste, too, which then begins in the middle of a word. Both the opening and the closing mark may carry
 /// an id (measured with 2.1.330); the client writes a mark differently where a person's own text has one.
-fn unwrapped(text: &str) -> String {
+fn unwrap_pastes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let next = |rest: &str| {

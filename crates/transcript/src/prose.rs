@@ -18,7 +18,7 @@ const INDENT: usize = 4;
 #[must_use]
 pub fn own_text(prompt: &str) -> String {
     let mut own: Vec<&str> = Vec::new();
-    for (kind, line) in lines(prompt) {
+    for (kind, line) in classify_lines(prompt) {
         match kind {
             Kind::Prose => own.push(line.trim()),
             Kind::Pasted if own.last() != Some(&PASTED) => own.push(PASTED),
@@ -39,7 +39,7 @@ enum Kind {
 }
 
 /// Returns the lines of a prompt with their kinds.
-fn lines(prompt: &str) -> Vec<(Kind, &str)> {
+fn classify_lines(prompt: &str) -> Vec<(Kind, &str)> {
     let mut in_diff = false;
     // Some clients and editors leave a lone carriage return at a line's end.
     let own = own_lines(prompt).flat_map(|line| line.trim_end_matches('\r').split('\r'));
@@ -56,7 +56,7 @@ fn lines(prompt: &str) -> Vec<(Kind, &str)> {
             (if pasted { Kind::Pasted } else { Kind::Prose }, line)
         })
         .collect();
-    let margin = margin(&lines);
+    let margin = common_indent(&lines);
     // In each paragraph, a line between pasted lines, or indented below one, is pasted with them.
     let (mut start, mut behind_paste) = (0, false);
     while start < lines.len() {
@@ -71,15 +71,15 @@ fn lines(prompt: &str) -> Vec<(Kind, &str)> {
     lines
 }
 
-fn indent(line: &str) -> usize {
+fn indent_of(line: &str) -> usize {
     let blanks = line.chars().take_while(|c| c.is_whitespace());
     blanks.map(|c| if c == '\t' { INDENT } else { 1 }).sum()
 }
 
 /// Returns the indent that every line but the first has at least: a prompt may come out of an indented text.
-fn margin(lines: &[(Kind, &str)]) -> usize {
+fn common_indent(lines: &[(Kind, &str)]) -> usize {
     let others = lines.iter().skip(1).filter(|one| one.0 != Kind::Blank);
-    others.map(|(_, line)| indent(line)).min().unwrap_or(0)
+    others.map(|(_, line)| indent_of(line)).min().unwrap_or(0)
 }
 
 /// Marks the pasted lines of a paragraph; `behind_paste` is true if the paragraph before ended in pasted lines.
@@ -92,7 +92,7 @@ fn mark_pasted(paragraph: &mut [(Kind, &str)], margin: usize, behind_paste: bool
         }
     }
     // The paragraph may belong to a text of several paragraphs within code.
-    let within = |line: &str| indent(line) >= margin + INDENT && !is_said_item(line);
+    let within = |line: &str| indent_of(line) >= margin + INDENT && !is_said_item(line);
     for one in paragraph.iter_mut().take_while(|one| within(one.1)) {
         if behind_paste {
             one.0 = Kind::Pasted;
@@ -109,7 +109,7 @@ fn mark_pasted(paragraph: &mut [(Kind, &str)], margin: usize, behind_paste: bool
             }
         }
         for one in &mut paragraph[last + 1..] {
-            if indent(one.1) < margin + 2 || is_said_item(one.1) {
+            if indent_of(one.1) < margin + 2 || is_said_item(one.1) {
                 break;
             }
             one.0 = Kind::Pasted;

@@ -22,7 +22,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::usage::{Usage, in_window, paid};
+use super::usage::{Usage, in_window, paid_usage};
 
 /// The longest line that is kept in memory, in bytes; a longer one is streamed past and counted.
 ///
@@ -168,7 +168,7 @@ fn parse_record(rest: &[u8]) -> Option<(Value, usize)> {
     let (record, length) = match stream.next()? {
         Ok(record) => (record, stream.byte_offset()),
         Err(_) => (
-            serde_json::from_str(mended(rest).trim_end()).ok()?,
+            serde_json::from_str(mend_json(rest).trim_end()).ok()?,
             rest.len(),
         ),
     };
@@ -243,7 +243,7 @@ impl Splitter {
     /// Takes the next piece and hands every stretch that ends in it to `sink`, empty ones left out.
     pub fn push(&mut self, mut piece: &[u8], mut sink: impl FnMut(&[u8])) {
         while let Some(end) = memchr2(b'\n', 0, piece) {
-            self.stretch(&piece[..end], &mut sink);
+            self.end_stretch(&piece[..end], &mut sink);
             let separator = piece[end];
             piece = &piece[end + 1..];
             if separator == 0 {
@@ -254,7 +254,7 @@ impl Splitter {
         }
         if !piece.is_empty() {
             self.in_nul_run = false;
-            self.keep(piece);
+            self.keep_piece(piece);
         }
     }
 
@@ -270,7 +270,7 @@ impl Splitter {
         self.faults
     }
 
-    fn stretch(&mut self, last: &[u8], sink: &mut impl FnMut(&[u8])) {
+    fn end_stretch(&mut self, last: &[u8], sink: &mut impl FnMut(&[u8])) {
         if self.overflowing {
             self.overflowing = false;
             return;
@@ -290,7 +290,7 @@ impl Splitter {
         self.drop_carry();
     }
 
-    fn keep(&mut self, piece: &[u8]) {
+    fn keep_piece(&mut self, piece: &[u8]) {
         if self.overflowing {
             return;
         }
@@ -333,9 +333,9 @@ fn without_lead(bytes: &[u8]) -> &[u8] {
 /// Returns the JSON as it came, but with U+FFFD in place of bad UTF-8 and of half surrogate pairs, which shell output may
 /// well hold, and without a byte order mark.
 #[must_use]
-pub fn mended(json: &[u8]) -> Cow<'_, str> {
+pub fn mend_json(json: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(without_lead(json));
-    let is_surrogate = |at: usize| surrogate(&text[at..]).is_some();
+    let is_surrogate = |at: usize| leads_pair(&text[at..]).is_some();
     if !memmem::find_iter(text.as_bytes(), b"\\u").any(is_surrogate) {
         return text;
     }
@@ -345,7 +345,10 @@ pub fn mended(json: &[u8]) -> Cow<'_, str> {
         let (before, escape) = rest.split_at(at);
         out.push_str(before);
         let length = escape.chars().nth(1).map_or(1, |c| 1 + c.len_utf8());
-        let (lead, trail) = (surrogate(escape), surrogate(escape.get(6..).unwrap_or("")));
+        let (lead, trail) = (
+            leads_pair(escape),
+            leads_pair(escape.get(6..).unwrap_or("")),
+        );
         let length = match (lead, trail) {
             (Some(true), Some(false)) => 12,
             (Some(_), _) => {
@@ -363,7 +366,7 @@ pub fn mended(json: &[u8]) -> Cow<'_, str> {
 }
 
 /// Returns whether a surrogate escape at the start leads a pair; `None` if there is no such escape.
-fn surrogate(text: &str) -> Option<bool> {
+fn leads_pair(text: &str) -> Option<bool> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     match u32::from_str_radix(digits, 16).ok()? {
         0xd800..=0xdbff => Some(true),
@@ -386,7 +389,7 @@ fn first_record(rest: &[u8]) -> Option<(Record<'_>, usize)> {
             let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Bare<'_>>();
             let bare = stream.next()?.ok()?;
             Some((
-                Record::Unknown(bare.kind.map(Text::lossy).unwrap_or_default()),
+                Record::Unknown(bare.kind.map(Text::into_lossy).unwrap_or_default()),
                 stream.byte_offset(),
             ))
         }
@@ -441,7 +444,7 @@ pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, [u8]>);
 
 impl<'a> Text<'a> {
     /// Returns the text, with U+FFFD in place of what is not a character.
-    fn lossy(self) -> Cow<'a, str> {
+    fn into_lossy(self) -> Cow<'a, str> {
         match self.0 {
             Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
             Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned().into(),
@@ -460,7 +463,7 @@ struct Content<'a> {
 impl<'a> Content<'a> {
     fn of(text: Cow<'a, [u8]>) -> Self {
         Self {
-            texts: vec![Text(text).lossy()],
+            texts: vec![Text(text).into_lossy()],
             ..Self::default()
         }
     }
@@ -496,7 +499,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
                 let mut content = Content::default();
                 while let Some(block) = blocks.next_element::<Block<'de>>()? {
                     match (block.kind.as_ref().map(|kind| &*kind.0), block.text) {
-                        (Some(b"text"), Some(text)) => content.texts.push(text.lossy()),
+                        (Some(b"text"), Some(text)) => content.texts.push(text.into_lossy()),
                         (Some(b"tool_use"), _) => content.tool_uses += 1,
                         (Some(b"tool_result"), _) => content.tool_results += 1,
                         _ => {}
@@ -550,7 +553,7 @@ struct Bare<'a> {
 
 impl<'a> Wire<'a> {
     fn into_record(self) -> Record<'a> {
-        let kind = self.kind.map(Text::lossy).unwrap_or_default();
+        let kind = self.kind.map(Text::into_lossy).unwrap_or_default();
         let subtype = self.subtype.map(|subtype| subtype.0);
         let sidechain = self.is_sidechain.unwrap_or(false);
         let message = self.message.unwrap_or_default();
@@ -563,13 +566,13 @@ impl<'a> Wire<'a> {
                 texts: content.texts,
             }),
             "assistant" => Record::Assistant(Assistant {
-                message_id: message.id.map(Text::lossy),
-                request_id: self.request_id.map(Text::lossy),
-                model: message.model.map(Text::lossy),
+                message_id: message.id.map(Text::into_lossy),
+                request_id: self.request_id.map(Text::into_lossy),
+                model: message.model.map(Text::into_lossy),
                 sidechain,
                 api_error: self.is_api_error_message.unwrap_or(false),
                 context: message.usage.as_ref().and_then(in_window),
-                usage: message.usage.as_ref().map(paid),
+                usage: message.usage.as_ref().map(paid_usage),
                 texts: content.texts,
                 tool_uses: content.tool_uses,
             }),

@@ -11,12 +11,12 @@ use memchr::memchr2;
 use super::record::Text;
 
 /// Hands every member of an object to `sink`: its key, unescaped, and the range of its value in `bytes`.
-pub(super) fn members(
+pub(super) fn each_member(
     bytes: &[u8],
     object: Range<usize>,
     mut sink: impl FnMut(&[u8], Range<usize>),
 ) {
-    let Some(mut at) = inside(bytes, &object, b'{') else {
+    let Some(mut at) = first_item(bytes, &object, b'{') else {
         return;
     };
     while at < object.end && bytes[at] == b'"' {
@@ -24,7 +24,7 @@ pub(super) fn members(
         let colon = skip_space(bytes, key_end, object.end);
         let start = skip_space(bytes, (colon + 1).min(object.end), object.end);
         let end = value_end(bytes, start, object.end);
-        if let Some(key) = text(&bytes[at..key_end]) {
+        if let Some(key) = string_text(&bytes[at..key_end]) {
             sink(&key, start..end);
         }
         let Some(next) = next_item(bytes, end, object.end) else {
@@ -35,8 +35,8 @@ pub(super) fn members(
 }
 
 /// Hands the range in `bytes` of every element of an array to `sink`.
-pub(super) fn elements(bytes: &[u8], array: Range<usize>, mut sink: impl FnMut(Range<usize>)) {
-    let Some(mut at) = inside(bytes, &array, b'[') else {
+pub(super) fn each_element(bytes: &[u8], array: Range<usize>, mut sink: impl FnMut(Range<usize>)) {
+    let Some(mut at) = first_item(bytes, &array, b'[') else {
         return;
     };
     while at < array.end && bytes[at] != b']' {
@@ -53,14 +53,14 @@ pub(super) fn elements(bytes: &[u8], array: Range<usize>, mut sink: impl FnMut(R
 }
 
 /// Returns the text of a string value; none if it is not a string. Bad UTF-8 comes as it is, half a surrogate pair as WTF-8.
-pub(super) fn text(value: &[u8]) -> Option<Cow<'_, [u8]>> {
+pub(super) fn string_text(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     let text: Text<'_> = serde_json::from_slice(value).ok()?;
     Some(text.0)
 }
 
 /// Returns the number of characters in a string value; 0 if it is not a string.
-pub(super) fn characters(value: &[u8]) -> u64 {
-    let text = text(value).unwrap_or_default();
+pub(super) fn count_characters(value: &[u8]) -> u64 {
+    let text = string_text(value).unwrap_or_default();
     // Every byte that does not continue a character begins one; the count of bad UTF-8 is approximate.
     text.iter()
         .filter(|&&byte| !(0x80..0xc0).contains(&byte))
@@ -68,7 +68,7 @@ pub(super) fn characters(value: &[u8]) -> u64 {
 }
 
 /// Returns the place of the first item behind the opening bracket, if `value` begins with `bracket`.
-fn inside(bytes: &[u8], value: &Range<usize>, bracket: u8) -> Option<usize> {
+fn first_item(bytes: &[u8], value: &Range<usize>, bracket: u8) -> Option<usize> {
     let opens = value.start < value.end && value.end <= bytes.len();
     (opens && bytes[value.start] == bracket).then(|| skip_space(bytes, value.start + 1, value.end))
 }
@@ -145,7 +145,7 @@ mod tests {
 
     fn found(json: &str) -> Vec<(String, String)> {
         let mut found = Vec::new();
-        members(json.as_bytes(), 0..json.len(), |key, value| {
+        each_member(json.as_bytes(), 0..json.len(), |key, value| {
             found.push((
                 String::from_utf8(key.to_vec()).unwrap(),
                 json[value].to_owned(),
@@ -191,29 +191,29 @@ mod tests {
     fn elements_are_found_whole() {
         let json = r#" [1, "a,]" ,{"b":[2]},[] ]"#;
         let mut seen = Vec::new();
-        elements(json.as_bytes(), 1..json.len(), |value| {
+        each_element(json.as_bytes(), 1..json.len(), |value| {
             seen.push(&json[value]);
         });
         assert_eq!(seen, ["1", r#""a,]""#, r#"{"b":[2]}"#, "[]"]);
-        elements(b"[]", 0..2, |_| panic!("an empty array has no elements"));
-        elements(b"{}", 0..2, |_| panic!("an object has no elements"));
+        each_element(b"[]", 0..2, |_| panic!("an empty array has no elements"));
+        each_element(b"{}", 0..2, |_| panic!("an object has no elements"));
     }
 
     #[test]
     fn characters_are_those_of_the_text_and_not_of_its_escapes() {
-        assert_eq!(characters(br#""a\n\u00e9\\""#), 4);
-        assert_eq!(characters("\"äß漢\"".as_bytes()), 3);
-        assert_eq!(characters(br#""\ud800""#), 1);
-        assert_eq!(characters(b"12"), 0);
+        assert_eq!(count_characters(br#""a\n\u00e9\\""#), 4);
+        assert_eq!(count_characters("\"äß漢\"".as_bytes()), 3);
+        assert_eq!(count_characters(br#""\ud800""#), 1);
+        assert_eq!(count_characters(b"12"), 0);
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(prop::sample::select(b"{}[]\",:\\ax1 \xff".to_vec()), 0..60)) {
-            members(&bytes, 0..bytes.len(), |_, value| assert!(value.end <= bytes.len()));
-            elements(&bytes, 0..bytes.len(), |value| assert!(value.end <= bytes.len()));
-            text(&bytes);
-            characters(&bytes);
+            each_member(&bytes, 0..bytes.len(), |_, value| assert!(value.end <= bytes.len()));
+            each_element(&bytes, 0..bytes.len(), |value| assert!(value.end <= bytes.len()));
+            string_text(&bytes);
+            count_characters(&bytes);
         }
     }
 }

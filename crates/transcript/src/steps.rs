@@ -22,9 +22,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde_json::Value;
 
 use super::{
-    human::section,
+    human::section_lines,
     todo::is_todo_tool,
-    words::{ends, without_signals},
+    words::{split_ends, without_signals},
 };
 
 /// The heading of the handoff's section that holds the steps.
@@ -118,7 +118,7 @@ impl Step {
 
     /// Returns the shell command that it ran, in one line, whether that failed, and its output; none if the command was cut.
     #[must_use]
-    pub fn command(&self) -> Option<(String, bool, &[String])> {
+    pub fn shell_command(&self) -> Option<(String, bool, &[String])> {
         let ended = matches!(self.outcome, Outcome::Worked | Outcome::Failed);
         let first = self.head.strip_prefix(RAN).filter(|_| ended)?;
         let lines = self.input.iter().map(|line| line.trim());
@@ -177,7 +177,7 @@ impl Step {
         let mut steps: Vec<Self> = Vec::new();
         // True once the line with the outcome of the step has been read.
         let mut is_output = false;
-        let lines = section(handoff, STEPS_HEADING).into_iter();
+        let lines = section_lines(handoff, STEPS_HEADING).into_iter();
         let fenced = lines.skip_while(|line| !line.starts_with("```")).skip(1);
         for line in fenced.take_while(|line| !line.starts_with("```")) {
             let said = line.starts_with(ASKED) || line.starts_with(SAID);
@@ -229,14 +229,14 @@ impl Steps {
     /// Notes the first line of what the human asked for. The whole prompt has a section of its own.
     pub fn note_prompt(&mut self, text: &str) {
         let line = text.lines().next().unwrap_or_default();
-        self.push("", words(ASKED, line));
+        self.push("", words_step(ASKED, line));
     }
 
     /// Notes the words of the agent.
     pub fn note_words(&mut self, text: &str) {
         let text = without_signals(text);
         if !text.is_empty() {
-            self.push("", words(SAID, &text));
+            self.push("", words_step(SAID, &text));
         }
     }
 
@@ -247,7 +247,7 @@ impl Steps {
         if tool.is_empty() || is_kept {
             return;
         }
-        let mut lines = described(tool, input, file).into_iter();
+        let mut lines = describe_call(tool, input, file).into_iter();
         let step = Step {
             head: cut_in_the_middle(&lines.next().unwrap_or_default(), LINE_CAP),
             input: both_ends(&lines.collect::<Vec<_>>(), INPUT_CAP),
@@ -282,7 +282,7 @@ impl Steps {
             step.output = both_ends(&lines, OUTPUT_CAP);
             self.bytes += step.output.iter().map(String::len).sum::<usize>();
         }
-        self.forget();
+        self.forget_oldest();
     }
 
     /// Notes that the session ended before the result of a call came.
@@ -314,11 +314,11 @@ impl Steps {
     fn push(&mut self, id: &str, step: Step) {
         self.bytes += step.bytes();
         self.steps.push_back((id.to_owned(), step));
-        self.forget();
+        self.forget_oldest();
     }
 
     /// Forgets the oldest steps until the rest is within its bound.
-    fn forget(&mut self) {
+    fn forget_oldest(&mut self) {
         while self.bytes > REMEMBERED
             && let Some((_, oldest)) = self.steps.pop_front()
         {
@@ -327,7 +327,7 @@ impl Steps {
     }
 }
 
-fn words(mark: &str, text: &str) -> Step {
+fn words_step(mark: &str, text: &str) -> Step {
     let mut lines = lines_of(text);
     Step {
         head: format!("{mark}{}", lines.next().unwrap_or_default()),
@@ -338,7 +338,7 @@ fn words(mark: &str, text: &str) -> Step {
 }
 
 /// Returns a call as lines: the action first, then the rest of its arguments.
-fn described(tool: &str, input: &Value, file: Option<&str>) -> Vec<String> {
+fn describe_call(tool: &str, input: &Value, file: Option<&str>) -> Vec<String> {
     let text = |key: &str| input[key].as_str().unwrap_or_default();
     let name = tool.replace(
         |c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c)),
@@ -355,12 +355,12 @@ fn described(tool: &str, input: &Value, file: Option<&str>) -> Vec<String> {
             }
             lines
         }
-        ("Read", Some(file)) => vec![format!("{name} {file}{}", range(input))],
+        ("Read", Some(file)) => vec![format!("{name} {file}{}", range_text(input))],
         (_, Some(file)) => {
             let mut lines = vec![format!("{name} {file}")];
             let edits = input["edits"].as_array().into_iter().flatten();
             for edit in std::iter::once(input).chain(edits) {
-                lines.extend(replaced(edit));
+                lines.extend(changed_lines(edit));
             }
             for key in ["content", "new_source"] {
                 lines.extend(lines_of(text(key)));
@@ -369,7 +369,7 @@ fn described(tool: &str, input: &Value, file: Option<&str>) -> Vec<String> {
         }
         _ => {
             let mut texts = Vec::new();
-            fields(input, "", &mut texts);
+            add_fields(input, "", &mut texts);
             let first = texts.first().cloned().unwrap_or_default();
             let head = format!("{name} {first}").trim_end().to_owned();
             std::iter::once(head)
@@ -380,7 +380,7 @@ fn described(tool: &str, input: &Value, file: Option<&str>) -> Vec<String> {
 }
 
 /// Returns the part of a file that is read: `, lines 120 to 180`.
-fn range(input: &Value) -> String {
+fn range_text(input: &Value) -> String {
     let first = input["offset"].as_u64();
     let count = input["limit"].as_u64();
     match (first, count) {
@@ -398,7 +398,7 @@ fn range(input: &Value) -> String {
 
 /// Returns the changes of an edit: the removed and the added lines, without as many as both have. All of them where only their
 /// order has changed.
-fn replaced(edit: &Value) -> Vec<String> {
+fn changed_lines(edit: &Value) -> Vec<String> {
     let lines = |key: &str| lines_of(edit[key].as_str().unwrap_or_default()).collect();
     let (old, new): (Vec<String>, Vec<String>) = (lines("old_string"), lines("new_string"));
     let marked = |lines: &[String], others: &[String], mark: &str| -> Vec<String> {
@@ -423,7 +423,7 @@ fn replaced(edit: &Value) -> Vec<String> {
 }
 
 /// Adds every text of a call's arguments to `lines`; the first one goes without its name.
-fn fields(value: &Value, key: &str, lines: &mut Vec<String>) {
+fn add_fields(value: &Value, key: &str, lines: &mut Vec<String>) {
     let mut put = |text: &str| {
         for (at, line) in lines_of(text).enumerate() {
             let named = at == 0 && !lines.is_empty() && !key.is_empty();
@@ -437,11 +437,13 @@ fn fields(value: &Value, key: &str, lines: &mut Vec<String>) {
     match value {
         Value::String(text) => put(text),
         Value::Number(number) => put(&number.to_string()),
-        Value::Array(values) => values.iter().for_each(|value| fields(value, key, lines)),
+        Value::Array(values) => values
+            .iter()
+            .for_each(|value| add_fields(value, key, lines)),
         Value::Object(all) => {
             // The output mode of a search does not show what was searched for.
             let all = all.iter().filter(|(key, _)| *key != "output_mode");
-            all.for_each(|(key, value)| fields(value, key, lines));
+            all.for_each(|(key, value)| add_fields(value, key, lines));
         }
         Value::Bool(_) | Value::Null => {}
     }
@@ -457,7 +459,7 @@ fn lines_of(text: &str) -> impl Iterator<Item = String> {
 /// Returns a line cut to about `cap` bytes, with its start and its end.
 #[must_use]
 pub fn cut_in_the_middle(line: &str, cap: usize) -> String {
-    ends(line, cap).map_or_else(
+    split_ends(line, cap).map_or_else(
         || line.to_owned(),
         |(head, tail)| format!("{} … {}", head.trim_end(), tail.trim_start()),
     )
@@ -518,7 +520,7 @@ mod tests {
     #[test]
     fn an_edit_shows_what_it_changes_and_no_line_more() {
         let shows = |old: &str, new: &str| {
-            replaced(&json!({ "old_string": old, "new_string": new })).join("\n")
+            changed_lines(&json!({ "old_string": old, "new_string": new })).join("\n")
         };
         assert_eq!(shows("a\nold\nz", "a\nnew\nz"), "- old\n+ new");
         assert_eq!(shows("f() {\n}", "f() {\n}\ng() {\n}"), "+ g() {\n+ }");

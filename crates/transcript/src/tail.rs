@@ -213,7 +213,7 @@ impl Tail {
             &mut |scan, line, behind| {
                 scan.feed_line(line);
                 let is_new = is_new && !reset.get();
-                digest.borrow_mut().line(line, Age { behind, is_new });
+                digest.borrow_mut().take_line(line, Age { behind, is_new });
             },
             &mut || {
                 reset.set(true);
@@ -280,22 +280,22 @@ impl Tail {
                 self.size = size;
                 report.reset = self
                     .begin_if_new()
-                    .map_err(|source| self.failed("read", source))?;
+                    .map_err(|source| self.io_error("read", source))?;
                 if report.reset {
                     begin();
                 }
                 let before = self.scan.records();
                 report.bytes = self
                     .read_to(size, budget, take)
-                    .map_err(|source| self.failed("read", source))?;
+                    .map_err(|source| self.io_error("read", source))?;
                 report.more = !self.caught_up && report.bytes > 0;
                 report.records = self.scan.records() - before;
-                report.moved = self.moved(self.latest());
+                report.moved = self.note_figure(self.latest());
             }
             Ok(None) => {
                 self.file = None;
                 report.vanished = true;
-                report.moved = self.moved(None);
+                report.moved = self.note_figure(None);
             }
             Err(error) => {
                 self.file = None;
@@ -310,16 +310,16 @@ impl Tail {
         let named = match fs::symlink_metadata(&self.path) {
             Ok(named) => named,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(self.failed("find", source)),
+            Err(source) => return Err(self.io_error("find", source)),
         };
         let held = self.file.as_ref().map(File::metadata).transpose();
-        let held = held.map_err(|source| self.failed("look at", source))?;
+        let held = held.map_err(|source| self.io_error("look at", source))?;
         if held.is_none_or(|held| (held.dev(), held.ino()) != (named.dev(), named.ino())) {
             self.file = open_ours(&self.path)?;
         }
         let now = self.file.as_ref().map(File::metadata).transpose();
         Ok(now
-            .map_err(|source| self.failed("look at", source))?
+            .map_err(|source| self.io_error("look at", source))?
             .map(|now| now.len()))
     }
 
@@ -353,7 +353,7 @@ impl Tail {
                 .offset
                 .max(self.peeked_to)
                 .max(size.saturating_sub(PEEK_REACH));
-            match peek(file, from, size)? {
+            match peek_from_end(file, from, size)? {
                 Peek::Used(usage) => self.peeked = Some(usage),
                 Peek::Compacted => self.peeked = None,
                 Peek::Nothing if self.peeked_to <= reached.offset => self.peeked = self.scan.last(),
@@ -384,11 +384,11 @@ impl Tail {
         Ok(total)
     }
 
-    fn moved(&mut self, latest: Option<Usage>) -> bool {
+    fn note_figure(&mut self, latest: Option<Usage>) -> bool {
         std::mem::replace(&mut self.sent, latest) != latest
     }
 
-    fn failed(&self, action: &'static str, source: io::Error) -> TailError {
+    fn io_error(&self, action: &'static str, source: io::Error) -> TailError {
         TailError::Io {
             action,
             path: self.path.clone(),
@@ -507,7 +507,7 @@ enum Peek {
 }
 
 /// Searches backwards from `high` to `low` for the last main-chain call; a torn tail is skipped.
-fn peek(file: &File, low: u64, high: u64) -> io::Result<Peek> {
+fn peek_from_end(file: &File, low: u64, high: u64) -> io::Result<Peek> {
     let mut block = vec![0; BLOCK];
     // The pieces of the line under way, last first; none while the torn tail or a line that is too long is skipped.
     let mut line: Option<Vec<Vec<u8>>> = None;

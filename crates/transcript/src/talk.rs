@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
-    content::{Block, blocks, joined_text},
+    content::{Block, each_block, joined_text},
     prompts::of_human,
     record::Splitter,
     tail::{TailError, read_pieces},
@@ -108,7 +108,7 @@ impl Talk {
     }
 
     fn take_user(&mut self, content: &Value, at: Option<DateTime<Utc>>) {
-        for block in blocks(content) {
+        for block in each_block(content) {
             match block {
                 Block::Text(text) => self.add_prompt(text, at),
                 Block::Result(block) => {
@@ -138,7 +138,7 @@ impl Talk {
     }
 
     fn take_assistant(&mut self, content: &Value) {
-        for block in blocks(content) {
+        for block in each_block(content) {
             match block {
                 Block::Text(text) => self.add_words(text),
                 Block::Call(block) => self.parts.push(Said::Call {

@@ -86,54 +86,55 @@ impl TodoCall {
     #[must_use]
     pub fn read(id: Option<&str>, tool: &str, input: &Value, result: &Value) -> Option<Self> {
         let change = match tool {
-            "TodoWrite" => TodoChange::List(list(&input["todos"])?),
-            "TaskList" => TodoChange::List(list(&result["tasks"])?),
+            "TodoWrite" => TodoChange::List(read_list(&input["todos"])?),
+            "TaskList" => TodoChange::List(read_list(&result["tasks"])?),
             "TaskCreate" => TodoChange::Added(Todo {
-                id: Some(number(&result["task"]["id"])?),
-                text: text(&input["subject"]).or_else(|| text(&result["task"]["subject"]))?,
+                id: Some(task_number(&result["task"]["id"])?),
+                text: entry_text(&input["subject"])
+                    .or_else(|| entry_text(&result["task"]["subject"]))?,
                 status: Status::Pending,
             }),
             "TaskUpdate" if result["success"] != false => {
-                let id = number(&input["taskId"])?;
+                let id = task_number(&input["taskId"])?;
                 match input["status"].as_str() {
                     Some("deleted") => TodoChange::Deleted { id },
                     word => TodoChange::Changed {
                         id,
-                        text: text(&input["subject"]),
+                        text: entry_text(&input["subject"]),
                         status: word.and_then(|word| word.parse().ok()),
                     },
                 }
             }
             _ => return None,
         };
-        let id = id.map(|id| clip(id, ID_CAP).to_owned());
+        let id = id.map(|id| clip_text(id, ID_CAP).to_owned());
         Some(Self { id, change })
     }
 }
 
-fn clip(text: &str, cap: usize) -> &str {
+fn clip_text(text: &str, cap: usize) -> &str {
     &text[..text.floor_char_boundary(cap)]
 }
 
-fn text(value: &Value) -> Option<String> {
-    let text = clip(value.as_str()?.trim(), TEXT_CAP);
+fn entry_text(value: &Value) -> Option<String> {
+    let text = clip_text(value.as_str()?.trim(), TEXT_CAP);
     (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// Returns a task's number, which comes as text.
-fn number(value: &Value) -> Option<String> {
+fn task_number(value: &Value) -> Option<String> {
     match value {
-        Value::String(id) => (!id.is_empty()).then(|| clip(id, ID_CAP).to_owned()),
+        Value::String(id) => (!id.is_empty()).then(|| clip_text(id, ID_CAP).to_owned()),
         Value::Number(id) => Some(id.to_string()),
         _ => None,
     }
 }
 
-fn list(value: &Value) -> Option<Vec<Todo>> {
+fn read_list(value: &Value) -> Option<Vec<Todo>> {
     let entry = |one: &Value| {
         Some(Todo {
-            id: number(&one["id"]),
-            text: text(&one["content"]).or_else(|| text(&one["subject"]))?,
+            id: task_number(&one["id"]),
+            text: entry_text(&one["content"]).or_else(|| entry_text(&one["subject"]))?,
             status: one["status"].as_str()?.parse().ok()?,
         })
     };
@@ -197,16 +198,16 @@ impl Todos {
 
     /// Returns the completed entries.
     pub fn completed(&self) -> impl Iterator<Item = &str> {
-        self.with(Status::Completed)
+        self.texts_with(Status::Completed)
     }
 
     /// Returns the entries that are still to do, those in progress first.
     pub fn pending(&self) -> impl Iterator<Item = &str> {
-        self.with(Status::InProgress)
-            .chain(self.with(Status::Pending))
+        self.texts_with(Status::InProgress)
+            .chain(self.texts_with(Status::Pending))
     }
 
-    fn with(&self, status: Status) -> impl Iterator<Item = &str> {
+    fn texts_with(&self, status: Status) -> impl Iterator<Item = &str> {
         let entries = self.entries.iter();
         entries
             .filter(move |entry| entry.status == status)

@@ -95,7 +95,7 @@ pub struct TrimPlan {
 impl TrimPlan {
     /// Returns the figure of the level that is advised.
     #[must_use]
-    pub fn chosen(&self) -> Option<LevelFigure> {
+    pub fn chosen_figure(&self) -> Option<LevelFigure> {
         let chosen = self.chosen?;
         self.levels
             .iter()
@@ -230,12 +230,12 @@ impl Survey {
             let bytes = piece.bytes();
             match piece {
                 Piece::Line(line) => {
-                    each_span(line, &mut |span| reading.take(&line[span]));
+                    each_span(line, &mut |span| reading.take_record(&line[span]));
                     end = at + bytes.len() as u64;
                 }
                 Piece::Tail(tail) => each_span(tail, &mut |span| {
                     end = at + span.end as u64;
-                    reading.take(&tail[span]);
+                    reading.take_record(&tail[span]);
                 }),
                 Piece::Long { ends, .. } => {
                     oversized += u64::from(!in_long);
@@ -280,7 +280,7 @@ impl Survey {
     }
 
     /// Reads a copy back: it must have the same records in the same chain, with the same calls and responses.
-    pub fn check(&self, copy: impl BufRead) -> Result<(), TrimError> {
+    pub fn check_copy(&self, copy: impl BufRead) -> Result<(), TrimError> {
         let mut records = 0;
         each_line(copy, &mut |piece| {
             let bytes = piece.bytes();
@@ -289,7 +289,8 @@ impl Survey {
             }
             let mut outcome = Ok(());
             each_span(bytes, &mut |span| {
-                let same = |node: &Node| node.print == Look::at(&bytes[span]).print();
+                let same =
+                    |node: &Node| node.print == Look::read_record(&bytes[span]).fingerprint();
                 if !self.nodes.get(records).is_some_and(same) && outcome.is_ok() {
                     outcome = Err(TrimError::Damaged { record: records });
                 }
@@ -307,10 +308,10 @@ impl Survey {
     /// Computes what each level would free.
     #[must_use]
     pub fn plan(&self, settings: &TrimSettings) -> TrimPlan {
-        let order = self.order(settings);
+        let order = self.removal_order(settings);
         let levels: Vec<_> = LEVELS
             .into_iter()
-            .map(|percent| self.figure(percent, removed(&order, percent)))
+            .map(|percent| self.level_figure(percent, removed_share(&order, percent)))
             .collect();
         let fits = |level: &&LevelFigure| {
             let target = settings.compact_line.0.saturating_mul(TARGET_PERCENT);
@@ -335,9 +336,9 @@ impl Survey {
         if !LEVELS.contains(&level) {
             return Err(TrimError::Level(level));
         }
-        let order = self.order(settings);
-        let chosen = removed(&order, level);
-        let figure = self.figure(level, chosen);
+        let order = self.removal_order(settings);
+        let chosen = removed_share(&order, level);
+        let figure = self.level_figure(level, chosen);
         let left = figure.tokens_after.max(Tokens(1));
         let mut copy = Copy {
             survey: self,
@@ -354,7 +355,9 @@ impl Survey {
             out,
         };
         // What was appended since the first reading is not in the plan, so it is not in the copy.
-        each_line(transcript.take(self.end), &mut |piece| copy.piece(&piece))?;
+        each_line(transcript.take(self.end), &mut |piece| {
+            copy.copy_piece(&piece)
+        })?;
         copy.finish()?;
         Ok(Written {
             figure,
@@ -372,7 +375,7 @@ impl Survey {
         record == last || (same && look.role == Role::Assistant && !look.sidechain)
     }
 
-    fn figure(&self, percent: u8, removed: &[usize]) -> LevelFigure {
+    fn level_figure(&self, percent: u8, removed: &[usize]) -> LevelFigure {
         let wins: u64 = removed.iter().map(|&at| self.responses[at].wins).sum();
         let before = self.tokens();
         LevelFigure {
@@ -384,7 +387,7 @@ impl Survey {
     }
 
     /// Returns the responses in the order in which they are removed.
-    fn order(&self, settings: &TrimSettings) -> Vec<usize> {
+    fn removal_order(&self, settings: &TrimSettings) -> Vec<usize> {
         let recent_from = self.messages.saturating_sub(settings.max_recent_messages);
         let (mut middle, mut first, mut recent) = (Vec::new(), Vec::new(), Vec::new());
         for (at, response) in self.responses.iter().enumerate() {
@@ -405,7 +408,7 @@ impl Survey {
 }
 
 /// Returns the part of the order that a level removes: its share, rounded up.
-fn removed(order: &[usize], percent: u8) -> &[usize] {
+fn removed_share(order: &[usize], percent: u8) -> &[usize] {
     let count = (order.len() * usize::from(percent)).div_ceil(100);
     &order[..count.min(order.len())]
 }

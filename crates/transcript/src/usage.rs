@@ -44,7 +44,7 @@ impl Usage {
     }
 
     /// Combines each figure with the other's by `sum`.
-    fn with(self, other: Self, sum: fn(u64, u64) -> u64) -> Self {
+    fn combine_with(self, other: Self, sum: fn(u64, u64) -> u64) -> Self {
         let sum = |one: Tokens, other: Tokens| Tokens(sum(one.0, other.0));
         Self {
             input: sum(self.input, other.input),
@@ -67,7 +67,7 @@ const COUNTS: [&str; 4] = [
 ];
 
 /// Returns a count from a report of the service; a missing one is 0, and one that is not a number in range is none.
-fn count(report: &Value, field: &str) -> Option<Tokens> {
+fn read_count(report: &Value, field: &str) -> Option<Tokens> {
     match &report[field] {
         Value::Null => Some(Tokens(0)),
         count => count
@@ -79,9 +79,9 @@ fn count(report: &Value, field: &str) -> Option<Tokens> {
 
 /// Returns the usage that is paid for by a report of the service; an invalid count costs nothing.
 #[must_use]
-pub fn paid(report: &Value) -> Usage {
+pub fn paid_usage(report: &Value) -> Usage {
     let [input, cache_creation, cache_read, output] =
-        COUNTS.map(|field| count(report, field).unwrap_or_default());
+        COUNTS.map(|field| read_count(report, field).unwrap_or_default());
     Usage {
         input,
         cache_creation,
@@ -96,8 +96,10 @@ pub fn paid(report: &Value) -> Usage {
 #[must_use]
 pub fn in_window(report: &Value) -> Option<Usage> {
     let possible = |report: &Value| {
-        let whole = COUNTS.iter().all(|field| count(report, field).is_some());
-        Some(paid(report)).filter(|usage| whole && usage.prompt() > Tokens(0))
+        let whole = COUNTS
+            .iter()
+            .all(|field| read_count(report, field).is_some());
+        Some(paid_usage(report)).filter(|usage| whole && usage.prompt() > Tokens(0))
     };
     let steps = report["iterations"].as_array().into_iter().flatten();
     let own = |step: &&Value| matches!(&step["type"], Value::String(kind) if kind.ends_with("message") && kind != "advisor_message");
@@ -151,20 +153,20 @@ impl UsageScan {
             self.records += 1;
             return;
         }
-        let faults = record::each_record(line, &mut |record| self.feed(&record));
+        let faults = record::each_record(line, &mut |record| self.feed_record(&record));
         self.faults.add(faults);
     }
 
     /// Takes one record.
-    pub fn feed(&mut self, record: &Record<'_>) {
+    pub fn feed_record(&mut self, record: &Record<'_>) {
         self.records += 1;
         match record {
             Record::User(user) => {
                 if let Some(prompt) = user.prompt() {
-                    self.prompted(&prompt);
+                    self.take_prompt(&prompt);
                 }
             }
-            Record::Assistant(said) => self.answered(said),
+            Record::Assistant(said) => self.take_answer(said),
             Record::CompactBoundary => {
                 self.compactions += 1;
                 self.before_compaction = self.totals;
@@ -241,21 +243,21 @@ impl UsageScan {
         self.handoff.as_deref()
     }
 
-    fn prompted(&mut self, prompt: &str) {
+    fn take_prompt(&mut self, prompt: &str) {
         self.turns += 1;
-        self.last_prompt = Some(capped(prompt).to_owned());
+        self.last_prompt = Some(cap_text(prompt).to_owned());
         if prompts::is_handoff(prompt) {
             let first = prompt.trim_start().lines().next().unwrap_or_default();
-            self.handoff = Some(capped(first).to_owned());
+            self.handoff = Some(cap_text(first).to_owned());
         }
     }
 
-    fn answered(&mut self, said: &Assistant<'_>) {
+    fn take_answer(&mut self, said: &Assistant<'_>) {
         if !said.is_genuine() {
             return;
         }
         if let Some(usage) = said.usage {
-            self.count(key_of(said), usage);
+            self.count_call(key_of(said), usage);
         }
         if let Some(usage) = context_of(said) {
             self.last = Some(usage);
@@ -264,20 +266,20 @@ impl UsageScan {
                 .as_deref()
                 .filter(|&model| Some(model) != self.model.as_deref())
             {
-                self.model = Some(capped(model).to_owned());
+                self.model = Some(cap_text(model).to_owned());
             }
         }
     }
 
     /// Counts a call once, however many records it has; its last record is the complete one.
-    fn count(&mut self, key: Option<u64>, usage: Usage) {
-        self.totals = self.totals.with(usage, u64::saturating_add);
+    fn count_call(&mut self, key: Option<u64>, usage: Usage) {
+        self.totals = self.totals.combine_with(usage, u64::saturating_add);
         let Some(key) = key else {
             self.calls += 1;
             return;
         };
         if let Some(earlier) = self.seen.insert(key, usage) {
-            self.totals = self.totals.with(earlier, u64::saturating_sub);
+            self.totals = self.totals.combine_with(earlier, u64::saturating_sub);
             return;
         }
         self.calls += 1;
@@ -299,7 +301,7 @@ fn key_of(said: &Assistant<'_>) -> Option<u64> {
     Some(hasher.finish())
 }
 
-fn capped(text: &str) -> &str {
+fn cap_text(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_CAP)]
 }
 

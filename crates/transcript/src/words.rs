@@ -60,7 +60,7 @@ impl Fences {
 
 /// Returns the start and the end of a text, half of `most` bytes each; none for a text that is not longer than `most`.
 #[must_use]
-pub fn ends(text: &str, most: usize) -> Option<(&str, &str)> {
+pub fn split_ends(text: &str, most: usize) -> Option<(&str, &str)> {
     (text.len() > most).then(|| {
         let head = text.floor_char_boundary(most / 2);
         let tail = text.ceil_char_boundary(text.len() - most / 2);
@@ -247,9 +247,9 @@ mod tests {
 
     #[test]
     fn of_a_long_text_the_ends_are_whole_characters() {
-        assert_eq!(ends("abcdef", 6), None);
-        assert_eq!(ends("abcdefg", 6), Some(("abc", "efg")));
-        assert_eq!(ends("aé漢字éa", 6), Some(("aé", "éa")));
+        assert_eq!(split_ends("abcdef", 6), None);
+        assert_eq!(split_ends("abcdefg", 6), Some(("abc", "efg")));
+        assert_eq!(split_ends("aé漢字éa", 6), Some(("aé", "éa")));
     }
 
     #[test]

@@ -16,13 +16,13 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    content::{Block, blocks, joined_text},
+    content::{Block, each_block, joined_text},
     facts::{self, AND, Fact, each_fact, plain_command},
-    human::section,
+    human::section_lines,
     prompts,
     steps::{Step, Steps, cut_in_the_middle},
     waiting::Waiting,
-    words::{clipped, ends, on_one_line, own_lines, without_signals},
+    words::{clipped, on_one_line, own_lines, split_ends, without_signals},
 };
 use pitstop_base::redact;
 
@@ -191,13 +191,13 @@ struct Worth {
 
 impl Worth {
     fn gain(&mut self, at: u64, by: f64) {
-        self.sum = self.faded(at) + by;
+        self.sum = self.faded_sum(at) + by;
         self.at = at;
         self.mentions = self.mentions.saturating_add(1);
     }
 
     /// Returns the part of the sum that is left at a block.
-    fn faded(self, at: u64) -> f64 {
+    fn faded_sum(self, at: u64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "blocks of one session")]
         let age = at.saturating_sub(self.at) as f64;
         self.sum * (-age / HALF_LIFE).exp2()
@@ -205,7 +205,7 @@ impl Worth {
 
     /// Returns the value for the ranking: repeated mentions count for more than a single one.
     fn rank(self, at: u64) -> f64 {
-        self.faded(at) * (1.0 + 0.5 * f64::from(self.mentions).ln())
+        self.faded_sum(at) * (1.0 + 0.5 * f64::from(self.mentions).ln())
     }
 }
 
@@ -262,7 +262,7 @@ pub struct Work {
 
 impl Work {
     /// Takes one record of the transcript; a subagent's, the client's own and unknown ones change nothing.
-    pub fn record(&mut self, record: &Value) {
+    pub fn take_record(&mut self, record: &Value) {
         if record["isSidechain"] == true
             || record["isMeta"] == true
             || record["isCompactSummary"] == true
@@ -282,7 +282,7 @@ impl Work {
         if let Some(branch) = record["gitBranch"].as_str() {
             branch.clone_into(&mut self.branch);
         }
-        for block in blocks(&record["message"]["content"]) {
+        for block in each_block(&record["message"]["content"]) {
             match block {
                 Block::Text(text) => self.take_text(text, by_the_model),
                 Block::Call(block) if by_the_model => self.begin_call(block),
@@ -290,7 +290,7 @@ impl Work {
                 Block::Call(_) | Block::Image => {}
             }
         }
-        self.forget();
+        self.forget_least();
     }
 
     fn works_in(&mut self, directory: &str) {
@@ -310,7 +310,7 @@ impl Work {
             return;
         }
         if !by_the_model && prompts::is_handoff(text) {
-            self.carried(text);
+            self.carry_over(text);
             return;
         }
         let own = if by_the_model {
@@ -328,7 +328,7 @@ impl Work {
         } else {
             worth::ASKED
         };
-        self.mention(text, by, None);
+        self.note_mentions(text, by, None);
         self.is_in_turn = false;
         if by_the_model {
             // The signals have sections of their own.
@@ -351,9 +351,9 @@ impl Work {
     }
 
     /// Takes over the work of the session before: else a reboot soon after a reboot would lose it.
-    fn carried(&mut self, handoff: &str) {
+    fn carry_over(&mut self, handoff: &str) {
         self.blocks += 1;
-        for line in section(handoff, COMMANDS_HEADING) {
+        for line in section_lines(handoff, COMMANDS_HEADING) {
             let command = line
                 .strip_prefix("- `")
                 .and_then(|rest| rest.strip_suffix('`'));
@@ -365,7 +365,7 @@ impl Work {
         self.carry_failures(handoff);
         // A command among the steps is not in the list of commands.
         for step in self.steps.carry_over(handoff) {
-            if let Some((line, failed, output)) = step.command() {
+            if let Some((line, failed, output)) = step.shell_command() {
                 let call = Call {
                     key: plain_command(&line),
                     name: cut_in_the_middle(&line, COMMAND_CAP),
@@ -376,7 +376,7 @@ impl Work {
             }
         }
         if self.plan.is_none() {
-            let lines = section(handoff, PLAN_HEADING).into_iter();
+            let lines = section_lines(handoff, PLAN_HEADING).into_iter();
             let lines: Vec<&str> = lines
                 .filter_map(|line| line.strip_prefix('>'))
                 .map(|line| line.strip_prefix(' ').unwrap_or(line))
@@ -385,10 +385,10 @@ impl Work {
         }
         // Ranks are kept: the first file and its first names are worth the most.
         let mut by = worth::ASKED;
-        let git = section(handoff, GIT_HEADING);
+        let git = section_lines(handoff, GIT_HEADING);
         let mut place = git.iter().filter_map(|line| line.split_once(IN_WORK_TREE));
         let place = place.next().map(|(_, place)| place);
-        for line in section(handoff, WORK_HEADING) {
+        for line in section_lines(handoff, WORK_HEADING) {
             let Some(item) = line.strip_prefix("- ") else {
                 continue;
             };
@@ -402,12 +402,14 @@ impl Work {
                 None => (head, None),
             };
             let path = match place {
-                Some(place) if !path.starts_with('/') => self.relative(&joined(place, path)),
-                _ => self.relative(path),
+                Some(place) if !path.starts_with('/') => {
+                    self.relative_path(&join_path(place, path))
+                }
+                _ => self.relative_path(path),
             };
             let is_file = facts::is_file(&path);
             if is_file {
-                self.touch(&path, by);
+                self.touch_file(&path, by);
                 if let Some(file) = self.files.get_mut(&path) {
                     file.changed |= changed;
                     file.line = file.line.or(line);
@@ -415,24 +417,24 @@ impl Work {
             }
             let home = is_file.then_some(path.as_str());
             for name in names.split(", ").filter(|name| facts::is_name(name)) {
-                self.name(name, by, home);
+                self.note_name(name, by, home);
             }
             if !is_file {
-                self.mention(names, by, None);
+                self.note_mentions(names, by, None);
             }
         }
     }
 
     /// Takes over the failures of calls that have not worked since, as older than the failures of this session.
     fn carry_failures(&mut self, handoff: &str) {
-        let mut last = section(handoff, FAILURE_HEADING).into_iter();
+        let mut last = section_lines(handoff, FAILURE_HEADING).into_iter();
         let call = last.by_ref().find(|line| line.starts_with('`'));
         let fenced = last.skip_while(|line| !line.starts_with("```")).skip(1);
         let lines = fenced.take_while(|line| !line.starts_with("```"));
         let call = call.and_then(|line| line.strip_prefix('`')?.strip_suffix('`'));
         let lines = lines.map(|line| line.strip_prefix("  ").unwrap_or(line).to_owned());
         let last = call.map(|call| (call, lines.collect()));
-        let tried = section(handoff, TRIED_HEADING).into_iter();
+        let tried = section_lines(handoff, TRIED_HEADING).into_iter();
         let tried = tried.filter_map(|line| {
             let item = line.strip_prefix("- `")?;
             let (call, why) = item.split_once("`: ").unwrap_or((item, ""));
@@ -468,10 +470,12 @@ impl Work {
             let mut paths = others.filter_map(|key| input[key].as_str());
             paths.find(|path| tool.starts_with("mcp__") && facts::is_file(path))
         };
-        let file = named.or_else(of_others).map(|path| self.relative(path));
+        let file = named
+            .or_else(of_others)
+            .map(|path| self.relative_path(path));
         let command = on_one_line(text("command"));
         let id = block["id"].as_str();
-        let shown = file.as_deref().map(|path| self.shown(path));
+        let shown = file.as_deref().map(|path| self.shown_path(path));
         self.steps
             .begin_call(id.unwrap_or_default(), tool, input, shown.as_deref());
         self.is_in_turn |= !tool.is_empty();
@@ -489,30 +493,30 @@ impl Work {
         };
         match (tool, file) {
             ("Edit" | "MultiEdit" | "Write" | "NotebookEdit", Some(path)) => {
-                self.touch(&path, worth::CHANGED);
-                self.changed(input, &path);
+                self.touch_file(&path, worth::CHANGED);
+                self.note_change(input, &path);
                 call.changes = true;
                 call.file = Some(path);
             }
             (_, Some(path)) => {
-                self.touch(&path, worth::NEARBY);
+                self.touch_file(&path, worth::NEARBY);
                 if tool.starts_with("mcp__") {
                     self.mention_all(input, Some(&path));
                 }
                 call.file = Some(path);
             }
             ("Bash" | "PowerShell", None) => {
-                self.mention(text("command"), worth::RUN, None);
+                self.note_mentions(text("command"), worth::RUN, None);
                 if !command.is_empty() {
                     self.note_command(&call.name);
                 }
             }
             ("Grep" | "Glob", None) => {
-                self.mention(text("pattern"), worth::SOUGHT, None);
-                self.mention(text("path"), worth::NEARBY, None);
+                self.note_mentions(text("pattern"), worth::SOUGHT, None);
+                self.note_mentions(text("path"), worth::NEARBY, None);
                 call.is_search = true;
                 // Lines from one file alone come without its name.
-                let path = self.relative(text("path"));
+                let path = self.relative_path(text("path"));
                 call.file = self.files.contains_key(&path).then_some(path);
             }
             ("ExitPlanMode", None) => {
@@ -537,19 +541,22 @@ impl Work {
     }
 
     /// Counts the identifiers of a change: those that are new in it count for more than those around them.
-    fn changed(&mut self, input: &Value, path: &str) {
+    fn note_change(&mut self, input: &Value, path: &str) {
         let mut change = |edit: &Value| {
             let part = |key: &str| edit[key].as_str().unwrap_or_default();
-            let (old, new) = (searched(part("old_string")), searched(part("new_string")));
-            let before = facts::names(&old);
-            for name in facts::names(&new) {
+            let (old, new) = (
+                searched_part(part("old_string")),
+                searched_part(part("new_string")),
+            );
+            let before = facts::names_in(&old);
+            for name in facts::names_in(&new) {
                 let is_new = !before.contains(name);
                 let by = if is_new {
                     worth::CHANGED
                 } else {
                     worth::NEARBY
                 };
-                self.name(name, by, Some(path));
+                self.note_name(name, by, Some(path));
             }
         };
         change(input);
@@ -557,9 +564,9 @@ impl Work {
             change(edit);
         }
         for key in ["content", "new_source"] {
-            let text = searched(input[key].as_str().unwrap_or_default());
-            for name in facts::names(&text) {
-                self.name(name, worth::WRITTEN, Some(path));
+            let text = searched_part(input[key].as_str().unwrap_or_default());
+            for name in facts::names_in(&text) {
+                self.note_name(name, worth::WRITTEN, Some(path));
             }
         }
     }
@@ -582,7 +589,7 @@ impl Work {
         self.steps
             .end_call(id, failed, line, &self.without_directory(&output));
         let Some(call) = call else {
-            self.mention(&output, worth::PRINTED, None);
+            self.note_mentions(&output, worth::PRINTED, None);
             return;
         };
         if !call.key.is_empty() {
@@ -596,13 +603,13 @@ impl Work {
                 }
                 // The answer to an edit is the file again.
                 if !call.changes {
-                    for name in facts::names(&searched(&output)) {
-                        self.name(name, worth::READ, Some(path));
+                    for name in facts::names_in(&searched_part(&output)) {
+                        self.note_name(name, worth::READ, Some(path));
                     }
                 }
             }
-            _ if call.is_search => self.found(&output),
-            _ => self.mention(&output, worth::PRINTED, None),
+            _ if call.is_search => self.note_hits(&output),
+            _ => self.note_mentions(&output, worth::PRINTED, None),
         }
     }
 
@@ -629,8 +636,8 @@ impl Work {
     }
 
     /// Notes the lines that a search found: `path:12:text`.
-    fn found(&mut self, output: &str) {
-        for line in searched(output).lines() {
+    fn note_hits(&mut self, output: &str) {
+        for line in searched_part(output).lines() {
             let parts = line.split_once([':']).and_then(|(path, rest)| {
                 let number = rest.find([':', '-'])?;
                 let digits = rest[..number].bytes().all(|byte| byte.is_ascii_digit());
@@ -638,13 +645,13 @@ impl Work {
             });
             match parts {
                 Some((path, text)) => {
-                    let path = self.relative(path);
-                    self.touch(&path, worth::PRINTED);
-                    for name in facts::names(text) {
-                        self.name(name, worth::PRINTED, Some(&path));
+                    let path = self.relative_path(path);
+                    self.touch_file(&path, worth::PRINTED);
+                    for name in facts::names_in(text) {
+                        self.note_name(name, worth::PRINTED, Some(&path));
                     }
                 }
-                None => self.mention(line, worth::PRINTED, None),
+                None => self.note_mentions(line, worth::PRINTED, None),
             }
         }
     }
@@ -652,7 +659,7 @@ impl Work {
     /// Notes the mentions in every text of a call's input.
     fn mention_all(&mut self, value: &Value, home: Option<&str>) {
         match value {
-            Value::String(text) => self.mention(text, worth::RUN, home),
+            Value::String(text) => self.note_mentions(text, worth::RUN, home),
             Value::Array(values) => {
                 for value in values {
                     self.mention_all(value, home);
@@ -667,25 +674,25 @@ impl Work {
         }
     }
 
-    fn mention(&mut self, text: &str, by: f64, home: Option<&str>) {
+    fn note_mentions(&mut self, text: &str, by: f64, home: Option<&str>) {
         // A name counts once in one text, else one long output would outweigh a session.
-        let text = searched(text);
+        let text = searched_part(text);
         let mut all = BTreeSet::new();
         each_fact(&text, &mut |fact| {
             all.insert(fact);
         });
         for fact in all {
             match fact {
-                Fact::Name(name) => self.name(name, by, home),
+                Fact::Name(name) => self.note_name(name, by, home),
                 Fact::File(path) => {
-                    let path = self.relative(path);
+                    let path = self.relative_path(path);
                     // The work is seldom about a file outside of the project.
                     let by = if path.starts_with('/') || path.starts_with("../") {
                         by / 8.0
                     } else {
                         by / 2.0
                     };
-                    self.touch(&path, by);
+                    self.touch_file(&path, by);
                 }
                 Fact::Reference(reference) => {
                     let worth = self.references.entry(reference.to_owned()).or_default();
@@ -695,7 +702,7 @@ impl Work {
         }
     }
 
-    fn name(&mut self, name: &str, by: f64, home: Option<&str>) {
+    fn note_name(&mut self, name: &str, by: f64, home: Option<&str>) {
         if !self.names.contains_key(name) {
             self.names.insert(name.to_owned(), Name::default());
         }
@@ -714,7 +721,7 @@ impl Work {
         }
     }
 
-    fn touch(&mut self, path: &str, by: f64) {
+    fn touch_file(&mut self, path: &str, by: f64) {
         if path.is_empty() {
             return;
         }
@@ -732,11 +739,11 @@ impl Work {
 
     /// Returns a path as seen from the session's directory, if it is below it or beside it in the same repository. If the agent is
     /// in a work tree, a relative path with a directory is taken to be in that.
-    fn relative(&self, path: &str) -> String {
+    fn relative_path(&self, path: &str) -> String {
         let path = path.strip_prefix("./").unwrap_or(path);
         let tree = self.tree.as_deref();
         let in_tree = tree.filter(|_| !path.starts_with('/') && path.contains('/'));
-        let path = in_tree.map_or(Cow::Borrowed(path), |tree| joined(tree, path).into());
+        let path = in_tree.map_or(Cow::Borrowed(path), |tree| join_path(tree, path).into());
         let path = &*path;
         if self.directory.is_empty() || !path.starts_with('/') {
             return path.to_owned();
@@ -759,11 +766,11 @@ impl Work {
     }
 
     /// Returns the path by which the agent finds a file now: the path from the work tree if the file is in it, else the whole path.
-    fn shown(&self, path: &str) -> String {
+    fn shown_path(&self, path: &str) -> String {
         let Some(tree) = self.tree.as_deref() else {
             return path.to_owned();
         };
-        let whole = joined(&self.directory, path);
+        let whole = join_path(&self.directory, path);
         let below = whole.strip_prefix(tree);
         let below = below.and_then(|rest| rest.strip_prefix('/'));
         below.map(str::to_owned).unwrap_or(whole)
@@ -780,11 +787,11 @@ impl Work {
     }
 
     /// Keeps what is remembered within its bound.
-    fn forget(&mut self) {
+    fn forget_least(&mut self) {
         let now = self.blocks;
-        prune(&mut self.names, now, |name| name.worth);
-        prune(&mut self.files, now, |file| file.worth);
-        prune(&mut self.references, now, |worth| *worth);
+        prune_entries(&mut self.names, now, |name| name.worth);
+        prune_entries(&mut self.files, now, |file| file.worth);
+        prune_entries(&mut self.references, now, |worth| *worth);
         if self.paths.len() > KEPT {
             let files = &self.files;
             self.paths.retain(|_, path| files.contains_key(path));
@@ -795,7 +802,7 @@ impl Work {
     #[must_use]
     pub fn report(&self) -> WorkAtHand {
         let now = self.blocks;
-        let files = ranked(&self.files, now, |file| file.worth, FILES);
+        let files = rank_entries(&self.files, now, |file| file.worth, FILES);
         // A bare name that was noted before the path was known means that file.
         let is_known = |path: &String| !path.contains('/') && self.paths.contains_key(path);
         let mut files: Vec<FileAtHand> = files
@@ -809,7 +816,7 @@ impl Work {
             })
             .collect();
         let mut free = Vec::new();
-        for (name, entry) in ranked(&self.names, now, |name| name.worth, NAMES + FREE_NAMES) {
+        for (name, entry) in rank_entries(&self.names, now, |name| name.worth, NAMES + FREE_NAMES) {
             let mut homes: Vec<_> = entry.homes.iter().collect();
             homes.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             let home = homes.into_iter().find_map(|(home, _)| {
@@ -827,14 +834,14 @@ impl Work {
         for file in &mut files {
             let is_known = file.changed || file.line.is_some() || file.path.contains('/');
             if is_known {
-                file.path = self.shown(&file.path);
+                file.path = self.shown_path(&file.path);
             }
         }
         let mut references: Vec<String> = Vec::new();
         if !matches!(self.branch.as_str(), "" | "HEAD") {
             references.push(format!("{BRANCH}{}", self.branch));
         }
-        let known = ranked(&self.references, now, |worth| *worth, REFERENCES);
+        let known = rank_entries(&self.references, now, |worth| *worth, REFERENCES);
         references.extend(known.into_iter().map(|(reference, _)| reference.clone()));
         let mut failures = self.failures.iter().rev().map(|(_, failure)| failure);
         let last_failure = self.failures.back().map(|(_, failure)| failure);
@@ -866,7 +873,7 @@ impl Work {
         self.commands
             .iter()
             .rev()
-            .filter(|command| kinds.insert(kind(&plain_command(command))))
+            .filter(|command| kinds.insert(command_kind(&plain_command(command))))
             .take(SHOWN_COMMANDS)
             .cloned()
             .collect()
@@ -912,7 +919,7 @@ fn work_tree_of(directory: &str) -> Option<&str> {
 }
 
 /// Returns a path from a directory as a whole path, without the steps upwards.
-fn joined(directory: &str, path: &str) -> String {
+fn join_path(directory: &str, path: &str) -> String {
     if path.starts_with('/') {
         return path.to_owned();
     }
@@ -928,7 +935,7 @@ fn joined(directory: &str, path: &str) -> String {
 
 /// Returns the kind of a plain command: each program of it with the first word behind it, without options. `python -m pytest`
 /// and `npm run build` have one word more.
-fn kind(command: &str) -> String {
+fn command_kind(command: &str) -> String {
     const RUNNERS: [&str; 5] = ["-m", "compose", "exec", "run", "run-script"];
     let kind_of_one = |command: &str| {
         let words = command.split(' ').enumerate();
@@ -994,7 +1001,7 @@ fn stopped_at(outcome: &Value, changed: bool) -> Option<u64> {
 }
 
 /// Returns the entries of the most worth, `most` at the most; of equals the first by name.
-fn ranked<T>(
+fn rank_entries<T>(
     entries: &HashMap<String, T>,
     now: u64,
     worth: impl Fn(&T) -> Worth,
@@ -1018,18 +1025,18 @@ fn ranked<T>(
 }
 
 /// Forgets all but the half of [`KEPT`] with the most worth once there are too many.
-fn prune<T>(entries: &mut HashMap<String, T>, now: u64, worth: impl Fn(&T) -> Worth) {
+fn prune_entries<T>(entries: &mut HashMap<String, T>, now: u64, worth: impl Fn(&T) -> Worth) {
     if entries.len() <= KEPT {
         return;
     }
-    let kept = ranked(entries, now, worth, KEPT / 2);
+    let kept = rank_entries(entries, now, worth, KEPT / 2);
     let kept: BTreeSet<String> = kept.into_iter().map(|(key, _)| key.clone()).collect();
     entries.retain(|key, _| kept.contains(key));
 }
 
 /// Returns the part of a text that is searched: all of it, or its start and its end, without the words of masks.
-fn searched(text: &str) -> Cow<'_, str> {
-    let part = ends(text, SEARCHED).map_or(Cow::Borrowed(text), |(head, tail)| {
+fn searched_part(text: &str) -> Cow<'_, str> {
+    let part = split_ends(text, SEARCHED).map_or(Cow::Borrowed(text), |(head, tail)| {
         format!("{head}\n{tail}").into()
     });
     if !part.contains(redact::MASK) {
@@ -1121,7 +1128,7 @@ mod tests {
     fn work(records: &[Value]) -> WorkAtHand {
         let mut work = Work::default();
         for record in records {
-            work.record(record);
+            work.take_record(record);
         }
         work.report()
     }
@@ -1129,9 +1136,9 @@ mod tests {
     /// Takes a file that a tool has written, in an agent that is in a directory.
     fn wrote(work: &mut Work, cwd: &str, file: &str) {
         let call = json!({"type": "tool_use", "id": file, "name": "Write", "input": {"file_path": file, "content": "x"}});
-        work.record(&json!({"type": "assistant", "cwd": cwd, "message": {"content": [call]}}));
+        work.take_record(&json!({"type": "assistant", "cwd": cwd, "message": {"content": [call]}}));
         let result = json!({"type": "tool_result", "tool_use_id": file, "content": "ok"});
-        work.record(&json!({"type": "user", "cwd": cwd, "message": {"content": [result]}}));
+        work.take_record(&json!({"type": "user", "cwd": cwd, "message": {"content": [result]}}));
     }
 
     fn paths(work: &Work) -> Vec<String> {
@@ -1154,7 +1161,7 @@ mod tests {
         wrote(&mut work, tree, "/p/.claude/worktrees/moon/src/moon.py");
         // As a tool prints it, from a directory below.
         let said = json!([{"type": "text", "text": "FAILED src/moon.py and src/dark.py"}]);
-        work.record(&json!({"type": "assistant", "cwd": format!("{tree}/src"), "message": {"content": said}}));
+        work.take_record(&json!({"type": "assistant", "cwd": format!("{tree}/src"), "message": {"content": said}}));
         assert_eq!(
             paths(&work),
             ["/p/src/tide.py", "/p/top.md", "src/dark.py", "src/moon.py"]
@@ -1170,7 +1177,7 @@ mod tests {
             ("/p", [".claude/worktrees/moon/src/moon.py", "src/tide.py"]),
         ] {
             let mut next = Work::default();
-            next.record(&json!({"type": "user", "cwd": cwd, "message": {"content": handoff}}));
+            next.take_record(&json!({"type": "user", "cwd": cwd, "message": {"content": handoff}}));
             assert_eq!(paths(&next), named);
             assert!(next.report().files.iter().all(|file| file.changed));
         }
@@ -1184,13 +1191,13 @@ mod tests {
         let mut work = Work::default();
         let call =
             json!({"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "make"}});
-        work.record(&json!({"type": "assistant", "message": {"content": [call]}}));
+        work.take_record(&json!({"type": "assistant", "message": {"content": [call]}}));
         let cut = format!("{CUT_CALL} the session ended before this call's result was recorded]");
         let result =
             json!({"type": "tool_result", "tool_use_id": "1", "content": cut, "is_error": true});
-        work.record(&json!({"type": "user", "message": {"content": [result]}}));
+        work.take_record(&json!({"type": "user", "message": {"content": [result]}}));
         let said = json!([{"type": "text", "text": "No response requested."}]);
-        work.record(
+        work.take_record(
             &json!({"type": "assistant", "message": {"model": SYNTHETIC, "content": said}}),
         );
         let report = work.report();
@@ -1243,7 +1250,7 @@ mod tests {
     #[test]
     fn a_file_beside_the_session_s_directory_is_named_from_there() {
         let mut work = Work::default();
-        work.record(&json!({ "type": "user", "cwd": "/home/me/git/mono/packages/web", "message": { "content": "go" } }));
+        work.take_record(&json!({ "type": "user", "cwd": "/home/me/git/mono/packages/web", "message": { "content": "go" } }));
         for (path, named) in [
             ("/home/me/git/mono/packages/web/src/a.ts", "src/a.ts"),
             (
@@ -1254,7 +1261,7 @@ mod tests {
             ("/home/me/other/d.ts", "/home/me/other/d.ts"),
             ("./e.ts", "e.ts"),
         ] {
-            assert_eq!(work.relative(path), named);
+            assert_eq!(work.relative_path(path), named);
         }
     }
 
@@ -1406,7 +1413,7 @@ mod tests {
             .collect();
         let mut one = Work::default();
         for record in &flood {
-            one.record(record);
+            one.take_record(record);
         }
         assert!(one.names.len() <= KEPT + 1_000);
         assert_eq!(one.report(), work(&flood));

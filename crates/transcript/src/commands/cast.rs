@@ -10,7 +10,9 @@
 
 use std::time::Duration;
 
-use super::{COMMAND_CAP, Chunk, CommandLog, CommandRecord, Direction, OUTPUT_CAP, command};
+use super::{
+    COMMAND_CAP, Chunk, CommandLog, CommandRecord, Direction, OUTPUT_CAP, trimmed_command,
+};
 use pitstop_base::clean;
 
 /// The length in bytes of the longest incomplete mark that is kept; a longer OSC string is not a mark of shell integration.
@@ -18,10 +20,10 @@ const MARK_CAP: usize = 4096;
 
 /// Reads the commands of a recording and keeps the last `limit`. Lines that are not events are skipped.
 #[must_use]
-pub fn commands(recording: &[u8], limit: usize) -> CommandLog {
+pub fn read_commands(recording: &[u8], limit: usize) -> CommandLog {
     let mut reader = CastReader::new(limit);
     for line in recording.split(|byte| *byte == b'\n') {
-        reader.line(line);
+        reader.take_line(line);
     }
     reader.finish()
 }
@@ -66,15 +68,17 @@ impl CastReader {
     }
 
     /// Takes one line of the file.
-    pub fn line(&mut self, line: &[u8]) {
+    pub fn take_line(&mut self, line: &[u8]) {
         let Ok((seconds, kind, text)) = serde_json::from_slice::<(f64, String, String)>(line)
         else {
             return;
         };
         self.now = Duration::try_from_secs_f64(seconds).unwrap_or(self.now);
         match kind.as_str() {
-            "o" => self.output(text),
-            "i" if self.state == ShellState::Running => self.output.add(Direction::Input, &text),
+            "o" => self.take_output(text),
+            "i" if self.state == ShellState::Running => {
+                self.output.add_text(Direction::Input, &text)
+            }
             _ => {}
         }
     }
@@ -88,11 +92,11 @@ impl CastReader {
     /// Ends the reading. A command that still runs counts with what it has printed.
     #[must_use]
     pub fn finish(mut self) -> CommandLog {
-        self.end(None);
+        self.end_command(None);
         self.log
     }
 
-    fn output(&mut self, text: String) {
+    fn take_output(&mut self, text: String) {
         let text = if self.carry.is_empty() {
             text
         } else {
@@ -100,15 +104,15 @@ impl CastReader {
         };
         let mut rest = text.as_str();
         while let Some(at) = rest.find('\u{1b}') {
-            self.text(&rest[..at]);
+            self.take_text(&rest[..at]);
             rest = &rest[at..];
-            match mark(rest) {
+            match read_mark(rest) {
                 Found::Mark(mark, length) => {
-                    self.mark(mark);
+                    self.take_mark(mark);
                     rest = &rest[length..];
                 }
                 Found::Other => {
-                    self.text("\u{1b}");
+                    self.take_text("\u{1b}");
                     rest = &rest[1..];
                 }
                 Found::Cut if rest.len() <= MARK_CAP => {
@@ -118,33 +122,33 @@ impl CastReader {
                 Found::Cut => break,
             }
         }
-        self.text(rest);
+        self.take_text(rest);
     }
 
-    fn text(&mut self, text: &str) {
+    fn take_text(&mut self, text: &str) {
         match self.state {
             ShellState::Line if self.line.len() + text.len() <= COMMAND_CAP => {
                 self.line.push_str(text);
             }
             ShellState::Prompt | ShellState::Line => {}
-            ShellState::Running => self.output.add(Direction::Output, text),
+            ShellState::Running => self.output.add_text(Direction::Output, text),
         }
     }
 
-    fn mark(&mut self, mark: &str) {
+    fn take_mark(&mut self, mark: &str) {
         let mut rest = mark.chars();
         match rest.next() {
             Some('A') => {
-                self.end(None);
+                self.end_command(None);
                 self.line.clear();
             }
             Some('B') => {
-                self.end(None);
+                self.end_command(None);
                 self.line.clear();
                 self.state = ShellState::Line;
             }
             Some('C') => {
-                self.end(None);
+                self.end_command(None);
                 self.state = ShellState::Running;
                 self.began = self.now;
             }
@@ -153,20 +157,20 @@ impl CastReader {
                     .as_str()
                     .strip_prefix(';')
                     .and_then(|rest| rest.split(';').next());
-                self.end(exit.and_then(|exit| exit.parse().ok()));
+                self.end_command(exit.and_then(|exit| exit.parse().ok()));
             }
             _ => {}
         }
     }
 
     /// Ends the command under way, if there is one.
-    fn end(&mut self, exit: Option<i32>) {
+    fn end_command(&mut self, exit: Option<i32>) {
         if std::mem::replace(&mut self.state, ShellState::Prompt) != ShellState::Running {
             return;
         }
         let line = std::mem::take(&mut self.line);
         let record = CommandRecord {
-            command: command(&clean::without_escapes(&line)),
+            command: trimmed_command(&clean::without_escapes(&line)),
             exit,
             duration: self.now.checked_sub(self.began),
             ..CommandRecord::default()
@@ -186,7 +190,7 @@ enum Found<'a> {
 }
 
 /// Reads the mark at the start of a text that begins with ESC.
-fn mark(text: &str) -> Found<'_> {
+fn read_mark(text: &str) -> Found<'_> {
     const LEAD: &str = "\u{1b}]133;";
     let Some(body) = text.strip_prefix(LEAD) else {
         return if LEAD.starts_with(text) {
@@ -221,7 +225,7 @@ struct Output {
 }
 
 impl Output {
-    fn add(&mut self, direction: Direction, text: &str) {
+    fn add_text(&mut self, direction: Direction, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -229,7 +233,7 @@ impl Output {
         let (first, rest) = text.split_at(text.floor_char_boundary(room));
         if self.end.is_empty() && !first.is_empty() {
             self.start_length += first.len();
-            push(&mut self.start, direction, first);
+            push_chunk(&mut self.start, direction, first);
         }
         let rest = if self.end.is_empty() { rest } else { text };
         if rest.is_empty() {
@@ -261,14 +265,14 @@ impl Output {
             chunks.push(Chunk::Gap { lines: self.gap });
         }
         for (direction, text) in self.end {
-            push(&mut chunks, direction, &text);
+            push_chunk(&mut chunks, direction, &text);
         }
         chunks
     }
 }
 
 /// Appends to the last chunk, if it has the same direction: a recording's events are small.
-fn push(chunks: &mut Vec<Chunk>, direction: Direction, text: &str) {
+fn push_chunk(chunks: &mut Vec<Chunk>, direction: Direction, text: &str) {
     match chunks.last_mut() {
         Some(Chunk::Bytes(last, bytes)) if *last == direction => {
             bytes.extend_from_slice(text.as_bytes());
@@ -295,7 +299,7 @@ mod tests {
     }
 
     fn read(events: &[(&str, &str)]) -> Vec<(Option<String>, Option<i32>, String)> {
-        let log = commands(&cast(events), 10);
+        let log = read_commands(&cast(events), 10);
         log.records()
             .into_iter()
             .map(|record| {
@@ -342,7 +346,7 @@ mod tests {
 
     #[test]
     fn input_while_a_command_runs_is_distinguished() {
-        let log = commands(
+        let log = read_commands(
             &cast(&[
                 ("o", "\u{1b}]133;C\u{7}name? "),
                 ("i", "secret\r"),
@@ -385,7 +389,7 @@ mod tests {
         let mut events = vec![("o", "\u{1b}]133;C\u{7}first\n")];
         events.resize(100, ("o", flood.as_str()));
         events.push(("o", "last\u{1b}]133;D\u{7}"));
-        let log = commands(&cast(&events), 10);
+        let log = read_commands(&cast(&events), 10);
         let chunks = log.read(&log.records()[0]).into_owned();
         let mut lines = 0;
         let mut kept = 0;
@@ -410,7 +414,7 @@ mod tests {
             "o",
             "\x1b]133;A\x07$ \x1b]133;B\x07ls\x1b]133;é;133;C\x07\x1b]133;C\x07a\n\x1b]133;D;0\x07",
         )]);
-        let log = commands(&bytes, 5);
+        let log = read_commands(&bytes, 5);
         assert_eq!(log.records().len(), 1);
     }
 
@@ -420,7 +424,7 @@ mod tests {
             let mut bytes = cast(&[("o", &text), ("i", &text)]);
             bytes.push(b'\n');
             bytes.extend(junk);
-            let _ = commands(&bytes, 5);
+            let _ = read_commands(&bytes, 5);
         }
     }
 }

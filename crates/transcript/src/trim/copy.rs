@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::{
     Survey, TrimError,
-    cut::{Cut, placeholder},
+    cut::{Cut, longest_placeholder},
     lines::{Piece, each_span},
     look::{Id, Look, ResultBlock},
 };
@@ -35,23 +35,23 @@ pub(super) struct Copy<'a, W> {
 }
 
 impl<W: Write> Copy<'_, W> {
-    pub(super) fn piece(&mut self, piece: &Piece<'_>) -> Result<(), TrimError> {
+    pub(super) fn copy_piece(&mut self, piece: &Piece<'_>) -> Result<(), TrimError> {
         let bytes = piece.bytes();
         self.ends_line = bytes.ends_with(b"\n");
         if matches!(piece, Piece::Long { .. }) {
-            return self.put(bytes);
+            return self.put_bytes(bytes);
         }
         let (mut done, mut outcome) = (0, Ok(()));
         each_span(bytes, &mut |span| {
             if outcome.is_ok() {
                 outcome = self
-                    .put(&bytes[done..span.start])
+                    .put_bytes(&bytes[done..span.start])
                     .and_then(|()| self.put_record(&bytes[span.clone()]));
                 done = span.end;
             }
         });
         outcome?;
-        self.put(&bytes[done..])
+        self.put_bytes(&bytes[done..])
     }
 
     pub(super) fn finish(mut self) -> Result<(), TrimError> {
@@ -62,36 +62,36 @@ impl<W: Write> Copy<'_, W> {
         }
         if !self.ends_line {
             // The client appends to the file: its next record must not join this one.
-            self.put(b"\n")?;
+            self.put_bytes(b"\n")?;
         }
         Ok(())
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<(), TrimError> {
+    fn put_bytes(&mut self, bytes: &[u8]) -> Result<(), TrimError> {
         self.out.write_all(bytes).map_err(TrimError::Write)
     }
 
     fn put_record(&mut self, bytes: &[u8]) -> Result<(), TrimError> {
         let record = self.record;
         self.record += 1;
-        let look = Look::at(bytes);
+        let look = Look::read_record(bytes);
         let node = self.survey.nodes.get(record);
-        if node.is_none_or(|node| node.print != look.print()) {
+        if node.is_none_or(|node| node.print != look.fingerprint()) {
             return Err(TrimError::Changed { record });
         }
-        let edits = self.edits(bytes, &look, record);
+        let edits = self.edits_of(bytes, &look, record);
         if edits.is_empty() {
-            return self.put(bytes);
+            return self.put_bytes(bytes);
         }
-        let edited = edit(bytes, &edits);
-        if is_json(&edited) && Look::at(&edited).print() == look.print() {
-            return self.put(&edited);
+        let edited = apply_edits(bytes, &edits);
+        if is_json(&edited) && Look::read_record(&edited).fingerprint() == look.fingerprint() {
+            return self.put_bytes(&edited);
         }
         Err(TrimError::Damaged { record })
     }
 
     /// Returns the changes of a record, sorted by place.
-    fn edits(&self, bytes: &[u8], look: &Look, record: usize) -> Vec<(Range<usize>, Vec<u8>)> {
+    fn edits_of(&self, bytes: &[u8], look: &Look, record: usize) -> Vec<(Range<usize>, Vec<u8>)> {
         let mut edits: Vec<_> = look
             .sessions
             .iter()
@@ -106,26 +106,29 @@ impl<W: Write> Copy<'_, W> {
                 gone.iter()
                     .flat_map(|result| &result.contents)
                     .filter_map(|content| {
-                        Some((content.clone(), Cut::of(bytes, content.clone())?.json))
+                        Some((
+                            content.clone(),
+                            Cut::of_content(bytes, content.clone())?.json,
+                        ))
                     }),
             );
             // The copy (`toolUseResult`) of several responses in one record is removed with the last of them.
             let holds_more = |result: &ResultBlock| {
                 let content = result.contents.last();
-                content.is_some_and(|content| Cut::of(bytes, content.clone()).is_some())
+                content.is_some_and(|content| Cut::of_content(bytes, content.clone()).is_some())
             };
             if !kept.into_iter().any(holds_more) {
                 edits.extend(look.copies.iter().filter_map(|value| {
                     // A number or a word is not output, and what is shorter than any placeholder stays.
                     let holds = matches!(bytes[value.start], b'"' | b'{' | b'[');
-                    let mark = placeholder(value.len().saturating_sub(2) as u64)?;
+                    let mark = longest_placeholder(value.len().saturating_sub(2) as u64)?;
                     holds.then(|| (value.clone(), format!("\"{mark}\"").into_bytes()))
                 }));
             }
         }
         for (tool, value) in &look.replacements {
             if self.removed.contains(tool)
-                && let Some(cut) = Cut::of(bytes, value.clone())
+                && let Some(cut) = Cut::of_content(bytes, value.clone())
             {
                 edits.push((value.clone(), cut.json));
             }
@@ -133,7 +136,7 @@ impl<W: Write> Copy<'_, W> {
         if self.survey.is_last_call(look, record)
             && let Some(usage) = &look.usage
         {
-            edits.extend(less(bytes, usage.clone(), self.won));
+            edits.extend(lessen_usage(bytes, usage.clone(), self.won));
         }
         edits.sort_by_key(|(value, _)| value.start);
         edits
@@ -141,9 +144,9 @@ impl<W: Write> Copy<'_, W> {
 }
 
 /// Returns the changed counts of a usage that is reduced by so many tokens, the cached ones first.
-fn less(bytes: &[u8], usage: Range<usize>, tokens: u64) -> Vec<(Range<usize>, Vec<u8>)> {
+fn lessen_usage(bytes: &[u8], usage: Range<usize>, tokens: u64) -> Vec<(Range<usize>, Vec<u8>)> {
     let mut counts = Vec::new();
-    span::members(bytes, usage, |key, value| {
+    span::each_member(bytes, usage, |key, value| {
         if let Some(rank) = COUNTS.iter().position(|count| *count == key) {
             counts.push((rank, value));
         }
@@ -160,7 +163,7 @@ fn less(bytes: &[u8], usage: Range<usize>, tokens: u64) -> Vec<(Range<usize>, Ve
 }
 
 /// Returns the bytes with each range replaced; the ranges are in order and do not overlap.
-fn edit(bytes: &[u8], edits: &[(Range<usize>, Vec<u8>)]) -> Vec<u8> {
+fn apply_edits(bytes: &[u8], edits: &[(Range<usize>, Vec<u8>)]) -> Vec<u8> {
     let mut edited = Vec::with_capacity(bytes.len());
     let mut done = 0;
     for (value, new) in edits {

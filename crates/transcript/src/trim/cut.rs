@@ -19,7 +19,7 @@ pub const PLACEHOLDERS: [&str; 3] = [
 pub(super) const ATTACHMENT_CHARACTERS: u64 = 4_000;
 
 /// Returns the longest placeholder of at most this many characters.
-pub(super) fn placeholder(characters: u64) -> Option<&'static str> {
+pub(super) fn longest_placeholder(characters: u64) -> Option<&'static str> {
     PLACEHOLDERS
         .into_iter()
         .find(|mark| mark.len() as u64 <= characters)
@@ -34,20 +34,20 @@ pub(super) struct Cut {
 
 impl Cut {
     /// Cuts the content in `value`; returns none if there is nothing in it to remove, or nothing left.
-    pub(super) fn of(bytes: &[u8], value: Range<usize>) -> Option<Self> {
+    pub(super) fn of_content(bytes: &[u8], value: Range<usize>) -> Option<Self> {
         let raw = &bytes[value.clone()];
         if raw.first() == Some(&b'"') {
-            let characters = span::characters(raw);
-            let mark = placeholder(characters).filter(|_| !is_placeholder(raw))?;
+            let characters = span::count_characters(raw);
+            let mark = longest_placeholder(characters).filter(|_| !is_placeholder(raw))?;
             return Some(Self::new(characters, mark, &[]));
         }
         let (mut characters, mut is_gone, mut unknown) = (0, true, Vec::new());
-        span::elements(bytes, value, |element| {
-            let block = Block::at(bytes, element.clone());
+        span::each_element(bytes, value, |element| {
+            let block = Block::read_block(bytes, element.clone());
             match block.kind.as_slice() {
                 b"text" => {
                     let text = block.text.map_or(&b""[..], |text| &bytes[text]);
-                    characters += span::characters(text);
+                    characters += span::count_characters(text);
                     is_gone &= is_placeholder(text);
                 }
                 b"image" | b"document" | b"search_result" => {
@@ -57,7 +57,7 @@ impl Cut {
                 _ => unknown.push(element),
             }
         });
-        let mark = placeholder(characters).filter(|_| !is_gone)?;
+        let mark = longest_placeholder(characters).filter(|_| !is_gone)?;
         let unknown: Vec<&[u8]> = unknown.into_iter().map(|block| &bytes[block]).collect();
         Some(Self::new(characters, mark, &unknown))
     }
@@ -82,6 +82,6 @@ impl Cut {
 }
 
 fn is_placeholder(value: &[u8]) -> bool {
-    let text = span::text(value).unwrap_or_default();
+    let text = span::string_text(value).unwrap_or_default();
     PLACEHOLDERS.iter().any(|mark| mark.as_bytes() == &*text)
 }

@@ -82,13 +82,13 @@ pub(super) struct ResultBlock {
 }
 
 impl Look {
-    pub(super) fn at(bytes: &[u8]) -> Self {
+    pub(super) fn read_record(bytes: &[u8]) -> Self {
         let mut look = Self::default();
         let mut subtype = Vec::new();
         let mut message = None;
-        span::members(bytes, 0..bytes.len(), |key, value| match key {
-            b"type" => look.kind = owned(&bytes[value]),
-            b"subtype" => subtype = owned(&bytes[value]),
+        span::each_member(bytes, 0..bytes.len(), |key, value| match key {
+            b"type" => look.kind = owned_text(&bytes[value]),
+            b"subtype" => subtype = owned_text(&bytes[value]),
             b"uuid" => look.uuid = id_of(&bytes[value]),
             b"parentUuid" => {
                 look.parent = id_of(&bytes[value]).map_or(Parent::Root, Parent::Of);
@@ -120,7 +120,7 @@ impl Look {
 
     fn take_message(&mut self, bytes: &[u8], message: Range<usize>) {
         let mut content = None;
-        span::members(bytes, message, |key, value| match key {
+        span::each_member(bytes, message, |key, value| match key {
             b"id" => self.message = id_of(&bytes[value]),
             b"content" => content = Some(value),
             b"usage" => self.usage = Some(value),
@@ -128,8 +128,8 @@ impl Look {
         });
         self.content.clone_from(&content);
         let Some(content) = content else { return };
-        span::elements(bytes, content, |element| {
-            let block = Block::at(bytes, element);
+        span::each_element(bytes, content, |element| {
+            let block = Block::read_block(bytes, element);
             match block.kind.as_slice() {
                 b"tool_use" => self.uses.extend(block.id),
                 b"tool_result" => self.results.extend(block.tool.map(|tool| ResultBlock {
@@ -142,13 +142,13 @@ impl Look {
     }
 
     fn take_compaction(&mut self, bytes: &[u8], value: Range<usize>) {
-        span::members(bytes, value, |key, value| match key {
-            b"preservedMessages" => span::members(bytes, value, |key, value| {
+        span::each_member(bytes, value, |key, value| match key {
+            b"preservedMessages" => span::each_member(bytes, value, |key, value| {
                 if matches!(key, b"uuids" | b"allUuids") {
-                    span::elements(bytes, value, |uuid| self.kept.extend(id_of(&bytes[uuid])));
+                    span::each_element(bytes, value, |uuid| self.kept.extend(id_of(&bytes[uuid])));
                 }
             }),
-            b"preservedSegment" => span::members(bytes, value, |key, value| match key {
+            b"preservedSegment" => span::each_member(bytes, value, |key, value| match key {
                 b"headUuid" => self.segment.0 = id_of(&bytes[value]),
                 b"tailUuid" => self.segment.1 = id_of(&bytes[value]),
                 _ => {}
@@ -158,9 +158,9 @@ impl Look {
     }
 
     fn take_replacements(&mut self, bytes: &[u8], value: Range<usize>) {
-        span::elements(bytes, value, |element| {
+        span::each_element(bytes, value, |element| {
             let (mut tool, mut text) = (None, None);
-            span::members(bytes, element, |key, value| match key {
+            span::each_member(bytes, element, |key, value| match key {
                 b"toolUseId" => tool = id_of(&bytes[value]),
                 b"replacement" if bytes[value.start] == b'"' => text = Some(value),
                 _ => {}
@@ -170,31 +170,31 @@ impl Look {
     }
 
     /// Returns the approximate number of characters that its message has for the model.
-    fn characters(&self, bytes: &[u8]) -> u64 {
+    fn count_characters(&self, bytes: &[u8]) -> u64 {
         let Some(content) = &self.content else {
             return 0;
         };
-        let mut sum = span::characters(&bytes[content.clone()]);
-        span::elements(bytes, content.clone(), |element| {
-            sum += Block::at(bytes, element.clone()).characters(bytes, element);
+        let mut sum = span::count_characters(&bytes[content.clone()]);
+        span::each_element(bytes, content.clone(), |element| {
+            sum += Block::read_block(bytes, element.clone()).count_characters(bytes, element);
         });
         sum
     }
 
-    pub(super) fn node(&self, bytes: &[u8]) -> Node {
+    pub(super) fn to_node(&self, bytes: &[u8]) -> Node {
         Node {
             uuid: self.uuid,
             parent: self.parent,
             message: self.message,
             role: self.role,
             sidechain: self.sidechain,
-            characters: u32::try_from(self.characters(bytes)).unwrap_or(u32::MAX),
-            print: self.print(),
+            characters: u32::try_from(self.count_characters(bytes)).unwrap_or(u32::MAX),
+            print: self.fingerprint(),
         }
     }
 
     /// Returns the hash of everything that the copy must keep: kind, chain and pairs.
-    pub(super) fn print(&self) -> u64 {
+    pub(super) fn fingerprint(&self) -> u64 {
         let raw = |id: Option<Id>| id.map_or(0, Id::get);
         let mut hasher = DefaultHasher::new();
         hasher.write(&self.kind);
@@ -230,10 +230,10 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn at(bytes: &[u8], place: Range<usize>) -> Self {
+    pub(super) fn read_block(bytes: &[u8], place: Range<usize>) -> Self {
         let mut block = Self::default();
-        span::members(bytes, place, |key, value| match key {
-            b"type" => block.kind = owned(&bytes[value]),
+        span::each_member(bytes, place, |key, value| match key {
+            b"type" => block.kind = owned_text(&bytes[value]),
             b"id" => block.id = id_of(&bytes[value]),
             b"tool_use_id" => block.tool = id_of(&bytes[value]),
             b"text" => block.text = Some(value),
@@ -244,16 +244,16 @@ impl Block {
     }
 
     /// Returns the approximate number of characters that it has for the model.
-    fn characters(&self, bytes: &[u8], place: Range<usize>) -> u64 {
+    fn count_characters(&self, bytes: &[u8], place: Range<usize>) -> u64 {
         let of = |place: &Range<usize>| match bytes[place.start] {
-            b'"' => span::characters(&bytes[place.clone()]),
+            b'"' => span::count_characters(&bytes[place.clone()]),
             _ => place.len() as u64,
         };
         match self.kind.as_slice() {
             b"text" => self.text.as_ref().map_or(0, of),
             b"image" | b"document" => (place.len() as u64).min(ATTACHMENT_CHARACTERS),
             b"tool_result" => self.contents.last().map_or(0, |content| {
-                Cut::of(bytes, content.clone()).map_or_else(
+                Cut::of_content(bytes, content.clone()).map_or_else(
                     || of(content),
                     |cut| cut.wins + cut.json.len().saturating_sub(2) as u64,
                 )
@@ -264,13 +264,13 @@ impl Block {
 }
 
 /// Returns the text of a short string value.
-fn owned(value: &[u8]) -> Vec<u8> {
-    span::text(value).unwrap_or_default().into_owned()
+fn owned_text(value: &[u8]) -> Vec<u8> {
+    span::string_text(value).unwrap_or_default().into_owned()
 }
 
 /// Returns the hash of an id; none if the value is not a string. The hasher's keys are fixed, so it is the same on both readings.
 fn id_of(value: &[u8]) -> Option<Id> {
-    let text = span::text(value)?;
+    let text = span::string_text(value)?;
     let mut hasher = DefaultHasher::new();
     hasher.write(&text);
     Some(Id::new(hasher.finish()).unwrap_or(Id::MAX))

@@ -44,16 +44,16 @@ struct Boundary {
 }
 
 impl Reading {
-    pub(super) fn take(&mut self, bytes: &[u8]) {
+    pub(super) fn take_record(&mut self, bytes: &[u8]) {
         let Ok(record) = u32::try_from(self.nodes.len()) else {
             self.too_large = true;
             return;
         };
-        let look = Look::at(bytes);
+        let look = Look::read_record(bytes);
         if !look.sidechain {
             self.take_main(bytes, &look, record);
         }
-        self.nodes.push(look.node(bytes));
+        self.nodes.push(look.to_node(bytes));
     }
 
     fn take_main(&mut self, bytes: &[u8], look: &Look, record: u32) {
@@ -81,12 +81,12 @@ impl Reading {
                 wins: result
                     .contents
                     .last()
-                    .and_then(|content| Cut::of(bytes, content.clone()))
+                    .and_then(|content| Cut::of_content(bytes, content.clone()))
                     .map(|cut| cut.wins),
             }
         }));
         for (tool, value) in &look.replacements {
-            let cut = Cut::of(bytes, value.clone());
+            let cut = Cut::of_content(bytes, value.clone());
             self.replaced.insert(*tool, cut.map_or(0, |cut| cut.wins));
         }
     }
@@ -114,7 +114,7 @@ impl Reading {
             let records = self.nodes.len();
             return Err(TrimError::Empty { records });
         }
-        let mut inside = self.chain();
+        let mut inside = self.mark_chain();
         self.add_parallel_calls(&mut inside);
         let calls: HashSet<Id> = self
             .uses
@@ -147,7 +147,7 @@ impl Reading {
         let messages = number_messages(&self.nodes, &inside);
         Ok(Survey {
             unpaired: unpaired.count(),
-            responses: self.responses(&results, &messages),
+            responses: self.list_responses(&results, &messages),
             messages: messages.last().map_or(0, |last| last + 1),
             context: self.context.map(|(tokens, _)| tokens),
             last_call: self.context.map(|(_, record)| record),
@@ -169,7 +169,7 @@ impl Reading {
 
     /// Marks the records on the way from the last message back to the root or to the last compaction, and those
     /// that the compaction kept.
-    fn chain(&self) -> Vec<bool> {
+    fn mark_chain(&self) -> Vec<bool> {
         let first = self.first_record();
         let mut inside = vec![false; self.nodes.len()];
         let by_uuid: HashMap<Id, usize> = self
@@ -254,7 +254,7 @@ impl Reading {
     }
 
     /// Returns the responses in the context that hold anything, in order.
-    fn responses(&self, results: &[&Found], messages: &[usize]) -> Vec<Response> {
+    fn list_responses(&self, results: &[&Found], messages: &[usize]) -> Vec<Response> {
         let mut responses: Vec<Response> = Vec::new();
         let mut known: HashMap<Id, usize> = HashMap::new();
         for result in results {
